@@ -1,0 +1,105 @@
+"""What can go wrong, said in one sentence a person can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Repair:
+    """A change to the data that calviz offers and never makes by itself.
+
+    Attributes
+    ----------
+    key : str
+        The name by which it is asked for (``repair=["renormalise"]``, ``--repair renormalise``).
+    label : str
+        What it does, in a few words, for a button or a help text.
+    """
+
+    key: str
+    label: str
+
+
+class CalvizError(ValueError):
+    """Base of every error that calviz raises on purpose: its text is one full sentence."""
+
+
+class InputError(CalvizError):
+    """The data that was given cannot be used as it is.
+
+    Parameters
+    ----------
+    what : str
+        What is wrong, with the value that was found and the rule it breaks.
+    file : str, optional
+        The name of the file (never a full path).
+    row : int, optional
+        The 1-based data row.
+    line : int, optional
+        The 1-based line of a text file.
+    column : str, optional
+        The name of the column or array.
+    remedy : str, optional
+        What the person can do about it.
+    repairs : iterable of Repair, optional
+        Changes that would make the data usable and that may be asked for.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        file: str | None = None,
+        row: int | None = None,
+        line: int | None = None,
+        column: str | None = None,
+        remedy: str | None = None,
+        repairs: Iterable[Repair] = (),
+    ) -> None:
+        self.what = what
+        self.file = file
+        self.row = row
+        self.line = line
+        self.column = column
+        self.remedy = remedy
+        self.repairs = tuple(repairs)
+        super().__init__(self._sentence())
+
+    def _sentence(self) -> str:
+        place = []
+        if self.row is not None:
+            place.append(f"row {self.row:,}")
+        if self.line is not None:
+            place.append(f"line {self.line:,}")
+        if self.column is not None:
+            place.append(f"column '{self.column}'")
+        head = ", ".join(([self.file] if self.file else []) + place)
+        text = f"{head}: {self.what}" if head else self.what
+        if self.remedy:
+            text = f"{text}; {self.remedy}"
+        return text if text.endswith((".", "?", "!")) else f"{text}."
+
+    def in_file(self, file: str) -> InputError:
+        """The same error, with the name of the file it was found in."""
+        return InputError(
+            self.what,
+            file=self.file or file,
+            row=self.row,
+            line=self.line,
+            column=self.column,
+            remedy=self.remedy,
+            repairs=self.repairs,
+        )
+
+
+class OptionError(CalvizError):
+    """An argument or option has a value that is not allowed."""
+
+
+class NotAvailable(CalvizError):
+    """A metric or figure has no meaning on these data; the text says why.
+
+    It is an answer, not a failure: results carry it as ``reason`` beside a ``nan``.
+    """

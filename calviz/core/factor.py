@@ -1,0 +1,76 @@
+"""A column of categories, held as codes and levels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.arrays import BoolArray, IntArray, read_only
+from calviz.core.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """A categorical column: ``levels[codes[i]]`` is the value of row i.
+
+    Attributes
+    ----------
+    codes : ndarray of int32, shape (n,)
+        Index into `levels`, one per row.
+    levels : tuple of str
+        The distinct values, in the order of their first row.
+    """
+
+    codes: IntArray
+    levels: tuple[str, ...]
+
+    @classmethod
+    def of(cls, values: Factor | npt.ArrayLike) -> Factor:
+        """Make a factor from any one-dimensional column (text, numbers, booleans)."""
+        if isinstance(values, Factor):
+            return values
+        column = np.asarray(values)
+        if column.ndim != 1:
+            raise InputError(f"a column of categories must be 1-D, got shape {column.shape}")
+        if column.dtype == object:
+            column = column.astype(str)
+        distinct, first, inverse = np.unique(column, return_index=True, return_inverse=True)
+        order = np.argsort(first, kind="stable")
+        rank = np.empty_like(order)
+        rank[order] = np.arange(order.size)
+        return cls(
+            codes=read_only(rank[inverse].astype(np.int32)),
+            levels=tuple(str(v) for v in distinct[order]),
+        )
+
+    def __len__(self) -> int:
+        return int(self.codes.shape[0])
+
+    def counts(self) -> dict[str, int]:
+        """Rows per level, in the order of the levels."""
+        totals = np.bincount(self.codes, minlength=len(self.levels))
+        return dict(zip(self.levels, totals.tolist(), strict=True))
+
+    def mask(self, level: str) -> BoolArray:
+        """True on the rows that hold `level`; raises InputError on an unknown level."""
+        if level not in self.levels:
+            known = ", ".join(self.levels[:10])
+            raise InputError(f"there is no '{level}' here", remedy=f"known: {known}")
+        mask: BoolArray = self.codes == self.levels.index(level)
+        return mask
+
+    def take(self, rows: npt.NDArray[Any]) -> Factor:
+        """The factor of the chosen rows (mask or indices); levels without rows are dropped."""
+        codes = self.codes[rows]
+        used, inverse = np.unique(codes, return_inverse=True)
+        return Factor(
+            codes=read_only(inverse.astype(np.int32)),
+            levels=tuple(self.levels[int(k)] for k in used),
+        )
+
+    def values(self) -> npt.NDArray[Any]:
+        """The column as an array of text, shape (n,)."""
+        return np.asarray(self.levels, dtype=object)[self.codes]

@@ -1,0 +1,167 @@
+"""What a metric is, and the registry that the app, the CLI and the docs are built from."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal, Protocol, Self, TypeVar
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.core.registry import Registry
+
+
+class View(Protocol):
+    """A summary of a sample that a family of metrics is a function of.
+
+    A view may carry a leading axis of resamples; a metric's value then has that axis as well,
+    so that intervals and noise floors come from the same few lines as the value.
+    """
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """What was used to make it, for the result (``{"bins": 15, "scheme": "equal-width"}``)."""
+        ...
+
+    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
+        """`resamples` summaries of samples drawn with replacement from the rows."""
+        ...
+
+    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
+        """`resamples` summaries with the labels redrawn from the scores.
+
+        Raises NotAvailable where that has no meaning.
+        """
+        ...
+
+
+V = TypeVar("V", bound=View)
+
+Direction = Literal["lower", "higher", "zero"]
+Tail = Literal["upper", "two-sided"]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One keyword-only parameter of a metric, figure or recalibrator."""
+
+    name: str
+    annotation: Any
+    default: Any
+
+    @property
+    def choices(self) -> tuple[Any, ...]:
+        """Allowed values of a ``Literal`` parameter; empty otherwise."""
+        is_literal = typing.get_origin(self.annotation) is Literal
+        return typing.get_args(self.annotation) if is_literal else ()
+
+
+def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
+    """The keyword-only parameters of a function that a user may still set (bound ones are not)."""
+    bound: set[str] = set()
+    plain = function
+    while isinstance(plain, partial):
+        bound |= set(plain.keywords)
+        plain = plain.func
+    hints = typing.get_type_hints(plain)
+    return tuple(
+        Parameter(p.name, hints.get(p.name, Any), p.default)
+        for p in inspect.signature(plain).parameters.values()
+        if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name not in bound
+    )
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric: a view of the sample, and a function of that view.
+
+    Attributes
+    ----------
+    key : str
+        The stable key of the CLI and the JSON ("ece").
+    label : str
+        The short name on screen ("ECE").
+    family : str
+        The heading it stands under ("Binned").
+    direction : {"lower", "higher", "zero"}
+        What is better.
+    bounds : (float, float)
+        The smallest and largest possible value.
+    summary : str
+        What it means, in one or two plain sentences.
+    formula : str
+        LaTeX.
+    reference : str
+        The source, with its equation.
+    view : callable
+        ``view(sample, **parameters)`` makes the view; its keyword-only parameters are the metric's.
+    value : callable
+        ``value(view)`` gives the value, with the view's leading axis of resamples if it has one.
+    tail : {"upper", "two-sided"}
+        Which values count as at least as extreme as the observed one in the noise-floor p-value.
+    details : callable, optional
+        ``details(view)`` gives further numbers to show beside the value.
+    """
+
+    key: str
+    label: str
+    family: str
+    direction: Direction
+    bounds: tuple[float, float]
+    summary: str
+    formula: str
+    reference: str
+    view: Callable[..., Any]
+    value: Callable[[Any], FloatArray]
+    tail: Tail = "upper"
+    details: Callable[[Any], Mapping[str, float]] | None = field(default=None)
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What a user may set."""
+        return parameters_of(self.view)
+
+
+METRICS: Registry[Metric] = Registry("metric", "calviz.metrics")
+
+
+def metric(
+    *,
+    key: str,
+    label: str,
+    family: str,
+    direction: Direction,
+    bounds: tuple[float, float],
+    formula: str,
+    reference: str,
+    view: Callable[..., V],
+    tail: Tail = "upper",
+    details: Callable[[V], Mapping[str, float]] | None = None,
+) -> Callable[[Callable[[V], FloatArray]], Callable[[V], FloatArray]]:
+    """Register the decorated function as a metric; its docstring's first paragraph is the summary."""
+
+    def register(value: Callable[[V], FloatArray]) -> Callable[[V], FloatArray]:
+        text = inspect.getdoc(value) or ""
+        METRICS.register(
+            Metric(
+                key=key,
+                label=label,
+                family=family,
+                direction=direction,
+                bounds=bounds,
+                summary=" ".join(text.split("\n\n")[0].split()),
+                formula=formula,
+                reference=reference,
+                view=view,
+                value=value,
+                tail=tail,
+                details=details,
+            )
+        )
+        return value
+
+    return register

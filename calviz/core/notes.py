@@ -1,0 +1,27 @@
+"""What calviz says about data and results: short sentences with a stable code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["info", "warning", "error"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was found, in plain words.
+
+    Attributes
+    ----------
+    code : str
+        Stable code: ``CAL...`` for calibration findings, ``DATA...`` for reading notices.
+    severity : {"info", "warning", "error"}
+        How much it matters.
+    message : str
+        One sentence.
+    """
+
+    code: str
+    severity: Severity
+    message: str

@@ -1,0 +1,422 @@
+"""The one type that holds what a classifier said, and what was true."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
+from calviz.core.errors import InputError, Repair
+from calviz.core.factor import Factor
+
+Kind = Literal["probabilities", "logits", "confidence"]
+
+#: Rows whose probabilities sum further from 1 than this are refused. Rounded files stay within it.
+ROW_SUM_TOLERANCE = 0.02
+#: Rows are read in blocks of about this many bytes, so that a block stays in the cache.
+BLOCK_BYTES = 1 << 19
+
+RENORMALISE = Repair("renormalise", "divide every row by its sum")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Rows:
+    """What full predictions and confidence-only data have in common: columns beside the scores."""
+
+    splits: Factor | None = None
+    groups: Mapping[str, Factor] = field(default_factory=dict)
+    ids: npt.NDArray[Any] | None = None
+    class_names: tuple[str, ...] = ()
+    name: str = "predictions"
+
+    def _check_columns(self, n: int) -> None:
+        if n == 0:
+            raise InputError("there are no rows")
+        if self.splits is not None:
+            object.__setattr__(self, "splits", Factor.of(self.splits))
+        groups = {str(key): Factor.of(column) for key, column in self.groups.items()}
+        object.__setattr__(self, "groups", MappingProxyType(groups))
+        if self.ids is not None:
+            object.__setattr__(self, "ids", read_only(np.asarray(self.ids)))
+        columns: dict[str, int] = {key: len(column) for key, column in groups.items()}
+        if self.splits is not None:
+            columns["splits"] = len(self.splits)
+        if self.ids is not None:
+            columns["ids"] = len(self.ids)
+        for key, length in columns.items():
+            if length != n:
+                raise InputError(f"'{key}' has {length:,} rows but there are {n:,} predictions")
+
+    def _columns_at(self, rows: npt.NDArray[Any]) -> dict[str, Any]:
+        return {
+            "splits": None if self.splits is None else self.splits.take(rows),
+            "groups": {key: column.take(rows) for key, column in self.groups.items()},
+            "ids": None if self.ids is None else self.ids[rows],
+        }
+
+    @property
+    def split_names(self) -> tuple[str, ...]:
+        """Names of the splits, in the order of their first row; empty without splits."""
+        return () if self.splits is None else self.splits.levels
+
+    def _hash_columns(self, digest: Any) -> None:
+        digest.update(repr(self.class_names).encode())
+        factors = dict(self.groups)
+        if self.splits is not None:
+            factors["\0split"] = self.splits
+        for key in sorted(factors):
+            digest.update(repr((key, factors[key].levels)).encode())
+            digest.update(np.ascontiguousarray(factors[key].codes).data)
+        if self.ids is not None:
+            digest.update(repr(self.ids.tolist()).encode())
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Predictions(_Rows):
+    """Class probabilities of a classifier and the true labels, validated once, read-only.
+
+    Parameters
+    ----------
+    probs : array_like, shape (n, K) or (n,)
+        Probabilities; rows sum to 1. One dimension means P(class 1) of a binary problem.
+        May be left out where `logits` is given: it is then their softmax.
+        Stored as float32 or float64, whatever came.
+    labels : array_like of int, shape (n,)
+        True classes, 0..K-1.
+    logits : array_like, shape (n, K), optional
+        Unnormalised log-probabilities, where the source has them. They are declared, never guessed.
+    splits : array_like, shape (n,), optional
+        The split of each row ("calibration", "test", ...).
+    groups : mapping of str to array_like, optional
+        Further categorical columns, to slice by.
+    ids : array_like, shape (n,), optional
+        Identifiers of the rows.
+    class_names : tuple of str, optional
+        One name per class; "0".."K-1" where left out.
+    name : str
+        What to call these predictions on screen.
+
+    Raises
+    ------
+    InputError
+        In one sentence that names the row, where the data break a rule.
+    """
+
+    probs: FloatArray = None  # type: ignore[assignment]  # filled from the logits when left out
+    labels: IntArray = None  # type: ignore[assignment]  # keyword-only with a message of our own
+    logits: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        if self.probs is None and self.logits is None:
+            raise InputError("neither probabilities nor logits were given")
+        if self.labels is None:
+            raise InputError("no labels were given, so there is nothing to compare with")
+        if self.logits is not None:
+            logits = _as_float(self.logits, "logits")
+            if logits.ndim != 2:
+                raise InputError(f"'logits' has shape {logits.shape}, expected 2-D (rows, classes)")
+            _check_finite(logits, "logits")
+            object.__setattr__(self, "logits", read_only(logits))
+        if self.probs is None:
+            assert self.logits is not None
+            probs = _softmax(self.logits)
+        else:
+            probs = _as_float(self.probs, "probs")
+            if probs.ndim == 1:
+                probs = np.stack([1 - probs, probs], axis=1)
+        if probs.ndim != 2 or probs.shape[1] < 2:
+            raise InputError(
+                f"'probs' has shape {probs.shape}, expected 2-D (rows, at least two classes)"
+            )
+        n, k = probs.shape
+        if self.logits is not None and self.logits.shape != probs.shape:
+            raise InputError(f"logits have shape {self.logits.shape} but probs {probs.shape}")
+        self._check_columns(n)
+        _check_probabilities(probs)
+        object.__setattr__(self, "probs", read_only(probs))
+        object.__setattr__(self, "labels", read_only(_check_labels(self.labels, n, k)))
+        names = tuple(str(c) for c in self.class_names) or tuple(str(j) for j in range(k))
+        if len(names) != k:
+            raise InputError(f"there are {len(names)} class names for {k} classes")
+        if len(set(names)) != k:
+            double = next(c for c in names if names.count(c) > 1)
+            raise InputError(f"the class name '{double}' stands for more than one class")
+        object.__setattr__(self, "class_names", names)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.probs.shape[0])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, K."""
+        return int(self.probs.shape[1])
+
+    @property
+    def kind(self) -> Kind:
+        """What the source holds: "logits" or "probabilities"."""
+        return "probabilities" if self.logits is None else "logits"
+
+    def take(self, rows: npt.NDArray[Any], *, name: str | None = None) -> Self:
+        """The predictions of the chosen rows (a boolean mask or indices); nothing is re-checked."""
+        new = object.__new__(type(self))
+        columns = self._columns_at(rows)
+        columns["groups"] = MappingProxyType(columns["groups"])
+        for key, value in columns.items():
+            object.__setattr__(new, key, value)
+        object.__setattr__(new, "class_names", self.class_names)
+        object.__setattr__(new, "name", name or self.name)
+        object.__setattr__(new, "probs", read_only(self.probs[rows]))
+        object.__setattr__(new, "labels", read_only(self.labels[rows]))
+        object.__setattr__(
+            new, "logits", None if self.logits is None else read_only(self.logits[rows])
+        )
+        if new.n == 0:
+            raise InputError("there are no rows left after the selection")
+        return new
+
+    def split(self, split: str) -> Self:
+        """The rows of one split; raises InputError where there is no such split."""
+        return self.take(_split_mask(self, split))
+
+    def renamed(self, name: str) -> Self:
+        """The same predictions under another name, sharing their arrays."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        object.__setattr__(new, "name", name)
+        return new
+
+    def fingerprint(self) -> str:
+        """BLAKE2b-256 over the full content (not the name), in hexadecimal."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        digest = hashlib.blake2b(b"predictions/1", digest_size=32)
+        for array in (self.probs, self.labels, self.logits):
+            if array is not None:
+                digest.update(repr((array.dtype.str, array.shape)).encode())
+                digest.update(np.ascontiguousarray(array).data)
+        self._hash_columns(digest)
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConfidencePredictions(_Rows):
+    """Confidence-only data: the top probability and whether the prediction was right.
+
+    Metrics of the top-label reduction are defined on it; all others are not available.
+
+    Parameters
+    ----------
+    confidence : array_like, shape (n,)
+        Probability of the predicted class, in [0, 1].
+    correct : array_like of bool, shape (n,)
+        Whether the predicted class is the true one.
+    labels, predicted : array_like of int, shape (n,), optional
+        True and predicted classes, as indices into `class_names`.
+    splits, groups, ids, class_names, name
+        As in `Predictions`.
+    """
+
+    confidence: FloatArray
+    correct: BoolArray
+    labels: IntArray | None = None
+    predicted: IntArray | None = None
+
+    def __post_init__(self) -> None:
+        confidence = _as_float(self.confidence, "confidence")
+        correct = np.asarray(self.correct).astype(np.bool_)
+        if confidence.ndim != 1 or confidence.shape != correct.shape:
+            raise InputError(
+                "confidence and correct must be 1-D and of one length, "
+                f"got shapes {confidence.shape} and {correct.shape}"
+            )
+        self._check_columns(confidence.shape[0])
+        _check_unit_interval(confidence[:, None], "confidence")
+        object.__setattr__(self, "confidence", read_only(confidence))
+        object.__setattr__(self, "correct", read_only(correct))
+        for key in ("labels", "predicted"):
+            column = getattr(self, key)
+            if column is not None:
+                k = len(self.class_names) or int(np.max(column)) + 1
+                checked = _check_labels(column, self.n, k)
+                object.__setattr__(self, key, read_only(checked))
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.confidence.shape[0])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes that the file names; 0 where it names none."""
+        return len(self.class_names)
+
+    @property
+    def kind(self) -> Kind:
+        """Always "confidence"."""
+        return "confidence"
+
+    def take(self, rows: npt.NDArray[Any], *, name: str | None = None) -> Self:
+        """The data of the chosen rows (a boolean mask or indices)."""
+        return replace(
+            self,
+            confidence=self.confidence[rows],
+            correct=self.correct[rows],
+            labels=None if self.labels is None else self.labels[rows],
+            predicted=None if self.predicted is None else self.predicted[rows],
+            name=name or self.name,
+            **self._columns_at(rows),
+        )
+
+    def split(self, split: str) -> Self:
+        """The rows of one split; raises InputError where there is no such split."""
+        return self.take(_split_mask(self, split))
+
+    def renamed(self, name: str) -> Self:
+        """The same data under another name."""
+        return replace(self, name=name)
+
+    def fingerprint(self) -> str:
+        """BLAKE2b-256 over the full content (not the name), in hexadecimal."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        digest = hashlib.blake2b(b"confidence/1", digest_size=32)
+        for array in (self.confidence, self.correct, self.labels, self.predicted):
+            if array is not None:
+                digest.update(repr((array.dtype.str, array.shape)).encode())
+                digest.update(np.ascontiguousarray(array).data)
+        self._hash_columns(digest)
+        return digest.hexdigest()
+
+
+Dataset: TypeAlias = Predictions | ConfidencePredictions
+
+
+def _split_mask(data: Dataset, split: str) -> BoolArray:
+    if data.splits is None:
+        raise InputError(
+            f"there is no split '{split}': these data have no splits",
+            remedy="leave the split out, or name the column that holds it",
+        )
+    if split not in data.splits.levels:
+        known = ", ".join(data.splits.levels)
+        raise InputError(f"there is no split '{split}'", remedy=f"known: {known}")
+    return data.splits.mask(split)
+
+
+def _as_float(values: npt.ArrayLike, what: str) -> FloatArray:
+    array = np.asarray(values)
+    if array.dtype in (np.float32, np.float64):
+        return array
+    if array.dtype == np.float16:
+        return array.astype(np.float32)
+    if array.dtype.kind in "biu" or array.dtype == np.longdouble:
+        return array.astype(np.float64)
+    raise InputError(f"'{what}' holds {array.dtype}, expected numbers")
+
+
+def _blocks(array: FloatArray) -> range:
+    step = max(1, BLOCK_BYTES // max(1, array[:1].nbytes))
+    return range(0, array.shape[0], step)
+
+
+def _softmax(logits: FloatArray) -> FloatArray:
+    out = np.empty_like(logits)
+    blocks = _blocks(logits)
+    for start in blocks:
+        rows = slice(start, start + blocks.step)
+        block = out[rows]
+        np.subtract(logits[rows], logits[rows].max(axis=1, keepdims=True), out=block)
+        np.exp(block, out=block)
+        block /= block.sum(axis=1, keepdims=True)
+    return out
+
+
+def _check_finite(array: FloatArray, what: str) -> None:
+    blocks = _blocks(array)
+    for start in blocks:
+        block = array[start : start + blocks.step]
+        # One reduction per block: a sum of finite numbers is finite unless it overflows.
+        if not np.isfinite(block.sum(dtype=np.float64)):
+            bad = ~np.isfinite(block)
+            if bad.any():
+                row, column = (int(v) for v in np.argwhere(bad)[0])
+                value = block[row, column]
+                state = "missing (NaN)" if np.isnan(value) else "infinite"
+                raise InputError(f"'{what}' is {state} for class {column}", row=start + row + 1)
+
+
+def _check_unit_interval(block: FloatArray, what: str, start: int = 0) -> None:
+    # Rounding of float32 softmax outputs may exceed 1 by a few units in the last place.
+    slack = 1e-6
+    if not (block.min() >= -slack and block.max() <= 1 + slack):
+        bad = ~((block >= -slack) & (block <= 1 + slack))
+        row, column = (int(v) for v in np.argwhere(bad)[0])
+        value = block[row, column]
+        if np.isnan(value):
+            text = f"'{what}' is missing (NaN)"
+        elif np.isinf(value):
+            text = f"'{what}' is infinite"
+        else:
+            text = f"'{what}' is {value:.6g}, outside [0, 1]"
+        place = f" for class {column}" if block.shape[1] > 1 else ""
+        raise InputError(text + place, row=start + row + 1)
+
+
+def _check_probabilities(probs: FloatArray) -> None:
+    ones = np.ones(probs.shape[1], dtype=probs.dtype)
+    blocks = _blocks(probs)
+    worst, worst_row, off = 0.0, 0, 0
+    for start in blocks:
+        block = probs[start : start + blocks.step]
+        _check_unit_interval(block, "probs", start)
+        deviation = np.abs(block @ ones - 1)
+        off += int(np.count_nonzero(deviation > ROW_SUM_TOLERANCE))
+        here = int(deviation.argmax())
+        if deviation[here] > worst:
+            worst, worst_row = float(deviation[here]), start + here
+    if off:
+        total = float(probs[worst_row].sum(dtype=np.float64))
+        raise InputError(
+            f"{off:,} of {probs.shape[0]:,} rows do not sum to 1 (row {worst_row + 1:,} sums to "
+            f"{total:.4g}; at most {ROW_SUM_TOLERANCE} off is accepted)",
+            remedy="normalise the rows, or declare them as logits",
+            repairs=(RENORMALISE,),
+        )
+
+
+def _check_labels(labels: npt.ArrayLike, n: int, k: int) -> IntArray:
+    array = np.asarray(labels)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise InputError(f"'labels' has shape {array.shape}, expected 1-D")
+    if array.shape[0] != n:
+        raise InputError(f"there are {n:,} rows of probabilities but {array.shape[0]:,} labels")
+    if array.dtype.kind == "f":
+        whole = array.astype(np.int64)
+        if not np.array_equal(whole, array):
+            row = int(np.flatnonzero(whole != array)[0])
+            raise InputError(f"label {array[row]!r} is not a whole number", row=row + 1)
+        array = whole
+    if array.dtype.kind not in "biu":
+        raise InputError(f"'labels' holds {array.dtype}, expected class indices 0..{k - 1}")
+    bad = (array < 0) | (array >= k) if array.dtype.kind != "b" else np.zeros(n, dtype=bool)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise InputError(
+            f"label {array[row]} but there are {k} classes (0..{k - 1})", row=row + 1, column=None
+        )
+    return array.astype(np.int32, copy=False)

@@ -1,0 +1,153 @@
+"""From a multiclass problem to one score and one event per row: which one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, Self
+
+from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.predictions import Dataset
+
+ReductionKind = Literal["top-label", "top-r", "within-top-r", "class", "positive"]
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """Which (score, hit) pair every binary-calibration metric looks at.
+
+    ============== ============================== ===================================
+    kind           score                          hit
+    ============== ============================== ===================================
+    top-label      largest p                      label is the argmax
+    top-r          r-th largest p                 label is the class holding it
+    within-top-r   sum of the r largest p         label is among the r largest
+    class          p of the class (one-vs-rest)   label is the class
+    positive       p of class 1 (K = 2)           label is class 1
+    ============== ============================== ===================================
+
+    Attributes
+    ----------
+    kind : {"top-label", "top-r", "within-top-r", "class", "positive"}
+    r : int
+        The rank, 1-based (``top-r`` and ``within-top-r``).
+    class_name : str
+        The class (``class``).
+
+    References
+    ----------
+    Guo et al. 2017, eq. 1 (top-label) and section 4.1 (positive class); Gupta et al. 2021,
+    eq. 2-5 and 17 (class k, top-r, within-top-r).
+    """
+
+    kind: ReductionKind = "top-label"
+    r: int = 1
+    class_name: str = ""
+
+    @classmethod
+    def of(cls, value: Reduction | str) -> Self | Reduction:
+        """Read the written form: ``top-label``, ``top-2``, ``within-top-2``, ``class:NAME``, ``positive``."""
+        if isinstance(value, Reduction):
+            return value
+        text = value.strip()
+        if text in ("top-label", "top-1", "confidence"):
+            return cls()
+        if text == "positive":
+            return cls(kind="positive")
+        if text.startswith("class:") and len(text) > len("class:"):
+            return cls(kind="class", class_name=text.removeprefix("class:"))
+        match = re.fullmatch(r"(within-)?top-([1-9][0-9]*)", text)
+        if match:
+            kind: ReductionKind = "within-top-r" if match[1] else "top-r"
+            r = int(match[2])
+            # The largest p alone is the top label, whichever way it is written.
+            return cls() if r == 1 else cls(kind=kind, r=r)
+        raise OptionError(
+            f"the reduction '{value}' is unknown; write top-label, top-2, within-top-2, "
+            "class:NAME or positive."
+        )
+
+    @property
+    def key(self) -> str:
+        """The written form that `of` reads."""
+        if self.kind == "class":
+            return f"class:{self.class_name}"
+        if self.kind in ("top-r", "within-top-r"):
+            return f"{self.kind[:-1]}{self.r}"
+        return self.kind
+
+    @property
+    def label(self) -> str:
+        """What to call it on screen."""
+        return {
+            "top-label": "top label",
+            "top-r": f"top {self.r}",
+            "within-top-r": f"within top {self.r}",
+            "class": f"class '{self.class_name}' against the rest",
+            "positive": "positive class",
+        }[self.kind]
+
+    @property
+    def score_label(self) -> str:
+        """What the score is, for an axis."""
+        return {
+            "top-label": "Confidence (largest probability)",
+            "top-r": f"Probability of the class ranked {self.r}",
+            "within-top-r": f"Sum of the {self.r} largest probabilities",
+            "class": f"Probability of '{self.class_name}'",
+            "positive": "Probability of the positive class",
+        }[self.kind]
+
+    @property
+    def hit_label(self) -> str:
+        """What the observed frequency is of, for an axis."""
+        return {
+            "top-label": "Accuracy",
+            "top-r": f"Frequency of the class ranked {self.r}",
+            "within-top-r": f"Frequency of a label within the top {self.r}",
+            "class": f"Frequency of '{self.class_name}'",
+            "positive": "Frequency of the positive class",
+        }[self.kind]
+
+    def class_index(self, data: Dataset) -> int:
+        """The column that the ``class`` and ``positive`` reductions look at."""
+        if self.kind == "positive":
+            return 1
+        if self.class_name in data.class_names:
+            return data.class_names.index(self.class_name)
+        known = ", ".join(data.class_names[:10]) + (", ..." if data.n_classes > 10 else "")
+        raise OptionError(f"there is no class '{self.class_name}'; known: {known}.")
+
+    def check(self, data: Dataset) -> None:
+        """Raise NotAvailable or OptionError, with the reason, where these data do not allow it."""
+        if data.kind == "confidence":
+            if self.kind != "top-label":
+                raise NotAvailable(
+                    "not available for confidence-only data: it needs the probabilities "
+                    "of all classes."
+                )
+            return
+        if self.kind == "positive" and data.n_classes != 2:
+            raise OptionError(
+                f"the positive-class reduction needs two classes, these data have {data.n_classes}."
+            )
+        if self.kind in ("top-r", "within-top-r") and self.r > data.n_classes:
+            raise OptionError(f"'{self.key}' needs {self.r} classes, there are {data.n_classes}.")
+        if self.kind == "class":
+            self.class_index(data)
+
+
+def reductions_for(data: Dataset, *, deepest: int = 3) -> tuple[Reduction, ...]:
+    """The reductions to offer for these data, the default first; classes in their order."""
+    found = [Reduction()]
+    if data.kind == "confidence":
+        return tuple(found)
+    k = data.n_classes
+    if k == 2:
+        found.append(Reduction("positive"))
+    for r in range(2, min(deepest, k - 1) + 1):
+        found.append(Reduction("top-r", r))
+        found.append(Reduction("within-top-r", r))
+    if k > 2:
+        found.extend(Reduction("class", class_name=name) for name in data.class_names)
+    return tuple(found)

@@ -1,0 +1,83 @@
+"""A place where metrics, recalibrators, figures, checks and loaders announce themselves."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from typing import Generic, Protocol, TypeVar
+
+from calviz.core.errors import OptionError
+
+
+class Keyed(Protocol):
+    """Anything with a key."""
+
+    @property
+    def key(self) -> str: ...
+
+
+T = TypeVar("T", bound=Keyed)
+
+
+class Registry(Generic[T]):
+    """Entries by key, in the order in which they registered.
+
+    Parameters
+    ----------
+    kind : str
+        What is registered, for messages ("metric").
+    package : str
+        The package whose modules register entries; it is imported, module by module,
+        on the first look-up, so that adding a file is all it takes to add an entry.
+    """
+
+    def __init__(self, kind: str, package: str) -> None:
+        self.kind = kind
+        self.package = package
+        self._entries: dict[str, T] = {}
+        self._discovered = False
+
+    def register(self, entry: T) -> T:
+        """Add an entry; raises OptionError where its key is taken."""
+        if entry.key in self._entries:
+            raise OptionError(f"there are two {self.kind}s with the key '{entry.key}'.")
+        self._entries[entry.key] = entry
+        return entry
+
+    def unregister(self, key: str) -> None:
+        """Take an entry out again (for tests and interactive work)."""
+        self._entries.pop(key, None)
+
+    def _discover(self) -> None:
+        if self._discovered:
+            return
+        self._discovered = True
+        package = importlib.import_module(self.package)
+        for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
+            importlib.import_module(f"{self.package}.{module}")
+
+    def __getitem__(self, key: str) -> T:
+        self._discover()
+        try:
+            return self._entries[key]
+        except KeyError:
+            known = ", ".join(self._entries)
+            raise OptionError(f"there is no {self.kind} '{key}'; known: {known}.") from None
+
+    def __contains__(self, key: object) -> bool:
+        self._discover()
+        return key in self._entries
+
+    def __iter__(self) -> Iterator[T]:
+        self._discover()
+        return iter(list(self._entries.values()))
+
+    def __len__(self) -> int:
+        self._discover()
+        return len(self._entries)
+
+    def keys(self) -> tuple[str, ...]:
+        """All keys, in the order of registration."""
+        self._discover()
+        return tuple(self._entries)

@@ -1,0 +1,143 @@
+"""What an evaluation gives back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from calviz.core.notes import Finding
+
+
+class Interval(NamedTuple):
+    """A percentile bootstrap interval."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class NoiseFloor:
+    """What a metric would show if the model were perfectly calibrated, at the same n.
+
+    Attributes
+    ----------
+    mean, q95 : float
+        Mean and 95 % quantile of the metric with the labels redrawn from the scores.
+    p_value : float
+        Share of redrawn values at least as extreme as the observed one, (1 + count) / (1 + B).
+    """
+
+    mean: float
+    q95: float
+    p_value: float
+
+
+@dataclass(frozen=True)
+class MetricResult:
+    """One metric of one sample.
+
+    Attributes
+    ----------
+    key : str
+        The metric's key.
+    value : float
+        The value; ``nan`` where it is not available, with the `reason`.
+    interval : Interval or None
+        Percentile bootstrap interval, if it was asked for.
+    noise_floor : NoiseFloor or None
+        The metric under perfect calibration, if it was asked for.
+    params : mapping
+        The parameters that were used.
+    details : mapping of str to float
+        Further numbers ("clipped_rows").
+    reason : str or None
+        Why there is no value.
+    """
+
+    key: str
+    value: float
+    interval: Interval | None = None
+    noise_floor: NoiseFloor | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, float] = field(default_factory=dict)
+    reason: str | None = None
+
+    @property
+    def available(self) -> bool:
+        """Whether there is a value."""
+        return not math.isnan(self.value)
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """One class in numbers: the rows whose true label it is, scored by the top label (Ao 2023)."""
+
+    name: str
+    rows: int
+    accuracy: float
+    confidence: float
+    ece: float
+    mcs: float
+    ks: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """All metrics of one sample, by key; iterates over its results.
+
+    Attributes
+    ----------
+    name : str
+        Name of the predictions.
+    rows, n_classes : int
+        Size of the sample that was evaluated.
+    kind : str
+        "probabilities", "logits" or "confidence".
+    split : str or None
+        The split that was evaluated, or None for all rows.
+    reduction : str
+        The written form of the reduction.
+    metrics : mapping of str to MetricResult
+    classes : tuple of ClassRow
+        Empty for confidence-only data without labels.
+    findings : tuple of Finding
+    """
+
+    name: str
+    rows: int
+    n_classes: int
+    kind: str
+    split: str | None
+    reduction: str
+    metrics: Mapping[str, MetricResult]
+    classes: tuple[ClassRow, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    def __getitem__(self, key: str) -> MetricResult:
+        return self.metrics[key]
+
+    def __iter__(self) -> Iterator[MetricResult]:
+        return iter(self.metrics.values())
+
+    def __len__(self) -> int:
+        return len(self.metrics)
+
+    def frame(self) -> pd.DataFrame:
+        """One row per metric: value, interval, noise floor, p-value, reason."""
+        return pd.DataFrame(
+            {
+                "metric": r.key,
+                "value": r.value,
+                "low": r.interval.low if r.interval else math.nan,
+                "high": r.interval.high if r.interval else math.nan,
+                "noise_mean": r.noise_floor.mean if r.noise_floor else math.nan,
+                "noise_q95": r.noise_floor.q95 if r.noise_floor else math.nan,
+                "p_value": r.noise_floor.p_value if r.noise_floor else math.nan,
+                "reason": r.reason,
+            }
+            for r in self
+        ).set_index("metric")

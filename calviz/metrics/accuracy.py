@@ -1,0 +1,42 @@
+"""Accuracy and error of the predicted class."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from calviz.core.arrays import FloatArray
+from calviz.core.metric import metric
+from calviz.numerics.binning import BinSums
+from calviz.numerics.sample import top_label_sums
+
+_accuracy = partial(
+    metric,
+    family="Accuracy and proper scores",
+    bounds=(0.0, 1.0),
+    view=top_label_sums,
+    tail="two-sided",
+)
+
+
+@_accuracy(
+    key="accuracy",
+    label="Accuracy",
+    direction="higher",
+    formula=r"\frac1n\sum_i \mathbf 1[\hat y_i = y_i]",
+    reference="Guo et al. 2017, section 2",
+)
+def accuracy(sums: BinSums) -> FloatArray:
+    """Share of rows whose predicted class (the largest probability, the lowest index on ties) is the true one."""
+    return sums.hit_sum.sum(axis=-1) / sums.n
+
+
+@_accuracy(
+    key="error",
+    label="Error",
+    direction="lower",
+    formula=r"1 - \mathrm{accuracy}",
+    reference="Guo et al. 2017, section 2",
+)
+def error(sums: BinSums) -> FloatArray:
+    """Share of rows whose predicted class is not the true one."""
+    return 1 - sums.hit_sum.sum(axis=-1) / sums.n

@@ -1,0 +1,89 @@
+"""The binned family: gaps between mean score and share of hits, bin by bin."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.core.metric import metric
+from calviz.numerics.binning import BinSums
+from calviz.numerics.sample import bin_sums
+
+_equal_width = partial(
+    metric,
+    family="Binned",
+    direction="lower",
+    bounds=(0.0, 1.0),
+    view=partial(bin_sums, scheme="equal-width"),
+)
+_ECE = r"\sum_m \frac{|B_m|}{n} \left| \mathrm{conf}_m - \mathrm{acc}_m \right|"
+
+
+@_equal_width(
+    key="ece",
+    label="ECE",
+    formula=_ECE,
+    reference="Guo et al. 2017, eq. 3; Naeini et al. 2015",
+)
+def ece(sums: BinSums) -> FloatArray:
+    """Expected calibration error: the gap between mean score and share of hits, averaged over equal-width bins by their rows."""
+    return np.asarray((sums.weight * np.abs(sums.gap)).sum(axis=-1))
+
+
+@_equal_width(
+    key="ece_l2",
+    label="ECE²",
+    formula=r"\sum_m \frac{|B_m|}{n} (\mathrm{conf}_m - \mathrm{acc}_m)^2",
+    reference="Kumar et al. 2019; Zhang et al. 2020, section 4",
+)
+def ece_l2(sums: BinSums) -> FloatArray:
+    """Squared expected calibration error: like ECE, with squared gaps, so that large gaps weigh more."""
+    return np.asarray((sums.weight * sums.gap**2).sum(axis=-1))
+
+
+@_equal_width(
+    key="rmsce",
+    label="RMSCE",
+    formula=r"\sqrt{\mathrm{ECE}^2}",
+    reference="Nguyen & O'Connor 2015; Kumar et al. 2019",
+)
+def rmsce(sums: BinSums) -> FloatArray:
+    """Root mean squared calibration error: the root of ECE², in the units of a probability."""
+    return np.sqrt(ece_l2(sums))
+
+
+@_equal_width(
+    key="mce",
+    label="MCE",
+    formula=r"\max_m \left| \mathrm{conf}_m - \mathrm{acc}_m \right|",
+    reference="Guo et al. 2017, eq. 5; Naeini et al. 2015",
+)
+def mce(sums: BinSums) -> FloatArray:
+    """Maximum calibration error: the largest gap of any bin that has rows; a bin with few rows can dominate it."""
+    return np.asarray(np.abs(sums.gap).max(axis=-1))
+
+
+@_equal_width(
+    key="ece_equal_mass",
+    label="ECE (equal mass)",
+    formula=_ECE,
+    reference="Nixon et al. 2019; Kumar et al. 2019",
+    view=partial(bin_sums, scheme="equal-mass"),
+)
+def ece_equal_mass(sums: BinSums) -> FloatArray:
+    """ECE over bins that hold (nearly) equally many rows each; tied scores stay in one bin."""
+    return ece(sums)
+
+
+@_equal_width(
+    key="ece_sturges",
+    label="ECE (Sturges)",
+    formula=_ECE,
+    reference="Zhang et al. 2020, section 5.1; Sturges 1926",
+    view=partial(bin_sums, bins=1, scheme="sturges"),
+)
+def ece_sturges(sums: BinSums) -> FloatArray:
+    """ECE over equal-width bins whose number follows from the rows, ceil(log2 n) + 1."""
+    return ece(sums)

@@ -1,0 +1,24 @@
+"""Over- and under-confidence, signed."""
+
+from __future__ import annotations
+
+from calviz.core.arrays import FloatArray
+from calviz.core.metric import metric
+from calviz.numerics.binning import BinSums
+from calviz.numerics.sample import event_sums
+
+
+@metric(
+    key="mcs",
+    label="MCS",
+    family="Over- and under-confidence",
+    direction="zero",
+    bounds=(-1.0, 1.0),
+    formula=r"\sum_m \frac{|B_m|}{n} (\mathrm{conf}_m - \mathrm{acc}_m) = \overline{\mathrm{conf}} - \mathrm{acc}",
+    reference="Ao et al. 2023, eq. 3",
+    view=event_sums,
+    tail="two-sided",
+)
+def mcs(sums: BinSums) -> FloatArray:
+    """Miscalibration score: mean score minus share of hits, whatever the bins; above 0 over-confident, below 0 under-confident."""
+    return (sums.score_sum.sum(axis=-1) - sums.hit_sum.sum(axis=-1)) / sums.n

@@ -1,0 +1,44 @@
+"""Proper scores: they reward probabilities that are both calibrated and sharp."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from calviz.core.arrays import FloatArray
+from calviz.core.metric import metric
+from calviz.numerics.losses import MeanLoss, negative_log_likelihood, squared_error
+
+_proper = partial(
+    metric,
+    family="Accuracy and proper scores",
+    direction="lower",
+    tail="two-sided",
+    details=lambda view: view.details,
+)
+
+
+@_proper(
+    key="nll",
+    label="NLL",
+    bounds=(0.0, math.inf),
+    formula=r"-\frac1n\sum_i \log p_{i,y_i}",
+    reference="Guo et al. 2017, section 2",
+    view=negative_log_likelihood,
+)
+def nll(view: MeanLoss) -> FloatArray:
+    """Negative log-likelihood (log loss, cross-entropy) of the true classes, in nats; a single confident mistake weighs heavily."""
+    return view.mean
+
+
+@_proper(
+    key="brier",
+    label="Brier score",
+    bounds=(0.0, 2.0),
+    formula=r"\frac1n\sum_i \sum_k (p_{ik} - \mathbf 1[y_i = k])^2",
+    reference="Brier 1950; Gupta et al. 2021, section 5",
+    view=squared_error,
+)
+def brier(view: MeanLoss) -> FloatArray:
+    """Squared distance between the probabilities and the one-hot label, summed over classes (0 to 2); for two classes the one-column form is half of it."""
+    return view.mean

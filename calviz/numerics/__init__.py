@@ -1,0 +1,1 @@
+"""Shared kernels: reductions, binning, cumulative sums, resampling."""

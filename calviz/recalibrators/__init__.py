@@ -1,0 +1,1 @@
+"""Recalibrators, one file each; each registers itself."""
