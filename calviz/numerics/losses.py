@@ -49,7 +49,7 @@ class MeanLoss:
 
 def negative_log_likelihood(sample: Sample) -> MeanLoss:
     """-log of the probability of the true class, per row (nats)."""
-    data = _full(sample)
+    data = full_predictions(sample)
     p = np.take_along_axis(data.probs, data.labels[:, None], axis=1)[:, 0].astype(np.float64)
     tiny = np.finfo(np.float64).tiny
     losses = -np.log(np.maximum(p, tiny))
@@ -60,7 +60,7 @@ def negative_log_likelihood(sample: Sample) -> MeanLoss:
 
 def squared_error(sample: Sample) -> MeanLoss:
     """Squared distance to the one-hot label, summed over classes, per row."""
-    data = _full(sample)
+    data = full_predictions(sample)
     losses = np.empty(data.n)
     for rows in row_blocks(data.probs):
         block = data.probs[rows].astype(np.float64)
@@ -70,7 +70,7 @@ def squared_error(sample: Sample) -> MeanLoss:
     return MeanLoss(losses.mean(), losses, details=details)
 
 
-def _full(sample: Sample) -> Predictions:
+def full_predictions(sample: Sample) -> Predictions:
     data = sample.data
     if not isinstance(data, Predictions):
         raise NotAvailable(

@@ -1,0 +1,122 @@
+"""Kernel smoothing on a grid over [0, 1], with mirror images at both ends."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.fft import dct, next_fast_len
+from scipy.special import spherical_jn
+
+from calviz.core.arrays import FloatArray
+from calviz.numerics.steps import Steps
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Sums of a sample, spread linearly over evenly spaced nodes on [0, 1].
+
+    Attributes
+    ----------
+    nodes : ndarray, shape (G,)
+    rows, hits, scores : ndarray, shape (..., G)
+        Mass of rows, of hits and of scores at the nodes; their totals are those of the sample.
+    """
+
+    nodes: FloatArray
+    rows: FloatArray
+    hits: FloatArray
+    scores: FloatArray
+
+
+def grid_size(width: float, least: int = 1024, most: int = 1 << 16) -> int:
+    """Nodes so that a kernel of this width spans at least eight of them."""
+    wanted = 8 / max(width, 8 / most)
+    return int(next_fast_len(int(min(max(wanted, least), most)), real=True)) + 1
+
+
+def on_grid(steps: Steps, size: int) -> Grid:
+    """Spread each step linearly over its two neighbouring nodes."""
+    place = np.clip(steps.score, 0, 1) * (size - 1)
+    low = np.minimum(place.astype(np.intp), size - 2)
+    share = place - low
+    nodes = np.linspace(0, 1, size)
+
+    def spread(mass: FloatArray) -> FloatArray:
+        # Steps are sorted: sums over runs that share a cell, then added to its two ends.
+        starts = np.flatnonzero(np.append(True, low[1:] != low[:-1]))
+        out = np.zeros((*mass.shape[:-1], size))
+        out[..., low[starts]] += np.add.reduceat(mass * (1 - share), starts, axis=-1)
+        out[..., low[starts] + 1] += np.add.reduceat(mass * share, starts, axis=-1)
+        return out
+
+    return Grid(nodes, spread(steps.count), spread(steps.hits), spread(steps.score_sum))
+
+
+def cosine_coefficients(mass: FloatArray) -> FloatArray:
+    """``sum_j m_j cos(pi k t_j)`` of point masses at the nodes, k = 0..G-1, shape (..., G)."""
+    weighted = mass.copy()
+    # The type-1 transform counts inner nodes twice and end nodes once; here all count once.
+    weighted[..., 0] *= 2
+    weighted[..., -1] *= 2
+    out: FloatArray = np.asarray(dct(weighted, type=1, axis=-1, overwrite_x=True))
+    out *= out.dtype.type(0.5)
+    return out
+
+
+def from_cosine(coefficients: FloatArray) -> FloatArray:
+    """``c_0 + 2 sum_k c_k cos(pi k t)`` at the nodes: the density of mirrored kernels.
+
+    A mass at 0 or 1 coincides with its mirror image, so its kernel has twice the height on the
+    half that lies inside: no mass is lost at the ends.
+    """
+    return np.asarray(dct(coefficients, type=1, axis=-1))
+
+
+def smooth(mass: FloatArray, response: FloatArray) -> FloatArray:
+    """Density at the nodes of point masses convolved with a mirrored kernel.
+
+    Parameters
+    ----------
+    mass : ndarray, shape (..., G)
+        Point masses at the nodes.
+    response : ndarray, shape (G,) or (..., G)
+        The kernel's characteristic function at the frequencies ``pi k``, k = 0..G-1.
+    """
+    return from_cosine(cosine_coefficients(mass) * response)
+
+
+def gaussian_response(
+    sigma: FloatArray | float, size: int, dtype: np.dtype[Any] | type = np.float64
+) -> FloatArray:
+    """Characteristic function of the normal distribution at the grid's frequencies."""
+    k = np.arange(size, dtype=dtype) * math.pi
+    exponent = np.asarray(sigma, dtype=dtype)[..., None] * k
+    np.square(exponent, out=exponent)
+    exponent *= exponent.dtype.type(-0.5)
+    # Below this the response is 0 for all purposes, and denormals are slow.
+    np.maximum(exponent, exponent.dtype.type(-80), out=exponent)
+    return np.asarray(np.exp(exponent, out=exponent))
+
+
+def triweight_response(width: float, size: int) -> FloatArray:
+    """Characteristic function of the triweight kernel of half-width `width`.
+
+    ``K(u) = 35/32 (1 - u^2)^3`` on [-1, 1] has the characteristic function
+    ``105 j_3(w) / w^3`` with the spherical Bessel function j_3.
+    """
+    w = np.arange(size) * (math.pi * width)
+    out = np.ones(size)
+    big = w > 1e-2
+    out[big] = 105 * spherical_jn(3, w[big]) / w[big] ** 3
+    small = w[~big] ** 2
+    out[~big] = 1 - small / 18 + small**2 / 792
+    return out
+
+
+def integrate(values: FloatArray) -> FloatArray:
+    """Trapezoidal rule over the grid on [0, 1]."""
+    inner = values.sum(axis=-1) - (values[..., 0] + values[..., -1]) / 2
+    return np.asarray(inner / (values.shape[-1] - 1))
