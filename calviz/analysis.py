@@ -88,6 +88,23 @@ def evaluate(
     )
 
 
+def verdict(
+    data: Dataset,
+    *,
+    reduction: Reduction | str = "top-label",
+    split: str | None = None,
+    bins: int = 15,
+    seed: int = 0,
+) -> Any:
+    """Say in one sentence whether these probabilities can be trusted.
+
+    Parameters are those of `evaluate`.
+    """
+    from calviz import checks
+
+    return checks.verdict(_sample(data, reduction, split), bins=bins, seed=seed)
+
+
 def _sample(data: Dataset, reduction: Reduction | str, split: str | None) -> Sample:
     return Sample(data if split is None else data.split(split), reduction)
 
