@@ -1,9 +1,57 @@
-"""calviz: can I trust these probabilities?"""
+"""Can I trust these probabilities? Calibration of any classifier, with its error bars.
 
-from calviz.analysis import evaluate
-from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.core.reduction import Reduction
+>>> import calviz
+>>> p = calviz.Predictions(probs=[[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]], labels=[0, 1, 1])
+>>> round(calviz.evaluate(p, metrics=["ece"], bins=1)["ece"].value, 4)
+0.1333
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from calviz import figures as figures
+    from calviz.analysis import evaluate, verdict
+    from calviz.core.predictions import ConfidencePredictions, Predictions
+    from calviz.core.reduction import Reduction
+    from calviz.data import load
 
 __version__ = "0.1.0"
 
-__all__ = ["ConfidencePredictions", "Predictions", "Reduction", "__version__", "evaluate"]
+__all__ = [
+    "ConfidencePredictions",
+    "Predictions",
+    "Reduction",
+    "__version__",
+    "evaluate",
+    "figures",
+    "load",
+    "verdict",
+]
+
+# Where each public name lives. They are imported on first use, so that the command line starts
+# at once and a script that only measures never pays for the readers or for plotly.
+_HOMES = {
+    "ConfidencePredictions": "calviz.core.predictions",
+    "Predictions": "calviz.core.predictions",
+    "Reduction": "calviz.core.reduction",
+    "evaluate": "calviz.analysis",
+    "load": "calviz.data",
+    "verdict": "calviz.analysis",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "figures":
+        return importlib.import_module("calviz.figures")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'calviz' has no attribute '{name}'")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

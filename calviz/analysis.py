@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.core.metric import METRICS, Metric
+from calviz.core.metric import METRICS, Metric, Parameter
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.core.results import Evaluation, Interval, MetricResult, NoiseFloor
@@ -19,6 +20,8 @@ from calviz.numerics.sample import Sample
 #: Resamples behind an interval or a noise floor, and the level of an interval.
 RESAMPLES = 1_000
 LEVEL = 0.95
+
+How = Literal["bootstrap", "under_calibration"]
 
 
 def evaluate(
@@ -36,6 +39,9 @@ def evaluate(
 ) -> Evaluation:
     """Compute metrics of one set of predictions.
 
+    A metric's numbers depend on the data, its options and the seed alone: not on which other
+    metrics are asked for, nor on their order.
+
     Parameters
     ----------
     data : Predictions or ConfidencePredictions
@@ -50,11 +56,11 @@ def evaluate(
     noise_floor : bool, optional
         Whether to compute noise floors; as `ci` where left out.
     level : float
-        Level of the intervals.
+        Level of the intervals, between 0 and 1.
     resamples : int
         Resamples behind each interval and each noise floor.
     seed : int
-        Seed of all resampling.
+        Seed of all resampling, 0 or more.
     **options
         Parameters of the metrics (``bins=15``), passed on to those that have them.
 
@@ -62,88 +68,176 @@ def evaluate(
     ------
     OptionError, InputError
         On an unknown metric, option, split, class or reduction.
+    NotAvailable
+        Where the data do not have what the reduction needs (confidence-only data and any
+        reduction but the top label). A single metric that is not available is no error: its
+        value is ``nan`` and its ``reason`` says why.
     """
-    if split is not None:
-        data = data.split(split)
-    sample = Sample(data, reduction)
-    chosen = [METRICS[key] for key in metrics] if metrics is not None else list(METRICS)
-    known = {p.name for m in METRICS for p in m.parameters}
-    for name in options:
-        if name not in known:
-            raise OptionError(f"no metric has an option '{name}'; known: {', '.join(sorted(known))}.")
-    floor = ci if noise_floor is None else noise_floor
-    resampler = _Resampler(sample, ci, floor, level, resamples, seed)
+    chosen = _chosen(metrics)
+    _check_options(options)
+    drawing = _Drawing(ci, ci if noise_floor is None else noise_floor, level, resamples, seed)
+    sample = _sample(data, reduction, split)
     return Evaluation(
-        name=data.name,
-        rows=data.n,
-        n_classes=data.n_classes,
-        kind=data.kind,
+        name=sample.data.name,
+        rows=sample.data.n,
+        n_classes=sample.data.n_classes,
+        kind=sample.data.kind,
         split=split,
         reduction=sample.reduction.key,
-        metrics={m.key: resampler.result(m, options) for m in chosen},
+        metrics=_results(sample, chosen, options, drawing),
     )
 
 
-class _Resampler:
-    """Values, intervals and noise floors; views that metrics share are resampled once."""
+def verdict(
+    data: Dataset,
+    *,
+    reduction: Reduction | str = "top-label",
+    split: str | None = None,
+    bins: int = 15,
+    seed: int = 0,
+) -> Any:
+    """Say in one sentence whether these probabilities can be trusted.
 
-    def __init__(
-        self, sample: Sample, ci: bool, floor: bool, level: float, resamples: int, seed: int
-    ) -> None:
-        self.sample, self.ci, self.floor = sample, ci, floor
-        self.level, self.resamples, self.seed = level, resamples, seed
-        self._drawn: dict[tuple[int, str], Any] = {}
+    Parameters are those of `evaluate`.
+    """
+    from calviz import checks
 
-    def result(self, metric: Metric, options: dict[str, Any]) -> MetricResult:
-        own = {p.name: options[p.name] for p in metric.parameters if p.name in options}
+    return checks.verdict(_sample(data, reduction, split), bins=bins, seed=seed)
+
+
+def _sample(data: Dataset, reduction: Reduction | str, split: str | None) -> Sample:
+    return Sample(data if split is None else data.split(split), reduction)
+
+
+def _chosen(metrics: Iterable[str] | None) -> list[Metric]:
+    if metrics is None:
+        return list(METRICS)
+    keys = [metrics] if isinstance(metrics, str) else metrics
+    return [METRICS[key] for key in dict.fromkeys(keys)]
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    known = {p.name: p for m in METRICS for p in m.parameters}
+    for name, value in options.items():
+        if name not in known:
+            raise OptionError(
+                f"no metric has an option '{name}'; known: {', '.join(sorted(known))}."
+            )
+        _check_option(known[name], value)
+
+
+def _check_option(parameter: Parameter, value: Any) -> None:
+    if parameter.choices:
+        if value not in parameter.choices:
+            allowed = ", ".join(str(choice) for choice in parameter.choices)
+            raise OptionError(f"'{parameter.name}' must be one of {allowed}; got {value!r}.")
+    elif parameter.annotation is int and not _is_whole(value):
+        raise OptionError(f"'{parameter.name}' must be a whole number, got {value!r}.")
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """Which resampling is wanted, and how."""
+
+    interval: bool
+    noise_floor: bool
+    level: float
+    resamples: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.level < 1:
+            raise OptionError(f"'level' must lie between 0 and 1, got {self.level!r}.")
+        if not (_is_whole(self.resamples) and self.resamples > 0):
+            raise OptionError(
+                f"'resamples' must be a whole number above 0, got {self.resamples!r}."
+            )
+        if not (_is_whole(self.seed) and self.seed >= 0):
+            raise OptionError(f"'seed' must be a whole number, 0 or more, got {self.seed!r}.")
+
+    def draw(self, view: Any, metrics: list[Metric], how: How) -> dict[str, FloatArray]:
+        """Values of the metrics over resamples of the view that they share; none if it has none."""
+        # Every view starts its own stream, so that what else is asked for changes nothing.
+        rng = np.random.default_rng([self.seed, how == "bootstrap"])
         try:
-            view = self.sample.view(metric.view, **own)
-            value = float(metric.value(view))
+            drawn = getattr(view, how)(rng, self.resamples)
+        except NotAvailable:
+            return {}
+        return {m.key: np.asarray(m.value(drawn), dtype=np.float64) for m in metrics}
+
+
+def _results(
+    sample: Sample, metrics: list[Metric], options: Mapping[str, Any], drawing: _Drawing
+) -> dict[str, MetricResult]:
+    results: dict[str, MetricResult] = {}
+    sharing: dict[int, tuple[Any, list[Metric]]] = {}  # by identity; the views stay alive in it
+    for m in metrics:
+        own = {p.name: options[p.name] for p in m.parameters if p.name in options}
+        try:
+            view = sample.view(m.view, **own)
+            value = float(m.value(view))
         except NotAvailable as error:
-            return MetricResult(metric.key, math.nan, params=own, reason=str(error))
-        return MetricResult(
-            metric.key,
+            results[m.key] = MetricResult(m.key, math.nan, params=own, reason=str(error))
+            continue
+        results[m.key] = MetricResult(
+            m.key,
             value,
-            interval=self._interval(metric, view),
-            noise_floor=self._noise_floor(metric, view, value),
             params=dict(view.params),
-            details=dict(metric.details(view)) if metric.details else {},
+            details=dict(m.details(view)) if m.details else {},
             reason="undefined on these rows." if math.isnan(value) else None,
         )
+        sharing.setdefault(id(view), (view, []))[1].append(m)
+    for view, family in sharing.values():
+        defined = [m for m in family if results[m.key].available]
+        for m, interval, floor in _error_bars(sample, view, defined, results, drawing):
+            results[m.key] = replace(results[m.key], interval=interval, noise_floor=floor)
+    return results
 
-    def _draw(self, metric: Metric, view: Any, how: str) -> FloatArray | None:
-        key = (id(view), how)
-        if key not in self._drawn:
-            rng = np.random.default_rng([self.seed, how == "bootstrap"])
-            try:
-                self._drawn[key] = getattr(view, how)(rng, self.resamples)
-            except NotAvailable:
-                self._drawn[key] = None
-        drawn = self._drawn[key]
-        return None if drawn is None else np.asarray(metric.value(drawn))
 
-    def _interval(self, metric: Metric, view: Any) -> Interval | None:
-        # One row resamples to itself: an interval of zero width would claim certainty.
-        if not self.ci or self.sample.data.n < 2:
-            return None
-        values = self._draw(metric, view, "bootstrap")
-        if values is None:
-            return None
-        low, high = np.quantile(values, [(1 - self.level) / 2, (1 + self.level) / 2])
-        return Interval(float(low), float(high))
+def _error_bars(
+    sample: Sample,
+    view: Any,
+    metrics: list[Metric],
+    results: Mapping[str, MetricResult],
+    drawing: _Drawing,
+) -> Iterator[tuple[Metric, Interval | None, NoiseFloor | None]]:
+    # One row resamples to itself, so it has no interval.
+    wanted = drawing.interval and sample.data.n > 1
+    drawn = drawing.draw(view, metrics, "bootstrap") if wanted else {}
+    calibrated = drawing.draw(view, metrics, "under_calibration") if drawing.noise_floor else {}
+    for m in metrics:
+        yield (
+            m,
+            _interval(drawn[m.key], drawing.level) if m.key in drawn else None,
+            _noise_floor(calibrated[m.key], results[m.key].value, m.tail)
+            if m.key in calibrated
+            else None,
+        )
 
-    def _noise_floor(self, metric: Metric, view: Any, value: float) -> NoiseFloor | None:
-        if not self.floor:
-            return None
-        values = self._draw(metric, view, "under_calibration")
-        if values is None:
-            return None
-        mean = float(values.mean())
-        # Equal values must count as equal whatever the order of summation.
-        slack = 1e-12
-        if metric.tail == "two-sided":
-            extreme = np.abs(values - mean) >= abs(value - mean) - slack
-        else:
-            extreme = values >= value - slack
-        p_value = (1 + int(extreme.sum())) / (1 + values.size)
-        return NoiseFloor(mean, float(np.quantile(values, 0.95)), p_value)
+
+def _interval(values: FloatArray, level: float) -> Interval | None:
+    values = values[np.isfinite(values)]
+    if values.size == 0:
+        return None
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+    # Rows that all agree resample to themselves: a width of zero would claim certainty.
+    return Interval(float(low), float(high)) if low < high else None
+
+
+def _noise_floor(values: FloatArray, value: float, tail: str) -> NoiseFloor | None:
+    values = values[np.isfinite(values)]
+    if values.size == 0:
+        return None
+    mean = float(values.mean())
+    # Equal values must count as equal whatever the order of summation.
+    slack = 1e-12
+    if tail == "two-sided":
+        extreme = np.abs(values - mean) >= abs(value - mean) - slack
+    else:
+        extreme = values >= value - slack
+    p_value = (1 + int(np.count_nonzero(extreme))) / (1 + values.size)
+    return NoiseFloor(mean, float(np.quantile(values, 0.95)), p_value)

@@ -1,0 +1,1 @@
+"""Types, registries and errors: what everything else is made of."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import threading
 from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
@@ -14,7 +15,9 @@ class Keyed(Protocol):
     """Anything with a key."""
 
     @property
-    def key(self) -> str: ...
+    def key(self) -> str:
+        """The name by which it is asked for."""
+        ...
 
 
 T = TypeVar("T", bound=Keyed)
@@ -37,6 +40,8 @@ class Registry(Generic[T]):
         self.package = package
         self._entries: dict[str, T] = {}
         self._discovered = False
+        self._discovering = False
+        self._lock = threading.RLock()
 
     def register(self, entry: T) -> T:
         """Add an entry; raises OptionError where its key is taken."""
@@ -52,10 +57,18 @@ class Registry(Generic[T]):
     def _discover(self) -> None:
         if self._discovered:
             return
-        self._discovered = True
-        package = importlib.import_module(self.package)
-        for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
-            importlib.import_module(f"{self.package}.{module}")
+        # Sessions of the app are threads: the second one waits here until all entries are in.
+        with self._lock:
+            if self._discovered or self._discovering:
+                return
+            self._discovering = True
+            try:
+                package = importlib.import_module(self.package)
+                for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
+                    importlib.import_module(f"{self.package}.{module}")
+                self._discovered = True
+            finally:
+                self._discovering = False
 
     def __getitem__(self, key: str) -> T:
         self._discover()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from calviz.core.notes import Finding
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Interval(NamedTuple):
@@ -128,6 +129,9 @@ class Evaluation:
 
     def frame(self) -> pd.DataFrame:
         """One row per metric: value, interval, noise floor, p-value, reason."""
+        # Here and not above: half a second that a number on the command line does not need.
+        import pandas as pd
+
         return pd.DataFrame(
             {
                 "metric": r.key,

@@ -1,0 +1,94 @@
+"""An audit as a person reads it in a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from calviz.cli.text import cell, console, one_line, shorten
+from calviz.core.metric import METRICS
+from calviz.core.reduction import Reduction
+
+if TYPE_CHECKING:
+    from calviz.core.results import Evaluation, MetricResult
+    from calviz.data import Loaded
+
+_STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red"}
+
+
+def print_recognition(file: str, loaded: Loaded) -> None:
+    """Print what was read: one line, then the notices and the repairs."""
+    out = console()
+    line = Text(one_line(file), style="bold")
+    line.append(f": {one_line(loaded.recognition.sentence())}", style="not bold")
+    out.print(line, soft_wrap=True)
+    for notice in loaded.notices:
+        _finding(notice.severity, notice.code, notice.message)
+    for made in loaded.repairs_made:
+        out.print(cell(f"  repaired: {made}"), soft_wrap=True)
+    for repair in loaded.repairs_offered:
+        out.print(cell(f"  offered: --repair {repair.key} ({repair.label})"), soft_wrap=True)
+
+
+def print_evaluation(evaluation: Evaluation, verdict: str, *, named: bool) -> None:
+    """Print the verdict, the table of metrics and the findings; `named` adds the model's name."""
+    out = console()
+    out.print()
+    if named:
+        out.print(cell(shorten(evaluation.name), style="bold underline"))
+    out.print(cell(verdict, style="bold"), soft_wrap=True)
+    split = f"split {shorten(evaluation.split)}" if evaluation.split else "all rows"
+    reduction = shorten(Reduction.of(evaluation.reduction).label)
+    out.print(cell(f"{evaluation.rows:,} rows ({split}), {reduction}"), soft_wrap=True)
+    out.print()
+    out.print(_table([r for r in evaluation if r.available]))
+    out.print()
+    for reason, labels in _missing(evaluation).items():
+        out.print(cell(f"{', '.join(labels)}: {reason}", style="dim"), soft_wrap=True)
+    for finding in evaluation.findings:
+        _finding(finding.severity, finding.code, finding.message)
+
+
+def _table(results: list[MetricResult]) -> Table:
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    table.add_column("metric", no_wrap=True)
+    table.add_column("value", justify="right", no_wrap=True)
+    bars = any(r.interval or r.noise_floor for r in results)
+    if bars:
+        table.add_column("95 % interval", justify="right", no_wrap=True)
+        table.add_column("if calibrated (95 %)", justify="right", no_wrap=True)
+        table.add_column("p", justify="right", no_wrap=True)
+    for r in results:
+        cells = (METRICS[r.key].label, _number(r.value), *(_error_bars(r) if bars else ()))
+        table.add_row(*(cell(text) for text in cells))
+    return table
+
+
+def _missing(evaluation: Evaluation) -> dict[str, list[str]]:
+    labels: dict[str, list[str]] = {}
+    for r in evaluation:
+        if not r.available:
+            labels.setdefault(r.reason or "undefined.", []).append(METRICS[r.key].label)
+    return labels
+
+
+def _error_bars(result: MetricResult) -> tuple[str, str, str]:
+    interval, floor = result.interval, result.noise_floor
+    return (
+        f"{_number(interval.low)} to {_number(interval.high)}" if interval else "",
+        f"{_number(floor.mean)} ({_number(floor.q95)})" if floor else "",
+        f"{floor.p_value:.3f}" if floor else "",
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}" if abs(value) < 1_000 else f"{value:.4g}"
+
+
+def _finding(severity: str, code: str, message: str) -> None:
+    line = Text("  ")
+    line.append(f"{severity} {code}", style=_STYLES.get(severity, ""))
+    line.append(f" {one_line(message)}")
+    console().print(line, soft_wrap=True)

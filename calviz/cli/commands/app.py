@@ -1,0 +1,83 @@
+"""``calviz app``: the dashboard in a browser, served on this machine only."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import runpy
+import socket
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from calviz.core.errors import InputError, OptionError
+
+#: Tells the app which file to open first.
+OPEN_VARIABLE = "CALVIZ_OPEN"
+HOST = "127.0.0.1"
+
+
+@click.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--port", type=click.IntRange(1, 65_535), help="Port; a free one if left out.")
+@click.option("--no-browser", is_flag=True, help="Do not open a browser window.")
+def command(file: Path | None, port: int | None, no_browser: bool) -> None:
+    """Open the dashboard, with FILE or with sample data.
+
+    It listens on this machine only (127.0.0.1), and what is opened in it stays here.
+    """
+    from calviz.data.samples import project_root
+
+    if importlib.util.find_spec("streamlit") is None:
+        raise OptionError(
+            "the dashboard needs streamlit, which is not installed; run: pip install streamlit."
+        )
+    root = project_root()
+    if not (root / "app.py").is_file():
+        raise InputError("the dashboard is not part of this installation", file="app.py")
+    if port is not None:
+        _check_free(port)
+    os.environ.pop(OPEN_VARIABLE, None)
+    if file is not None:
+        os.environ[OPEN_VARIABLE] = str(_readable(file))
+    sys.argv = ["streamlit", "run", str(root / "app.py"), *_flags(root, port, no_browser)]
+    # In this process: it stops with Ctrl-C, and nothing is left behind when it is ended.
+    runpy.run_module("streamlit", run_name="__main__", alter_sys=True)
+
+
+def _flags(root: Path, port: int | None, no_browser: bool) -> Iterator[str]:
+    config = tomllib.loads((root / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    settings = {
+        f"{section}.{key}": value
+        for section, entries in config.items()
+        if section != "theme"  # streamlit reads it beside app.py; lists cannot be flags
+        for key, value in entries.items()
+        if not isinstance(value, list | dict)
+    }
+    settings["server.address"] = HOST
+    settings["browser.gatherUsageStats"] = False
+    settings["server.headless"] = no_browser
+    settings["server.showEmailPrompt"] = False
+    if port is not None:
+        settings["server.port"] = port
+    for key, value in settings.items():
+        yield f"--{key}={str(value).lower() if isinstance(value, bool) else value}"
+
+
+def _readable(file: Path) -> Path:
+    if not file.is_file():
+        raise InputError("there is no such file", file=str(file))
+    with file.open("rb"):  # raises what the command line then says in a sentence
+        return file.resolve()
+
+
+def _check_free(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            raise OptionError(f"port {port} is not free; choose another one.") from None

@@ -1,0 +1,212 @@
+"""``calviz audit``: whether these probabilities can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from calviz.cli.group import CROSSED, FINE, WRONG
+from calviz.cli.reading import reading_options
+from calviz.cli.text import say, sentence
+from calviz.cli.threshold import Threshold
+from calviz.core.errors import CalvizError, InputError, OptionError
+from calviz.core.reduction import Reduction
+
+if TYPE_CHECKING:
+    from calviz.core.predictions import Dataset
+    from calviz.core.results import Evaluation
+    from calviz.data import Loaded, ReadingOptions
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is asked of every file."""
+
+    split: str | None
+    reduction: str
+    bins: int
+    ci: bool
+    seed: int
+    resamples: int
+
+
+@dataclass(frozen=True)
+class Audit:
+    """One model of one file, judged."""
+
+    file: str
+    loaded: Loaded
+    evaluation: Evaluation
+    verdict: str
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--split", metavar="NAME", help="Only the rows of this split.")
+@click.option(
+    "--reduction",
+    default="top-label",
+    show_default=True,
+    metavar="R",
+    help="top-label, top-2 ..., within-top-2 ..., class:NAME or positive.",
+)
+@click.option("--bins", default=15, show_default=True, type=click.IntRange(min=1))
+@click.option("--ci", is_flag=True, help="Add 95 % intervals, noise floors and p-values.")
+@click.option(
+    "--json",
+    "json_path",
+    metavar="PATH",
+    help="Write JSON; with - it goes to standard output, and nothing else does.",
+)
+@click.option(
+    "--fail-on",
+    "fail_on",
+    multiple=True,
+    metavar="EXPR",
+    help='Exit with 1 where this holds (repeatable), such as "ece>0.05"; values are fractions. '
+    "With --ci it has to hold for the value and for its whole interval.",
+)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
+@click.option(
+    "--resamples", default=1_000, show_default=True, type=click.IntRange(min=1, max=100_000)
+)
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="NAME",
+    help="Of a file with several models, this one (repeatable); all if left out.",
+)
+@reading_options
+def command(
+    files: tuple[str, ...],
+    json_path: str | None,
+    fail_on: tuple[str, ...],
+    models: tuple[str, ...],
+    reading: ReadingOptions,
+    split: str | None,
+    reduction: str,
+    bins: int,
+    ci: bool,
+    seed: int,
+    resamples: int,
+) -> int:
+    """Measure the calibration of the predictions in FILE, and say what was found.
+
+    Files that cannot be used are named and the others are judged; the exit code is then 2, and no
+    JSON is written.
+    """
+    thresholds = [Threshold.of(text) for text in fail_on]
+    settings = Settings(split, Reduction.of(reduction).key, bins, ci, seed, resamples)
+    _check_writable(json_path)
+    records: list[dict[str, Any]] = []
+    crossed = wrong = False
+    for file in files:
+        try:
+            for audit in _audit(file, reading, models, settings, quiet=json_path == "-"):
+                crossed |= _crosses(audit, thresholds)
+                if json_path is not None:
+                    records.append(_record(audit, settings))
+        except BrokenPipeError:
+            raise
+        except (CalvizError, OSError) as error:
+            say(_in_file(error, file))
+            wrong = True
+    if wrong:
+        return WRONG
+    if json_path is not None:
+        _write(records[0] if len(files) == len(records) == 1 else records, json_path)
+    return CROSSED if crossed else FINE
+
+
+def _audit(
+    file: str,
+    reading: ReadingOptions,
+    models: tuple[str, ...],
+    settings: Settings,
+    *,
+    quiet: bool,
+) -> Iterator[Audit]:
+    from calviz.cli.audit_text import print_evaluation, print_recognition
+    from calviz.data import read
+
+    loaded = read(file, options=reading)
+    unknown = [name for name in models if name not in loaded.models]
+    if unknown:
+        known = ", ".join(loaded.models)
+        raise OptionError(f"there is no model '{unknown[0]}'; known: {known}.")
+    if not quiet:
+        print_recognition(file, loaded)
+    for name in models or loaded.models:
+        audit = _judge(file, loaded, loaded.models[name], settings)
+        if not quiet:
+            print_evaluation(audit.evaluation, audit.verdict, named=len(loaded.models) > 1)
+        yield audit
+
+
+def _judge(file: str, loaded: Loaded, data: Dataset, settings: Settings) -> Audit:
+    from calviz import analysis
+
+    same: dict[str, Any] = {
+        "reduction": settings.reduction,
+        "split": settings.split,
+        "bins": settings.bins,
+        "seed": settings.seed,
+    }
+    evaluation = analysis.evaluate(data, ci=settings.ci, resamples=settings.resamples, **same)
+    return Audit(file, loaded, evaluation, analysis.verdict(data, **same).sentence)
+
+
+def _crosses(audit: Audit, thresholds: list[Threshold]) -> bool:
+    several = len(audit.loaded.models) > 1
+    where = f"{audit.file}, {audit.evaluation.name}" if several else audit.file
+    crossed = [what for t in thresholds if (what := t.crossed(audit.evaluation))]
+    for what in crossed:
+        say(f"{where}: {what}.")
+    return bool(crossed)
+
+
+def _record(audit: Audit, settings: Settings) -> dict[str, Any]:
+    from calviz.report.json import audit_record
+
+    return audit_record(
+        audit.evaluation,
+        file=audit.file,
+        notices=audit.loaded.notices,
+        verdict=audit.verdict,
+        recognised=audit.loaded.recognition.sentence(),
+        repairs=audit.loaded.repairs_made,
+        digest=audit.loaded.digest,
+        seed=settings.seed,
+        resamples=settings.resamples if settings.ci else None,
+    )
+
+
+def _write(value: Any, path: str) -> None:
+    from calviz.report.json import to_json
+
+    text = to_json(value)
+    if path == "-":
+        click.echo(text, nl=False)
+    else:
+        Path(path).write_text(text, encoding="utf-8")
+
+
+def _check_writable(path: str | None) -> None:
+    """Find out before the work is done, and without touching what is there."""
+    if path is None or path == "-":
+        return
+    if Path(path).is_dir():
+        raise OptionError(f"--json {path} is a directory; give the name of a file.")
+    if not Path(path).absolute().parent.is_dir():
+        raise OptionError(f"--json {path}: there is no such directory.")
+
+
+def _in_file(error: CalvizError | OSError, file: str) -> str:
+    if isinstance(error, InputError):
+        return sentence(error.in_file(Path(file).name))
+    return sentence(error) if isinstance(error, OSError) else f"{file}: {sentence(error)}"

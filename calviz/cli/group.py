@@ -1,0 +1,105 @@
+"""The group of commands: finds them, and turns whatever goes wrong into one sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import os
+import pkgutil
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from calviz import __version__
+from calviz.cli import commands
+from calviz.cli.text import say, sentence
+from calviz.core.errors import CalvizError
+
+#: Exit codes: everything is fine; a --fail-on threshold is crossed; wrong input or arguments.
+FINE, CROSSED, WRONG = 0, 1, 2
+#: What a shell reports for a process stopped by Ctrl-C or by a closed pipe.
+INTERRUPTED, PIPE_CLOSED = 130, 141
+
+
+class Group(click.Group):
+    """A click group whose commands are the files of `calviz.cli.commands`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of the commands, in alphabetical order."""
+        return sorted(m.name for m in pkgutil.iter_modules(commands.__path__))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load a command when it is asked for: what others need is not imported."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command: click.Command = importlib.import_module(f"{commands.__name__}.{cmd_name}").command
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; where the reader of its output has gone, stop with a code of our own."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # click would exit with 1, which says that a threshold is crossed
+            return PIPE_CLOSED
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Run a command line and exit with its code; never a traceback, never more than a sentence."""
+        for stream in (sys.stdout, sys.stderr):
+            # A class name that the console cannot show must not end the command.
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
+        kwargs["standalone_mode"] = False
+        kwargs.setdefault("prog_name", "calviz")
+        code = WRONG
+        try:
+            code = super().main(*args, **kwargs) or FINE
+            sys.stdout.flush()
+        except click.Abort:
+            code = INTERRUPTED
+        except click.ClickException as error:
+            say(_usage(error))
+        except BrokenPipeError:
+            code = PIPE_CLOSED
+        except (CalvizError, OSError) as error:
+            say(sentence(error))
+        except MemoryError:
+            say("there is not enough memory for this file.")
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else WRONG
+        except Exception as error:
+            if os.environ.get("CALVIZ_DEBUG"):
+                raise
+            say(
+                f"this should not have happened ({type(error).__name__}: {error}); "
+                "please report it, with what CALVIZ_DEBUG=1 shows."
+            )
+        if code == PIPE_CLOSED:
+            _abandon_stdout()
+        sys.exit(code)
+
+
+def _usage(error: click.ClickException) -> str:
+    text = error.format_message().rstrip(".")
+    context = getattr(error, "ctx", None)
+    where = context.command_path if context is not None else "calviz"
+    return f"{text}; see '{where} --help'."
+
+
+def _abandon_stdout() -> None:
+    # Python flushes once more when it ends, and would complain about the closed pipe.
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@click.group(cls=Group, invoke_without_command=True)
+@click.version_option(__version__, prog_name="calviz", message="%(prog)s %(version)s")
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Can I trust these probabilities? Calibration of any classifier, with its error bars.
+
+    Exit codes: 0 fine; 1 a --fail-on threshold is crossed; 2 the input or the arguments are wrong.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())

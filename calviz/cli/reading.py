@@ -1,0 +1,108 @@
+"""The options of every command that reads a file."""
+
+from __future__ import annotations
+
+import csv
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from calviz.data import ReadingOptions
+
+
+def split_names(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> tuple[str, ...] | None:
+    """Split names at the commas; a name that holds a comma stands in double quotes."""
+    if value is None:
+        return None
+    names = tuple(name.strip() for name in next(csv.reader([value], skipinitialspace=True), []))
+    if not names or not all(names):
+        raise click.BadParameter(f"'{value}' holds an empty name.", ctx, param)
+    return names
+
+
+_OPTIONS = (
+    click.option("--label", metavar="COL", help="Column or array with the true class."),
+    click.option(
+        "--scores",
+        callback=split_names,
+        metavar="COL,COL|PREFIX*",
+        help="Score columns, by name or by prefix; in NPZ files the array.",
+    ),
+    click.option(
+        "--kind",
+        type=click.Choice(["probabilities", "logits"]),
+        help="What the scores are.",
+    ),
+    click.option(
+        "--split-column", metavar="COL", help="Column with the split; '' if there is none."
+    ),
+    click.option(
+        "--group",
+        "groups",
+        multiple=True,
+        metavar="COL",
+        help="Column to slice by (repeatable); '' if there is none.",
+    ),
+    click.option(
+        "--id", "id_column", metavar="COL", help="Column that names the rows; '' if there is none."
+    ),
+    click.option(
+        "--class-names",
+        callback=split_names,
+        metavar="NAME,NAME",
+        help="Names of the classes, in the order of the scores.",
+    ),
+    click.option(
+        "--label-base",
+        type=click.Choice(["0", "1"]),
+        help="Whether labels that are numbers count the classes from 0 or from 1.",
+    ),
+    click.option(
+        "--repair",
+        multiple=True,
+        metavar="REPAIR",
+        help="A repair that calviz offered for this file (repeatable), such as renormalise.",
+    ),
+)
+
+
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the reading options to a command; it receives them as one `ReadingOptions`."""
+
+    @functools.wraps(command)
+    def with_reading(
+        *args: Any,
+        label: str | None,
+        scores: tuple[str, ...] | None,
+        kind: Any,
+        split_column: str | None,
+        groups: tuple[str, ...],
+        id_column: str | None,
+        class_names: tuple[str, ...] | None,
+        label_base: str | None,
+        repair: tuple[str, ...],
+        **kwargs: Any,
+    ) -> Any:
+        from calviz.data import ReadingOptions
+
+        reading: ReadingOptions = ReadingOptions(
+            label=label,
+            scores=scores,
+            kind=kind,
+            split_column=split_column,
+            groups=tuple(g for g in groups if g) if groups else None,
+            id_column=id_column,
+            class_names=class_names,
+            label_base=None if label_base is None else 1 if label_base == "1" else 0,
+            repair=repair,
+        )
+        return command(*args, reading=reading, **kwargs)
+
+    for option in reversed(_OPTIONS):
+        with_reading = option(with_reading)
+    return with_reading

@@ -1,0 +1,77 @@
+"""Text for a terminal: names from files are shown, never obeyed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from calviz.core.errors import CalvizError, InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+#: Width of tables that go to a file or a pipe, where no screen sets it.
+WIDE = 160
+LONGEST_NAME = 60
+
+
+def one_line(text: str) -> str:
+    r"""Put text on one line, with control characters spelled out, so that none reaches the terminal.
+
+    >>> print(one_line("a\x1b[31mb\nc"))
+    a\x1b[31mb\nc
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def shorten(name: str, width: int = LONGEST_NAME) -> str:
+    """Cut a name that is longer than `width`, on one line.
+
+    >>> shorten("a very long name", 8)
+    'a very …'
+    """
+    line = one_line(name)
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def sentence(error: CalvizError | OSError) -> str:
+    """Say in one sentence what went wrong, and which option would help."""
+    if isinstance(error, InputError) and error.repairs:
+        asked = " or ".join(f"--repair {repair.key}" for repair in error.repairs)
+        return f"{str(error).rstrip('.')} ({asked})."
+    if isinstance(error, CalvizError):
+        return str(error)
+    place = f"{os.fspath(error.filename)}: " if error.filename else ""
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"{place}{reason[:1].lower()}{reason[1:]}."
+
+
+def say(text: str) -> None:
+    """Write one line to standard error."""
+    with contextlib.suppress(BrokenPipeError):
+        click.echo(f"calviz: {one_line(text)}", err=True)
+
+
+def cell(value: Any, style: str = "") -> Text:
+    """Make a table cell that shows its text literally (no markup, no control characters)."""
+    from rich.text import Text
+
+    return Text(one_line(str(value)), style=style)
+
+
+def console() -> Console:
+    """Make a console on standard output; tables are not squeezed where nobody looks at a screen."""
+    from rich.console import Console
+
+    class Literal(Console):
+        def on_broken_pipe(self) -> None:
+            # rich would exit with 1, which says that a threshold is crossed.
+            raise BrokenPipeError
+
+    width = None if sys.stdout.isatty() else WIDE
+    return Literal(width=width, highlight=False, markup=False, emoji=False)

@@ -1,0 +1,85 @@
+"""All limits on what is read, in one place; each can be raised by an environment variable."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from calviz.core.errors import InputError, OptionError
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A largest value that is accepted, so that a file cannot exhaust the machine.
+
+    Attributes
+    ----------
+    key : str
+        ``CALVIZ_MAX_<KEY>`` is the environment variable that replaces the default.
+    default : int
+    unit : str
+        What is counted, in the plural ("classes"); "bytes" is written as MiB or GiB.
+    """
+
+    key: str
+    default: int
+    unit: str
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that overrides the default."""
+        return f"CALVIZ_MAX_{self.key}"
+
+    @property
+    def value(self) -> int:
+        """The limit in force; raises OptionError where the variable is not a positive number."""
+        text = os.environ.get(self.variable)
+        if text is None:
+            return self.default
+        try:
+            value = int(text.replace("_", ""))
+        except ValueError:
+            value = 0
+        if value < 1:
+            raise OptionError(f"{self.variable} must be a positive whole number, got '{text}'.")
+        return value
+
+    def written(self, value: float) -> str:
+        """`value` with its unit, for a sentence."""
+        return size_text(value) if self.unit == "bytes" else f"{value:,.0f} {self.unit}"
+
+    def check(self, value: float, what: str) -> None:
+        """Raise InputError, naming the limit and how to raise it, where `value` is above it."""
+        if value > self.value:
+            raise InputError(
+                f"{what}, above the limit of {self.written(self.value)}",
+                remedy=f"set the environment variable {self.variable} to raise it",
+            )
+
+
+def size_text(size: float) -> str:
+    """A number of bytes as a person writes it.
+
+    >>> size_text(389_179), size_text(24e12)
+    ('380.1 KiB', '21.8 TiB')
+    """
+    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
+        if size < 1024 or unit == "TiB":
+            return f"{size:,.0f} bytes" if unit == "bytes" else f"{size:,.1f} {unit}"
+        size /= 1024
+    raise AssertionError
+
+
+MAX_FILE = Limit("FILE_BYTES", 8 << 30, "bytes")
+#: One array, as it is held in memory; decided from its declared shape before it is allocated.
+MAX_ARRAY = Limit("ARRAY_BYTES", 8 << 30, "bytes")
+#: How many times larger than its compressed form a member or a .gz may be (once above a floor).
+MAX_EXPANSION = Limit("EXPANSION", 200, "times the compressed size")
+MAX_ROWS = Limit("ROWS", 100_000_000, "rows")
+MAX_COLUMNS = Limit("COLUMNS", 1_000_000, "columns")
+MAX_CLASSES = Limit("CLASSES", 20_000, "classes")
+#: Cells of a text file that are kept in double precision; larger tables are read as float32.
+MAX_DOUBLE_CELLS = Limit("DOUBLE_CELLS", 25_000_000, "cells")
+
+#: Below this many bytes any expansion is harmless, so that sparse small files are never refused.
+EXPANSION_FLOOR = 64 << 20

@@ -1,0 +1,6 @@
+"""Reading files of predictions: formats, recognition of columns, sample data sets."""
+
+from calviz.data.reading import load, read
+from calviz.data.types import REPAIRS, Loaded, ReadingOptions, Recognition
+
+__all__ = ["REPAIRS", "Loaded", "ReadingOptions", "Recognition", "load", "read"]

@@ -1,0 +1,224 @@
+"""What reading takes and gives: options, what was recognised, and the loaded data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from calviz.core.errors import OptionError, Repair
+from calviz.core.notes import Finding
+from calviz.core.predictions import Dataset, Kind
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """What the user says about a file; everything left empty is recognised.
+
+    Parameters
+    ----------
+    label : str, optional
+        The column or array that holds the true class.
+    scores : tuple of str, optional
+        The score columns; an entry that ends in ``*`` is a prefix; in NPZ files the key.
+    kind : {"probabilities", "logits"}, optional
+        What the scores are.
+    split_column : str, optional
+        The column that holds the split; "" says that there is none.
+    groups : tuple of str, optional
+        The columns to slice by; () says that there are none.
+    id_column : str, optional
+        The column that identifies the rows; "" says that there is none.
+    class_names : tuple of str, optional
+        One name per class, in the order of the score columns.
+    label_base : {0, 1}, optional
+        Whether labels that are numbers count the classes from 0 or from 1.
+    repair : tuple of str
+        Keys of the repairs that are asked for ("renormalise", "drop-missing", "percent", ...).
+    """
+
+    label: str | None = None
+    scores: tuple[str, ...] | None = None
+    kind: Literal["probabilities", "logits"] | None = None
+    split_column: str | None = None
+    groups: tuple[str, ...] | None = None
+    id_column: str | None = None
+    class_names: tuple[str, ...] | None = None
+    label_base: Literal[0, 1] | None = None
+    repair: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for key in ("scores", "groups", "class_names", "repair"):
+            value = getattr(self, key)
+            if isinstance(value, str):
+                value = (value,)
+            if value is not None:
+                object.__setattr__(self, key, tuple(str(v) for v in value))
+        if self.kind not in (None, "probabilities", "logits"):
+            raise OptionError(f"the kind must be probabilities or logits, got '{self.kind}'.")
+        if self.label_base not in (None, 0, 1):
+            raise OptionError(f"the label base must be 0 or 1, got {self.label_base!r}.")
+        for key in self.repair:
+            if key not in REPAIRS:
+                raise OptionError(f"there is no repair '{key}'; known: {', '.join(REPAIRS)}.")
+
+
+RENORMALISE = Repair("renormalise", "divide every row by its sum")
+DROP_MISSING = Repair("drop-missing", "leave out the rows with missing values")
+PERCENT = Repair("percent", "divide the values by 100")
+SOFTMAX = Repair("softmax", "read the values as logits and take their softmax")
+SIGMOID = Repair("sigmoid", "read the value as the logit of class 1 and take its sigmoid")
+
+REPAIRS: Mapping[str, Repair] = {
+    r.key: r for r in (RENORMALISE, DROP_MISSING, PERCENT, SOFTMAX, SIGMOID)
+}
+
+#: Names of splits that people fit on, and that they evaluate on; the first that is there counts.
+FIT_SPLITS = ("calibration", "calib", "cal", "validation", "valid", "val", "dev", "fit", "train")
+EVAL_SPLITS = ("test", "testing", "evaluation", "eval", "holdout", "hold-out", "held-out")
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """What was understood of a file; every item can be overridden by `ReadingOptions`.
+
+    Attributes
+    ----------
+    format : str
+        "CSV separated by ';'", "NPZ", ...
+    kind : {"probabilities", "logits", "confidence"}
+    label : str or None
+        The column or array with the label; the columns, separated by ", ", where it is one-hot.
+    label_form : str
+        "class index", "class name", "one-hot", "-1 and +1", ...
+    scores : tuple of str
+        The score columns or arrays (of the first model where there are several).
+    split_column, id_column : str or None
+    groups : tuple of str
+    class_names : tuple of str
+    models : tuple of str
+    columns : tuple of str
+        All columns or arrays of the file.
+    rows : int
+    split_counts : mapping of str to int
+        Rows per split.
+    fit_split, eval_split : str or None
+        The splits whose names say that they are for fitting, and for evaluation.
+    """
+
+    format: str
+    kind: Kind
+    label: str | None
+    label_form: str
+    scores: tuple[str, ...]
+    split_column: str | None
+    groups: tuple[str, ...]
+    id_column: str | None
+    class_names: tuple[str, ...]
+    models: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: int
+    split_counts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def fit_split(self) -> str | None:
+        """The split to fit recalibrators on, if its name says so."""
+        return _first_named(self.split_counts, FIT_SPLITS)
+
+    @property
+    def eval_split(self) -> str | None:
+        """The split to evaluate on, if its name says so."""
+        return _first_named(self.split_counts, EVAL_SPLITS)
+
+    def sentence(self) -> str:
+        """One line that says what was recognised."""
+        parts = [f"{self.rows:,} row{'s' if self.rows != 1 else ''}"]
+        if self.class_names:
+            shown = _some(self.class_names, 5)
+            parts.append(f"{len(self.class_names):,} classes ({shown})")
+        if len(self.models) > 1:
+            parts.append(f"{len(self.models)} models ({_some(self.models, 5)})")
+        if self.scores:
+            parts.append(f"{self.kind} {_span(self.scores)}")
+        if self.label is not None:
+            parts.append(f"label {_quoted(self.label)} ({self.label_form})")
+        elif self.label_form:
+            parts.append(self.label_form)
+        if self.split_counts:
+            counts = ", ".join(f"{name} {count:,}" for name, count in self.split_counts.items())
+            name = f"split {_quoted(self.split_column)} " if self.split_column else "splits "
+            parts.append(f"{name}({counts})")
+        if self.id_column:
+            parts.append(f"identifiers {_quoted(self.id_column)}")
+        if self.groups:
+            parts.append(f"groups {_some(self.groups, 5)}")
+        return f"{self.format}: {', '.join(parts)}"
+
+
+def _first_named(names: Mapping[str, int], wanted: tuple[str, ...]) -> str | None:
+    by_lower = {name.strip().lower(): name for name in reversed(list(names))}
+    return next((by_lower[w] for w in wanted if w in by_lower), None)
+
+
+def short(text: str, length: int = 40) -> str:
+    """Text for the middle of a sentence, cut where it is very long."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def _quoted(name: str | None) -> str:
+    return f"'{short(name or '')}'"
+
+
+def _some(names: tuple[str, ...], most: int) -> str:
+    shown = [short(name) for name in names]
+    if len(names) <= most:
+        return ", ".join(shown)
+    return ", ".join([*shown[: most - 2], "…", shown[-1]])
+
+
+def _span(names: tuple[str, ...]) -> str:
+    if len(names) <= 2:
+        return " and ".join(short(name) for name in names)
+    return f"{short(names[0])} … {short(names[-1])}"
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A file that was read.
+
+    Attributes
+    ----------
+    file : str
+        Its name, without folders.
+    size : int
+        Bytes of the file.
+    models : mapping of str to Predictions or ConfidencePredictions
+        At least one, by name.
+    recognition : Recognition
+    notices : tuple of Finding
+        What to know about the reading, with codes ``DATA...``.
+    repairs_offered : tuple of Repair
+        Changes that would make sense and were not made.
+    repairs_made : tuple of str
+        What was changed, because it was asked for, in words for a report.
+    """
+
+    file: str
+    size: int
+    models: Mapping[str, Dataset]
+    recognition: Recognition
+    hash: Callable[[], str]
+    notices: tuple[Finding, ...] = ()
+    repairs_offered: tuple[Repair, ...] = ()
+    repairs_made: tuple[str, ...] = ()
+
+    @cached_property
+    def digest(self) -> str:
+        """BLAKE2b of the bytes of the file, in hexadecimal; waits for it where it is not ready."""
+        return self.hash()
+
+    @property
+    def first(self) -> Dataset:
+        """The first model's data."""
+        return next(iter(self.models.values()))

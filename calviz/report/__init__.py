@@ -1,0 +1,1 @@
+"""Results written down for others: JSON now, documents later."""

@@ -1,0 +1,111 @@
+"""The JSON of results: the same for the command line and the app; keys are a stable contract."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from calviz import __version__
+from calviz.core.notes import Finding
+from calviz.core.results import ClassRow, Evaluation, MetricResult
+
+Record = dict[str, Any]
+
+
+def audit_record(
+    evaluation: Evaluation,
+    *,
+    file: str,
+    notices: Iterable[Finding] = (),
+    **extra: Any,
+) -> Record:
+    """Write one evaluation as plain values, ready for JSON.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    file : str
+        Where the predictions came from.
+    notices : iterable of Finding
+        What reading the file had to say; they stand before the findings.
+    **extra
+        Further entries of the record (``seed=0, digest="..."``).
+
+    Returns
+    -------
+    dict
+        Text, numbers, lists and dicts only; what is not a finite number is ``None``. Values are
+        fractions (0.0475, not 4.75 %).
+    """
+    record = {
+        "calviz": __version__,
+        "file": file,
+        "name": evaluation.name,
+        "rows": evaluation.rows,
+        "classes": evaluation.n_classes,
+        "kind": evaluation.kind,
+        "split": evaluation.split,
+        "reduction": evaluation.reduction,
+        "metrics": {result.key: _metric(result) for result in evaluation},
+        "classes_table": [_class(row) for row in evaluation.classes],
+        "findings": [_finding(f) for f in (*notices, *evaluation.findings)],
+        **extra,
+    }
+    plain: Record = _plain(record)
+    return plain
+
+
+def to_json(value: Any) -> str:
+    """Write plain values as strict JSON text, with a line break at its end."""
+    # ASCII only: whatever a file or class is called, every reader and console can take it.
+    return json.dumps(_plain(value), indent=2, allow_nan=False) + "\n"
+
+
+def _metric(result: MetricResult) -> Record:
+    floor = result.noise_floor
+    record: Record = {
+        "value": result.value,
+        "interval": None if result.interval is None else list(result.interval),
+        "noise_floor": None
+        if floor is None
+        else {"mean": floor.mean, "q95": floor.q95, "p_value": floor.p_value},
+        "params": result.params,
+    }
+    if not math.isfinite(result.value):
+        record["reason"] = result.reason or "undefined on these rows."
+    if result.details:
+        record["details"] = result.details
+    return record
+
+
+def _class(row: ClassRow) -> Record:
+    return {
+        "class": row.name,
+        "rows": row.rows,
+        "accuracy": row.accuracy,
+        "confidence": row.confidence,
+        "ece": row.ece,
+        "mcs": row.mcs,
+        "ks": row.ks,
+    }
+
+
+def _finding(finding: Finding) -> Record:
+    return {"code": finding.code, "severity": finding.severity, "message": finding.message}
+
+
+def _plain(value: Any) -> Any:
+    """Reduce NumPy numbers, mappings and tuples to what JSON knows; NaN and infinity to None."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if hasattr(value, "item"):  # a NumPy scalar
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return str(value)
