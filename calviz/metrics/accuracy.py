@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+
 from calviz.core.arrays import FloatArray
 from calviz.core.metric import metric
 from calviz.numerics.binning import BinSums
@@ -27,7 +29,7 @@ _accuracy = partial(
 )
 def accuracy(sums: BinSums) -> FloatArray:
     """Share of rows whose predicted class (the largest probability, the lowest index on ties) is the true one."""
-    return sums.hit_sum.sum(axis=-1) / sums.n
+    return np.asarray(sums.hit_sum.sum(axis=-1) / sums.n)
 
 
 @_accuracy(
@@ -39,4 +41,4 @@ def accuracy(sums: BinSums) -> FloatArray:
 )
 def error(sums: BinSums) -> FloatArray:
     """Share of rows whose predicted class is not the true one."""
-    return 1 - sums.hit_sum.sum(axis=-1) / sums.n
+    return np.asarray(1 - sums.hit_sum.sum(axis=-1) / sums.n)

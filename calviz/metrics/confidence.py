@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from calviz.core.arrays import FloatArray
 from calviz.core.metric import metric
 from calviz.numerics.binning import BinSums
@@ -21,4 +23,4 @@ from calviz.numerics.sample import event_sums
 )
 def mcs(sums: BinSums) -> FloatArray:
     """Miscalibration score: mean score minus share of hits, whatever the bins; above 0 over-confident, below 0 under-confident."""
-    return (sums.score_sum.sum(axis=-1) - sums.hit_sum.sum(axis=-1)) / sums.n
+    return np.asarray((sums.score_sum.sum(axis=-1) - sums.hit_sum.sum(axis=-1)) / sums.n)
