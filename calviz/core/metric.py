@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, Protocol, Self, TypeVar
@@ -126,7 +126,31 @@ class Metric:
         return parameters_of(self.view)
 
 
-METRICS: Registry[Metric] = Registry("metric", "calviz.metrics")
+#: The headings that metrics stand under, in the order in which they are shown.
+FAMILIES = (
+    "Accuracy and proper scores",
+    "Binned",
+    "Bin-free",
+    "Over- and under-confidence",
+    "Selective prediction",
+    "Tests and summaries",
+)
+
+
+class MetricRegistry(Registry[Metric]):
+    """Metrics by key, family by family; a family that `FAMILIES` does not name comes last."""
+
+    def __iter__(self) -> Iterator[Metric]:
+        rank = {family: i for i, family in enumerate(FAMILIES)}
+        # The sort is stable: within a family, in the order of registration.
+        return iter(sorted(super().__iter__(), key=lambda m: rank.get(m.family, len(rank))))
+
+    def keys(self) -> tuple[str, ...]:
+        """All keys, in the order of iteration."""
+        return tuple(m.key for m in self)
+
+
+METRICS = MetricRegistry("metric", "calviz.metrics")
 
 
 def metric(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+
 from calviz.core.arrays import FloatArray
 from calviz.core.metric import metric
 from calviz.numerics.binning import BinSums
@@ -22,21 +24,26 @@ _accuracy = partial(
     key="accuracy",
     label="Accuracy",
     direction="higher",
-    formula=r"\frac1n\sum_i \mathbf 1[\hat y_i = y_i]",
+    formula=r"\frac{1}{n} \sum_i \mathbf{1}[\hat{y}_i = y_i]",
     reference="Guo et al. 2017, section 2",
 )
 def accuracy(sums: BinSums) -> FloatArray:
-    """Share of rows whose predicted class (the largest probability, the lowest index on ties) is the true one."""
-    return sums.hit_sum.sum(axis=-1) / sums.n
+    """Share of rows whose predicted class (the largest probability, the lowest index on ties) is the true one.
+
+    It does not depend on the reduction. For two classes, equal probabilities predict class 0, so that a
+    probability of exactly 0.5 counts as "no"; tools that cut the positive class at ``p >= 0.5``
+    say "yes" there. Its noise floor is what accuracy would be if the confidences were true.
+    """
+    return np.asarray(sums.hit_sum.sum(axis=-1) / sums.n)
 
 
 @_accuracy(
     key="error",
     label="Error",
     direction="lower",
-    formula=r"1 - \mathrm{accuracy}",
+    formula=r"\frac{1}{n} \sum_i \mathbf{1}[\hat{y}_i \neq y_i]",
     reference="Guo et al. 2017, section 2",
 )
 def error(sums: BinSums) -> FloatArray:
-    """Share of rows whose predicted class is not the true one."""
-    return 1 - sums.hit_sum.sum(axis=-1) / sums.n
+    """Share of rows whose predicted class is not the true one, 1 - accuracy."""
+    return np.asarray(1 - accuracy(sums))

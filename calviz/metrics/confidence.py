@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from calviz.core.arrays import FloatArray
 from calviz.core.metric import metric
 from calviz.numerics.binning import BinSums
@@ -14,11 +16,18 @@ from calviz.numerics.sample import event_sums
     family="Over- and under-confidence",
     direction="zero",
     bounds=(-1.0, 1.0),
-    formula=r"\sum_m \frac{|B_m|}{n} (\mathrm{conf}_m - \mathrm{acc}_m) = \overline{\mathrm{conf}} - \mathrm{acc}",
-    reference="Ao et al. 2023, eq. 3",
+    formula=(
+        r"\sum_m \frac{|B_m|}{n} (\mathrm{conf}_m - \mathrm{acc}_m)"
+        r" = \overline{\mathrm{conf}} - \mathrm{acc}"
+    ),
+    reference="Ao et al. 2023, eq. 5",
     view=event_sums,
     tail="two-sided",
 )
 def mcs(sums: BinSums) -> FloatArray:
-    """Miscalibration score: mean score minus share of hits, whatever the bins; above 0 over-confident, below 0 under-confident."""
-    return (sums.score_sum.sum(axis=-1) - sums.hit_sum.sum(axis=-1)) / sums.n
+    """Miscalibration score (signed ECE): it equals mean score minus share of hits, whatever the bins; above 0 over-confident, below 0 under-confident.
+
+    The weights of the bins cancel the divisions by their rows, so that only the two means remain: over- and
+    under-confident bins compensate each other. Its absolute value is at most the ECE.
+    """
+    return np.asarray((sums.score_sum.sum(axis=-1) - sums.hit_sum.sum(axis=-1)) / sums.n)

@@ -22,12 +22,18 @@ _proper = partial(
     key="nll",
     label="NLL",
     bounds=(0.0, math.inf),
-    formula=r"-\frac1n\sum_i \log p_{i,y_i}",
-    reference="Guo et al. 2017, section 2",
+    formula=r"-\frac{1}{n} \sum_i \log p_{i, y_i}",
+    reference="Guo et al. 2017, eq. 6, divided by n",
     view=negative_log_likelihood,
 )
 def nll(view: MeanLoss) -> FloatArray:
-    """Negative log-likelihood (log loss, cross-entropy) of the true classes, in nats; a single confident mistake weighs heavily."""
+    """Negative log-likelihood (log loss, cross-entropy) of the true classes, in nats; a single confident mistake weighs heavily.
+
+    A true class of probability 0 has an infinite loss. So that the mean stays finite, probabilities are clipped
+    at the smallest normal float64 (a loss of 708); the detail ``clipped_rows`` says how many rows were.
+    scikit-learn clips at the precision of the dtype instead (2.2e-16, a loss of 36); torch-uncertainty
+    and model-diagnostics give infinity. Rows are taken as they are, not renormalised.
+    """
     return view.mean
 
 
@@ -35,10 +41,14 @@ def nll(view: MeanLoss) -> FloatArray:
     key="brier",
     label="Brier score",
     bounds=(0.0, 2.0),
-    formula=r"\frac1n\sum_i \sum_k (p_{ik} - \mathbf 1[y_i = k])^2",
-    reference="Brier 1950; Gupta et al. 2021, section 5",
+    formula=r"\frac{1}{n} \sum_i \sum_k (p_{ik} - \mathbf{1}[y_i = k])^2",
+    reference="Brier 1950",
     view=squared_error,
 )
 def brier(view: MeanLoss) -> FloatArray:
-    """Squared distance between the probabilities and the one-hot label, summed over classes (0 to 2); for two classes the one-column form is half of it."""
+    """Squared distance between the probabilities and the one-hot label, summed over classes (0 to 2); for two classes the one-column form is half of it.
+
+    scikit-learn gives this sum with ``scale_by_half=False``, and the half for two classes by default;
+    the detail ``one_column`` is that half. pycalib divides by the number of classes.
+    """
     return view.mean

@@ -9,43 +9,61 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents
+from calviz.numerics.resample import resample_cells
 
 Scheme = Literal["equal-width", "equal-mass", "sturges"]
 
 #: More bins than this say nothing and slow everything down.
-MAX_BINS = 10_000
+MAX_BINS = 1_000
+#: Up to this many rows, redrawing labels goes row by row and is exact.
+EXACT_ROWS = 1_000
+#: Rows whose sums are taken at a time, so that they stay in the cache.
+_BLOCK_ROWS = 1 << 14
 
 
 def equal_width_edges(bins: int, dtype: np.dtype[Any] | type = np.float64) -> FloatArray:
     """Edges 0, 1/M, ..., 1 as the nearest numbers of the scores' type, shape (M + 1,).
 
-    A score that was written as an edge (0.3) is then on that edge, whatever its type.
+    A score that was written as an edge lies on that edge, whatever its type: the float32 number
+    nearest to 0.3 is larger than the float64 number nearest to 0.3, so that against float64
+    edges it would fall into the next bin. (Edges as multiples of 1/M have the same flaw:
+    ``3 * 0.1`` is larger than ``0.3``, where ``3 / 10`` is not.)
     """
     return (np.arange(bins + 1) / bins).astype(dtype)
 
 
 def sturges_bins(n: int) -> int:
     """Sturges' data-dependent number of bins, ceil(log2 n) + 1 (Zhang 2020, section 5.1)."""
-    return math.ceil(math.log2(n)) + 1 if n > 1 else 1
+    # Exact for every n, where a floating-point logarithm may round across a whole number.
+    return max(n - 1, 0).bit_length() + 1
 
 
-def equal_mass_edges(score: FloatArray, bins: int) -> FloatArray:
+def equal_mass_edges(score: FloatArray, bins: int, *, is_sorted: bool = False) -> FloatArray:
     """Edges between bins of (nearly) equal counts; ties stay together, no bin is empty.
 
-    The sorted scores are cut at ranks ``m n / M``; a cut inside a group of ties moves to the end of
-    that group, and cuts that coincide are one.
+    The sorted scores are cut as ``np.array_split`` cuts them: bin sizes differ by at most one, the larger
+    ones first. A cut inside a group of ties moves to the end of that group, and cuts that coincide are one,
+    so that there may be fewer bins than asked for. The edge is the last score below the cut.
+
+    Notes
+    -----
+    uncertainty-calibration cuts in the same places and puts the edge half-way to the next score; both put
+    every row of these data into the same bin. Implementations that split by rank (torch-uncertainty,
+    robustness_metrics, Mix-n-Match) tear ties apart, so that their value depends on the order of the rows.
     """
-    ordered = np.sort(score)
+    ordered = score if is_sorted else np.sort(score)
     n = ordered.shape[0]
-    ranks = np.round(np.arange(1, bins) * n / bins).astype(np.intp)
-    ranks = ranks[(ranks > 0) & (ranks < n)]
-    # Right-closed bins: the edge is the last score below the cut.
-    inner = np.unique(ordered[ranks - 1])
+    size, larger = divmod(n, bins)
+    m = np.arange(1, bins)
+    cuts = m * size + np.minimum(m, larger)
+    inner = np.unique(ordered[cuts[(cuts > 0) & (cuts < n)] - 1])
     inner = inner[inner < ordered[-1]]
-    return np.concatenate([ordered[:1] * 0, inner, ordered[-1:] * 0 + 1])
+    # Rounding may leave scores a little outside [0, 1]; the edges still enclose them all.
+    ends = np.array([min(0, ordered[0]), max(1, ordered[-1])], dtype=ordered.dtype)
+    return np.concatenate([ends[:1], inner, ends[1:]])
 
 
 def assign(score: FloatArray, edges: FloatArray) -> IntArray:
@@ -66,13 +84,18 @@ class BinSums:
         Right-closed bins; the first one also holds its lower edge.
     cells : ndarray of float64, shape (..., 3, M, 2)
         Rows, sum of scores and sum of squared scores, per bin, without (0) and with (1) the hit.
+        Resampled sums leave the squares out, and after `under_calibration` the sums of scores hold
+        for a bin as a whole only.
     params : mapping
         How the bins were made.
+    scores : ndarray, shape (n,), optional
+        The scores, ascending, where there are few (`EXACT_ROWS`): redrawing is then exact.
     """
 
     edges: FloatArray
     cells: FloatArray
     params: Mapping[str, Any] = field(default_factory=dict)
+    scores: FloatArray | None = None
 
     @property
     def count(self) -> FloatArray:
@@ -119,41 +142,56 @@ class BinSums:
             raise OptionError("sums over different bins cannot be added.")
         return BinSums(self.edges, self.cells + other.cells, self.params)
 
+    def pooled(self) -> BinSums:
+        """The sums over all bins, as one bin."""
+        params = {"bins": 1, "scheme": "equal-width"}
+        cells = self.cells.sum(axis=-2, keepdims=True)
+        return BinSums(self.edges[[0, -1]], cells, params, self.scores)
+
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Sums of samples drawn with replacement: multinomial over the (bin, hit) cells.
 
-        Within a cell the sum of the drawn scores is normal with the cell's mean and variance.
+        Rows and hits per bin are distributed as if rows were drawn; the sum of the drawn scores of
+        a cell is normal with the cell's mean and variance.
         """
-        rows, total, squares = self.cells.reshape(3, -1)
-        n = int(rows.sum())
-        drawn = rng.multinomial(n, rows / n, size=resamples).astype(np.float64)
-        mean = _divide(total, rows, empty=0.0)
-        variance = np.maximum(_divide(squares, rows, empty=0.0) - mean**2, 0)
-        sums = drawn * mean + np.sqrt(drawn * variance) * rng.standard_normal(drawn.shape)
-        cells = np.stack([drawn, sums, np.zeros_like(sums)], axis=1)
+        rows, total = resample_cells(rng, self.cells.reshape(3, -1), resamples)
+        cells = np.stack([rows, total, np.zeros_like(rows)], axis=1)
         return type(self)(self.edges, cells.reshape(resamples, *self.cells.shape), self.params)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Sums with the hits redrawn from the scores.
 
-        The hits of a bin are a sum of independent Bernoulli draws with its scores. That sum is drawn
-        as a binomial with the same mean and (to rounding) variance, which needs the sums alone:
-        ``n' = (sum s)^2 / sum s^2`` trials of probability ``sum s / n'``.
+        Exact, row by row, where the scores are at hand (`scores`). Otherwise the hits of a bin, a sum of
+        independent Bernoulli draws with its scores, are drawn as a binomial of the same mean and
+        variance, which needs the sums alone: ``n' = (sum s)^2 / sum s^2`` trials of probability
+        ``sum s / n'``. The two agree in the third moment as well where the scores of a bin are close together.
         """
-        total = self.score_sum
-        squares = self.cells[..., 2, :, :].sum(axis=-1)
-        trials = _divide(total**2, squares, empty=0.0)
-        low = np.floor(trials)
-        take = low + (rng.random((resamples, trials.size)) < trials - low)
-        take = np.maximum(take, np.ceil(total))  # the mean must be reachable
-        probability = np.clip(_divide(np.broadcast_to(total, take.shape), take, empty=0.0), 0, 1)
-        hits = rng.binomial(take.astype(np.int64), probability).astype(np.float64)
-        hits = np.minimum(hits, self.count)
+        draw = self._draw_hits if self.scores is None else self._draw_hits_by_row
+        hits = draw(rng, resamples)
         cells = np.zeros((resamples, *self.cells.shape))
         cells[:, 0, :, 1] = hits
         cells[:, 0, :, 0] = self.count - hits
-        cells[:, 1, :, 0] = total
+        cells[:, 1, :, 0] = self.score_sum
         return type(self)(self.edges, cells, self.params)
+
+    def _draw_hits_by_row(self, rng: np.random.Generator, resamples: int) -> FloatArray:
+        assert self.scores is not None
+        drawn = rng.random((resamples, self.scores.size)) < self.scores
+        hits = np.zeros((resamples, self.edges.size - 1))
+        filled, starts = _filled(self.count)
+        hits[:, filled] = np.add.reduceat(drawn, starts, axis=1, dtype=np.float64)
+        return hits
+
+    def _draw_hits(self, rng: np.random.Generator, resamples: int) -> FloatArray:
+        count, total = self.count, np.maximum(self.score_sum, 0)
+        squares = self.cells[..., 2, :, :].sum(axis=-1)
+        trials = np.minimum(_divide(total**2, squares, empty=0.0), count)
+        # A fractional number of trials is one of its two neighbours, drawn anew each time.
+        low = np.floor(trials)
+        take = low + (rng.random((resamples, trials.size)) < trials - low)
+        take = np.clip(take, np.ceil(total), count)  # so that the mean can be reached
+        probability = np.clip(_divide(np.broadcast_to(total, take.shape), take, empty=0.0), 0, 1)
+        return rng.binomial(take.astype(np.int64), probability).astype(np.float64)
 
 
 def _divide(a: FloatArray, b: FloatArray, *, empty: float = math.nan) -> FloatArray:
@@ -167,7 +205,7 @@ def make_edges(events: BinaryEvents, bins: int, scheme: Scheme) -> FloatArray:
     if not 1 <= bins <= MAX_BINS:
         raise OptionError(f"the number of bins must be from 1 to {MAX_BINS:,}, got {bins}.")
     if scheme == "equal-mass":
-        return equal_mass_edges(events.score, bins)
+        return equal_mass_edges(events.ordered.score, bins, is_sorted=True)
     if scheme == "sturges":
         bins = sturges_bins(events.n)
     return equal_width_edges(bins, events.score.dtype)
@@ -185,13 +223,37 @@ def bin_events(events: BinaryEvents, *, bins: int = 15, scheme: Scheme = "equal-
         How the edges are placed. Sturges' bins are of equal width.
     """
     edges = make_edges(events, bins, scheme)
-    m = edges.shape[0] - 1
-    cell = assign(events.score, edges) * 2 + events.hit
-    score = events.score.astype(np.float64, copy=False)
-    sums = [
-        np.bincount(cell, minlength=2 * m),
-        np.bincount(cell, weights=score, minlength=2 * m),
-        np.bincount(cell, weights=score * score, minlength=2 * m),
-    ]
-    params = {"bins": m if scheme == "sturges" else bins, "scheme": scheme}
-    return BinSums(edges, np.stack(sums).reshape(3, m, 2).astype(np.float64), params)
+    score, hit = events.ordered
+    ends = np.searchsorted(score, edges[1:-1], side="right")
+    bounds = np.concatenate([[0], ends, [score.size]])
+    params = {"bins": edges.size - 1 if scheme == "sturges" else bins, "scheme": scheme}
+    few = score if score.size <= EXACT_ROWS else None
+    return BinSums(edges, _cell_sums(score, hit, bounds), params, few)
+
+
+def _cell_sums(score: FloatArray, hit: BoolArray, bounds: IntArray) -> FloatArray:
+    """`BinSums.cells` of sorted events; bin m holds the rows from ``bounds[m]`` to ``bounds[m + 1]``."""
+    count = np.diff(bounds)
+    filled, starts = _filled(count)
+    # Score and score squared of all rows; hits; score and score squared of the hits.
+    sums = np.zeros((5, count.size))
+    table = np.empty((5, min(_BLOCK_ROWS, score.size)))
+    for start in range(0, score.size, _BLOCK_ROWS):
+        rows = slice(start, start + _BLOCK_ROWS)
+        part = table[:, : score[rows].size]
+        part[0], part[2] = score[rows], hit[rows]
+        np.square(part[0], out=part[1])
+        np.multiply(part[:2], part[2], out=part[3:])
+        first, last = np.searchsorted(starts, [start, start + part.shape[1] - 1], side="right") - 1
+        inside = np.maximum(starts[first : last + 1] - start, 0)
+        sums[:, filled[first : last + 1]] += np.add.reduceat(part, inside, axis=1)
+    of_hits = sums[2:]
+    of_all = np.stack([count, sums[0], sums[1]])
+    return np.stack([of_all - of_hits, of_hits], axis=-1)
+
+
+def _filled(count: FloatArray | IntArray) -> tuple[IntArray, IntArray]:
+    """The bins that have rows, and where the rows of each start."""
+    filled = np.flatnonzero(count)
+    ends = np.cumsum(count[filled]).astype(np.intp)
+    return filled, ends - count[filled].astype(np.intp)

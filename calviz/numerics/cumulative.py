@@ -9,14 +9,18 @@ from calviz.core.events import BinaryEvents
 
 
 def cumulative_gap(events: BinaryEvents) -> FloatArray:
-    """(cumulative score - cumulative hits) / n at the last row of each group of tied scores."""
-    order = np.argsort(events.score, kind="stable")
-    score = events.score[order].astype(np.float64)
+    """(Cumulative score - cumulative hits) / n after each distinct score, ascending.
+
+    Tied scores are one step: within a group of ties the sums depend on the order of the rows,
+    at its end they do not.
+    """
+    score, hit = events.ordered
     last = np.append(score[1:] != score[:-1], True)
-    gap: FloatArray = np.cumsum(score - events.hit[order])[last] / events.n
-    return gap
+    steps = score.astype(np.float64)
+    steps -= hit
+    return np.asarray(np.cumsum(steps)[last] / events.n)
 
 
 def ks_error(events: BinaryEvents) -> float:
-    """Largest absolute cumulative gap (Gupta 2021, eq. 11-12)."""
+    """Kolmogorov-Smirnov calibration error: the largest absolute cumulative gap (Gupta 2021, eq. 11-12)."""
     return float(np.abs(cumulative_gap(events)).max())

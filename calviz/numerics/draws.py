@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.numerics.reduce import row_blocks
+from calviz.numerics.blocks import row_blocks
 
 
 def row_weights(rng: np.random.Generator, n: int, resamples: int) -> Iterator[FloatArray]:

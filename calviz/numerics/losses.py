@@ -2,17 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from functools import cached_property
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray
+from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.numerics.reduce import row_blocks
+from calviz.numerics.blocks import for_row_blocks, row_blocks
+from calviz.numerics.resample import resample_cells, shifted_gamma
 from calviz.numerics.sample import Sample
+
+#: Up to this many rows, rows and labels are drawn one by one, which is exact.
+EXACT_ROWS = 500
+#: The largest losses stand alone when rows are resampled: they carry the tail of the mean.
+_SINGLE_CELLS = 16
+#: Each further cell holds this many times the rows above it.
+_CELL_GROWTH = 0.25
+_TINY = np.finfo(np.float64).tiny
+
+#: (rows, K) probabilities to the (rows, K) losses, were the label each class in turn.
+LossPerClass = Callable[[FloatArray], FloatArray]
+
+
+class Cumulants(NamedTuple):
+    """Mean, variance and third cumulant of the mean loss, the labels being random."""
+
+    mean: float
+    variance: float
+    third: float
+
+
+@dataclass(frozen=True, eq=False)
+class RandomLabels:
+    """The mean loss if every label were drawn from the probabilities of its own row."""
+
+    probs: FloatArray
+    loss: LossPerClass
+
+    def draw(self, rng: np.random.Generator, resamples: int) -> FloatArray:
+        """Draws of the mean loss, shape (B,).
+
+        Exact for few rows (`EXACT_ROWS`). Otherwise a shifted gamma (Pearson III) variable with the exact
+        mean, variance and skewness, which are sums over the rows.
+        """
+        if self.probs.shape[0] <= EXACT_ROWS:
+            return self.draw_labels(rng, resamples)
+        return shifted_gamma(rng, *self.cumulants, resamples)
+
+    def draw_labels(self, rng: np.random.Generator, resamples: int) -> FloatArray:
+        """Draws of the mean loss from labels drawn one by one, shape (B,)."""
+        total = np.zeros(resamples)
+        for rows in row_blocks(self.probs):
+            block = self.probs[rows].astype(np.float64)
+            for losses, upto in zip(self.loss(block), np.cumsum(_weights(block), 1), strict=True):
+                # The last sum is 1 up to rounding; the draw must stay inside it.
+                label = np.searchsorted(upto[:-1], rng.random(resamples), side="right")
+                total += losses[label]
+        total /= self.probs.shape[0]
+        return total
+
+    @cached_property
+    def cumulants(self) -> Cumulants:
+        """Of the mean loss; one pass over the array, when they are first needed."""
+        n = self.probs.shape[0]
+        sums = np.empty((3, n))
+
+        def work(rows: slice) -> None:
+            # In the type of the array: its rounding is far below the noise of the draws.
+            block = np.ascontiguousarray(self.probs[rows])
+            losses = self.loss(block)
+            weights = _weights(block)
+            sums[0, rows] = mean = np.einsum("ij,ij->i", weights, losses)
+            # Central moments about the row's mean: differences of raw moments would cancel.
+            losses -= mean[:, None]
+            weights *= losses
+            sums[1, rows] = np.einsum("ij,ij->i", weights, losses)
+            weights *= losses
+            sums[2, rows] = np.einsum("ij,ij->i", weights, losses)
+
+        for_row_blocks(self.probs, work, block_bytes=1 << 17)
+        mean, variance, third = sums.sum(axis=1)
+        return Cumulants(float(mean / n), float(variance / n**2), float(third / n**3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,36 +99,67 @@ class MeanLoss:
         Mean loss; a leading axis of resamples is allowed.
     losses : ndarray of float64, shape (n,)
         Loss of each row.
-    expected, variance, skew : float
-        Sum over rows of the first three cumulants of the loss, the label being drawn from the row.
+    random_labels : RandomLabels, optional
+        The mean loss under calibration, where that is known.
     params, details : mapping
     """
 
     mean: FloatArray
     losses: FloatArray
-    cumulants: tuple[float, float, float] | None = None
+    random_labels: RandomLabels | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     details: Mapping[str, float] = field(default_factory=dict)
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Means of samples drawn with replacement (plain: to be made fast)."""
+        """Means of samples drawn with replacement.
+
+        Exact for few rows (`EXACT_ROWS`). Otherwise sorted losses are drawn by cells (`resample_cells`);
+        the largest ones stand alone and the cells grow with their distance from them, so that a heavy tail,
+        such as that of the negative log-likelihood, is drawn as it is.
+        """
         n = self.losses.shape[0]
-        mean = np.array([self.losses[rng.integers(n, size=n)].mean() for _ in range(resamples)])
-        return type(self)(mean, self.losses, self.cumulants, self.params)
+        if n <= EXACT_ROWS:
+            mean = self.losses[rng.integers(n, size=(resamples, n))].mean(axis=1)
+        else:
+            mean = resample_cells(rng, self._cells, resamples)[1].sum(axis=1) / n
+        return type(self)(mean, self.losses, params=self.params)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Means with the labels redrawn from the rows' own probabilities."""
-        raise NotAvailable("not there yet.")
+        """Means with the labels redrawn from the rows' own probabilities (see `RandomLabels`)."""
+        if self.random_labels is None:
+            raise NotAvailable("not available: the probabilities of the rows are not known.")
+        mean = self.random_labels.draw(rng, resamples)
+        return type(self)(mean, self.losses, params=self.params)
+
+    @cached_property
+    def _cells(self) -> FloatArray:
+        """Rows, total and total of squares per cell of sorted losses, shape (3, C)."""
+        ordered = np.sort(self.losses)[::-1]
+        n = ordered.size
+        starts = [*range(_SINGLE_CELLS)]
+        while (step := starts[-1] + 1 + int(_CELL_GROWTH * starts[-1])) < n:
+            starts.append(step)
+        rows = np.diff([*starts, n]).astype(np.float64)
+        return np.stack(
+            [rows, np.add.reduceat(ordered, starts), np.add.reduceat(np.square(ordered), starts)]
+        )
 
 
 def negative_log_likelihood(sample: Sample) -> MeanLoss:
-    """-log of the probability of the true class, per row (nats)."""
+    """-log of the probability of the true class, per row (nats).
+
+    Probabilities are clipped at the smallest normal float64, so that the mean stays finite;
+    ``details["clipped_rows"]`` says how many rows that changed.
+    """
     data = full_predictions(sample)
-    p = np.take_along_axis(data.probs, data.labels[:, None], axis=1)[:, 0].astype(np.float64)
-    tiny = np.finfo(np.float64).tiny
-    losses = -np.log(np.maximum(p, tiny))
+    p = _of_label(data.probs, data.labels)
+    losses = -np.log(np.maximum(p, _TINY))
+    losses += 0.0  # a certain row has a loss of 0, not of -0
     return MeanLoss(
-        losses.mean(), losses, details={"clipped_rows": float(np.count_nonzero(p < tiny))}
+        losses.mean(),
+        losses,
+        RandomLabels(data.probs, _log_losses),
+        details={"clipped_rows": float(np.count_nonzero(p < _TINY))},
     )
 
 
@@ -62,12 +167,40 @@ def squared_error(sample: Sample) -> MeanLoss:
     """Squared distance to the one-hot label, summed over classes, per row."""
     data = full_predictions(sample)
     losses = np.empty(data.n)
-    for rows in row_blocks(data.probs):
-        block = data.probs[rows].astype(np.float64)
-        p = np.take_along_axis(block, data.labels[rows][:, None], axis=1)[:, 0]
-        losses[rows] = np.einsum("ij,ij->i", block, block) - 2 * p + 1
-    details = {"one_column": float(losses.mean() / 2)} if data.n_classes == 2 else {}
-    return MeanLoss(losses.mean(), losses, details=details)
+
+    def work(rows: slice) -> None:
+        block = data.probs[rows].astype(np.float64, order="C")
+        losses[rows] = np.einsum("ij,ij->i", block, block)
+
+    for_row_blocks(data.probs, work)
+    losses += 1 - 2 * _of_label(data.probs, data.labels)
+    mean = losses.mean()
+    details = {"one_column": float(mean / 2)} if data.n_classes == 2 else {}
+    return MeanLoss(mean, losses, RandomLabels(data.probs, _squared_errors), details=details)
+
+
+def _log_losses(block: FloatArray) -> FloatArray:
+    # Only classes without probability are clipped here, and those are never drawn.
+    losses = np.maximum(block, np.finfo(block.dtype).tiny)
+    np.log(losses, out=losses)
+    return np.negative(losses, out=losses)
+
+
+def _squared_errors(block: FloatArray) -> FloatArray:
+    losses = block * -2
+    losses += 1 + np.einsum("ij,ij->i", block, block)[:, None]
+    return losses
+
+
+def _weights(block: FloatArray) -> FloatArray:
+    """What labels are drawn with: rounding may leave a probability below 0 or a sum beside 1."""
+    weights = np.maximum(block, 0)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return weights
+
+
+def _of_label(probs: FloatArray, labels: IntArray) -> FloatArray:
+    return probs[np.arange(labels.size), labels].astype(np.float64)
 
 
 def full_predictions(sample: Sample) -> Predictions:

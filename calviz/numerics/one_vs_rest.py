@@ -14,7 +14,7 @@ from calviz.numerics.binning import assign, equal_width_edges
 from calviz.numerics.budget import affordable
 from calviz.numerics.draws import redrawn_labels, row_weights
 from calviz.numerics.losses import full_predictions
-from calviz.numerics.reduce import row_blocks
+from calviz.numerics.blocks import row_blocks
 from calviz.numerics.sample import Sample
 
 

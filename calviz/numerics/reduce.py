@@ -2,42 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents
-from calviz.core.predictions import BLOCK_BYTES, Dataset, Predictions
+from calviz.core.predictions import Dataset, Predictions
 from calviz.core.reduction import Reduction
+from calviz.numerics.blocks import for_row_blocks
 
-
-def row_blocks(array: FloatArray) -> Iterator[slice]:
-    """Slices of rows that fit the cache, in order."""
-    step = max(1, BLOCK_BYTES // max(1, array[:1].nbytes))
-    for start in range(0, array.shape[0], step):
-        yield slice(start, start + step)
-
-
-def predicted_classes(data: Predictions) -> IntArray:
-    """The class with the largest probability, shape (n,); the lowest index on ties."""
-    return top_label(data)[1]
-
-
-def top_label(data: Predictions) -> tuple[FloatArray, IntArray]:
-    """Largest probability and its class, per row."""
-    n = data.n
-    score = np.empty(n, dtype=data.probs.dtype)
-    winner = np.empty(n, dtype=np.intp)
-    for rows in row_blocks(data.probs):
-        block = data.probs[rows]
-        winner[rows] = block.argmax(axis=1)
-        score[rows] = np.take_along_axis(block, winner[rows][:, None], axis=1)[:, 0]
-    return score, winner
+#: Up to this many classes a block is turned round, so that NumPy's inner loops are long.
+FEW_CLASSES = 16
+#: Up to this rank, taking the largest probability out again and again beats a partition.
+FEW_RANKS = 8
 
 
 def reduce(data: Dataset, reduction: Reduction) -> BinaryEvents:
     """Score and hit of every row (shape (n,) each) under a reduction.
+
+    Among equal probabilities the class with the lowest index ranks first, as in ``argmax``.
 
     Raises
     ------
@@ -58,19 +40,111 @@ def reduce(data: Dataset, reduction: Reduction) -> BinaryEvents:
     return _ranked(data, reduction.r, within=reduction.kind == "within-top-r")
 
 
+def predicted_classes(data: Predictions) -> IntArray:
+    """The class with the largest probability, shape (n,); the lowest index on ties."""
+    return top_label(data)[1]
+
+
+def top_label(data: Predictions) -> tuple[FloatArray, IntArray]:
+    """Largest probability and its class, per row: ``probs.max(1)`` and ``probs.argmax(1)`` in one pass."""
+    score = np.empty(data.n, dtype=data.probs.dtype)
+    winner = np.zeros(data.n, dtype=np.int32)
+    few = data.n_classes <= FEW_CLASSES
+    find = _top_of_few if few else _top_of_many
+
+    def work(rows: slice) -> None:
+        find(data.probs[rows], score[rows], winner[rows])
+
+    # argmax needs no room of its own, so that large blocks only save calls.
+    for_row_blocks(data.probs, work, block_bytes=1 << 20 if few else 1 << 22)
+    return score, winner
+
+
+def _top_of_many(block: FloatArray, score: FloatArray, winner: IntArray) -> None:
+    block = np.ascontiguousarray(block)
+    best = block.argmax(axis=1)
+    winner[:] = best
+    # The positions are right by construction: "clip" spares the check.
+    np.take(block, best + _row_starts(block), out=score, mode="clip")
+
+
+def _top_of_few(block: FloatArray, score: FloatArray, winner: IntArray) -> None:
+    by_class = np.ascontiguousarray(block.T)
+    best = np.zeros(score.shape, dtype=np.uint8)
+    score[:] = by_class[0]
+    for k in range(1, by_class.shape[0]):
+        # Strictly greater: a tie stays with the lower class. k grows, so the maximum is the last set.
+        larger = (by_class[k] > score).view(np.uint8)
+        larger *= np.uint8(k)
+        np.maximum(best, larger, out=best)
+        np.maximum(score, by_class[k], out=score)
+    winner[:] = best
+
+
+def _row_starts(block: FloatArray) -> IntArray:
+    return np.arange(0, block.size, block.shape[1])
+
+
 def _ranked(data: Predictions, r: int, *, within: bool) -> BinaryEvents:
+    """The r-th largest probability, or the sum of the r largest, as `plain_ranks` defines them."""
     score = np.empty(data.n, dtype=data.probs.dtype)
     hit = np.empty(data.n, dtype=np.bool_)
-    for rows in row_blocks(data.probs):
-        block = data.probs[rows]
-        # A stable sort gives the lowest class index on ties, as argmax does.
-        order = np.argsort(-block, axis=1, kind="stable")[:, :r]
-        top = np.take_along_axis(block, order, axis=1)
-        is_label = order == data.labels[rows][:, None]
+    find = _ranks_one_by_one if r <= FEW_RANKS else _ranks_by_partition
+
+    def work(rows: slice) -> None:
+        top, is_label = find(data.probs[rows], data.labels[rows], r, within)
         if within:
+            # Rounding must not carry a sum of probabilities beyond 1.
             score[rows] = np.minimum(top.sum(axis=1, dtype=np.float64), 1.0)
-            hit[rows] = is_label.any(axis=1)
         else:
             score[rows] = top[:, -1]
-            hit[rows] = is_label[:, -1]
+        hit[rows] = is_label
+
+    for_row_blocks(data.probs, work)
     return BinaryEvents(score, hit)
+
+
+_Ranks = tuple[FloatArray, np.ndarray[tuple[int], np.dtype[np.bool_]]]
+
+
+def plain_ranks(block: FloatArray, labels: IntArray, r: int, within: bool) -> _Ranks:
+    """The r largest probabilities, descending, and whether the label is of rank r (or within r).
+
+    This is what the two faster ways mean; only rows where ties decide come here.
+    """
+    # A stable sort gives the lowest class index on ties.
+    order = np.argsort(-block, axis=1, kind="stable")[:, :r]
+    is_label = order == labels[:, None]
+    return np.take_along_axis(block, order, axis=1), is_label.any(1) if within else is_label[:, -1]
+
+
+def _ranks_one_by_one(block: FloatArray, labels: IntArray, r: int, within: bool) -> _Ranks:
+    rest = np.array(block, order="C")
+    starts = _row_starts(rest)
+    top = np.empty((block.shape[0], r), dtype=block.dtype)
+    hit = np.zeros(block.shape[0], dtype=np.bool_)
+    for rank in range(r):
+        best = rest.argmax(axis=1)
+        place = best + starts
+        top[:, rank] = rest.ravel()[place]
+        rest.ravel()[place] = -1  # below every probability
+        if within or rank == r - 1:
+            hit |= best == labels
+    return top, hit
+
+
+def _ranks_by_partition(block: FloatArray, labels: IntArray, r: int, within: bool) -> _Ranks:
+    k = block.shape[1]
+    keep = min(r + 1, k)  # one more, to see whether a tie crosses the rank
+    top = -np.sort(-np.partition(block, k - keep, axis=1)[:, k - keep :], axis=1)
+    of_label = np.take_along_axis(block, labels[:, None], axis=1)[:, 0]
+    last = top[:, r - 1]
+    hit = of_label >= last if within else of_label == last
+    tied = np.zeros(hit.shape, dtype=np.bool_)
+    if keep > r:
+        tied |= top[:, r] == last
+    if not within and r > 1:
+        tied |= top[:, r - 2] == last
+    unsure = np.flatnonzero(tied & (of_label == last))
+    hit[unsure] = plain_ranks(block[unsure], labels[unsure], r, within)[1]
+    return top[:, :r], hit

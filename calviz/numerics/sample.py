@@ -61,11 +61,14 @@ def bin_sums(sample: Sample, *, bins: int = 15, scheme: Scheme = "equal-width") 
     return bin_events(sample.events, bins=bins, scheme=scheme)
 
 
-def top_label_sums(sample: Sample) -> BinSums:
-    """Rows, confidence and hits of the predicted class in one bin."""
-    return bin_events(sample.top_events, bins=1)
-
-
 def event_sums(sample: Sample) -> BinSums:
     """Rows, scores and hits under the sample's reduction in one bin."""
-    return bin_events(sample.events, bins=1)
+    return sample.view(bin_sums, scheme="equal-width").pooled()
+
+
+def top_label_sums(sample: Sample) -> BinSums:
+    """Rows, confidence and hits of the predicted class in one bin."""
+    if sample.top_events is sample.events:
+        # The very same view, so that it is resampled once.
+        return sample.view(event_sums)
+    return bin_events(sample.top_events, bins=1)

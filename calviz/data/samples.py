@@ -1,0 +1,106 @@
+"""The sample data that travel with calviz."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from calviz.core.errors import InputError, OptionError
+from calviz.data.reading import read
+from calviz.data.types import Loaded
+
+
+@dataclass(frozen=True)
+class SampleSet:
+    """One file of ``sample_data``.
+
+    Attributes
+    ----------
+    key : str
+        Its stable name.
+    title : str
+        What to call it on screen.
+    description : str
+        What it holds and what it shows, in two or three sentences.
+    file : str
+        The name of the file.
+    """
+
+    key: str
+    title: str
+    description: str
+    file: str
+
+
+#: The sets on offer; the first one is what the app opens on.
+SAMPLES: tuple[SampleSet, ...] = (
+    SampleSet(
+        "digits",
+        "Handwritten digits, three models",
+        "Ten classes, 6,000 held-out pictures, clean and spoilt in four ways. An MLP trained to the "
+        "end on clean pictures is over-confident, a strongly regularised logistic regression is "
+        "under-confident, extra trees with a fitted temperature are well calibrated.",
+        "digits.parquet",
+    ),
+    SampleSet(
+        "breast_cancer",
+        "Breast cancer, five models",
+        "Two classes, 569 tumours, cross-validated predictions of naive Bayes, a support vector "
+        "machine's margin, a random forest, logistic regression and boosted trees; the size of the "
+        "tumour as a group.",
+        "breast_cancer.parquet",
+    ),
+    SampleSet(
+        "simulated_binary",
+        "Simulated, two classes, truth known",
+        "The two synthetic models of Zhang et al. 2020, appendix E. The true calibration error of "
+        "the positive class is 7.44 % (less calibrated) and 2.35 % (better calibrated).",
+        "simulated_binary.parquet",
+    ),
+    SampleSet(
+        "simulated_100_classes",
+        "Simulated, 100 classes, truth known",
+        "Labels drawn from known probabilities, which are then reported too sharp. The true "
+        "top-label calibration error is 10.97 %, and a temperature of 1.2 mends it exactly.",
+        "simulated_100_classes.parquet",
+    ),
+)
+
+
+def project_root() -> Path:
+    """Where ``app.py``, ``pages`` and ``sample_data`` live.
+
+    The repository in a checkout; ``calviz/_app`` in an installed wheel, which carries them along.
+    """
+    package = Path(__file__).resolve().parents[1]
+    inside = package / "_app"
+    return inside if inside.is_dir() else package.parent
+
+
+def load_sample(key: str | None = None) -> Loaded:
+    """Read a sample set, as a user's file would be read.
+
+    Parameters
+    ----------
+    key : str, optional
+        Key of one of the `SAMPLES`; the first where left out.
+
+    Raises
+    ------
+    OptionError
+        Where there is no such set.
+    InputError
+        Where its file is missing.
+    """
+    known = {sample.key: sample for sample in SAMPLES}
+    chosen = SAMPLES[0] if key is None else known.get(key)
+    if chosen is None:
+        raise OptionError(f"there is no sample set '{key}'; known: {', '.join(known)}.")
+    path = project_root() / "sample_data" / chosen.file
+    if not path.is_file():
+        raise InputError(
+            "the sample file is missing",
+            file=chosen.file,
+            remedy="make it again with 'python sample_data/make.py'",
+        )
+    return read(path)

@@ -1,0 +1,68 @@
+"""Bootstrap of sums that are known per cell: the cells are drawn, not the rows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+
+
+def resample_cells(
+    rng: np.random.Generator, cells: FloatArray, resamples: int
+) -> tuple[FloatArray, FloatArray]:
+    """Rows and totals per cell of samples drawn with replacement.
+
+    The numbers of rows are multinomial, exactly as if rows were drawn. Given its number, the total of a
+    cell is drawn as normal with the cell's mean and variance: mean and variance of every
+    sum are exact, its higher moments as far as they come from between the cells.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    cells : ndarray of float64, shape (3, C)
+        Rows, total and total of squares of a quantity, per cell.
+    resamples : int
+        B, the number of samples to draw.
+
+    Returns
+    -------
+    rows, total : ndarray of float64, shape (B, C)
+    """
+    filled = np.flatnonzero(cells[0])
+    rows, total, squares = cells[:, filled]
+    n = rows.sum()
+    mean = total / rows
+    spread = np.sqrt(np.maximum(squares / rows - mean**2, 0))
+    # Each draw of a row costs about as much as a normal number per cell: leave out empty cells.
+    drawn = rng.multinomial(int(n), rows / n, size=resamples).astype(np.float64)
+    totals = rng.standard_normal(drawn.shape)
+    totals *= np.sqrt(drawn)
+    totals *= spread
+    totals += drawn * mean
+    if filled.size == cells.shape[1]:
+        return drawn, totals
+    out = np.zeros((2, resamples, cells.shape[1]))
+    out[:, :, filled] = drawn, totals
+    return out[0], out[1]
+
+
+def shifted_gamma(
+    rng: np.random.Generator, mean: float, variance: float, third: float, resamples: int
+) -> FloatArray:
+    """Draws of a Pearson III variable (a shifted gamma) with the given first three cumulants.
+
+    It stands for a sum of many independent variables whose cumulants are the sums of theirs:
+    the normal approximation, corrected for skewness.
+    """
+    sd = math.sqrt(max(variance, 0.0))
+    if sd == 0:
+        return np.full(resamples, mean)
+    skewness = third / sd**3
+    # Beyond this the gamma is a normal to more digits than can be seen.
+    if abs(skewness) < 1e-4:
+        return np.asarray(mean + sd * rng.standard_normal(resamples))
+    shape = 4 / skewness**2
+    scale = math.copysign(sd / math.sqrt(shape), skewness)
+    return np.asarray(mean + scale * (rng.standard_gamma(shape, resamples) - shape))

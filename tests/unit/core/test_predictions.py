@@ -1,0 +1,178 @@
+"""`Predictions` and `ConfidencePredictions`: validated once, read-only, told apart by content."""
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from calviz.core.errors import InputError
+from calviz.core.predictions import ConfidencePredictions, Predictions
+
+PROBS = np.array([[0.2, 0.3, 0.5], [0.6, 0.2, 0.2], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]])
+LABELS = np.array([2, 0, 1, 0])
+
+
+def predictions(**changes) -> Predictions:
+    return Predictions(**({"probs": PROBS, "labels": LABELS} | changes))
+
+
+def test_the_attributes():
+    p = predictions(splits=["a", "b", "a", "b"], groups={"sex": ["f", "m", "m", "f"]}, name="x")
+    assert (p.n, p.n_classes, p.kind, p.name) == (4, 3, "probabilities", "x")
+    assert p.class_names == ("0", "1", "2")
+    assert p.split_names == ("a", "b")
+    assert p.groups["sex"].counts() == {"f": 2, "m": 2}
+    assert predictions().split_names == ()
+
+
+def test_one_column_is_the_probability_of_class_1():
+    p = Predictions(probs=[0.25, 0.5], labels=[True, False])
+    assert p.probs.tolist() == [[0.75, 0.25], [0.5, 0.5]]
+    assert p.labels.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_logits_alone_give_their_softmax(dtype):
+    logits = np.random.default_rng(0).normal(scale=30, size=(50, 7)).astype(dtype)
+    p = Predictions(logits=logits, labels=np.zeros(50, dtype=int))
+    assert p.kind == "logits"
+    assert p.probs.dtype == dtype
+    np.testing.assert_allclose(p.probs, softmax(logits, axis=1), rtol=1e-5, atol=1e-30)
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [("float16", "float32"), ("float32", "float32"), ("float64", "float64"), ("int64", "float64")],
+)
+def test_the_storage_types(given, stored):
+    p = Predictions(probs=np.eye(3).astype(given), labels=[0, 1, 2])
+    assert p.probs.dtype == stored
+
+
+def test_nothing_is_copied_and_nothing_can_be_written():
+    p = predictions()
+    assert np.shares_memory(p.probs, PROBS)
+    for array in (p.probs, p.labels):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+    with pytest.raises(AttributeError):
+        p.name = "other"
+    assert PROBS.flags.writeable  # the caller's own array is left as it was
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"probs": None}, "neither probabilities nor logits were given"),
+        ({"labels": None}, "nothing to compare with"),
+        ({"probs": PROBS[:0], "labels": LABELS[:0]}, "there are no rows"),
+        ({"probs": PROBS[:, :1]}, r"'probs' has shape \(4, 1\)"),
+        ({"probs": PROBS[None]}, r"'probs' has shape \(1, 4, 3\)"),
+        ({"probs": PROBS * 1.2}, "4 of 4 rows do not sum to 1 .*sums to 1.2"),
+        ({"probs": PROBS - 0.2}, "row 1: 'probs' is|row 3: 'probs' is"),
+        ({"probs": np.where(PROBS == 0.8, np.nan, PROBS)}, r"row 3: 'probs' is missing \(NaN\)"),
+        ({"probs": np.where(PROBS == 0.8, np.inf, PROBS)}, "row 3: 'probs' is infinite"),
+        ({"probs": PROBS.astype(str)}, "'probs' holds <U32, expected numbers"),
+        ({"labels": [0, 1, 2, 3]}, r"row 4: label 3 but there are 3 classes \(0..2\)"),
+        ({"labels": [0, -1, 2, 1]}, r"row 2: label -1 but there are 3 classes"),
+        ({"labels": [0, 1.5, 2, 1]}, "row 2: label .*1.5.* is not a whole number"),
+        ({"labels": [0, 1, 2]}, "4 rows of probabilities but 3 labels"),
+        ({"labels": list("abca")}, "expected class indices 0..2"),
+        ({"labels": PROBS}, r"'labels' has shape \(4, 3\)"),
+        ({"class_names": ("a", "b")}, "2 class names for 3 classes"),
+        ({"class_names": ("a", "b", "a")}, "'a' stands for more than one class"),
+        ({"splits": ["a", "b"]}, "'splits' has 2 rows but there are 4 predictions"),
+        ({"groups": {"sex": ["f"]}}, "'sex' has 1 rows but there are 4"),
+        ({"ids": [1, 2, 3]}, "'ids' has 3 rows"),
+        ({"logits": PROBS[:, :2]}, r"logits have shape \(4, 2\) but probs \(4, 3\)"),
+        ({"logits": PROBS[0]}, r"'logits' has shape \(3,\), expected 2-D"),
+        ({"probs": None, "logits": np.where(PROBS == 0.8, np.nan, PROBS)}, "row 3: 'logits' is"),
+    ],
+)
+def test_what_breaks_a_rule_is_refused_in_a_sentence(changes, words):
+    with pytest.raises(InputError, match=words) as caught:
+        predictions(**changes)
+    assert str(caught.value).endswith(".")
+    assert "\n" not in str(caught.value)
+
+
+def test_labels_may_be_a_column_or_whole_floats():
+    assert predictions(labels=LABELS[:, None]).labels.tolist() == LABELS.tolist()
+    assert predictions(labels=LABELS.astype(float)).labels.tolist() == LABELS.tolist()
+
+
+def test_rows_are_taken_with_all_their_columns():
+    p = predictions(
+        logits=np.log(PROBS),
+        splits=["a", "b", "a", "b"],
+        groups={"sex": ["f", "m", "m", "f"]},
+        ids=["r1", "r2", "r3", "r4"],
+        class_names=("x", "y", "z"),
+        name="model",
+    )
+    q = p.split("b")
+    assert q.probs.tolist() == PROBS[[1, 3]].tolist()
+    assert q.labels.tolist() == [0, 0]
+    np.testing.assert_array_equal(q.logits, np.log(PROBS[[1, 3]]))
+    assert q.splits.levels == ("b",)
+    assert q.groups["sex"].values().tolist() == ["m", "f"]
+    assert q.ids.tolist() == ["r2", "r4"]
+    assert (q.class_names, q.name) == (("x", "y", "z"), "model")
+    assert p.take(np.array([3, 0]), name="two").probs.tolist() == PROBS[[3, 0]].tolist()
+    with pytest.raises(InputError, match="no rows left"):
+        p.take(np.zeros(4, dtype=bool))
+    with pytest.raises(InputError, match="there is no split 'c'; known: a, b"):
+        p.split("c")
+    with pytest.raises(InputError, match="these data have no splits"):
+        predictions().split("a")
+
+
+def test_the_fingerprint_follows_the_content_and_not_the_name():
+    changed = PROBS.copy()
+    changed[3] = changed[3, [1, 0, 2]] + [1e-9, -1e-9, 0]
+    base = predictions().fingerprint()
+    assert predictions(name="other").fingerprint() == base
+    assert predictions().renamed("other").fingerprint() == base
+    others = [
+        predictions(probs=changed),
+        predictions(probs=PROBS.astype(np.float32)),
+        predictions(labels=LABELS[::-1]),
+        predictions(logits=np.log(PROBS)),
+        predictions(splits=list("aabb")),
+        predictions(splits=list("abab")),
+        predictions(groups={"g": list("aabb")}),
+        predictions(class_names=("x", "y", "z")),
+        predictions(ids=[1, 2, 3, 4]),
+    ]
+    assert len({p.fingerprint() for p in others} | {base}) == len(others) + 1
+
+
+def test_renaming_shares_the_arrays():
+    p = predictions()
+    q = p.renamed("b")
+    assert (p.name, q.name) == ("predictions", "b")
+    assert q.probs is p.probs
+
+
+class TestConfidence:
+    def test_the_attributes(self):
+        c = ConfidencePredictions(confidence=[0.9, 0.4], correct=[1, 0], splits=["a", "b"])
+        assert (c.n, c.n_classes, c.kind) == (2, 0, "confidence")
+        assert c.split("b").confidence.tolist() == [0.4]
+        assert c.renamed("x").name == "x"
+        assert c.renamed("x").fingerprint() == c.fingerprint()
+        other = ConfidencePredictions(confidence=[0.9, 0.4], correct=[1, 1], splits=["a", "b"])
+        assert other.fingerprint() != c.fingerprint()
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"confidence": [0.9, 1.4]}, "row 2: 'confidence' is 1.4, outside"),
+            ({"confidence": [0.9, np.nan]}, r"row 2: 'confidence' is missing \(NaN\)"),
+            ({"confidence": [0.9]}, "must be 1-D and of one length"),
+            ({"confidence": [], "correct": []}, "there are no rows"),
+            ({"labels": [0, 7], "class_names": ("a", "b")}, "row 2: label 7"),
+        ],
+    )
+    def test_what_breaks_a_rule_is_refused_in_a_sentence(self, changes, words):
+        with pytest.raises(InputError, match=words):
+            ConfidencePredictions(**({"confidence": [0.9, 0.4], "correct": [1, 0]} | changes))

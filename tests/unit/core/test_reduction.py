@@ -1,0 +1,68 @@
+"""Reductions: their written form, and which data they are allowed on."""
+
+import numpy as np
+import pytest
+
+from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.core.reduction import Reduction, reductions_for
+
+THREE = Predictions(
+    probs=[[0.2, 0.3, 0.5], [0.6, 0.2, 0.2]], labels=[2, 1], class_names=("cat", "dog", "top-2")
+)
+TWO = Predictions(probs=[0.2, 0.7], labels=[0, 1])
+ONE = ConfidencePredictions(confidence=[0.9, 0.8], correct=[True, False])
+
+
+@pytest.mark.parametrize(
+    "text", ["top-label", "top-2", "top-10", "within-top-2", "class:cat", "class:top-2", "positive"]
+)
+def test_the_written_form_is_read_back(text):
+    assert Reduction.of(text).key == text
+    assert Reduction.of(Reduction.of(text)) == Reduction.of(text)
+
+
+@pytest.mark.parametrize("text", ["top-1", "within-top-1", "confidence", " top-label "])
+def test_the_largest_probability_has_one_name(text):
+    assert Reduction.of(text) == Reduction()
+
+
+@pytest.mark.parametrize("text", ["", "top", "top-0", "top--1", "within-2", "class:", "Positive"])
+def test_anything_else_is_refused_in_a_sentence(text):
+    with pytest.raises(OptionError, match="is unknown; write top-label, top-2"):
+        Reduction.of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "data", "words"),
+    [
+        ("positive", THREE, "needs two classes, these data have 3"),
+        ("top-4", THREE, "'top-4' needs 4 classes, there are 3"),
+        ("class:fox", THREE, "there is no class 'fox'; known: cat, dog"),
+    ],
+)
+def test_what_the_data_do_not_have_is_refused(text, data, words):
+    with pytest.raises(OptionError, match=words):
+        Reduction.of(text).check(data)
+
+
+def test_confidence_only_data_have_the_top_label_only():
+    Reduction().check(ONE)
+    for text in ("top-2", "within-top-2", "class:0", "positive"):
+        with pytest.raises(NotAvailable, match="confidence-only"):
+            Reduction.of(text).check(ONE)
+    assert reductions_for(ONE) == (Reduction(),)
+
+
+def test_every_reduction_that_is_offered_is_allowed():
+    many = Predictions(probs=np.full((1, 6), 1 / 6), labels=[0])
+    for data in (THREE, TWO, many):
+        offered = reductions_for(data)
+        assert offered[0] == Reduction()
+        assert len(set(offered)) == len(offered)
+        for reduction in offered:
+            reduction.check(data)
+            assert reduction.label
+            assert reduction.score_label
+            assert reduction.hit_label
+    assert [r.key for r in reductions_for(TWO)] == ["top-label", "positive"]
