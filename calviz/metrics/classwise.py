@@ -36,6 +36,7 @@ def classwise_ece(view: ClassErrors) -> FloatArray:
     formula=r"\frac1K \sum_k \sum_m \frac{|B_{km}|}{n_k} |\mathrm{conf}_{km} - \mathrm{acc}_{km}|,\; p_{ik} > \epsilon",
     reference="Nixon et al. 2019, section 4",
     view=classwise_thresholded,
+    undefined="undefined: no probability is above the threshold.",
 )
 def tace(view: ClassErrors) -> FloatArray:
     """Thresholded adaptive calibration error: class-wise ECE over equal-mass bins of the probabilities above a threshold only.

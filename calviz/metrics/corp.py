@@ -58,13 +58,15 @@ def brier_miscalibration(view: Steps) -> FloatArray:
     miscalibration - discrimination + uncertainty.
     """
     fitted = recalibrated(view)
-    return _mean_brier(view, view.score, view.square) - _mean_brier(view, fitted, fitted**2)
+    gain = _mean_brier(view, view.score, view.square) - _mean_brier(view, fitted, fitted**2)
+    return np.asarray(np.maximum(gain, 0))  # rounding aside, it is never below 0
 
 
 @_corp(
     key="brier_discrimination",
     label="Brier: discrimination",
     direction="higher",
+    bounds=(0.0, 0.25),
     formula=r"\bar h (1-\bar h) - \overline{(\hat\pi(s)-h)^2}",
     tail="two-sided",
 )
@@ -72,13 +74,15 @@ def brier_discrimination(view: Steps) -> FloatArray:
     """How much better than the constant base rate the isotonically recalibrated scores are, in Brier score."""
     fitted = recalibrated(view)
     rate = _base_rate(view)
-    return np.asarray(rate * (1 - rate) - _mean_brier(view, fitted, fitted**2))
+    gain = rate * (1 - rate) - _mean_brier(view, fitted, fitted**2)
+    return np.asarray(np.maximum(gain, 0))  # rounding aside, it is never below 0
 
 
 @_corp(
     key="brier_uncertainty",
     label="Brier: uncertainty",
-    direction="lower",
+    direction="none",
+    bounds=(0.0, 0.25),
     formula=r"\bar h (1 - \bar h)",
     tail="two-sided",
 )

@@ -10,9 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.metric import metric
-from calviz.numerics.binning import BinSums
+from calviz.numerics.binning import MAX_BINS, BinSums
+from calviz.numerics.memo import once_per_view
 from calviz.numerics.sample import Sample, bin_sums
 from calviz.numerics.steps import Steps, steps
 
@@ -48,30 +49,39 @@ def ece_debiased(view: BinSums) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class MonotoneBins:
-    """Steps cut into the largest number of equal-mass bins whose hit rates do not fall."""
+    """Steps to be cut into the largest number of equal-mass bins whose hit rates do not fall.
+
+    Attributes
+    ----------
+    steps : Steps
+        A leading axis of resamples is allowed.
+    base : Steps
+        The sample that they are of, over the same steps; its counts place the cuts.
+    params : mapping
+    """
 
     steps: Steps
-    bins: int
-    value: FloatArray
+    base: Steps
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Rows drawn with replacement, the sweep repeated for each."""
-        return self._again(self.steps.bootstrap(rng, resamples))
+        return type(self)(self.steps.bootstrap(rng, resamples), self.base.merged(), self.params)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Hits redrawn from the scores, the sweep repeated for each."""
-        return self._again(self.steps.under_calibration(rng, resamples))
+        drawn = self.steps.under_calibration(rng, resamples)
+        return type(self)(drawn, self.base.merged(), self.params)
 
-    def _again(self, view: Steps) -> Self:
-        _, values = sweep_steps(self.steps.merged(), view.count, view.hits)
-        return type(self)(view, 0, values, self.params)
+    def parts(self) -> list[Self]:
+        """The resamples in blocks."""
+        return [type(self)(part, self.base, self.params) for part in self.steps.parts()]
 
 
 def sweep_steps(base: Steps, count: FloatArray, hits: FloatArray) -> tuple[IntArray, FloatArray]:
     """Number of bins and ECE of the monotone sweep, per resample.
 
-    The cuts are those of `base`: redrawn hits leave them where they are, and resampled rows are
+    Up to `MAX_BINS` bins are tried (the algorithm itself goes on to n); the cuts are those of `base`: redrawn hits leave them where they are, and resampled rows are
     binned as the sample was, as everywhere in the binned family.
 
     Parameters
@@ -87,37 +97,49 @@ def sweep_steps(base: Steps, count: FloatArray, hits: FloatArray) -> tuple[IntAr
     ece : ndarray of float64, shape (...)
     """
     shape = count.shape[:-1]
-    rows = _upto(np.atleast_2d(count))
-    right = _upto(np.atleast_2d(hits))
-    mass = _upto(np.atleast_2d(count * base.score))
+    count, hits = np.atleast_2d(count), np.atleast_2d(hits)
+    rows, right, mass = _upto(count), _upto(hits), _upto(count * base.score)
     n = rows[:, -1]
     upto = np.cumsum(base.count)
     best = np.abs(mass[:, -1] - right[:, -1]) / n
     found = np.ones(n.size, dtype=np.intp)
-    active = np.arange(n.size)
-    previous = 1
-    for bins in range(2, int(upto[-1]) + 1):
-        # A cut inside a group of ties moves to its end; coinciding cuts are one.
-        ranks = np.round(np.arange(1, bins) * upto[-1] / bins)
-        cuts = np.unique(np.concatenate([[0], np.searchsorted(upto, ranks) + 1, [upto.size]]))
-        if cuts.size - 1 == previous:
-            if previous == upto.size:
-                break
-            continue
-        previous = cuts.size - 1
-        at = np.ix_(active, cuts)
-        size, hit = np.diff(rows[at], axis=1), np.diff(right[at], axis=1)
-        rate = np.divide(hit, size, out=np.zeros_like(hit), where=size > 0)
-        # Bins that a resample left empty keep the rate before them: they cannot break the order.
-        rate = np.where(size > 0, rate, np.maximum.accumulate(rate, axis=1))
-        rising = ~(np.diff(rate, axis=1) < 0).any(axis=1)
-        active = active[rising]
+    # Rates that rise from step to step rise however steps are put together: the sweep runs to its end.
+    finest = np.arange(upto.size + 1)
+    rising, gap = _bins_at(finest, rows, right, mass)
+    found[rising], best[rising] = upto.size, gap[rising] / n[rising]
+    active = np.flatnonzero(~rising)
+    cuts: IntArray = finest[[0, -1]]
+    for bins in range(2, min(int(upto[-1]), MAX_BINS) + 1):
         if not active.size:
             break
-        found[active] = previous
-        gap = np.abs(np.diff(mass[at], axis=1) - hit).sum(axis=1)
+        before, cuts = cuts, _cuts(upto, bins)
+        if np.array_equal(before, cuts):
+            continue
+        rising, gap = _bins_at(cuts, rows[active], right[active], mass[active])
+        active = active[rising]
+        found[active] = cuts.size - 1
         best[active] = gap[rising] / n[active]
     return found.reshape(shape), best.reshape(shape)
+
+
+def _cuts(upto: FloatArray, bins: int) -> IntArray:
+    """Where equal-mass bins end, in steps: as `equal_mass_edges` places them."""
+    size, larger = divmod(int(upto[-1]), bins)
+    m = np.arange(1, bins)
+    ends = np.searchsorted(upto, m * size + np.minimum(m, larger)) + 1
+    return np.unique(np.concatenate([[0], ends, [upto.size]]))
+
+
+def _bins_at(
+    cuts: IntArray, rows: FloatArray, right: FloatArray, mass: FloatArray
+) -> tuple[BoolArray, FloatArray]:
+    """Whether the hit rates of the bins never fall, and the sum of their absolute gaps."""
+    size, hit = np.diff(rows[:, cuts], axis=1), np.diff(right[:, cuts], axis=1)
+    rate = np.divide(hit, size, out=np.zeros_like(hit), where=size > 0)
+    # Bins that a resample left empty keep the rate before them: they cannot break the order.
+    rate = np.where(size > 0, rate, np.maximum.accumulate(rate, axis=1))
+    gap = np.abs(np.diff(mass[:, cuts], axis=1) - hit).sum(axis=1)
+    return np.asarray(~(np.diff(rate, axis=1) < 0).any(axis=1)), gap
 
 
 def _upto(values: FloatArray) -> FloatArray:
@@ -126,12 +148,15 @@ def _upto(values: FloatArray) -> FloatArray:
     return out
 
 
+@once_per_view
+def _sweep(view: MonotoneBins) -> tuple[IntArray, FloatArray]:
+    return sweep_steps(view.base, view.steps.count, view.steps.hits)
+
+
 def monotone_bins(sample: Sample) -> MonotoneBins:
-    """Run the sweep on a sample."""
+    """The sample's steps, to be swept."""
     view = sample.view(steps)
-    found, value = sweep_steps(view, view.count, view.hits)
-    bins = int(found)
-    return MonotoneBins(view, bins, value, {"scheme": "equal-mass", "bins": bins})
+    return MonotoneBins(view, view, {"scheme": "equal-mass"})
 
 
 @metric(
@@ -143,7 +168,8 @@ def monotone_bins(sample: Sample) -> MonotoneBins:
     formula=r"\mathrm{ECE}_{b^*},\; b^* = \max\{b: \mathrm{acc}_1 \le \dots \le \mathrm{acc}_{b'}\ \forall b' \le b\}",
     reference="Roelofs et al. 2022, algorithm 1",
     view=monotone_bins,
+    details=lambda view: {"bins": float(_sweep(view)[0])},
 )
 def ece_sweep(view: MonotoneBins) -> FloatArray:
     """ECE over the largest number of equal-mass bins for which the share of hits never falls from bin to bin."""
-    return view.value
+    return _sweep(view)[1]

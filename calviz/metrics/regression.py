@@ -13,10 +13,11 @@ from calviz.core.arrays import FloatArray
 from calviz.core.metric import metric
 from calviz.numerics import logistic
 from calviz.numerics.binning import BinSums
+from calviz.numerics.memo import once_per_view
 from calviz.numerics.sample import Sample, bin_sums
 from calviz.numerics.steps import Steps, steps
 
-_FAMILY = "Tests and regression"
+_FAMILY = "Tests and summaries"
 
 
 def _spiegelhalter_p(view: Steps) -> Mapping[str, float]:
@@ -34,6 +35,7 @@ def _spiegelhalter_p(view: Steps) -> Mapping[str, float]:
     view=steps,
     tail="two-sided",
     details=_spiegelhalter_p,
+    undefined="undefined: all scores are exactly 0, 1/2 or 1.",
 )
 def spiegelhalter_z(view: Steps) -> FloatArray:
     """Whether the Brier score is what calibrated scores would give: standard normal under calibration, two-sided p-value (MAPIE's is one-sided)."""
@@ -53,7 +55,7 @@ def groups(sample: Sample, *, groups: int = 10) -> BinSums:
 def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
     used = int((view.count > 0).sum())
     value = float(hosmer_lemeshow(view))
-    p = float(chi2.sf(value, used)) if math.isfinite(value) else math.nan
+    p = float(chi2.sf(value, used))
     return {"degrees_of_freedom": float(used), "p_value": p}
 
 
@@ -67,6 +69,9 @@ def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
     reference="Hosmer & Lemeshow 1980",
     view=groups,
     details=_hosmer_lemeshow_p,
+    undefined=(
+        "undefined: the scores of a group are all exactly 0 or all exactly 1, and hits say otherwise."
+    ),
 )
 def hosmer_lemeshow(view: BinSums) -> FloatArray:
     """Chi-squared distance between observed and expected hits in ten groups of equal size; g degrees of freedom, as the scores were not fitted on these rows (g - 2 would be for the rows of the fit)."""
@@ -78,13 +83,17 @@ def hosmer_lemeshow(view: BinSums) -> FloatArray:
     return np.where(impossible.any(axis=-1), math.inf, out.sum(axis=-1))
 
 
-_logistic = partial(metric, family=_FAMILY, view=steps, tail="two-sided")
+_NO_FIT = (
+    "undefined: no logistic curve fits, as all hits are alike, all scores are equal, or the scores "
+    "separate hits from misses."
+)
+_logistic = partial(metric, family=_FAMILY, view=steps, tail="two-sided", undefined=_NO_FIT)
 
 
 @_logistic(
     key="calibration_slope",
     label="Calibration slope",
-    direction="higher",
+    direction="one",
     bounds=(-math.inf, math.inf),
     formula=r"b:\; \mathrm{logit}\,P(h=1) = a + b\,\mathrm{logit}\,s",
     reference="Cox 1958; Van Calster et al. 2019",
@@ -117,16 +126,30 @@ _ici = partial(
     bounds=(0.0, 1.0),
     reference="Austin & Steyerberg 2019",
     view=steps,
+    undefined=_NO_FIT,
 )
 
 
+@once_per_view
+def _distance(view: Steps) -> FloatArray:
+    distance = logistic.curve(view) - view.score
+    return np.abs(distance, out=distance)
+
+
+@once_per_view
+def _ordered(view: Steps) -> tuple[FloatArray, FloatArray]:
+    """Distances in ascending order, and the share of the rows up to each."""
+    order = np.argsort(_distance(view), axis=-1)
+    count = np.broadcast_to(view.count, order.shape)
+    upto = np.cumsum(np.take_along_axis(count, order, axis=-1), axis=-1)
+    upto /= upto[..., -1:].copy()
+    return np.take_along_axis(_distance(view), order, axis=-1), upto
+
+
 def _distance_quantile(view: Steps, q: float) -> FloatArray:
-    distance = np.abs(logistic.curve(view) - view.score)
-    order = np.argsort(distance, axis=-1)
-    ordered = np.take_along_axis(distance, order, axis=-1)
-    rows = np.cumsum(np.take_along_axis(np.broadcast_to(view.count, distance.shape), order, -1), -1)
-    at = np.argmax(rows >= q * rows[..., -1:] - 1e-9, axis=-1)
-    return np.asarray(np.take_along_axis(ordered, at[..., None], axis=-1)[..., 0])
+    distance, upto = _ordered(view)
+    at = np.argmax(upto >= q - 1e-12, axis=-1)
+    return np.asarray(np.take_along_axis(distance, at[..., None], axis=-1)[..., 0])
 
 
 @_ici(key="ici", label="ICI", formula=r"\overline{|\hat\pi(s) - s|}")
@@ -135,8 +158,7 @@ def ici(view: Steps) -> FloatArray:
 
     Austin & Steyerberg fit a loess; the logistic curve needs no bandwidth (calzone calls this Cox ICI).
     """
-    distance = np.abs(logistic.curve(view) - view.score)
-    return np.asarray((view.count * distance).sum(axis=-1) / view.n)
+    return np.asarray((view.count * _distance(view)).sum(axis=-1) / view.n)
 
 
 @_ici(key="e50", label="E50", formula=r"\mathrm{median}\,|\hat\pi(s) - s|")

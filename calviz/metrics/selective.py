@@ -1,4 +1,4 @@
-"""Selective prediction and failure detection: does confidence tell right from wrong?"""
+"""Selective prediction and failure detection: does confidence tell right from wrong."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.metric import metric
-from calviz.numerics.ranking import errors_at_coverage, ranked, risk
+from calviz.numerics.memo import once_per_view
+from calviz.numerics.ranking import errors_at_coverage, ranked
 from calviz.numerics.steps import Steps, top_label_steps
 
 _selective = partial(
-    metric, family="Risk and coverage", bounds=(0.0, 1.0), view=top_label_steps, tail="two-sided"
+    metric, family="Selective prediction", bounds=(0.0, 1.0), view=top_label_steps, tail="two-sided"
 )
+
+_ONE_KIND = "undefined: all predictions are right, or all are wrong."
 
 
 def _divided(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -36,22 +39,26 @@ def aurc(view: Steps) -> FloatArray:
     Tied confidences enter together and the curve is linear between; below the first step it keeps
     that step's risk (fd-shifts does the same; torch-uncertainty leaves the order inside ties to chance).
     """
+    return np.asarray(_area(view))
+
+
+@once_per_view
+def _area(view: Steps) -> FloatArray:
     ranking = ranked(view)
-    curve = risk(ranking)
-    n = ranking.n[..., None]
-    # Steps without rows in a resample repeat their neighbour: they add no area.
-    curve = np.where(np.isnan(curve), 0.0, curve)
-    started = ranking.rows > 0
-    step = np.diff(ranking.rows, axis=-1) / n
-    area = (step * (curve[..., 1:] + np.where(started[..., :-1], curve[..., :-1], curve[..., 1:])) / 2).sum(axis=-1)
-    first = ranking.rows[..., 0] / ranking.n * curve[..., 0]
-    return np.asarray(area + first)
+    risk = np.zeros(ranking.rows.shape)
+    np.divide(ranking.errors, ranking.rows, out=risk, where=ranking.rows > 0)
+    # Each step adds its rows times the mean risk at its ends; the first with rows has one end only.
+    height = risk[..., 1:] + np.where(ranking.rows[..., :-1] > 0, risk[..., :-1], risk[..., 1:])
+    height *= np.diff(ranking.rows, axis=-1)
+    area = height.sum(axis=-1) / 2 + ranking.rows[..., 0] * risk[..., 0]
+    return np.asarray(area / ranking.n)
 
 
 @_selective(
     key="e_aurc",
     label="E-AURC",
     direction="lower",
+    bounds=(-0.1, 1.0),  # the formula is that of very many rows: with two rows it is off by 0.03
     formula=r"\mathrm{AURC} - \left( e + (1-e)\ln(1-e) \right)",
     reference="Geifman, Uziel & El-Yaniv 2019",
 )
@@ -60,7 +67,7 @@ def e_aurc(view: Steps) -> FloatArray:
     error = (view.count - view.hits).sum(axis=-1) / view.n
     right = 1 - error
     best = error + right * np.log(np.where(right > 0, right, 1.0))
-    return aurc(view) - best
+    return np.asarray(_area(view) - best)
 
 
 @_selective(
@@ -78,6 +85,7 @@ def accuracy_at_90_coverage(view: Steps) -> FloatArray:
 
 @_selective(
     key="auroc_failure",
+    undefined=_ONE_KIND,
     label="AUROC of failure detection",
     direction="higher",
     formula=r"P(\mathrm{conf}_{\mathrm{right}} > \mathrm{conf}_{\mathrm{wrong}}) + \tfrac12 P(=)",
@@ -93,6 +101,7 @@ def auroc_failure(view: Steps) -> FloatArray:
 
 @_selective(
     key="aupr_error",
+    undefined="undefined: no prediction is wrong.",
     label="AUPR of errors",
     direction="higher",
     formula=r"\sum_j (R_j - R_{j-1}) P_j",
@@ -109,6 +118,7 @@ def aupr_error(view: Steps) -> FloatArray:
 
 @_selective(
     key="fpr95",
+    undefined=_ONE_KIND,
     label="FPR at 95 % TPR",
     direction="lower",
     formula=r"\mathrm{FPR}(t),\; t = \max\{t: \mathrm{TPR}(t) \ge 0.95\}",

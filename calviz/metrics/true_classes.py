@@ -23,13 +23,15 @@ _by_class = partial(
 )
 _size = partial(_by_class, direction="lower", bounds=(0.0, 1.0))
 _signed = partial(_by_class, direction="zero", bounds=(-1.0, 1.0))
+# Neither more nor fewer over-confident classes is better in itself (section 6 of the paper).
+_share_of_classes = partial(_by_class, direction="none", bounds=(0.0, 1.0))
 
 #: Sums of equal numbers may differ in the last digits: an MCS this small is exactly 0.
 ZERO = 1e-12
 
 
 def _share(view: TrueClassErrors) -> FloatArray:
-    return view.rows / view.rows.sum(axis=-1, keepdims=True)
+    return np.asarray(view.rows / view.rows.sum(axis=-1, keepdims=True))
 
 
 def _over(view: TrueClassErrors) -> BoolArray:
@@ -90,6 +92,7 @@ def cece(view: TrueClassErrors) -> FloatArray:
 @_signed(
     key="wsmcs_over",
     label="wsMCS+",
+    bounds=(0.0, 1.0),
     formula=r"\sum_{k:\,\mathrm{MCS}_k > 0} \frac{n_k}{N} \mathrm{MCS}_k",
     reference="Ao et al. 2023, eq. 6",
 )
@@ -101,6 +104,7 @@ def wsmcs_over(view: TrueClassErrors) -> FloatArray:
 @_signed(
     key="wsmcs_under",
     label="wsMCS-",
+    bounds=(-1.0, 0.0),
     formula=r"\sum_{k:\,\mathrm{MCS}_k < 0} \frac{n_k}{N} \mathrm{MCS}_k",
     reference="Ao et al. 2023, eq. 7",
 )
@@ -124,6 +128,8 @@ def wsmcs(view: TrueClassErrors) -> FloatArray:
 @_signed(
     key="over_mcs",
     label="OC MCS",
+    bounds=(0.0, 1.0),
+    undefined="undefined: no class is over-confident.",
     formula=r"\frac{1}{k^+} \sum_{k:\,\mathrm{MCS}_k > 0} \mathrm{MCS}_k",
     reference="Ao et al. 2023, table 2",
 )
@@ -135,6 +141,8 @@ def over_mcs(view: TrueClassErrors) -> FloatArray:
 @_signed(
     key="under_mcs",
     label="UC MCS",
+    bounds=(-1.0, 0.0),
+    undefined="undefined: no class is under-confident.",
     formula=r"\frac{1}{k^-} \sum_{k:\,\mathrm{MCS}_k < 0} \mathrm{MCS}_k",
     reference="Ao et al. 2023, table 2",
 )
@@ -143,7 +151,7 @@ def under_mcs(view: TrueClassErrors) -> FloatArray:
     return _mean_over(_under(view), view.mcs)
 
 
-@_size(
+@_share_of_classes(
     key="over_share",
     label="Share of over-confident classes",
     formula=r"k^+ / K",
@@ -154,7 +162,7 @@ def over_share(view: TrueClassErrors) -> FloatArray:
     return _fraction(_over(view), view)
 
 
-@_size(
+@_share_of_classes(
     key="under_share",
     label="Share of under-confident classes",
     formula=r"k^- / K",

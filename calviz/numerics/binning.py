@@ -200,10 +200,15 @@ def _divide(a: FloatArray, b: FloatArray, *, empty: float = math.nan) -> FloatAr
     return out
 
 
-def make_edges(events: BinaryEvents, bins: int, scheme: Scheme) -> FloatArray:
-    """Edges of a binning scheme on these events."""
+def check_bins(bins: int) -> None:
+    """Raise OptionError where this is not a number of bins that is allowed."""
     if not 1 <= bins <= MAX_BINS:
         raise OptionError(f"the number of bins must be from 1 to {MAX_BINS:,}, got {bins}.")
+
+
+def make_edges(events: BinaryEvents, bins: int, scheme: Scheme) -> FloatArray:
+    """Edges of a binning scheme on these events."""
+    check_bins(bins)
     if scheme == "equal-mass":
         return equal_mass_edges(events.ordered.score, bins, is_sorted=True)
     if scheme == "sturges":

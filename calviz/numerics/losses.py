@@ -204,6 +204,7 @@ def _of_label(probs: FloatArray, labels: IntArray) -> FloatArray:
 
 
 def full_predictions(sample: Sample) -> Predictions:
+    """The sample's probabilities and labels; raises NotAvailable for confidence-only data."""
     data = sample.data
     if not isinstance(data, Predictions):
         raise NotAvailable(

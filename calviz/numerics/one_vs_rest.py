@@ -4,18 +4,156 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import OptionError
 from calviz.core.predictions import Predictions
-from calviz.numerics.binning import assign, equal_width_edges
-from calviz.numerics.budget import affordable
-from calviz.numerics.draws import redrawn_labels, row_weights
-from calviz.numerics.losses import full_predictions
+from calviz.numerics.binning import assign, check_bins, equal_mass_edges, equal_width_edges
 from calviz.numerics.blocks import row_blocks
+from calviz.numerics.budget import affordable
+from calviz.numerics.draws import LABEL_COST, ROW_COST, Redraws, redraws
+from calviz.numerics.losses import full_predictions
 from calviz.numerics.sample import Sample
+
+#: Columns are copied in groups of about this many entries, so that a group stays in the cache.
+GROUP_ENTRIES = 1 << 20
+#: Up to this many probabilities, the cell of each is looked up in a table.
+TABLE_ENTRIES = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """Bins of every class: cell ``class * M + bin`` of a probability.
+
+    Attributes
+    ----------
+    inner : ndarray, shape (K, M - 1) or (M - 1,)
+        Upper edges of all bins but the last, per class or for all; infinite where a class has fewer.
+    bins : int
+        M.
+    above : float or None
+        Probabilities up to this are left out.
+    """
+
+    inner: FloatArray
+    bins: int
+    above: float | None = None
+
+    def cells(self, score: FloatArray, classes: IntArray | int, n_classes: int) -> IntArray:
+        """Cell of each score; ``K * M`` where it is left out."""
+        if self.inner.ndim == 1:
+            bin_of = assign(score, np.concatenate([[0], self.inner, [1]]).astype(score.dtype))
+        else:
+            bin_of = np.zeros(score.shape, dtype=np.intp)
+            for cut in self.inner.T:
+                bin_of += score > cut[classes]
+        cell = np.asarray(classes).astype(np.intp) * self.bins + bin_of
+        if self.above is not None:
+            cell[score <= self.above] = n_classes * self.bins
+        return cell
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedColumns:
+    """The columns of the probabilities, binned.
+
+    Attributes
+    ----------
+    data : Predictions
+    cuts : Cuts
+    scores : ndarray of float64, shape (K, M)
+        Sum of the probabilities per class and bin.
+    count : ndarray of float64, shape (K,)
+        Probabilities per class that are in a bin.
+    """
+
+    data: Predictions
+    cuts: Cuts
+    scores: FloatArray
+    count: FloatArray
+
+    def errors(self, labels: IntArray) -> FloatArray:
+        """Mean absolute gap per class for other labels, shape (b, n) to (b, K)."""
+        k, m = self.scores.shape
+        out = np.empty((labels.shape[0], k))
+        rows = np.arange(self.data.n)
+        some = np.maximum(self.count, 1)
+        table = self._table if labels.shape[0] > 1 else None
+        for errors, y in zip(out, labels, strict=True):
+            if table is not None:
+                cell = table[rows, y]
+            else:
+                cell = self.cuts.cells(self.data.probs[rows, y], y, k)
+            hits = np.bincount(cell, minlength=k * m + 1)[:-1].reshape(k, m)
+            errors[:] = np.abs(self.scores - hits).sum(axis=1) / some
+        return out
+
+    @cached_property
+    def _table(self) -> IntArray | None:
+        probs = self.data.probs
+        if probs.size > TABLE_ENTRIES:
+            return None
+        k = probs.shape[1]
+        columns = [self.cuts.cells(probs[:, j], j, k) for j in range(k)]
+        return np.stack(columns, axis=1).astype(np.int32)
+
+    def weighted_errors(self, weights: FloatArray) -> FloatArray:
+        """Mean absolute gap per class where row i counts ``weights[i]`` times, (n, b) to (b, K)."""
+        k, m = self.scores.shape
+        gaps = (self._residuals @ weights).reshape(k, m, -1)
+        if self.cuts.above is None:
+            # Only the entries above the first bin are listed: that one is what they leave.
+            gaps[:, 0] += self.data.probs.T @ weights - self._listed @ weights - gaps.sum(axis=1)
+            count: FloatArray = np.asarray(self.count[:, None])
+        else:
+            count = self._listed @ weights
+        return np.asarray(np.abs(gaps).sum(axis=1) / np.maximum(count, 1)).T
+
+    @cached_property
+    def _entries(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Row, cell and value of the listed probabilities: above the first bin, or the threshold."""
+        data, k = self.data, self.data.n_classes
+        least = self.cuts.above
+        if least is None:
+            least = float(self.cuts.inner[0]) if self.cuts.bins > 1 else np.inf
+        rows, cells, scores = [], [], []
+        for block_rows in row_blocks(data.probs):
+            block = np.ascontiguousarray(data.probs[block_rows])
+            at = np.flatnonzero(block > block.dtype.type(least))
+            score = block.ravel()[at]
+            row, column = np.divmod(at, k)
+            rows.append(row + block_rows.start)
+            cells.append(self.cuts.cells(score, column, k))
+            scores.append(score)
+        return np.concatenate(rows), np.concatenate(cells), np.concatenate(scores)
+
+    @cached_property
+    def _residuals(self) -> csr_array:
+        """Probability minus hit, cells by rows, so that times weights gives a sum per cell."""
+        n, (k, m) = self.data.n, self.scores.shape
+        row, cell, score = self._entries
+        labels = self.data.labels
+        hit = self.cuts.cells(self.data.probs[np.arange(n), labels], labels, k)
+        kept = np.flatnonzero(hit < k * m)
+        values = np.concatenate([score, np.full(kept.size, -1, dtype=score.dtype)])
+        where = np.concatenate([cell, hit[kept]]), np.concatenate([row, kept])
+        return csr_array((values.astype(np.float32), where), shape=(k * m, n))
+
+    @cached_property
+    def _listed(self) -> csr_array:
+        """Classes by rows: the labels, or with a threshold the entries above it."""
+        n, k = self.data.n, self.data.n_classes
+        if self.cuts.above is None:
+            where: tuple[IntArray, IntArray] = self.data.labels, np.arange(n)
+        else:
+            row, cell, _ = self._entries
+            where = cell // self.cuts.bins, row
+        return csr_array((np.ones(where[0].size, dtype=np.float32), where), shape=(k, n))
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,209 +164,109 @@ class ClassErrors:
     ----------
     errors : ndarray, shape (..., K)
         Error per class; a leading axis of resamples is allowed.
-    entries : Entries
+    columns : BinnedColumns
         What the errors were computed from.
+    draws : Redraws
     params : mapping
     """
 
     errors: FloatArray
-    entries: Entries
+    columns: BinnedColumns
+    draws: Redraws
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Rows drawn with replacement; the bins stay."""
-        e = self.entries
-        resamples = affordable(resamples, e.cost_of_weights)
-        drawn = [e.errors(weights) for weights in row_weights(rng, e.data.n, resamples)]
-        return type(self)(np.array(drawn), e, self.params)
+        data, cuts = self.columns.data, self.columns.cuts
+        if cuts.above is None:
+            listed, dense = min(float(cuts.bins), data.n_classes) * data.n, data.probs.size / 20
+        else:
+            listed, dense = float(self.columns.count.sum()), 0.0
+        resamples = affordable(
+            resamples, ROW_COST * data.n + 0.5 * listed + dense, start=60 * listed
+        )
+        drawn = [self.columns.weighted_errors(w) for w in self.draws.weights(rng, resamples)]
+        return type(self)(np.concatenate(drawn), self.columns, self.draws, self.params)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Labels redrawn from the rows' own probabilities; the bins stay."""
-        e = self.entries
-        resamples = affordable(resamples, 40.0 * e.data.n)
-        labels = redrawn_labels(e.data.probs, rng, resamples)
-        return type(self)(np.array([e.errors(None, y) for y in labels]), e, self.params)
+        data = self.columns.data
+        resamples = affordable(resamples, LABEL_COST * data.n, start=5.0 * data.probs.size)
+        drawn = [self.columns.errors(y) for y in self.draws.labels(rng, resamples)]
+        return type(self)(np.concatenate(drawn), self.columns, self.draws, self.params)
 
 
-@dataclass(frozen=True, eq=False)
-class Entries:
-    """The entries of the probability matrix that stand in a bin of their class, sparsely.
+def equal_width_columns(data: Predictions, bins: int) -> BinnedColumns:
+    """Every class over the same equal-width bins.
 
-    ``dense`` says whether the entries that are not listed form bin 0 of their class (equal-width
-    bins: a row has few entries above 1/M) or are left out (TACE).
-
-    Attributes
-    ----------
-    data : Predictions
-    row, cell : ndarray of int, shape (T,)
-        Row and ``class * M + bin`` of each listed entry.
-    score : ndarray, shape (T,)
-    cells_of_label : callable
-        Cell of (row, label) for every row, -1 where the entry is left out.
+    A row has few probabilities above 1 / M: those are binned one by one, and bin 0 is what
+    they leave of the sums over the columns.
     """
-
-    data: Predictions
-    bins: int
-    row: IntArray
-    cell: IntArray
-    score: FloatArray
-    edges: FloatArray | None
-    inner: FloatArray | None
-    totals: FloatArray
-    left_out_below: float
-
-    @property
-    def dense(self) -> bool:
-        """Whether unlisted entries form bin 0."""
-        return self.edges is not None
-
-    @property
-    def cost_of_weights(self) -> float:
-        """Elementary steps of one weighted evaluation."""
-        dense = self.data.probs.size / 8 if self.dense else 0.0
-        return 4.0 * (self.row.size + self.data.n) + dense
-
-    def _label_cells(self, labels: IntArray) -> IntArray:
-        """Cell of each row's label, -1 where its entry is left out."""
-        score = np.take_along_axis(self.data.probs, labels[:, None].astype(np.intp), axis=1)[:, 0]
-        first = labels.astype(np.intp) * self.bins
-        if self.edges is not None:
-            return first + assign(score, self.edges)
-        assert self.inner is not None
-        # Cuts differ by class; a row's bin is the number of its class's cuts below the score.
-        above = (score[:, None] > self.inner[labels]).sum(axis=1)
-        return np.where(score > self.left_out_below, first + above, -1)
-
-    def errors(self, weights: FloatArray | None = None, labels: IntArray | None = None) -> FloatArray:
-        """Weighted mean absolute gap per class, shape (K,).
-
-        Parameters
-        ----------
-        weights : ndarray, shape (n,), optional
-            How often each row counts.
-        labels : ndarray of int, shape (n,), optional
-            Labels instead of the true ones.
-        """
-        k, m = self.data.n_classes, self.bins
-        labels = self.data.labels if labels is None else labels
-        score = self.score if weights is None else self.score * weights[self.row]
-        residual = np.bincount(self.cell, weights=score, minlength=k * m)
-        counts = None
-        if self.dense:
-            totals = self.totals if weights is None else weights @ self.data.probs
-            table = residual.reshape(k, m)
-            table[:, 0] += totals - table.sum(axis=1)
-            n = float(self.data.n if weights is None else weights.sum())
-        else:
-            w = None if weights is None else weights[self.row]
-            counts = np.bincount(self.cell // m, weights=w, minlength=k).astype(np.float64)
-            n = 1.0
-        hit = self._label_cells(labels)
-        kept = hit >= 0
-        w = None if weights is None else weights[kept]
-        residual -= np.bincount(hit[kept], weights=w, minlength=k * m)
-        gap = np.abs(residual.reshape(k, m)).sum(axis=1)
-        if counts is None:
-            return np.asarray(gap / n)
-        return np.divide(gap, counts, out=np.zeros(k), where=counts > 0)
-
-
-def equal_width_entries(data: Predictions, bins: int) -> Entries:
-    """Entries above the first edge of equal-width bins; the rest is bin 0 (its sum by difference)."""
     edges = equal_width_edges(bins, data.probs.dtype)
     k = data.n_classes
-    rows, cells, scores = [], [], []
+    first = np.arange(k) * bins
+    sums = np.zeros(k * bins)
     totals = np.zeros(k)
-    for block_rows in row_blocks(data.probs):
-        block = data.probs[block_rows]
+    for rows in row_blocks(data.probs):
+        block = np.ascontiguousarray(data.probs[rows])
         totals += block.sum(axis=0, dtype=np.float64)
         at = np.flatnonzero(block > edges[1])
         score = block.ravel()[at]
-        row, column = np.divmod(at, k)
-        rows.append(row + block_rows.start)
-        cells.append(column * bins + assign(score, edges))
-        scores.append(score)
-    return Entries(
-        data,
-        bins,
-        np.concatenate(rows),
-        np.concatenate(cells),
-        np.concatenate(scores).astype(np.float64),
-        edges,
-        None,
-        totals,
-        0.0,
-    )
+        cell = first[at % k]
+        cell += assign(score, edges)
+        sums += np.bincount(cell, weights=score, minlength=k * bins)
+    scores = sums.reshape(k, bins)
+    scores[:, 0] += totals - scores.sum(axis=1)
+    return BinnedColumns(data, Cuts(edges[1:-1], bins), scores, np.full(k, float(data.n)))
 
 
-def thresholded_entries(data: Predictions, bins: int, threshold: float) -> Entries:
-    """Entries above a threshold, in equal-mass bins of their class."""
-    k = data.n_classes
-    rows, columns, scores = [], [], []
-    for block_rows in row_blocks(data.probs):
-        block = data.probs[block_rows]
-        at = np.flatnonzero(block > threshold)
-        row, column = np.divmod(at, k)
-        rows.append(row + block_rows.start)
-        columns.append(column)
-        scores.append(block.ravel()[at])
-    row = np.concatenate(rows)
-    column = np.concatenate(columns)
-    score = np.concatenate(scores)
-    order = np.lexsort((score, column))
-    row, column, score = row[order], column[order], score[order]
-    size = np.bincount(column, minlength=k)
-    inner, bin_of = _equal_mass_bins(score, size, bins)
-    return Entries(
-        data,
-        bins,
-        row,
-        column * bins + bin_of,
-        score.astype(np.float64),
-        None,
-        inner,
-        np.zeros(k),
-        threshold,
-    )
+def thresholded_columns(data: Predictions, bins: int, threshold: float) -> BinnedColumns:
+    """Every class over equal-mass bins of its probabilities above a threshold."""
+    n, k = data.probs.shape
+    inner = np.full((k, bins - 1), np.inf, dtype=data.probs.dtype)
+    scores = np.zeros((k, bins))
+    count = np.zeros(k)
+    width = max(1, GROUP_ENTRIES // n)
+    for first in range(0, k, width):
+        group = np.ascontiguousarray(data.probs[:, first : first + width].T)
+        for j, column in enumerate(group, start=first):
+            kept = np.sort(column[column > column.dtype.type(threshold)])
+            if not kept.size:
+                continue
+            edges = equal_mass_edges(kept, bins, is_sorted=True)
+            starts = np.searchsorted(kept, edges[:-1], side="right")
+            starts[0] = 0
+            inner[j, : edges.size - 2] = edges[1:-1]
+            scores[j, : edges.size - 1] = np.add.reduceat(kept, starts, dtype=np.float64)
+            count[j] = kept.size
+    return BinnedColumns(data, Cuts(inner, bins, threshold), scores, count)
 
 
-def _equal_mass_bins(score: FloatArray, size: IntArray, bins: int) -> tuple[FloatArray, IntArray]:
-    """Cuts (K, M - 1) and bin per entry for scores in ascending order within each class.
-
-    The cuts stand at the ranks ``m n / M`` of the class; a cut inside a group of ties moves to the
-    end of that group. `size` holds the entries per class.
-    """
-    start = np.cumsum(size) - size
-    last = start + size
-    if not score.size:
-        return np.full((size.size, bins - 1), -1.0, dtype=score.dtype), np.zeros(0, dtype=np.intp)
-    ranks = np.round(np.arange(1, bins) * size[:, None] / bins).astype(np.intp)
-    at = np.clip(start[:, None] + ranks - 1, 0, score.size - 1)
-    inner = np.where(ranks > 0, score[at], score.dtype.type(-1))
-    new_class = np.zeros(score.size, dtype=np.bool_)
-    new_class[start[size > 0]] = True
-    starts_run = new_class.copy()
-    starts_run[1:] |= score[1:] != score[:-1]
-    run_end = np.append(np.flatnonzero(starts_run)[1:], score.size)
-    cut = run_end[np.cumsum(starts_run)[at] - 1]
-    cut = np.where(ranks > 0, np.minimum(cut, last[:, None]), start[:, None])
-    # Each cut raises the bin of all entries of its class behind it.
-    steps = np.bincount(cut[cut < last[:, None]], minlength=score.size + 1)[: score.size]
-    rising = np.cumsum(steps)
-    before = rising[start[size > 0]] - steps[start[size > 0]]
-    return inner, rising - np.repeat(before, size[size > 0])
+def _class_errors(sample: Sample, columns: BinnedColumns, params: dict[str, Any]) -> ClassErrors:
+    errors = columns.errors(columns.data.labels[None])[0]
+    return ClassErrors(errors, columns, sample.view(redraws), params)
 
 
 def classwise_equal_width(sample: Sample, *, bins: int = 15) -> ClassErrors:
     """One-vs-rest ECE of every class over equal-width bins."""
-    entries = equal_width_entries(full_predictions(sample), bins)
-    return ClassErrors(entries.errors(), entries, {"bins": bins, "scheme": "equal-width"})
+    check_bins(bins)
+    columns = equal_width_columns(full_predictions(sample), bins)
+    return _class_errors(sample, columns, {"bins": bins, "scheme": "equal-width"})
 
 
 def classwise_thresholded(
     sample: Sample, *, bins: int = 15, threshold: float = 1e-3
 ) -> ClassErrors:
-    """One-vs-rest ECE of every class over equal-mass bins of the scores above a threshold."""
-    entries = thresholded_entries(full_predictions(sample), bins, threshold)
+    """One-vs-rest ECE of every class over equal-mass bins of the scores above a threshold.
+
+    A class without such scores has an error of 0; without any in any class it is ``nan``.
+    """
+    check_bins(bins)
+    if not (isinstance(threshold, int | float) and 0 <= threshold < 1):
+        raise OptionError(f"'threshold' must be a number from 0 up to 1, got {threshold!r}.")
+    columns = thresholded_columns(full_predictions(sample), bins, float(threshold))
     params = {"bins": bins, "scheme": "equal-mass", "threshold": threshold}
-    return ClassErrors(entries.errors(), entries, params)
+    view = _class_errors(sample, columns, params)
+    if not columns.count.any():
+        view.errors[:] = np.nan
+    return view

@@ -43,13 +43,6 @@ def ranked(view: Steps) -> Ranking:
     )
 
 
-def risk(ranking: Ranking) -> FloatArray:
-    """Share of errors among the kept rows, shape (..., G); nan before the first row."""
-    out = np.full(ranking.rows.shape, np.nan)
-    np.divide(ranking.errors, ranking.rows, out=out, where=ranking.rows > 0)
-    return out
-
-
 def errors_at_coverage(ranking: Ranking, coverage: float) -> FloatArray:
     """Expected errors among the ``coverage * n`` most confident rows, shape (...).
 
@@ -60,7 +53,9 @@ def errors_at_coverage(ranking: Ranking, coverage: float) -> FloatArray:
     before = np.maximum(at - 1, 0)
     first = at == 0
 
-    def pick(values: FloatArray, index: np.ndarray[tuple[int, ...], np.dtype[np.intp]]) -> FloatArray:
+    def pick(
+        values: FloatArray, index: np.ndarray[tuple[int, ...], np.dtype[np.intp]]
+    ) -> FloatArray:
         return np.take_along_axis(values, index, axis=-1)
 
     rows0 = np.where(first, 0.0, pick(ranking.rows, before))

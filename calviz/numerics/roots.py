@@ -1,4 +1,4 @@
-"""Roots of many falling functions at once."""
+"""Fixed points of many falling functions at once."""
 
 from __future__ import annotations
 
@@ -6,47 +6,59 @@ from collections.abc import Callable
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray
+from calviz.core.arrays import FloatArray, IntArray
+
+#: ``function(x, rows)``: values at `x`, shape (R,), of the functions numbered `rows`, shape (R,).
+Functions = Callable[[FloatArray, IntArray], FloatArray]
 
 
-def falling_root(
-    function: Callable[[FloatArray], FloatArray],
-    shape: tuple[int, ...],
-    *,
-    tolerance: float,
-    most: int = 60,
+def falling_fixed_points(
+    function: Functions, count: int, *, start: float, tolerance: float, most: int = 60
 ) -> FloatArray:
-    """Root in [0, 1] of a continuous falling function, elementwise, by the Illinois method.
+    """``x = f(x)`` in [0, 1] for `count` continuous functions that do not rise, shape (count,).
+
+    A point and its image lie on either side of the fixed point, so that the first evaluation gives
+    a bracket; then the Illinois method. Functions leave the iteration one by one.
 
     Parameters
     ----------
     function : callable
-        Takes and returns arrays of `shape`; at least 0 at 0 and at most 0 at 1.
-    shape : tuple of int
-        Shape of the result; () for a single root.
+        Values are at least 0 and at most 1.
+    count : int
+    start : float
+        A first guess for all.
     tolerance : float
-        Largest absolute error of the function at the root.
+        Largest absolute difference of x and f(x) that is accepted.
     most : int
         Evaluations at the most.
     """
-    low, high = np.zeros(shape), np.ones(shape)
-    f_low = np.asarray(function(low), dtype=np.float64)
-    f_high = np.asarray(function(high), dtype=np.float64)
-    root = np.where(f_low <= 0, 0.0, 0.5)
-    side = np.zeros(shape)
-    for _ in range(most):
-        span = f_low - f_high
-        guess = np.where(span > 0, (low * -f_high + high * f_low) / np.where(span > 0, span, 1), low)
-        guess = np.where(f_low <= 0, 0.0, np.clip(guess, low, high))
-        value = np.asarray(function(guess), dtype=np.float64)
-        root = guess
-        if np.all((np.abs(value) <= tolerance) | (f_low <= 0)):
+    out = np.full(count, start)
+    rows = np.arange(count)
+    a = b = x = out.copy()
+    ga = gb = np.empty(0)
+    for turn in range(most):
+        g = np.asarray(function(x, rows), dtype=np.float64) - x
+        out[rows] = x
+        going = np.abs(g) > tolerance
+        if not going.any():
             break
-        up = value > 0
-        # Illinois: where one end stays twice in a row, halve its weight so that it moves.
-        f_high = np.where(up & (side > 0), f_high / 2, f_high)
-        f_low = np.where(~up & (side < 0), f_low / 2, f_low)
-        low, f_low = np.where(up, guess, low), np.where(up, value, f_low)
-        high, f_high = np.where(up, high, guess), np.where(up, f_high, value)
-        side = np.where(up, 1, -1)
-    return root
+        if turn > 1:
+            same = (g > 0) == (gb > 0)
+            a = np.where(same, a, b)
+            ga = np.where(same, ga / 2, gb)  # an end that stays counts half, so that it moves too
+            b, gb = x, g
+        elif turn == 1:
+            # Rounding may leave the image on the same side; an end of [0, 1] is on the other.
+            same = (g > 0) == (ga > 0)
+            a = np.where(same, np.where(g > 0, 1.0, 0.0), a)
+            ga = np.where(same, g + x - a, ga)
+            b, gb = x, g
+        if turn == 0:
+            a, ga, step = x, g, g
+        else:
+            step = gb * (a - b) / np.where(gb == ga, 1.0, gb - ga)
+        rows, x = rows[going], np.clip(x + step, 0, 1)[going]
+        a, ga = a[going], ga[going]
+        if turn:
+            b, gb = b[going], gb[going]
+    return out

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,45 +13,29 @@ from calviz.core.arrays import FloatArray
 from calviz.numerics.steps import Steps
 
 
-@dataclass(frozen=True, eq=False)
-class Grid:
-    """Sums of a sample, spread linearly over evenly spaced nodes on [0, 1].
-
-    Attributes
-    ----------
-    nodes : ndarray, shape (G,)
-    rows, hits, scores : ndarray, shape (..., G)
-        Mass of rows, of hits and of scores at the nodes; their totals are those of the sample.
-    """
-
-    nodes: FloatArray
-    rows: FloatArray
-    hits: FloatArray
-    scores: FloatArray
-
-
-def grid_size(width: float, least: int = 1024, most: int = 1 << 16) -> int:
-    """Nodes so that a kernel of this width spans at least eight of them."""
-    wanted = 8 / max(width, 8 / most)
+def grid_size(width: float, *, nodes: int = 8, least: int = 1024, most: int = 1 << 16) -> int:
+    """Size of a grid so that a kernel of this width spans at least `nodes` cells of it."""
+    wanted = nodes / max(width, nodes / most)
     return int(next_fast_len(int(min(max(wanted, least), most)), real=True)) + 1
 
 
-def on_grid(steps: Steps, size: int) -> Grid:
-    """Spread each step linearly over its two neighbouring nodes."""
+def spread(steps: Steps, mass: FloatArray, size: int) -> FloatArray:
+    """Give each step's mass linearly to its two neighbouring nodes of `size`; (..., G) to (..., size).
+
+    Totals and first moments are kept.
+    """
     place = np.clip(steps.score, 0, 1) * (size - 1)
     low = np.minimum(place.astype(np.intp), size - 2)
-    share = place - low
-    nodes = np.linspace(0, 1, size)
-
-    def spread(mass: FloatArray) -> FloatArray:
-        # Steps are sorted: sums over runs that share a cell, then added to its two ends.
-        starts = np.flatnonzero(np.append(True, low[1:] != low[:-1]))
-        out = np.zeros((*mass.shape[:-1], size))
-        out[..., low[starts]] += np.add.reduceat(mass * (1 - share), starts, axis=-1)
-        out[..., low[starts] + 1] += np.add.reduceat(mass * share, starts, axis=-1)
-        return out
-
-    return Grid(nodes, spread(steps.count), spread(steps.hits), spread(steps.score_sum))
+    share = (place - low).astype(mass.dtype)
+    # Steps are sorted: sums over runs that share a cell, then added to its two ends.
+    starts = np.flatnonzero(np.append(True, low[1:] != low[:-1]))
+    up = np.add.reduceat(mass * share, starts, axis=-1)
+    down = np.add.reduceat(mass, starts, axis=-1)
+    down -= up
+    out = np.zeros((*mass.shape[:-1], size), dtype=mass.dtype)
+    out[..., low[starts]] = down
+    out[..., low[starts] + 1] += up
+    return out
 
 
 def cosine_coefficients(mass: FloatArray) -> FloatArray:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
+from scipy.special import binom, pdtr
 
-from calviz.core.arrays import BoolArray, FloatArray
+from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents
+from calviz.numerics.memo import kept_draw
+from calviz.numerics.resample import random_rows
 from calviz.numerics.sample import Sample
 
 #: Resampled summaries hold at most this many steps. Each is then a group of neighbouring scores of
 #: (nearly) equal counts; a maximum over cut points is looked for at 2,048 of them.
 MAX_STEPS = 2_048
+#: Entries of the arrays that are gone through at a time, so that they stay in the cache.
+BLOCK_ENTRIES = 1 << 17
+#: Up to this many rows per step, hits are drawn with a table; up to so many per cell, rows are.
+TABLE_TRIALS, TABLE_ROWS = 64, 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,42 +87,125 @@ class Steps:
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Rows drawn with replacement: multinomial over the (step, hit) cells."""
         base = self.merged()
-        cells = np.stack([base.count - base.hits, base.hits])
-        drawn = _multinomial(rng, cells.ravel(), resamples).reshape(resamples, 2, -1)
-        count = drawn[:, 0] + drawn[:, 1]
-        return type(self)(base.score, count, drawn[:, 1], base.square, base.params)
+
+        def draw() -> tuple[FloatArray, FloatArray]:
+            cells = np.stack([base.count - base.hits, base.hits]).ravel()
+            drawn = _multinomial(rng, cells, resamples).reshape(resamples, 2, -1)
+            hits = drawn[:, 1].astype(np.float64)
+            return drawn[:, 0] + hits, hits
+
+        count, hits = kept_draw(self, f"bootstrap {resamples}", rng, draw)
+        return type(self)(base.score, count, hits, base.square, base.params)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Hits redrawn from the scores: binomial per step."""
         base = self.merged()
-        p = np.clip(base.score, 0, 1)
-        if base.count.max() == 1:
-            hits = (rng.random((resamples, p.size)) < p).astype(np.float64)
-        else:
-            hits = rng.binomial(base.count.astype(np.int64), p, size=(resamples, p.size)).astype(
-                np.float64
-            )
+        hits = kept_draw(
+            self,
+            f"calibrated {resamples}",
+            rng,
+            lambda: _binomial(rng, base.count, np.clip(base.score, 0, 1), resamples),
+        )
         count = np.broadcast_to(base.count, hits.shape)
         return type(self)(base.score, count, hits, base.square, base.params)
 
+    def parts(self) -> list[Self]:
+        """The resamples in blocks that stay in the cache while a metric goes through them."""
+        block = max(1, BLOCK_ENTRIES // self.score.size)
+        return [
+            type(self)(
+                self.score,
+                self.count[start : start + block],
+                self.hits[start : start + block],
+                self.square,
+                self.params,
+            )
+            for start in range(0, self.count.shape[0], block)
+        ]
 
-def _multinomial(rng: np.random.Generator, cells: FloatArray, resamples: int) -> FloatArray:
+
+def _multinomial(rng: np.random.Generator, cells: FloatArray, resamples: int) -> IntArray:
+    """Rows per cell of samples drawn with replacement, shape (resamples, cells)."""
     used = np.flatnonzero(cells)
     n = int(cells.sum())
-    out = np.zeros((resamples, cells.size))
-    # Few rows per cell: drawing rows one by one is the faster way to the same distribution.
-    if n <= 16 * used.size:
-        cell_of_row = np.repeat(used, cells[used].astype(np.intp))
-        for draw in out:
-            draw += np.bincount(cell_of_row[rng.integers(n, size=n)], minlength=cells.size)
-    else:
+    if n >= 100 and cells.max() <= TABLE_ROWS:
+        return _poisson_and_rest(rng, cells, n, resamples)
+    if n > 8 * used.size:
+        out = np.zeros((resamples, cells.size), dtype=np.int64)
         out[:, used] = rng.multinomial(n, cells[used] / n, size=resamples)
+        return out
+    cell_of_row = np.repeat(used, cells[used].astype(np.intp))
+    out = np.empty((resamples, cells.size), dtype=np.int64)
+    for drawn in out:
+        drawn[:] = np.bincount(cell_of_row[random_rows(rng, n, n)], minlength=cells.size)
+    return out
+
+
+def _poisson_and_rest(
+    rng: np.random.Generator, cells: FloatArray, n: int, resamples: int
+) -> IntArray:
+    """The same: independent Poisson numbers, given their total, are multinomial.
+
+    They are drawn, from a table, for a little less than n rows, so that their total stays below n;
+    the few rows that are missing are drawn one by one.
+    """
+    mean = cells * (1 - 5 / math.sqrt(n))
+    k = np.arange(int(mean.max() + 6 * math.sqrt(mean.max()) + 12))
+    upto = pdtr(k[:, None], mean).astype(np.float32)
+    upto = upto[(upto < 1).any(axis=1)]
+    cell_of_row = np.repeat(np.arange(cells.size), cells.astype(np.intp))
+    out = np.empty((resamples, cells.size), dtype=np.int64)
+    block = max(1, BLOCK_ENTRIES // cells.size)
+    for start in range(0, resamples, block):
+        part = out[start : start + block]
+        part[:] = _count_above(rng, upto, part.shape)
+        missing = n - part.sum(axis=1)
+        while (over := np.flatnonzero(missing < 0)).size:
+            part[over] = _count_above(rng, upto, (over.size, cells.size))
+            missing[over] = n - part[over].sum(axis=1)
+        place = cell_of_row[random_rows(rng, n, int(missing.sum()))]
+        place += np.repeat(np.arange(missing.size) * cells.size, missing)
+        part += np.bincount(place, minlength=part.size).reshape(part.shape)
+    return out
+
+
+def _count_above(
+    rng: np.random.Generator, upto: FloatArray, shape: tuple[int, ...]
+) -> npt.NDArray[np.uint8]:
+    """Numbers drawn by inversion: how many values ``upto[k]`` a uniform number reaches."""
+    uniform = rng.random(shape, dtype=np.float32)
+    out = np.zeros(shape, dtype=np.uint8)
+    for bound in upto:
+        out += (uniform >= bound).view(np.uint8)
+    return out
+
+
+def _binomial(
+    rng: np.random.Generator, count: FloatArray, p: FloatArray, resamples: int
+) -> FloatArray:
+    """Hits per step, shape (resamples, steps)."""
+    out = np.zeros((resamples, p.size))
+    most = int(count.max())
+    if most > TABLE_TRIALS:
+        trials = count.astype(np.int64)
+        for hits in out:
+            hits[:] = rng.binomial(trials, p)
+        return out
+    # Few rows per step: one uniform number against a table of the distribution functions.
+    k = np.arange(most)[:, None]
+    chance = binom(count, k) * p**k * (1 - p) ** np.maximum(count - k, 0)
+    upto = np.cumsum(chance, axis=0).astype(np.float32)
+    upto[k >= count] = 1  # exactly, so that no step has more hits than rows
+    block = max(1, BLOCK_ENTRIES // p.size)
+    for start in range(0, resamples, block):
+        part = out[start : start + block]
+        part[:] = _count_above(rng, upto, part.shape)
     return out
 
 
 def make_steps(events: BinaryEvents) -> Steps:
-    """Sort scores once and count rows and hits per distinct score."""
-    score, hit = _sorted_pairs(events)
+    """Count rows and hits per distinct score."""
+    score, hit = events.ordered
     ends = np.flatnonzero(np.append(score[1:] != score[:-1], True))
     cumulative = np.cumsum(hit, dtype=np.int64)[ends]
     distinct = score[ends].astype(np.float64)
@@ -125,24 +217,6 @@ def make_steps(events: BinaryEvents) -> Steps:
     )
 
 
-def _sorted_pairs(events: BinaryEvents) -> tuple[FloatArray, BoolArray]:
-    """Scores in ascending order with their hits.
-
-    Non-negative floats sort like their bit patterns, and their sign bit is free: shifted left by
-    one, the pattern makes room for the hit, and one sort of integers does the whole work.
-    """
-    score = events.score
-    if score.size and score.min() < 0:
-        order = np.argsort(score, kind="stable")
-        return score[order], events.hit[order]
-    kind = np.dtype(np.uint32 if score.dtype == np.float32 else np.uint64)
-    # Adding zero turns -0.0 into 0.0, whose sign bit is clear.
-    packed = (score + score.dtype.type(0)).view(kind) << kind.type(1)
-    packed |= events.hit
-    packed.sort()
-    return (packed >> kind.type(1)).view(score.dtype), (packed & kind.type(1)).astype(np.bool_)
-
-
 def steps(sample: Sample) -> Steps:
     """Steps of the sample's own reduction."""
     return make_steps(sample.events)
@@ -150,4 +224,7 @@ def steps(sample: Sample) -> Steps:
 
 def top_label_steps(sample: Sample) -> Steps:
     """Steps of the top label, whatever the reduction."""
+    if sample.top_events is sample.events:
+        # The very same view, so that it is resampled once.
+        return sample.view(steps)
     return make_steps(sample.top_events)

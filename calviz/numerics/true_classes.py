@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.numerics.binning import assign, equal_width_edges
+from calviz.numerics.binning import assign, check_bins, equal_width_edges
 from calviz.numerics.budget import affordable
-from calviz.numerics.draws import redrawn_labels
+from calviz.numerics.draws import LABEL_COST, ROW_COST, Redraws, redraws
 from calviz.numerics.reduce import predicted_classes
 from calviz.numerics.sample import Sample
 
@@ -41,11 +43,9 @@ class TrueClassErrors:
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Rows drawn with replacement; the bins stay."""
         s = self.source
-        n = s.score.size
-        resamples = affordable(resamples, 30.0 * n)
-        return self._stacked(
-            [s.errors(s.labels[at], at, s.hit[at]) for at in rng.integers(n, size=(resamples, n))]
-        )
+        resamples = affordable(resamples, (ROW_COST + 5) * s.score.size)
+        drawn = [s.weighted_errors(w) for w in s.draws.weights(rng, resamples)]
+        return self._with(drawn)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Labels redrawn from the rows' own probabilities: classes, rows and hits change with them.
@@ -54,14 +54,12 @@ class TrueClassErrors:
         must be read against their noise floor.
         """
         s = self.source
-        if s.data is None or s.winner is None:
-            raise NotAvailable("labels cannot be redrawn without the probabilities of all classes.")
-        resamples = affordable(resamples, 40.0 * s.score.size)
-        labels = redrawn_labels(s.data.probs, rng, resamples)
-        return self._stacked([s.errors(y, None, y == s.winner) for y in labels])
+        resamples = affordable(resamples, (LABEL_COST + 20) * s.score.size)
+        drawn = [s.errors(y) for labels in s.draws.labels(rng, resamples) for y in labels]
+        return self._with([tuple(column[None] for column in one) for one in drawn])
 
-    def _stacked(self, drawn: list[tuple[FloatArray, FloatArray, FloatArray]]) -> Self:
-        rows, ece, mcs = (np.array(column) for column in zip(*drawn, strict=True))
+    def _with(self, drawn: list[tuple[FloatArray, ...]]) -> Self:
+        rows, ece, mcs = (np.concatenate(column) for column in zip(*drawn, strict=True))
         return type(self)(rows, ece, mcs, self.source, self.params)
 
 
@@ -73,20 +71,36 @@ class _Source:
     bin_of: IntArray
     n_classes: int
     bins: int
-    data: Predictions | None
     winner: IntArray | None
+    draws: Redraws
 
-    def errors(
-        self, labels: IntArray, at: IntArray | None, hit: BoolArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def errors(self, labels: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Rows, ECE and MCS per class, shape (K,), for other labels."""
         k, m = self.n_classes, self.bins
-        score = self.score if at is None else self.score[at]
-        bin_of = self.bin_of if at is None else self.bin_of[at]
-        cell = labels.astype(np.intp) * m + bin_of
-        residual = np.bincount(cell, weights=score - hit, minlength=k * m).reshape(k, m)
+        hit = self.hit if labels is self.labels else labels == self.winner
+        cell = labels * np.intp(m) + self.bin_of
+        gaps = np.bincount(cell, weights=self.score - hit, minlength=k * m).reshape(k, m)
         rows = np.bincount(labels, minlength=k).astype(np.float64)
         some = np.maximum(rows, 1)
-        return rows, np.abs(residual).sum(axis=1) / some, residual.sum(axis=1) / some
+        return rows, np.abs(gaps).sum(axis=1) / some, gaps.sum(axis=1) / some
+
+    def weighted_errors(self, weights: FloatArray) -> tuple[FloatArray, ...]:
+        """The same where row i counts ``weights[i]`` times: (n, b) to (b, K) each."""
+        gaps = (self._residuals @ weights).reshape(self.n_classes, self.bins, -1)
+        rows = self._indicator @ weights
+        some = np.maximum(rows, 1)
+        return rows.T, (np.abs(gaps).sum(axis=1) / some).T, (gaps.sum(axis=1) / some).T
+
+    @cached_property
+    def _residuals(self) -> csr_array:
+        cell = self.labels * np.intp(self.bins) + self.bin_of
+        shape = (self.n_classes * self.bins, cell.size)
+        return csr_array((self.score - self.hit, (cell, np.arange(cell.size))), shape=shape)
+
+    @cached_property
+    def _indicator(self) -> csr_array:
+        n = self.labels.size
+        return csr_array((np.ones(n), (self.labels, np.arange(n))), shape=(self.n_classes, n))
 
 
 def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
@@ -97,12 +111,12 @@ def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
     NotAvailable
         For confidence-only data without class labels.
     """
+    check_bins(bins)
     data = sample.data
     labels = data.labels
     if labels is None or data.n_classes == 0:
         raise NotAvailable("not available: these data do not name the true classes.")
     events = sample.top_events
-    full = data if isinstance(data, Predictions) else None
     source = _Source(
         events.score.astype(np.float64, copy=False),
         events.hit,
@@ -110,8 +124,8 @@ def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
         assign(events.score, equal_width_edges(bins, events.score.dtype)),
         data.n_classes,
         bins,
-        full,
-        None if full is None else predicted_classes(full),
+        predicted_classes(data) if isinstance(data, Predictions) else None,
+        sample.view(redraws),
     )
-    rows, ece, mcs = source.errors(source.labels, None, source.hit)
+    rows, ece, mcs = source.errors(source.labels)
     return TrueClassErrors(rows, ece, mcs, source, {"bins": bins, "scheme": "equal-width"})
