@@ -105,7 +105,7 @@ def sweep_steps(base: Steps, count: FloatArray, hits: FloatArray) -> tuple[IntAr
     found = np.ones(n.size, dtype=np.intp)
     # Rates that rise from step to step rise however steps are put together: the sweep runs to its end.
     finest = np.arange(upto.size + 1)
-    rising, gap = _bins_at(finest, rows, right, mass)
+    rising, gap = _bins_at(finest, rows, right, mass, np.arange(n.size))
     found[rising], best[rising] = upto.size, gap[rising] / n[rising]
     active = np.flatnonzero(~rising)
     cuts: IntArray = finest[[0, -1]]
@@ -115,7 +115,7 @@ def sweep_steps(base: Steps, count: FloatArray, hits: FloatArray) -> tuple[IntAr
         before, cuts = cuts, _cuts(upto, bins)
         if np.array_equal(before, cuts):
             continue
-        rising, gap = _bins_at(cuts, rows[active], right[active], mass[active])
+        rising, gap = _bins_at(cuts, rows, right, mass, active)
         active = active[rising]
         found[active] = cuts.size - 1
         best[active] = gap[rising] / n[active]
@@ -131,14 +131,15 @@ def _cuts(upto: FloatArray, bins: int) -> IntArray:
 
 
 def _bins_at(
-    cuts: IntArray, rows: FloatArray, right: FloatArray, mass: FloatArray
+    cuts: IntArray, rows: FloatArray, right: FloatArray, mass: FloatArray, chosen: IntArray
 ) -> tuple[BoolArray, FloatArray]:
-    """Whether the hit rates of the bins never fall, and the sum of their absolute gaps."""
-    size, hit = np.diff(rows[:, cuts], axis=1), np.diff(right[:, cuts], axis=1)
+    """Whether the hit rates of the bins never fall, and the sum of their absolute gaps, for some rows."""
+    at = np.ix_(chosen, cuts)
+    size, hit = np.diff(rows[at], axis=1), np.diff(right[at], axis=1)
     rate = np.divide(hit, size, out=np.zeros_like(hit), where=size > 0)
     # Bins that a resample left empty keep the rate before them: they cannot break the order.
     rate = np.where(size > 0, rate, np.maximum.accumulate(rate, axis=1))
-    gap = np.abs(np.diff(mass[:, cuts], axis=1) - hit).sum(axis=1)
+    gap = np.abs(np.diff(mass[at], axis=1) - hit).sum(axis=1)
     return np.asarray(~(np.diff(rate, axis=1) < 0).any(axis=1)), gap
 
 

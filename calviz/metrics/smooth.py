@@ -76,9 +76,8 @@ def kernel_steps(sample: Sample, *, bandwidth: float | None = None) -> KernelSte
     view = sample.view(steps)
     if bandwidth is None:
         n = float(view.n)
-        mean = float(view.score_sum.sum() / n)
-        sd = math.sqrt(max(float((view.count * (view.score - mean) ** 2).sum() / n), 0.0))
-        width = 1.06 * sd * n**-0.2
+        off = view.score - float(view.count @ view.score) / n
+        width = 1.06 * math.sqrt(float(view.count @ np.square(off, out=off)) / n) * n**-0.2
     elif isinstance(bandwidth, int | float) and 0 < bandwidth < math.inf:
         width = float(bandwidth)
     else:

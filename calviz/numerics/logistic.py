@@ -6,7 +6,7 @@ import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray
 from calviz.numerics.memo import once_per_view
-from calviz.numerics.steps import Steps
+from calviz.numerics.steps import MAX_STEPS, Steps
 
 #: Scores are clipped to [CLIP, 1 - CLIP] before the log-odds (float64 epsilon, as scikit-learn,
 #: netcal and betacal do). On scores of exactly 0 or 1 the slope depends on it.
@@ -34,14 +34,19 @@ def fit(view: Steps) -> FloatArray:
     theta = np.full((count.shape[0], 2), np.nan)
     if finite.any():
         start = np.array([[0.0, scale]])  # the identity map
-        if count.shape[0] > 1:
+        failed = finite
+        if view.score.size > MAX_STEPS:
+            # Many rows have their optimum near that of their summary.
+            near = fit(view.merged()) * (1, scale)
+            if np.isfinite(near).all():
+                theta[finite] = _plain_newton(near[None], x, count, hits)
+                failed = finite & np.isnan(theta[:, 0])
+        elif count.shape[0] > 1:
             # Resamples have their optimum near that of the rows that they have in common.
             mean = count[finite].mean(axis=0), hits[finite].mean(axis=0)
             start = _newton(start, x, mean[0][None], mean[1][None])
             theta[finite] = _plain_newton(start, x, count[finite], hits[finite])
             failed = finite & np.isnan(theta[:, 0])
-        else:
-            failed = finite
         if failed.any():
             theta[failed] = _newton(start, x, count[failed], hits[failed])
     theta[:, 1] /= scale

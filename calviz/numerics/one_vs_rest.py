@@ -16,7 +16,7 @@ from calviz.core.predictions import Predictions
 from calviz.numerics.binning import assign, check_bins, equal_mass_edges, equal_width_edges
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.budget import affordable
-from calviz.numerics.draws import LABEL_COST, ROW_COST, Redraws, redraws
+from calviz.numerics.draws import FEW_CLASSES, LABEL_COST, ROW_COST, Redraws, redraws
 from calviz.numerics.losses import full_predictions
 from calviz.numerics.sample import Sample
 
@@ -196,6 +196,15 @@ class ClassErrors:
         return type(self)(np.concatenate(drawn), self.columns, self.draws, self.params)
 
 
+def _column_sums(block: FloatArray) -> FloatArray:
+    """Sums over the rows in double precision; eight rows at a time in that of the block, for speed."""
+    if block.shape[1] < FEW_CLASSES:  # long inner loops instead
+        return np.asarray(np.ascontiguousarray(block.T).sum(axis=1, dtype=np.float64))
+    eights = block.shape[0] // 8 * 8
+    sums = block[:eights].reshape(-1, 8, block.shape[1]).sum(axis=1).sum(axis=0, dtype=np.float64)
+    return np.asarray(sums + block[eights:].sum(axis=0, dtype=np.float64))
+
+
 def equal_width_columns(data: Predictions, bins: int) -> BinnedColumns:
     """Every class over the same equal-width bins.
 
@@ -207,14 +216,23 @@ def equal_width_columns(data: Predictions, bins: int) -> BinnedColumns:
     first = np.arange(k) * bins
     sums = np.zeros(k * bins)
     totals = np.zeros(k)
+    waiting: list[tuple[IntArray, FloatArray]] = []
+
+    def flush() -> None:
+        cells, scores = (np.concatenate(part) for part in zip(*waiting, strict=True))
+        cells += assign(scores, edges)
+        np.add(sums, np.bincount(cells, weights=scores, minlength=k * bins), out=sums)
+        waiting.clear()
+
     for rows in row_blocks(data.probs):
         block = np.ascontiguousarray(data.probs[rows])
-        totals += block.sum(axis=0, dtype=np.float64)
+        totals += _column_sums(block)
         at = np.flatnonzero(block > edges[1])
-        score = block.ravel()[at]
-        cell = first[at % k]
-        cell += assign(score, edges)
-        sums += np.bincount(cell, weights=score, minlength=k * bins)
+        waiting.append((first[at % k], block.ravel()[at]))
+        if sum(scores.size for _, scores in waiting) > GROUP_ENTRIES // 4:
+            flush()
+    if waiting:
+        flush()
     scores = sums.reshape(k, bins)
     scores[:, 0] += totals - scores.sum(axis=1)
     return BinnedColumns(data, Cuts(edges[1:-1], bins), scores, np.full(k, float(data.n)))

@@ -22,19 +22,22 @@ def grid_size(width: float, *, nodes: int = 8, least: int = 1024, most: int = 1 
 def spread(steps: Steps, mass: FloatArray, size: int) -> FloatArray:
     """Give each step's mass linearly to its two neighbouring nodes of `size`; (..., G) to (..., size).
 
-    Totals and first moments are kept.
+    Totals and first moments are kept. With the steps in order, both follow from the sums of mass
+    and of mass times score over the cells between the nodes.
     """
-    place = np.clip(steps.score, 0, 1) * (size - 1)
-    low = np.minimum(place.astype(np.intp), size - 2)
-    share = (place - low).astype(mass.dtype)
-    # Steps are sorted: sums over runs that share a cell, then added to its two ends.
-    starts = np.flatnonzero(np.append(True, low[1:] != low[:-1]))
-    up = np.add.reduceat(mass * share, starts, axis=-1)
-    down = np.add.reduceat(mass, starts, axis=-1)
-    down -= up
+    cells = size - 1
+    # The nodes themselves belong to the cell on their right, the last one to that on its left.
+    starts = np.searchsorted(steps.score, np.arange(cells) / cells)
+    starts[0] = 0
+    filled = np.flatnonzero(np.diff(starts, append=steps.score.size))
+    total = np.add.reduceat(mass, starts[filled], axis=-1)
+    moment = np.add.reduceat(mass * steps.score.astype(mass.dtype), starts[filled], axis=-1)
+    up = moment * mass.dtype.type(cells)
+    up -= total * filled.astype(mass.dtype)
+    total -= up
     out = np.zeros((*mass.shape[:-1], size), dtype=mass.dtype)
-    out[..., low[starts]] = down
-    out[..., low[starts] + 1] += up
+    out[..., filled] = total
+    out[..., filled + 1] += up
     return out
 
 

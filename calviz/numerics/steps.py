@@ -13,7 +13,7 @@ from scipy.special import binom, pdtr
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents
-from calviz.numerics.memo import kept_draw
+from calviz.numerics.memo import kept_draw, once_per_view
 from calviz.numerics.resample import random_rows
 from calviz.numerics.sample import Sample
 
@@ -40,16 +40,21 @@ class Steps:
         Rows per step.
     hits : ndarray of float64, shape (..., G)
         Hits per step.
-    square : ndarray of float64, shape (G,)
-        Mean squared score per step (equal to ``score**2`` unless steps were merged).
+    merged_square : ndarray of float64, shape (G,), optional
+        Mean squared score per step, where steps were merged.
     params : mapping
     """
 
     score: FloatArray
     count: FloatArray
     hits: FloatArray
-    square: FloatArray
+    merged_square: FloatArray | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def square(self) -> FloatArray:
+        """Mean squared score per step, shape (G,)."""
+        return np.square(self.score) if self.merged_square is None else self.merged_square
 
     @property
     def n(self) -> FloatArray:
@@ -68,8 +73,10 @@ class Steps:
         gap /= self.n[..., None]
         return np.asarray(gap)
 
-    def merged(self, most: int = MAX_STEPS) -> Steps:
-        """Neighbouring steps put together until there are at most `most`; mass is kept."""
+    @once_per_view
+    def merged(self) -> Steps:
+        """Neighbouring steps put together until there are at most `MAX_STEPS`; mass is kept."""
+        most = MAX_STEPS
         if self.score.size <= most:
             return self
         upto = np.cumsum(self.count)
@@ -95,7 +102,7 @@ class Steps:
             return drawn[:, 0] + hits, hits
 
         count, hits = kept_draw(self, f"bootstrap {resamples}", rng, draw)
-        return type(self)(base.score, count, hits, base.square, base.params)
+        return type(self)(base.score, count, hits, base.merged_square, base.params)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Hits redrawn from the scores: binomial per step."""
@@ -107,7 +114,7 @@ class Steps:
             lambda: _binomial(rng, base.count, np.clip(base.score, 0, 1), resamples),
         )
         count = np.broadcast_to(base.count, hits.shape)
-        return type(self)(base.score, count, hits, base.square, base.params)
+        return type(self)(base.score, count, hits, base.merged_square, base.params)
 
     def parts(self) -> list[Self]:
         """The resamples in blocks that stay in the cache while a metric goes through them."""
@@ -117,7 +124,7 @@ class Steps:
                 self.score,
                 self.count[start : start + block],
                 self.hits[start : start + block],
-                self.square,
+                self.merged_square,
                 self.params,
             )
             for start in range(0, self.count.shape[0], block)
@@ -208,12 +215,10 @@ def make_steps(events: BinaryEvents) -> Steps:
     score, hit = events.ordered
     ends = np.flatnonzero(np.append(score[1:] != score[:-1], True))
     cumulative = np.cumsum(hit, dtype=np.int64)[ends]
-    distinct = score[ends].astype(np.float64)
     return Steps(
-        distinct,
+        score[ends].astype(np.float64),
         np.diff(ends, prepend=-1).astype(np.float64),
         np.diff(cumulative, prepend=0).astype(np.float64),
-        distinct**2,
     )
 
 

@@ -71,8 +71,14 @@ class _Source:
     bin_of: IntArray
     n_classes: int
     bins: int
-    winner: IntArray | None
     draws: Redraws
+
+    @cached_property
+    def winner(self) -> IntArray:
+        """The predicted classes; only redrawn labels are compared with them."""
+        data = self.draws.data
+        assert isinstance(data, Predictions)  # others have no labels to redraw
+        return predicted_classes(data)
 
     def errors(self, labels: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Rows, ECE and MCS per class, shape (K,), for other labels."""
@@ -124,7 +130,6 @@ def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
         assign(events.score, equal_width_edges(bins, events.score.dtype)),
         data.n_classes,
         bins,
-        predicted_classes(data) if isinstance(data, Predictions) else None,
         sample.view(redraws),
     )
     rows, ece, mcs = source.errors(source.labels)
