@@ -16,6 +16,7 @@ from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.core.results import Evaluation, Interval, MetricResult, NoiseFloor
 from calviz.numerics.sample import Sample
+from calviz.numerics.threads import one_blas_thread
 
 #: Resamples behind an interval or a noise floor, and the level of an interval.
 RESAMPLES = 1_000
@@ -164,11 +165,12 @@ class _Drawing:
         # Every view starts its own stream, so that what else is asked for changes nothing.
         rng = np.random.default_rng([self.seed, how == "bootstrap"])
         try:
-            drawn = getattr(view, how)(rng, self.resamples)
+            with one_blas_thread():
+                drawn = getattr(view, how)(rng, self.resamples)
+                parts = drawn.parts() if hasattr(drawn, "parts") else [drawn]
+                values = [[m.value(part) for m in metrics] for part in parts]
         except NotAvailable:
             return {}
-        parts = drawn.parts() if hasattr(drawn, "parts") else [drawn]
-        values = [[m.value(part) for m in metrics] for part in parts]
         return {
             m.key: np.concatenate([np.asarray(row[i], dtype=np.float64) for row in values])
             for i, m in enumerate(metrics)

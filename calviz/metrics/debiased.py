@@ -22,6 +22,10 @@ def _root(view: BinSums) -> Mapping[str, float]:
     return {"root": math.sqrt(max(float(ece_debiased(view)), 0.0))}
 
 
+#: Sweeps that reach this many bins are looked at closely.
+FINE_AFTER = 33
+
+
 @metric(
     key="ece_debiased",
     label="ECE², debiased",
@@ -103,13 +107,15 @@ def sweep_steps(base: Steps, count: FloatArray, hits: FloatArray) -> tuple[IntAr
     upto = np.cumsum(base.count)
     best = np.abs(mass[:, -1] - right[:, -1]) / n
     found = np.ones(n.size, dtype=np.intp)
-    # Rates that rise from step to step rise however steps are put together: the sweep runs to its end.
-    finest = np.arange(upto.size + 1)
-    rising, gap = _bins_at(finest, rows, right, mass, np.arange(n.size))
-    found[rising], best[rising] = upto.size, gap[rising] / n[rising]
-    active = np.flatnonzero(~rising)
-    cuts: IntArray = finest[[0, -1]]
+    active = np.arange(n.size)
+    cuts: IntArray = np.array([0, upto.size])
     for bins in range(2, min(int(upto[-1]), MAX_BINS) + 1):
+        if bins == FINE_AFTER:
+            # Rates that rise from step to step rise however steps are put together: those sweeps
+            # run to their end.
+            rising, gap = _bins_at(np.arange(upto.size + 1), rows, right, mass, active)
+            done, active = active[rising], active[~rising]
+            found[done], best[done] = upto.size, gap[rising] / n[done]
         if not active.size:
             break
         before, cuts = cuts, _cuts(upto, bins)

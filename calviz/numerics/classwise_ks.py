@@ -97,17 +97,19 @@ class _Ranked(NamedTuple):
         b, n = labels.shape
         g = self.end.size
         column = labels.astype(np.int64) - self.first
-        draw, row = np.nonzero((column >= 0) & (column < g))
-        column = column[draw, row]
+        inside = (column >= 0) & (column < g)
+        draw, row = np.nonzero(inside)
+        column = column[inside]
         # One number per hit that sorts by draw, column and place in the order of the column.
         cell = draw * g + column
         hit = cell * n + self.place.ravel()[column * n + row]
         hit.sort()
-        cell, place = np.divmod(hit, n)
         start = np.append(True, hit[1:] != hit[:-1])
         per_cell = np.bincount(cell, minlength=b * g)
-        before = np.arange(hit.size) - (np.cumsum(per_cell) - per_cell)[cell]
-        at = cell % g * n + place
+        cell_start = np.cumsum(per_cell) - per_cell
+        before = np.arange(hit.size) - np.repeat(cell_start, per_cell)
+        per_draw = per_cell.reshape(b, g).sum(axis=1)
+        at = hit - np.repeat(np.arange(b) * (g * n), per_draw)
         # Ties are one step: only its first and last hit stand at an end of it.
         gap = np.where(start, np.abs(self.below.ravel()[at] - before), 0)
         after = np.abs(self.through.ravel()[at] - before - 1)
@@ -115,8 +117,8 @@ class _Ranked(NamedTuple):
         out = np.abs(np.tile(self.end, b) - per_cell)
         filled = np.flatnonzero(per_cell)
         if filled.size:
-            starts = (np.cumsum(per_cell) - per_cell)[filled]
-            out[filled] = np.maximum(out[filled], np.maximum.reduceat(gap, starts))
+            largest = np.maximum.reduceat(gap, cell_start[filled])
+            out[filled] = np.maximum(out[filled], largest)
         return np.asarray(out.reshape(b, g) / n)
 
 
