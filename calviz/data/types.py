@@ -140,7 +140,8 @@ class Recognition:
         if len(self.models) > 1:
             parts.append(f"{len(self.models)} models ({_some(self.models, 5)})")
         if self.scores:
-            parts.append(f"{self.kind} {_span(self.scores)}")
+            softmax = " (their softmax is taken)" if self.kind == "logits" else ""
+            parts.append(f"{self.kind} {_span(self.scores)}{softmax}")
         if self.label is not None:
             parts.append(f"label {_quoted(self.label)} ({self.label_form})")
         elif self.label_form:
