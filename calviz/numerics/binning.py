@@ -143,10 +143,9 @@ class BinSums:
         return BinSums(self.edges, self.cells + other.cells, self.params)
 
     def pooled(self) -> BinSums:
-        """The sums over all bins, as one bin."""
-        params = {"bins": 1, "scheme": "equal-width"}
+        """The sums over all bins, as one bin; how there were bins no longer matters."""
         cells = self.cells.sum(axis=-2, keepdims=True)
-        return BinSums(self.edges[[0, -1]], cells, params, self.scores)
+        return BinSums(self.edges[[0, -1]], cells, scores=self.scores)
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Sums of samples drawn with replacement: multinomial over the (bin, hit) cells.
@@ -223,12 +222,19 @@ def bin_events(events: BinaryEvents, *, bins: int = 15, scheme: Scheme = "equal-
         How the edges are placed. Sturges' bins are of equal width.
     """
     edges = make_edges(events, bins, scheme)
+    params = {"bins": edges.size - 1 if scheme == "sturges" else bins, "scheme": scheme}
+    return bin_between(events, edges, params)
+
+
+def bin_between(
+    events: BinaryEvents, edges: FloatArray, params: Mapping[str, Any] | None = None
+) -> BinSums:
+    """Bin over edges that are given (of the scores' type), so that sums of several samples can be added."""
     score, hit = events.ordered
     ends = np.searchsorted(score, edges[1:-1], side="right")
     bounds = np.concatenate([[0], ends, [score.size]])
-    params = {"bins": edges.size - 1 if scheme == "sturges" else bins, "scheme": scheme}
     few = score if score.size <= EXACT_ROWS else None
-    return BinSums(edges, _cell_sums(score, hit, bounds), params, few)
+    return BinSums(edges, _cell_sums(score, hit, bounds), params or {}, few)
 
 
 def _cell_sums(score: FloatArray, hit: BoolArray, bounds: IntArray) -> FloatArray:
