@@ -14,12 +14,15 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.metric import METRICS, Metric, Parameter
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.core.results import Evaluation, Interval, MetricResult, NoiseFloor
+from calviz.core.results import ClassRow, Evaluation, Interval, MetricResult, NoiseFloor
+from calviz.numerics.classes import class_table
 from calviz.numerics.sample import Sample
 
 #: Resamples behind an interval or a noise floor, and the level of an interval.
 RESAMPLES = 1_000
 LEVEL = 0.95
+#: Bins of the table of classes and of the verdict, as of the binned metrics.
+DEFAULT_BINS = 15
 
 How = Literal["bootstrap", "under_calibration"]
 
@@ -85,6 +88,7 @@ def evaluate(
         split=split,
         reduction=sample.reduction.key,
         metrics=_results(sample, chosen, options, drawing),
+        classes=_classes(sample, options.get("bins", DEFAULT_BINS)),
     )
 
 
@@ -93,7 +97,7 @@ def verdict(
     *,
     reduction: Reduction | str = "top-label",
     split: str | None = None,
-    bins: int = 15,
+    bins: int = DEFAULT_BINS,
     seed: int = 0,
 ) -> Any:
     """Say in one sentence whether these probabilities can be trusted.
@@ -168,6 +172,17 @@ class _Drawing:
         except NotAvailable:
             return {}
         return {m.key: np.asarray(m.value(drawn), dtype=np.float64) for m in metrics}
+
+
+def _classes(sample: Sample, bins: int) -> tuple[ClassRow, ...]:
+    data = sample.data
+    if data.labels is None:
+        return ()
+    names = data.class_names or tuple(str(k) for k in range(int(data.labels.max()) + 1))
+    table = class_table(sample.top_events, data.labels, len(names), bins=bins)
+    columns = (table.rows, table.accuracy, table.confidence, table.ece, table.mcs, table.ks)
+    rows = zip(names, *(column.tolist() for column in columns), strict=True)
+    return tuple(ClassRow(*row) for row in rows)
 
 
 def _results(

@@ -191,6 +191,27 @@ def test_the_noise_floor_of_the_mcs_is_that_of_a_sum_of_bernoulli_draws():
     assert floor.p_value == pytest.approx(0.0455, rel=0.15)
 
 
+def test_the_classes_are_the_rows_of_each_true_class_scored_by_the_top_label(data):
+    rows = calviz.evaluate(data, ["accuracy"], reduction="top-2").classes
+    assert [row.name for row in rows] == list(data.class_names)
+    assert sum(row.rows for row in rows) == data.n
+    for k, row in enumerate(rows):
+        mine = calviz.evaluate(data.take(data.labels == k), ["accuracy", "ece", "mcs"])
+        assert row.accuracy == pytest.approx(mine["accuracy"].value)
+        assert row.ece == pytest.approx(mine["ece"].value)
+        assert row.mcs == pytest.approx(mine["mcs"].value)
+
+
+def test_confidence_only_data_have_classes_where_they_have_labels():
+    columns = {"confidence": [0.9, 0.8, 0.6], "correct": [True, False, True]}
+    assert calviz.evaluate(calviz.ConfidencePredictions(**columns)).classes == ()
+    labelled = calviz.ConfidencePredictions(**columns, labels=[0, 2, 0])
+    rows = calviz.evaluate(labelled).classes
+    assert [(row.name, row.rows) for row in rows] == [("0", 2), ("1", 0), ("2", 1)]
+    assert rows[0].mcs == pytest.approx(0.75 - 1)
+    assert math.isnan(rows[1].ece)
+
+
 KEYS = ["accuracy", "ece", "ece_equal_mass", "mcs", "nll", "brier"]
 
 
