@@ -38,6 +38,7 @@ def evaluate(
     level: float = LEVEL,
     resamples: int = RESAMPLES,
     seed: int = 0,
+    classes: bool | None = None,
     **options: Any,
 ) -> Evaluation:
     """Compute metrics of one set of predictions.
@@ -64,6 +65,9 @@ def evaluate(
         Resamples behind each interval and each noise floor.
     seed : int
         Seed of all resampling, 0 or more.
+    classes : bool, optional
+        Whether to add the table of classes, which may take longer than a metric; where left out,
+        it is there when all metrics are.
     **options
         Parameters of the metrics (``bins=15``), passed on to those that have them.
 
@@ -80,6 +84,7 @@ def evaluate(
     _check_options(options)
     drawing = _Drawing(ci, ci if noise_floor is None else noise_floor, level, resamples, seed)
     sample = _sample(data, reduction, split)
+    with_classes = metrics is None if classes is None else classes
     return Evaluation(
         name=sample.data.name,
         rows=sample.data.n,
@@ -88,7 +93,7 @@ def evaluate(
         split=split,
         reduction=sample.reduction.key,
         metrics=_results(sample, chosen, options, drawing),
-        classes=_classes(sample, options.get("bins", DEFAULT_BINS)),
+        classes=_classes(sample, options.get("bins", DEFAULT_BINS)) if with_classes else (),
     )
 
 

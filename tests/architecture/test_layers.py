@@ -85,7 +85,7 @@ def test_library_command_line_and_figures_work_where_streamlit_does_not():
         sys.modules["streamlit"] = None
         import pytest
         parts = {[p for p in parts if (ROOT / p).exists()]!r}
-        options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", {chosen!r}]
+        options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", {chosen!r}]
         sys.exit(pytest.main([*parts, *options, "--ignore=tests/unit/ui"]))
         """
     )

@@ -192,7 +192,8 @@ def test_the_noise_floor_of_the_mcs_is_that_of_a_sum_of_bernoulli_draws():
 
 
 def test_the_classes_are_the_rows_of_each_true_class_scored_by_the_top_label(data):
-    rows = calviz.evaluate(data, ["accuracy"], reduction="top-2").classes
+    assert calviz.evaluate(data, ["accuracy"]).classes == ()
+    rows = calviz.evaluate(data, ["accuracy"], reduction="top-2", classes=True).classes
     assert [row.name for row in rows] == list(data.class_names)
     assert sum(row.rows for row in rows) == data.n
     for k, row in enumerate(rows):
