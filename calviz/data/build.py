@@ -288,7 +288,9 @@ class _Builder:
         if layout.id is not None:
             ids = _one_dimensional(fetched.columns[layout.id])
             columns["ids"] = ids.values() if isinstance(ids, Factor) else ids
-        shown = {name.removeprefix("group_") if self.table.arrays else name: name for name in groups}
+        shown = {
+            name.removeprefix("group_") if self.table.arrays else name: name for name in groups
+        }
         columns["groups"] = {key: groups[name] for key, name in shown.items()}
         return columns, tuple(shown)
 
@@ -367,7 +369,9 @@ def _joint_classes(
         if level and level not in index and not level.isdigit():
             raise InputError(f"label '{short(level)}' is none of the class names")
     codes = [
-        np.array([index.get(v, int(v) if v.isdigit() else -1) for v in f.levels], dtype=np.int32)[f.codes]
+        np.array([index.get(v, int(v) if v.isdigit() else -1) for v in f.levels], dtype=np.int32)[
+            f.codes
+        ]
         for f in (one, two)
     ]
     return codes[0], codes[1], names

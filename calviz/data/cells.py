@@ -64,7 +64,8 @@ def listed(places: list[str], total: int) -> str:
 def ragged_error(lines: list[tuple[int, int]], expected: int) -> InputError:
     """The error about lines with another number of cells than the header."""
     shown = [
-        f"line {line:,} has {count} cell{'s' if count != 1 else ''}" for line, count in lines[:NAMED]
+        f"line {line:,} has {count} cell{'s' if count != 1 else ''}"
+        for line, count in lines[:NAMED]
     ]
     return InputError(
         f"{listed(shown, len(lines))}, expected {expected:,}",

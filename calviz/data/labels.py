@@ -140,7 +140,8 @@ class _Decoder:
         texts = [self.levels[j] for j in self.known]
         # "1.0" names the class "1": the column was read as numbers somewhere on its way.
         texts = [
-            t if t in index or w is None else str(w) for t, w in zip(texts, self.wholes, strict=True)
+            t if t in index or w is None else str(w)
+            for t, w in zip(texts, self.wholes, strict=True)
         ]
         if all(t in index for t in texts):
             counted = self.class_names == tuple(str(j) for j in range(self.k))
@@ -176,21 +177,24 @@ class _Decoder:
         form = "class index" if base == 0 else "class index, counted from 1"
         return self._codes([v - base for v in values]), form, names, notice
 
-    def _by_pair(
-        self, names: tuple[str, ...]
-    ) -> tuple[IntArray, str, tuple[str, ...], str] | None:
+    def _by_pair(self, names: tuple[str, ...]) -> tuple[IntArray, str, tuple[str, ...], str] | None:
         lower = [self.levels[j].casefold() for j in self.known]
         for negative, positive in PAIRS:
             if set(lower) <= {negative, positive}:
                 codes = [int(text == positive) for text in lower]
-                written = {int(t == positive): self.levels[j] for t, j in zip(lower, self.known, strict=True)}
+                written = {
+                    int(t == positive): self.levels[j]
+                    for t, j in zip(lower, self.known, strict=True)
+                }
                 if not self.class_names:
                     names = (written.get(0, negative), written.get(1, positive))
                 notice = f"the label '{written.get(1, positive)}' was read as class 1"
                 return self._codes(codes), f"{negative} or {positive}", names, notice
         return None
 
-    def _out_of_range(self, wrong: list[tuple[int, int]], values: list[int], base: int) -> InputError:
+    def _out_of_range(
+        self, wrong: list[tuple[int, int]], values: list[int], base: int
+    ) -> InputError:
         level, value = min(wrong, key=lambda w: self._first_row(w[0]))
         row = self._first_row(level)
         remedy = "correct the label, or check which columns are the scores"

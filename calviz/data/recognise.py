@@ -93,7 +93,9 @@ def _check_options(table: Table, options: ReadingOptions) -> None:
     ]
     for what, name in wanted:
         if name and name not in table:
-            raise OptionError(f"the {what} '{short(name)}' is not in the file; {_known(table.names)}.")
+            raise OptionError(
+                f"the {what} '{short(name)}' is not in the file; {_known(table.names)}."
+            )
 
 
 def _known(columns: Iterable[str]) -> str:
@@ -212,7 +214,11 @@ class _Recogniser:
         return (self._scores(tuple(chosen), stripped, kind),)
 
     def _scores(
-        self, columns: tuple[str, ...], class_names: tuple[str, ...], kind: ScoreKind, model: str = ""
+        self,
+        columns: tuple[str, ...],
+        class_names: tuple[str, ...],
+        kind: ScoreKind,
+        model: str = "",
     ) -> Scores:
         if len(set(class_names)) != len(class_names):
             class_names = columns
@@ -229,7 +235,13 @@ class _Recogniser:
         found: dict[str, dict[str, str]] = {}
         for column in self.table.columns:
             model, colon, name = column.name.partition(":")
-            if colon and model.strip() and name.strip() and column.numeric and column.name not in taken:
+            if (
+                colon
+                and model.strip()
+                and name.strip()
+                and column.numeric
+                and column.name not in taken
+            ):
                 found.setdefault(model.strip(), {})[name.strip()] = column.name
         sets = {frozenset(classes) for classes in found.values()}
         if len(sets) != 1 or len(found) * len(next(iter(sets))) < 2:
@@ -255,6 +267,10 @@ class _Recogniser:
                 if names.plain(column.name) in known and column.numeric:
                     self._mention_other_scores(column, arrays)
                     return (self._block(column),)
+        for column in self.table.columns:
+            scores = names.plain(column.name) in (*names.PROBABILITIES, *names.LOGITS)
+            if column.type == "other" and scores and column.name not in taken:
+                raise InputError(f"cannot hold the scores: {column.note}", column=column.name)
         numeric = [
             c for c in self.table.columns if c.numeric and c.width is None and c.name not in taken
         ]
@@ -297,7 +313,9 @@ class _Recogniser:
                 match = pattern.fullmatch(column.name)
                 if match and column.type == "number" and _in_unit(column.head):
                     declared = "logits" if kind == "logits" else "probabilities"
-                    return (Scores((column.name,), (match["name"],), self.options.kind or declared, 1),)
+                    return (
+                        Scores((column.name,), (match["name"],), self.options.kind or declared, 1),
+                    )
         return ()
 
     def _fitting_block(self, taken: set[str]) -> tuple[Scores, ...]:
@@ -309,7 +327,9 @@ class _Recogniser:
             if c.numeric and c.width is None and c.name not in taken and c.name != label
         ]
         arrays = [
-            c for c in self.table.columns if c.numeric and c.width is not None and c.name not in taken
+            c
+            for c in self.table.columns
+            if c.numeric and c.width is not None and c.name not in taken and c.name != label
         ]
         if len(arrays) == 1:
             return (self._block(arrays[0]),)
@@ -325,7 +345,11 @@ class _Recogniser:
         whole = self._summing(numeric)
         if whole is not None:
             named = self.table.named
-            return (self._scores(whole, _class_names(whole) if named else _indices(whole), "probabilities"),)
+            return (
+                self._scores(
+                    whole, _class_names(whole) if named else _indices(whole), "probabilities"
+                ),
+            )
         scores = [c for c in numeric if c.type == "number" and _in_unit(c.head)]
         rest = [c for c in self.table.columns if c not in scores and c.name not in taken]
         if len(scores) == 1 and (label is not None or any(_is_label_like(c) for c in rest)):
@@ -354,8 +378,7 @@ class _Recogniser:
             (stop - start, start, stop)
             for start in range(min(len(unit), 64))
             for stop in range(start + 2, len(unit) + 1)
-            if (stop == len(unit) or stop - start <= 64)
-            and _is_one(sums[:, stop] - sums[:, start])
+            if (stop == len(unit) or stop - start <= 64) and _is_one(sums[:, stop] - sums[:, start])
         ]
         if not runs:
             return None
@@ -473,13 +496,7 @@ class _Recogniser:
 
     def _no_scores(self, taken: set[str]) -> InputError:
         word = "array" if self.table.arrays else "column"
-        odd = [c for c in self.table.columns if c.type == "other"]
-        for column in odd:
-            if names.plain(column.name) in (*names.PROBABILITIES, *names.LOGITS):
-                return InputError(f"cannot be used: {column.note}", column=column.name)
-        text = [
-            c.name for c in self.table.columns if c.type == "text" and _by_prefix(c.name)[0]
-        ]
+        text = [c.name for c in self.table.columns if c.type == "text" and _by_prefix(c.name)[0]]
         if text:
             return InputError(
                 f"the {word} '{short(text[0])}' holds text, not numbers",
