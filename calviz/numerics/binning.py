@@ -8,17 +8,18 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import OptionError
-from calviz.core.events import BinaryEvents
-from calviz.numerics.resample import resample_cells
+from calviz.core.events import BinaryEvents, Ordered
+from calviz.numerics.resample import resample_cells, resample_rows
 
 Scheme = Literal["equal-width", "equal-mass", "sturges"]
 
 #: More bins than this say nothing and slow everything down.
 MAX_BINS = 1_000
-#: Up to this many rows, redrawing labels goes row by row and is exact.
+#: Up to this many rows, resampling goes row by row and is exact.
 EXACT_ROWS = 1_000
 #: Rows whose sums are taken at a time, so that they stay in the cache.
 _BLOCK_ROWS = 1 << 14
@@ -88,14 +89,14 @@ class BinSums:
         for a bin as a whole only.
     params : mapping
         How the bins were made.
-    scores : ndarray, shape (n,), optional
-        The scores, ascending, where there are few (`EXACT_ROWS`): redrawing is then exact.
+    rows : Ordered, optional
+        The rows themselves, where there are few (`EXACT_ROWS`): resampling is then exact.
     """
 
     edges: FloatArray
     cells: FloatArray
     params: Mapping[str, Any] = field(default_factory=dict)
-    scores: FloatArray | None = None
+    rows: Ordered | None = None
 
     @property
     def count(self) -> FloatArray:
@@ -145,41 +146,62 @@ class BinSums:
     def pooled(self) -> BinSums:
         """The sums over all bins, as one bin; how there were bins no longer matters."""
         cells = self.cells.sum(axis=-2, keepdims=True)
-        return BinSums(self.edges[[0, -1]], cells, scores=self.scores)
+        return BinSums(self.edges[[0, -1]], cells, rows=self.rows)
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Sums of samples drawn with replacement: multinomial over the (bin, hit) cells.
 
-        Rows and hits per bin are distributed as if rows were drawn; the sum of the drawn scores of
-        a cell is normal with the cell's mean and variance.
+        Exact where the rows are at hand (`rows`). Otherwise rows and hits per bin are distributed as if rows
+        were drawn, and the sum of the drawn scores of a cell is normal with the cell's mean and variance.
         """
-        rows, total = resample_cells(rng, self.cells.reshape(3, -1), resamples)
-        cells = np.stack([rows, total, np.zeros_like(rows)], axis=1)
-        return type(self)(self.edges, cells.reshape(resamples, *self.cells.shape), self.params)
+        if self.rows is None:
+            low, high = np.repeat(self.edges[:-1], 2), np.repeat(self.edges[1:], 2)
+            rows, total = resample_cells(rng, self.cells.reshape(3, -1), resamples)
+            # The tail of the normal must not carry the mean of a few rows out of their bin.
+            np.clip(total, rows * low, rows * high, out=total)
+            cells = np.stack([rows, total, np.zeros_like(rows)], axis=1)
+            cells = cells.reshape(resamples, *self.cells.shape)
+        else:
+            cells = self._resampled_rows(self.rows, rng, resamples)
+        return type(self)(self.edges, cells, self.params)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Sums with the hits redrawn from the scores.
 
-        Exact, row by row, where the scores are at hand (`scores`). Otherwise the hits of a bin, a sum of
-        independent Bernoulli draws with its scores, are drawn as a binomial of the same mean and
-        variance, which needs the sums alone: ``n' = (sum s)^2 / sum s^2`` trials of probability
-        ``sum s / n'``. The two agree in the third moment as well where the scores of a bin are close together.
+        Exact where the rows are at hand (`rows`). Otherwise the hits of a bin, a sum of independent
+        Bernoulli draws with its scores, are drawn as a binomial of the same mean and variance, which needs the
+        sums alone: ``n' = (sum s)^2 / sum s^2`` trials of probability ``sum s / n'``. The two agree in the third
+        moment as well where the scores of a bin are close together.
         """
-        draw = self._draw_hits if self.scores is None else self._draw_hits_by_row
-        hits = draw(rng, resamples)
+        if self.rows is None:
+            hits = self._draw_hits(rng, resamples)
+        else:
+            score = self.rows.score
+            hits = self._by_bin(rng.random((resamples, score.size)) < score)
         cells = np.zeros((resamples, *self.cells.shape))
         cells[:, 0, :, 1] = hits
         cells[:, 0, :, 0] = self.count - hits
         cells[:, 1, :, 0] = self.score_sum
         return type(self)(self.edges, cells, self.params)
 
-    def _draw_hits_by_row(self, rng: np.random.Generator, resamples: int) -> FloatArray:
-        assert self.scores is not None
-        drawn = rng.random((resamples, self.scores.size)) < self.scores
-        hits = np.zeros((resamples, self.edges.size - 1))
+    def _resampled_rows(
+        self, rows: Ordered, rng: np.random.Generator, resamples: int
+    ) -> FloatArray:
+        times = resample_rows(rng, rows.score.size, resamples)
+        cells = np.zeros((resamples, *self.cells.shape))
+        for hit in (0, 1):
+            chosen = times * (rows.hit == hit)
+            cells[:, 0, :, hit] = self._by_bin(chosen)
+            chosen *= rows.score
+            cells[:, 1, :, hit] = self._by_bin(chosen)
+        return cells
+
+    def _by_bin(self, per_row: npt.NDArray[Any]) -> FloatArray:
+        """Sums per bin of something per row, shape (B, n) to (B, M); rows are in the order of `rows`."""
+        sums = np.zeros((per_row.shape[0], self.edges.size - 1))
         filled, starts = _filled(self.count)
-        hits[:, filled] = np.add.reduceat(drawn, starts, axis=1, dtype=np.float64)
-        return hits
+        sums[:, filled] = np.add.reduceat(per_row, starts, axis=1, dtype=np.float64)
+        return sums
 
     def _draw_hits(self, rng: np.random.Generator, resamples: int) -> FloatArray:
         count, total = self.count, np.maximum(self.score_sum, 0)
@@ -233,7 +255,7 @@ def bin_between(
     score, hit = events.ordered
     ends = np.searchsorted(score, edges[1:-1], side="right")
     bounds = np.concatenate([[0], ends, [score.size]])
-    few = score if score.size <= EXACT_ROWS else None
+    few = events.ordered if score.size <= EXACT_ROWS else None
     return BinSums(edges, _cell_sums(score, hit, bounds), params or {}, few)
 
 

@@ -139,10 +139,8 @@ class MeanLoss:
         starts = [*range(_SINGLE_CELLS)]
         while (step := starts[-1] + 1 + int(_CELL_GROWTH * starts[-1])) < n:
             starts.append(step)
-        rows = np.diff([*starts, n]).astype(np.float64)
-        return np.stack(
-            [rows, np.add.reduceat(ordered, starts), np.add.reduceat(np.square(ordered), starts)]
-        )
+        totals = (np.add.reduceat(values, starts) for values in (ordered, np.square(ordered)))
+        return np.stack([np.diff([*starts, n]), *totals])
 
 
 def negative_log_likelihood(sample: Sample) -> MeanLoss:
