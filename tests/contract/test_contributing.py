@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shlex
@@ -10,8 +11,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+
+from calviz.data import read
 
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -172,3 +176,57 @@ def test_links_in_the_documents_lead_somewhere() -> None:
         for target in re.findall(r"\]\(([^)#\s]+)", text):
             if "://" not in target:
                 assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+#: A row or two for every layout in the README's table: header, rows, models, kind, splits, groups.
+LAYOUTS = {
+    "label,p_cat,p_dog,p_fox": ("dog,0.1,0.8,0.1\ncat,0.7,0.2,0.1", 1, "probabilities"),
+    "label,logit_cat,logit_dog,logit_fox": ("1,0.5,2.0,-1.0\n0,3.0,-2.5,1.0", 1, "logits"),
+    "label,probability": ("1,0.8\n0,0.3", 1, "probabilities"),
+    "confidence,correct": ("0.8,1\n0.6,0", 1, "confidence"),
+    "confidence,true_label,pred_label": ("0.8,cat,cat\n0.6,dog,cat", 1, "confidence"),
+    "label,mlp:cat,mlp:dog,forest:cat,forest:dog": (
+        "cat,0.9,0.1,0.6,0.4\ndog,0.2,0.8,0.3,0.7",
+        2,
+        "probabilities",
+    ),
+}
+
+
+@pytest.mark.parametrize("header", LAYOUTS)
+def test_the_layouts_of_the_readme_are_read(header: str) -> None:
+    rows, models, kind = LAYOUTS[header]
+    assert f"`{header}`" in (ROOT / "README.md").read_text(encoding="utf-8")
+    loaded = read(f"{header}\n{rows}\n".encode(), name="layout.csv")
+    assert len(loaded.models) == models
+    assert {data.kind for data in loaded.models.values()} == {kind}
+    assert all(data.n == 2 for data in loaded.models.values())
+
+
+def test_other_columns_of_the_readme_are_read() -> None:
+    text = (
+        b"id,split,hospital,p_a,p_b,y_a,y_b\nr1,test,north,0.9,0.1,1,0\nr2,cal,south,0.2,0.8,0,1\n"
+    )
+    (data,) = read(text, name="layout.csv").models.values()
+    assert data.split_names == ("test", "cal")
+    assert data.ids is not None
+    assert list(data.groups) == ["hospital"]
+    assert data.labels is not None
+    assert data.labels.tolist() == [0, 1]
+
+
+def test_the_arrays_of_the_readme_are_read() -> None:
+    probs, labels = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0, 1])
+    for keys in (
+        ("probs", "labels"),
+        ("logits", "labels"),
+        ("val_probs", "val_labels", "test_probs", "test_labels"),
+    ):
+        arrays = {key: labels if "labels" in key else probs for key in keys}
+        if "logits" in arrays:
+            arrays["logits"] = 3 * np.log(probs)
+        stream = io.BytesIO()
+        np.savez(stream, **arrays)
+        (data,) = read(stream.getvalue(), name="arrays.npz").models.values()
+        assert data.n == len(keys)
+        assert data.split_names == (("val", "test") if len(keys) == 4 else ())
