@@ -136,7 +136,7 @@ class MeanLoss:
         """Rows, total and total of squares per cell of sorted losses, shape (3, C)."""
         ordered = np.sort(self.losses)[::-1]
         n = ordered.size
-        starts = [*range(_SINGLE_CELLS)]
+        starts = [*range(min(_SINGLE_CELLS, n))]
         while (step := starts[-1] + 1 + int(_CELL_GROWTH * starts[-1])) < n:
             starts.append(step)
         totals = (np.add.reduceat(values, starts) for values in (ordered, np.square(ordered)))
