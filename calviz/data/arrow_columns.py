@@ -13,10 +13,18 @@ from calviz.core.arrays import FloatArray
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
 from calviz.core.limits import MAX_CLASSES
+from calviz.data.source import Source
 from calviz.data.table import MISSING, Column, ElementType, text_factor
 
 #: Columns are transposed into the row-wise array in tiles that stay in the cache.
 _TILE_ROWS = 1_024
+
+
+def opened(source: Source) -> Any:
+    """The file for Arrow's own readers, which do not go through Python to read it."""
+    if source.path is not None:
+        return pa.OSFile(str(source.path))
+    return pa.BufferReader(source.data)
 
 
 def describe(name: str, kind: Any, head: Any) -> Column:
@@ -114,7 +122,7 @@ def fill(out: FloatArray, columns: list[Any]) -> None:
 
 def fill_block(out: FloatArray, column: Any, name: str, first_row: int) -> None:
     """Write a column of lists or of structs into a row-wise array."""
-    n, k = out.shape
+    k = out.shape[1]
     start = 0
     for chunk in column.chunks:
         rows = out[start : start + len(chunk)]

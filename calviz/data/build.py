@@ -319,7 +319,8 @@ class _Builder:
             correct, form = told.indices == 1, f"'{layout.correct}' says whether it was right"
             missing |= told.missing
         else:
-            assert truth is not None and predicted is not None
+            assert truth is not None
+            assert predicted is not None
             correct, form = truth == predicted, f"compared with '{layout.predicted}'"
         keep = self._rows_to_keep([fetched.scores[0]], missing)
         if keep is not None:

@@ -50,7 +50,7 @@ class Cells:
 
 
 def place(row: int, line: Callable[[int], int | None]) -> str:
-    """ "row 4 (line 5)"; the line only where there is one."""
+    """Write "row 4 (line 5)"; the line only where there is one."""
     at = line(row)
     return f"row {row + 1:,}" + (f" (line {at:,})" if at is not None else "")
 

@@ -17,16 +17,21 @@ from calviz.core.errors import InputError
 from calviz.core.limits import MAX_ARRAY, size_text
 
 MAGIC = b"\x93NUMPY"
-_BLOCK_BYTES = 4 << 20
+#: Blocks that stay in the cache between the copy and the checksum.
+_BLOCK_BYTES = 1 << 19
 _LONGEST_HEADER = 1 << 20
 
 
 class Readable(Protocol):
     """A stream that fills a buffer."""
 
-    def read(self, size: int, /) -> bytes: ...
+    def read(self, size: int, /) -> bytes:
+        """The next bytes."""
+        ...
 
-    def readinto(self, buffer: Any, /) -> int | None: ...
+    def readinto(self, buffer: Any, /) -> int | None:
+        """Fill a buffer and say how many bytes came."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -119,6 +124,10 @@ def float_type(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
     return np.float32 if small else np.float64
 
 
+def _bytes(array: npt.NDArray[Any]) -> memoryview:
+    return memoryview(array.view(np.uint8).reshape(-1))  # type: ignore[arg-type]
+
+
 def fill_exactly(stream: Readable, buffer: memoryview, name: str) -> None:
     """Fill a buffer from a stream; raises InputError where the stream ends early."""
     done = 0
@@ -152,7 +161,7 @@ def read_rows(stream: Readable, header: Header, out: FloatArray, columns: slice,
     n, m = header.shape
     whole = columns == slice(0, m)
     if whole and not header.fortran and header.dtype == out.dtype and out.flags.c_contiguous:
-        fill_exactly(stream, memoryview(out).cast("B"), name)
+        fill_exactly(stream, _bytes(out), name)
         return
     # A C-ordered file comes in rows, a Fortran-ordered one in columns.
     count, length = (m, n) if header.fortran else (n, m)
@@ -163,7 +172,7 @@ def read_rows(stream: Readable, header: Header, out: FloatArray, columns: slice,
     buffer = np.empty((min(step, count), length), dtype=header.dtype)
     for start in range(0, count, step):
         part = buffer[: min(step, count - start)]
-        fill_exactly(stream, memoryview(part.view(np.uint8)).cast("B"), name)
+        fill_exactly(stream, _bytes(part), name)
         if not header.fortran:
             out[start : start + len(part)] = part[:, columns]
             continue
@@ -178,7 +187,7 @@ def read_array(stream: Readable, header: Header, name: str) -> npt.NDArray[Any]:
     """The whole array as it is, in native byte order; for columns, not for scores."""
     flat = np.empty(math.prod(header.shape), dtype=header.dtype)
     if flat.nbytes:
-        fill_exactly(stream, memoryview(flat.view(np.uint8)).cast("B"), name)
+        fill_exactly(stream, _bytes(flat), name)
     array = flat.reshape(header.shape, order="F" if header.fortran else "C")
     if array.dtype.kind == "S":
         return np.char.decode(array, "utf-8", "replace")

@@ -117,7 +117,8 @@ class _Recogniser:
         identifier = self._role(self.options.id_column, names.IDS, self._may_be_id)
         taken = {c for c in (split, identifier, self.options.label) if c}
         confidence = None
-        label, one_hot = self.options.label, ()
+        label = self.options.label
+        one_hot: tuple[str, ...] = ()
         scores = self._chosen_scores() or self._models(taken) or self._named_block(taken)
         if not scores:
             confidence = self._confidence(taken)

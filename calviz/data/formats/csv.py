@@ -7,11 +7,9 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
-from polars.exceptions import PolarsError
 
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
@@ -31,6 +29,9 @@ from calviz.data.format import FORMATS, Format
 from calviz.data.growing import Growing
 from calviz.data.source import HEAD_BYTES, Source
 from calviz.data.table import Column, ElementType, Fetched, Table
+
+if TYPE_CHECKING:  # imported on first use: a reader of NPZ files never pays for it
+    import polars as pl
 
 #: Text is parsed in blocks of about this many bytes: large enough for the parser's threads,
 #: small enough that the copies of a block do not count beside the array.
@@ -61,6 +62,8 @@ class CsvTable(Table):
             return self._fetch(scores, columns)
 
     def _fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+        import polars as pl
+
         index = {name: j for j, name in enumerate(self.dialect.names)}
         blocks = [[index[c] for c in group] for group in scores]
         numbers = sorted({j for group in blocks for j in group})
@@ -164,7 +167,7 @@ class _OtherEncoding(Exception):
 
 
 class _Reader:
-    """Bytes of a stream as UTF-8 with ``\\n`` at the end of lines, without a byte-order mark."""
+    """Bytes of a stream as UTF-8 with line feeds at the end of lines, without byte-order mark."""
 
     def __init__(self, stream: Any, encoding: str) -> None:
         self._stream, self._encoding, self._start = stream, encoding, True
@@ -209,6 +212,8 @@ class _Parser:
     def __init__(
         self, dialect: Dialect, numbers: list[int], texts: list[int], dtype: type[Any]
     ) -> None:
+        import polars as pl
+
         self.dialect, self.numbers, self.texts = dialect, numbers, texts
         self.float = pl.Float32 if dtype is np.float32 else pl.Float64
         self.cells = Cells()
@@ -231,6 +236,8 @@ class _Parser:
         return frame
 
     def _read(self, block: bytes, floats: frozenset[int]) -> pl.DataFrame:
+        import polars as pl
+
         names = [f"c{j}" for j in range(len(self.dialect.names))]
         return pl.read_csv(
             block,
@@ -243,9 +250,11 @@ class _Parser:
 
     def _fast(self, block: bytes) -> pl.DataFrame | None:
         """The block, if nothing in it needs a second look."""
+        import polars as pl
+
         try:
             frame = self._read(block, frozenset(self.numbers))
-        except PolarsError:
+        except pl.exceptions.PolarsError:
             return None
         if frame.height == 0 or not self._is_rectangular(frame, block):
             return None
@@ -269,6 +278,8 @@ class _Parser:
 
     def _careful(self, block: bytes, table: CsvTable) -> pl.DataFrame:
         """The block as text first, so that every cell that is not right can be named."""
+        import polars as pl
+
         rows = _records_of(block, self.dialect, table)
         frame = pl.DataFrame(
             {f"c{j}": [row[j].strip() for row in rows] for j in self.columns},
@@ -348,6 +359,8 @@ def _end_of_records(block: bytes) -> int:
 
 def series_factor(series: pl.Series) -> Factor:
     """A factor of a text column; missing cells become the level ""."""
+    import polars as pl
+
     series = series.fill_null("")
     levels = series.unique(maintain_order=True)
     codes = series.cast(pl.Enum(levels)).to_physical().to_numpy().astype(np.int32)
@@ -449,6 +462,7 @@ FORMATS.register(
         suffixes=(".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"),
         matches=lambda head: False,  # whatever is nothing else is tried as text
         open=open_csv,
+        text=True,
         summary="One row per line; the separator, the header and the encoding are recognised.",
     )
 )

@@ -10,13 +10,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
-import pyarrow as pa
 
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
 from calviz.core.limits import MAX_ARRAY, MAX_COLUMNS, MAX_ROWS, size_text
-from calviz.data import arrow_columns
 from calviz.data.format import FORMATS, Format
 from calviz.data.growing import allocate
 from calviz.data.source import Source
@@ -32,6 +29,8 @@ class JsonTable(Table):
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Copy the columns that are asked for; see `Table.fetch`."""
+        from calviz.data import arrow_columns
+
         arrays = tuple(self._scores(group) for group in scores)
         single: dict[str, npt.NDArray[Any] | Factor] = {
             name: arrow_columns.single(self.data.column(name)) for name in columns
@@ -39,6 +38,8 @@ class JsonTable(Table):
         return Fetched(arrays, single)
 
     def _scores(self, group: tuple[str, ...]) -> Any:
+        from calviz.data import arrow_columns
+
         width = self[group[0]].width if len(group) == 1 else None
         out = allocate(self.data.num_rows, width or len(group), np.float64)
         if width is not None:
@@ -70,6 +71,8 @@ class JsonTable(Table):
 
 def open_json(source: Source) -> Table:
     """Parse the objects; see `Format.open`."""
+    from calviz.data import arrow_columns
+
     with source.open() as stream:
         data = stream.read(MAX_ARRAY.value)
     data = data.removeprefix(b"\xef\xbb\xbf")
@@ -101,6 +104,8 @@ def open_json(source: Source) -> Table:
 
 
 def _parsed_lines(data: bytes) -> Any:
+    import polars as pl
+
     try:
         frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
         if frame.width and not any(t == pl.Null for t in frame.dtypes):
@@ -143,11 +148,15 @@ def _parsed_list(data: bytes) -> Any:
 
 
 def _from_objects(rows: list[dict[str, Any]]) -> Any:
+    import pyarrow as pa
+
     names = list(dict.fromkeys(key for row in rows for key in row))
     return pa.table({name: _array(name, [row.get(name) for row in rows]) for name in names})
 
 
 def _array(name: str, values: list[Any]) -> Any:
+    import pyarrow as pa
+
     try:
         return pa.array(values)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError):
@@ -183,6 +192,7 @@ FORMATS.register(
         suffixes=(".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz"),
         matches=lambda head: head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["),
         open=open_json,
+        text=True,
         summary='One object per line: {"label": "cat", "probs": {"cat": 0.9, "dog": 0.1}}.',
     )
 )

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,14 @@ from calviz.data.arrays import Member, column_of, precision_of
 from calviz.data.format import FORMATS, Format
 from calviz.data.growing import allocate
 from calviz.data.npy import (
-    MAGIC, Header, Readable, check_size, float_type, read_array, read_header, read_rows,
+    MAGIC,
+    Header,
+    Readable,
+    check_size,
+    float_type,
+    read_array,
+    read_header,
+    read_rows,
 )  # fmt: skip
 from calviz.data.source import Source
 from calviz.data.table import SAMPLE_ROWS, Column, Fetched, Table
@@ -81,14 +88,14 @@ def _text(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def open_npy(source: Source) -> Table:
     """Look at the header and the first rows; see `Format.open`."""
     with source.open() as stream:
-        header = read_header(stream, "array")
+        header = read_header(cast(Readable, stream), "array")
     check_size(header, source.size - header.size, "array")
 
     @contextmanager
     def opened() -> Iterator[Readable]:
         with source.open() as raw:
             raw.seek(header.size)
-            yield raw  # type: ignore[misc]  # both kinds of stream have readinto
+            yield cast(Readable, raw)
 
     member = Member("array", header, opened)
     notices = [Finding("DATA009", "warning", text)] if (text := precision_of([member])) else []

@@ -6,7 +6,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -77,7 +77,7 @@ def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) ->
     if entry.flag_bits & 1:
         raise InputError("is encrypted", column=name, remedy="save it without a password")
     with archive.open(entry) as stream:
-        header = read_header(stream, name)
+        header = read_header(cast(Readable, stream), name)
     check_size(header, entry.file_size - header.size, name)
     check_expansion(f"'{name}'", entry.file_size, entry.compress_size)
 
@@ -90,7 +90,7 @@ def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) ->
                 else:
                     with zipfile.ZipFile(raw) as archive, archive.open(entry) as stream:
                         stream.read(header.size)
-                        yield stream
+                        yield cast(Readable, stream)
         except (zipfile.BadZipFile, zlib.error, EOFError):
             raise _damaged() from None
 
@@ -154,8 +154,8 @@ def _paired(members: dict[str, Member]) -> tuple[dict[str, list[Member]], Factor
     """Arrays such as val_probs, val_labels, test_probs, test_labels as columns with splits."""
     splits: dict[str, dict[str, Member]] = {}
     for key, member in members.items():
-        if role := _role(key):
-            splits.setdefault(role[0], {})[role[1]] = member
+        if pair := _role(key):
+            splits.setdefault(pair[0], {})[pair[1]] = member
     scores = {*PROBABILITIES, *LOGITS, "logits"}
     complete = {
         split: roles
