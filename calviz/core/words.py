@@ -74,14 +74,14 @@ def percent(value: float, decimals: int = 1) -> str:
     return f"{points(value, decimals)} %"
 
 
-def decimals_for(*values: float, least: int = 1, most: int = 4) -> int:
-    """Decimals that leave two significant digits of the smallest of the values that are not 0.
+def decimals_for(*values: float, figures: int = 2, least: int = 1, most: int = 4) -> int:
+    """Decimals that leave so many significant digits of the smallest of the values that are not 0.
 
-    >>> decimals_for(6.1, 5.2), decimals_for(0.043, 12.0)
-    (1, 3)
+    >>> decimals_for(6.1, 5.2), decimals_for(0.043, 12.0), decimals_for(0.0537, figures=3)
+    (1, 3, 4)
     """
     smallest = min((abs(v) for v in values if v != 0 and math.isfinite(v)), default=1.0)
-    return min(most, max(least, 1 - math.floor(math.log10(smallest))))
+    return min(most, max(least, figures - 1 - math.floor(math.log10(smallest))))
 
 
 def ends(low: float, high: float) -> tuple[str, str]:
@@ -119,7 +119,7 @@ def score_and_hit(reduction: Reduction) -> tuple[str, str]:
     if reduction.kind == "top-label":
         return "mean confidence", "accuracy"
     if reduction.kind == "positive":
-        return "mean forecast", "observed frequency"
+        return "mean forecast", "frequency"
     if reduction.kind == "within-top-r":
-        return "mean sum", "observed frequency"
-    return "mean probability", "observed frequency"
+        return "mean sum", "frequency"
+    return "mean probability", "frequency"

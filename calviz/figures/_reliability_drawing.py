@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -22,59 +23,59 @@ if TYPE_CHECKING:
 
 Trace = dict[str, Any]
 
-#: Height of the figure in pixels, without caption; its width is that of the page.
+#: Height of the figure in pixels, without caption, where its width is not known.
 HEIGHT = 640
+#: Side of the square where there is room for it.
+SIDE = 420
+#: Pixels beside, above and below the plotting area; of a line of text; of an entry of the legend.
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 20, 20, 58
 _LINE = 19
+_ENTRY = 172
 #: Shares of the plotting height: the histogram, and the strip with labels above it.
-_HISTOGRAM, _STRIP = 0.17, 0.10
+_HISTOGRAM, _STRIP = 0.18, 0.065
 #: Characters of a class name on an axis, and of a line of the caption, that fit a phone.
-_AXIS_NAME, _CAPTION_LINE = 18, 48
+_AXIS_NAME, _CAPTION_LINE = 18, 46
 #: With more bins than this, outlines and large points would hide what they show.
 _MANY_BINS = 30
+_UNSEEN: Trace = {"color": "rgba(0, 0, 0, 0)", "line": {"width": 0}}
 
 
 def draw(
-    figure: Reliability, *, theme: Theme, caption: tuple[str, ...], selected: int | None
+    figure: Reliability,
+    *,
+    theme: Theme,
+    caption: tuple[str, ...],
+    selected: int | None,
+    width: int | None,
 ) -> go.Figure:
     """Draw a computed diagram (see `Reliability.plot`)."""
     drawing = _Drawing(figure, PALETTES[theme])
     lines = _wrapped(caption)
-    top = 14 + (12 + _LINE * len(lines) if lines else 0)
+    caption_height = _LINE * len(lines)
     return go.Figure(
         data=drawing.traces(),
         layout=layout(
             drawing.palette,
-            height=HEIGHT + top - 14,
-            margin={"l": 60, "r": 20, "t": top, "b": 58},
+            height=caption_height + (HEIGHT if width is None else drawing.height(width)),
+            margin={"l": _LEFT, "r": _RIGHT, "t": _TOP + caption_height, "b": _BOTTOM},
             barmode="overlay",
-            title=_title(lines),
+            bargap=0,
             legend=drawing.legend(),
-            shapes=[*drawing.highlight(selected), *drawing.mean_lines()],
-            annotations=drawing.mean_labels(),
+            shapes=[drawing.frame(), *drawing.mean_lines(), *drawing.highlight(selected)],
+            annotations=[*drawing.caption(lines), drawing.mean_labels(), drawing.tallest()],
             **drawing.axes(),
         ),
     )
 
 
 def _wrapped(caption: tuple[str, ...]) -> list[str]:
-    return [part for line in caption for part in textwrap.wrap(line, _CAPTION_LINE)]
-
-
-def _title(lines: list[str]) -> dict[str, Any] | None:
-    if not lines:
-        return None
-    head, *rest = (escape(line) for line in lines)
-    return {
-        "text": "<br>".join([f"<b>{head}</b>", *rest]),
-        "font": {"size": 14},
-        "x": 0,
-        "xanchor": "left",
-        "xref": "container",
-        "y": 1,
-        "yanchor": "top",
-        "yref": "container",
-        "pad": {"l": 14, "t": 12},
-    }
+    """Lines that fit a phone, broken between the parts that dots separate."""
+    kept = (" · ".join(p.replace(" ", "\u00a0") for p in line.split(" · ")) for line in caption)
+    return [
+        part.removesuffix(" ·")
+        for line in kept
+        for part in textwrap.wrap(line, _CAPTION_LINE, break_on_hyphens=False)
+    ]
 
 
 @dataclass(frozen=True)
@@ -102,9 +103,16 @@ class _Drawing:
     def _dense(self) -> bool:
         return self.figure.sums.edges.size - 1 > _MANY_BINS
 
+    def height(self, width: int) -> int:
+        """Height, without caption, at which the square fills the width, up to its full size."""
+        side = min(SIDE, max(width - _LEFT - _RIGHT, 100))
+        entries = sum(t.get("name") is not None and t.get("visible", True) for t in self.traces())
+        lines = math.ceil(entries / max(1, (width - 2 * _RIGHT) // _ENTRY))
+        return round(_TOP + side / (1 - _HISTOGRAM - _STRIP) + _BOTTOM + _LINE * lines) + 14
+
     def traces(self) -> list[Trace]:
         """All of it, in the order in which it is drawn."""
-        return [*self.bars(), self.band(), self.diagonal(), self.points(), self.histogram()]
+        return [*self.bars(), *self.band(), self.diagonal(), self.points(), *self.histogram()]
 
     def _bars(self, which: BoolArray, base: FloatArray, height: FloatArray, **own: Any) -> Trace:
         """Bars over the chosen bins; a click or hover on one gives its bin."""
@@ -131,7 +139,7 @@ class _Drawing:
             everywhere,
             nothing,
             f.observed,
-            name=f"{hit} in the bin",
+            name=f"{hit} per bin",
             marker=self._fill(p.blue, 0.28),
             hoverinfo="text",
             hovertext=self._hover,
@@ -142,7 +150,7 @@ class _Drawing:
             everywhere,
             nothing + 1,
             f.observed - 1,
-            marker={"color": "rgba(0, 0, 0, 0)", "line": {"width": 0}},
+            marker=_UNSEEN,
             hoverinfo="text",
             hovertext=self._hover,
             showlegend=False,
@@ -186,24 +194,33 @@ class _Drawing:
             },
         }
 
-    def band(self) -> Trace:
-        """Where a calibrated model would fall: one box per bin."""
+    def band(self) -> Iterator[Trace]:
+        """Where a calibrated model would fall: one box per bin, with a lid and a floor."""
         f, p = self.figure, self.palette
-        low, high = f.band or (f.observed, f.observed)
-        gap = np.full(f.bin.shape, np.nan)
-        left, right = self._left, self._right
-        return {
-            "type": "scatter",
-            "mode": "lines",
+        if f.band is None:
+            return
+        low, high = f.band
+        left, right, gap = self._left, self._right, np.full(f.bin.shape, np.nan)
+        same: Trace = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"}
+        yield {
+            **same,
             "x": np.stack([left, right, right, left, left, gap], axis=1).ravel(),
             "y": np.stack([low, low, high, high, low, gap], axis=1).ravel(),
             "fill": "toself",
-            "fillcolor": p.glaze(p.ink, 0.13),
-            "line": {"width": 0, "color": p.glaze(p.ink, 0.13)},
-            "name": f"{self._level} band if calibrated",
-            "hoverinfo": "skip",
+            "fillcolor": p.glaze(p.ink, 0.09),
+            "line": {"width": 0},
+            "showlegend": False,
+        }
+        yield {
+            **same,
+            "x": np.stack([left, right, gap, left, right, gap], axis=1).ravel(),
+            "y": np.stack([low, low, gap, high, high, gap], axis=1).ravel(),
+            # Filled for the sake of the legend; a line encloses nothing.
+            "fill": "toself",
+            "fillcolor": p.glaze(p.ink, 0.09),
+            "line": {"width": 0 if self._dense else 1, "color": p.muted},
+            "name": f"{self._level} range if calibrated",
             "legendrank": 5,
-            "visible": f.band is not None,
         }
 
     def diagonal(self) -> Trace:
@@ -235,34 +252,44 @@ class _Drawing:
                 "symmetric": False,
                 "array": high - f.observed,
                 "arrayminus": f.observed - low,
-                "color": p.ink,
+                "color": p.glaze(p.ink, 0.6) if self._dense else p.ink,
                 "thickness": 1 if self._dense else 1.5,
                 "width": 0 if self._dense else 3,
             },
-            "marker": {"color": p.ink, "size": size, "line": {"color": p.paper, "width": 1}},
+            "marker": {
+                "color": p.ink,
+                "size": size,
+                "line": {"color": p.paper, "width": 0 if self._dense else 1},
+            },
             "selected": {"marker": {"opacity": 1}},
             "unselected": {"marker": {"opacity": 1}},
             "cliponaxis": False,
-            "name": f"{self._level} interval (exact)",
+            "name": f"Exact {self._level} interval",
             "hoverinfo": "text",
             "hovertext": self._hover,
             "legendrank": 2,
         }
 
-    def histogram(self) -> Trace:
-        """Share of the rows per bin."""
-        f, p = self.figure, self.palette
-        everywhere = np.ones(f.bin.shape, dtype=np.bool_)
-        return self._bars(
-            everywhere,
-            np.zeros(f.bin.shape),
-            f.share,
-            yaxis="y2",
-            marker=self._fill(p.neutral, 0.45),
-            hoverinfo="text",
-            hovertext=self._hover,
-            showlegend=False,
-        )
+    def histogram(self) -> Iterator[Trace]:
+        """Share of the rows per bin, and the space above, which can be clicked."""
+        everywhere = np.ones(self.figure.bin.shape, dtype=np.bool_)
+        base = np.zeros(self.figure.bin.shape)
+        same: Trace = {
+            "yaxis": "y2",
+            "hoverinfo": "text",
+            "hovertext": self._hover,
+            "showlegend": False,
+        }
+        share = 100 * self.figure.share
+        bars = self._fill(self.palette.neutral, 0.45)
+        yield self._bars(everywhere, base, share, marker=bars, **same)
+        top = self._histogram_top
+        yield self._bars(everywhere, base + top, share - top, marker=_UNSEEN, **same)
+
+    @property
+    def _histogram_top(self) -> float:
+        """Percent; above the tallest bar there is room for its label."""
+        return 132 * float(self.figure.share.max())
 
     @property
     def _level(self) -> str:
@@ -283,8 +310,8 @@ class _Drawing:
                 f"<b>Bin {index + 1:,} of {bins:,}</b>: {start} to {stop}",
                 f"{counted(int(f.count[m]), 'row')} ({percent(float(f.share[m]))})",
                 f"{score} {decimal(float(f.mean_score[m]))}",
-                f"{hit} {decimal(float(f.observed[m]))} "
-                f"({self._level} interval {_range(f.interval, m)})",
+                f"{hit} {decimal(float(f.observed[m]))}",
+                f"Exact {self._level} interval {_range(f.interval, m)}",
                 f"Gap {decimal(abs(gap))}" + (f", {high if gap > 0 else low}" if gap else ""),
             ]
             if f.band is not None:
@@ -293,58 +320,100 @@ class _Drawing:
         return texts
 
     def _means(self) -> list[tuple[float, str, str, str]]:
-        """Mean score and share of hits: place, text, colour, dash."""
+        """Mean score and share of hits of all rows: place, text, colour, dash."""
         f, p = self.figure, self.palette
         score, hit = (name.capitalize() for name in score_and_hit(f.reduction))
         return [
-            (f.overall_score, f"{score} {decimal(f.overall_score)}", p.ink, "dash"),
+            (f.overall_score, f"{score} {decimal(f.overall_score)}", p.ink, "5px,3px"),
             (f.overall_observed, f"{hit} {decimal(f.overall_observed)}", p.blue, "solid"),
         ]
 
-    def _placed(self) -> Iterator[tuple[float, str, str, str, float]]:
-        """The means with the height of their labels, such that no line runs through a label."""
-        left, right = sorted(self._means())
-        to_the_left = right[0] >= 0.5
-        upper, lower = (right, left) if to_the_left else (left, right)
-        yield *upper, _HISTOGRAM + 0.8 * _STRIP
-        yield *lower, _HISTOGRAM + 0.35 * _STRIP
-
     def mean_lines(self) -> Iterator[dict[str, Any]]:
-        """Where mean score and share of hits of all rows lie, in the histogram."""
-        for x, _, colour, dash, y in self._placed():
+        """Where they lie, in the histogram."""
+        for x, _, colour, dash in reversed(self._means()):
             yield {
                 "type": "line",
                 "xref": "x",
-                "yref": "paper",
+                "yref": "y2",
                 "x0": x,
                 "x1": x,
                 "y0": 0,
-                "y1": y,
+                "y1": 100 * float(self.figure.share.max()),
                 "line": {"color": colour, "width": 2, "dash": dash},
             }
 
-    def mean_labels(self) -> list[dict[str, Any]]:
-        """What the lines are."""
-        labels = []
-        for x, text, colour, _, y in self._placed():
-            side = "right" if x >= 0.5 else "left"
-            labels.append(
-                {
-                    "xref": "x",
-                    "yref": "paper",
-                    "x": x,
-                    "y": y,
-                    "text": text,
-                    "showarrow": False,
-                    "xanchor": side,
-                    "xshift": -5 if side == "right" else 5,
-                    "yanchor": "middle",
-                    "font": {"size": 12, "color": colour},
-                    "bgcolor": self.palette.paper,
-                    "borderpad": 0,
-                }
-            )
-        return labels
+    def mean_labels(self) -> dict[str, Any]:
+        """Say what the lines are in one line above the histogram, where nothing can run into it."""
+        parts = [
+            f'<span style="color:{colour}"><b>{"—" if dash == "solid" else "- -"}</b></span> {text}'
+            for _, text, colour, dash in self._means()
+        ]
+        return {
+            "xref": "x domain",
+            "yref": "y2 domain",
+            "x": 0.5,
+            "y": 1,
+            "yshift": 2,
+            "text": "&nbsp;&nbsp;&nbsp;".join(parts),
+            "showarrow": False,
+            "xanchor": "center",
+            "yanchor": "bottom",
+            "font": {"size": 12, "color": self.palette.ink},
+        }
+
+    def tallest(self) -> dict[str, Any]:
+        """The rows of the tallest bar, which give the scale of all."""
+        f = self.figure
+        most = int(np.argmax(f.count))
+        left, right = float(self._left[most]), float(self._right[most])
+        middle = (left + right) / 2
+        x, anchor = (middle, "center")
+        if middle > 0.85 or middle < 0.15:
+            x, anchor = (right, "right") if middle > 0.5 else (left, "left")
+        return {
+            "xref": "x",
+            "yref": "y2",
+            "x": x,
+            "y": 100 * float(f.share[most]),
+            "text": counted(int(f.count[most]), "row"),
+            "showarrow": False,
+            "xanchor": anchor,
+            "yanchor": "bottom",
+            "font": {"size": 11, "color": self.palette.muted},
+        }
+
+    def caption(self, lines: list[str]) -> Iterator[dict[str, Any]]:
+        """Above the square and flush with it, at any width of the page."""
+        if not lines:
+            return
+        head, *rest = (escape(line) for line in lines)
+        yield {
+            "xref": "x domain",
+            "yref": "y domain",
+            "x": 0,
+            "y": 1,
+            "yshift": 6,
+            "text": "<br>".join([f"<b>{head}</b>", *rest]),
+            "showarrow": False,
+            "align": "left",
+            "xanchor": "left",
+            "yanchor": "bottom",
+            "font": {"size": 13, "color": self.palette.ink},
+        }
+
+    def frame(self) -> dict[str, Any]:
+        """A frame round the square, whose x axis is drawn below the histogram."""
+        return {
+            "type": "rect",
+            "layer": "below",
+            "xref": "x domain",
+            "yref": "y domain",
+            "x0": 0,
+            "x1": 1,
+            "y0": 0,
+            "y1": 1,
+            "line": {"color": self.palette.neutral, "width": 1},
+        }
 
     def highlight(self, selected: int | None) -> Iterator[dict[str, Any]]:
         """The selected bin, from top to bottom."""
@@ -362,7 +431,7 @@ class _Drawing:
                 "x1": min(1.0, float(edges[selected + 1])),
                 "y0": 0,
                 "y1": 1,
-                "fillcolor": p.glaze(p.ink, 0.08),
+                "fillcolor": p.glaze(p.ink, 0.05),
                 "line": {"color": p.ink, "width": 2},
             }
 
@@ -382,7 +451,6 @@ class _Drawing:
                 **unit,
                 constrain="domain",
                 anchor="y2",
-                mirror="all",
                 title=axis_title(escape(reduction.score_label), p),
             ),
             "yaxis": axis(
@@ -399,9 +467,9 @@ class _Drawing:
                 p,
                 domain=[0, _HISTOGRAM],
                 anchor="x",
-                range=[0, 1.08 * float(self.figure.share.max())],
-                tickformat=".0%",
-                nticks=3,
+                range=[0, self._histogram_top],
+                ticksuffix=" %",
+                nticks=4,
                 title=axis_title("Rows", p),
             ),
         }
@@ -412,7 +480,7 @@ class _Drawing:
             "orientation": "h",
             "x": 0.5,
             "xanchor": "center",
-            "y": -0.13,
+            "y": -0.12,
             "yanchor": "top",
             "bgcolor": "rgba(0, 0, 0, 0)",
             "font": {"size": 12, "color": self.palette.ink},

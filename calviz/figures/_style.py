@@ -96,7 +96,7 @@ def axis(palette: Palette, **own: Any) -> dict[str, Any]:
 
 def axis_title(text: str, palette: Palette) -> dict[str, Any]:
     """The title of an axis; `text` is already safe."""
-    return {"text": text, "font": {"size": 14, "color": palette.ink}, "standoff": 8}
+    return {"text": text, "font": {"size": 14, "color": palette.ink}, "standoff": 10}
 
 
 def layout(palette: Palette, **own: Any) -> dict[str, Any]:

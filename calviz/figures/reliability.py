@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
@@ -14,7 +14,7 @@ from calviz.core.figure import FIGURES, FigureSpec, Theme
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.core.results import Interval
-from calviz.core.words import counted, decimal, ends, score_and_hit, shorten
+from calviz.core.words import counted, decimal, decimals_for, ends, score_and_hit, shorten
 from calviz.numerics.binning import BinSums, Scheme
 from calviz.numerics.proportions import clopper_pearson
 from calviz.numerics.sample import Sample, bin_sums
@@ -221,9 +221,8 @@ class Reliability:
     @property
     def bins_words(self) -> str:
         """How the rows are binned, in words."""
-        bins = self.sums.edges.size - 1
-        kind = "of equal mass" if self.sums.params["scheme"] == "equal-mass" else "of equal width"
-        return f"{counted(bins, 'bin')} {kind}"
+        kind = "equal-mass" if self.sums.params["scheme"] == "equal-mass" else "equal-width"
+        return counted(self.sums.edges.size - 1, f"{kind} bin")
 
     def rows(self, bin: int) -> IntArray:
         """Indices, into the data that were given, of the rows in a bin.
@@ -244,6 +243,11 @@ class Reliability:
             inside &= self._score <= edges[bin + 1]
         rows = np.flatnonzero(inside)
         return rows if self._selected is None else self._selected[rows]
+
+    @property
+    def _reduction_words(self) -> str:
+        short = replace(self.reduction, class_name=shorten(self.reduction.class_name, 24))
+        return short.label
 
     def frame(self) -> pd.DataFrame:
         """Exactly what is drawn: one row per bin that has rows."""
@@ -269,7 +273,12 @@ class Reliability:
         )
 
     def plot(
-        self, *, theme: Theme = "light", caption: bool | str = False, selected: int | None = None
+        self,
+        *,
+        theme: Theme = "light",
+        caption: bool | str = False,
+        selected: int | None = None,
+        width: int | None = None,
     ) -> go.Figure:
         """Draw it.
 
@@ -281,6 +290,9 @@ class Reliability:
             to put there instead.
         selected : int, optional
             0-based index of a bin to highlight.
+        width : int, optional
+            Pixels that the page has for it, where that is known: the height is then chosen so that
+            the square fills them. The drawing adapts to any width without it, with more space around it.
 
         Returns
         -------
@@ -290,17 +302,20 @@ class Reliability:
         from calviz.figures import _reliability_drawing
 
         text = self.caption() if caption is True else tuple(str(caption or "").splitlines())
-        return _reliability_drawing.draw(self, theme=theme, caption=text, selected=selected)
+        return _reliability_drawing.draw(
+            self, theme=theme, caption=text, selected=selected, width=width
+        )
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; and the ECE with its interval: one line each."""
-        what = [counted(self.n, "row"), self.reduction.label, self.bins_words]
+        what = [counted(self.n, "row"), self._reduction_words, self.bins_words]
         if self.split is not None:
             what.insert(0, f"split {shorten(self.split)}")
-        error = f"ECE {decimal(self.ece, 4)}"
+        decimals = decimals_for(self.ece, figures=3, least=3)
+        error = f"ECE {decimal(self.ece, decimals)}"
         if self.ece_interval is not None:
-            low, high = (decimal(v, 4) for v in self.ece_interval)
-            error += f" ({100 * self.level:g} % interval {low} to {high})"
+            low, high = (decimal(v, decimals) for v in self.ece_interval)
+            error += f" ({100 * self.level:g} % CI {low} to {high})"
         return shorten(self.name, 60), " · ".join(what), error
 
     def describe(self) -> str:
@@ -308,10 +323,10 @@ class Reliability:
         score, hit = score_and_hit(self.reduction)
         where = f", split {shorten(self.split)}" if self.split is not None else ""
         parts = [
-            f"Reliability diagram of {shorten(self.name, 60)}{where}: {self.reduction.label}, "
+            f"Reliability diagram of {shorten(self.name, 60)}{where}: {self._reduction_words}, "
             f"{counted(self.n, 'row')} in {self.bins_words}, {self.bin.size:,} of them with rows.",
             f"The {score} is {decimal(self.overall_score)}, the {hit} {decimal(self.overall_observed)}; "
-            f"the expected calibration error is {decimal(self.ece, 4)}.",
+            f"the expected calibration error is {decimal(self.ece, decimals_for(self.ece, figures=3))}.",
             self._largest_gap(),
         ]
         if self.band is not None:
@@ -324,13 +339,20 @@ class Reliability:
         return " ".join(parts)
 
     def _largest_gap(self) -> str:
-        worst = int(np.argmax(np.abs(self.gap)))
-        gap = float(self.gap[worst])
-        low, high = ends(float(self.low[worst]), float(self.high[worst]))
-        if gap == 0:
+        gaps = np.abs(self.gap)
+        if not gaps.any():
             return "No bin has a gap."
+        low, high = self.interval
+        # A bin with few rows can have any gap: those count whose interval leaves out the mean score.
+        clear = (self.mean_score < low) | (self.mean_score > high)
+        worst = int(np.argmax(np.where(clear, gaps, 0) if clear.any() else gaps))
+        gap = float(self.gap[worst])
+        start, stop = ends(float(self.low[worst]), float(self.high[worst]))
+        head = "The largest gap" + (
+            " beyond its interval" if clear.any() else ", within its interval,"
+        )
         return (
-            f"The largest gap is between {low} and {high}, where the scores are "
+            f"{head} is between {start} and {stop}, where the scores are "
             f"{decimal(abs(gap))} too {'high' if gap > 0 else 'low'} "
             f"({counted(int(self.count[worst]), 'row')})."
         )
