@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents, Ordered
 from calviz.numerics.resample import resample_cells, resample_rows
@@ -252,32 +252,28 @@ def bin_between(
     events: BinaryEvents, edges: FloatArray, params: Mapping[str, Any] | None = None
 ) -> BinSums:
     """Bin over edges that are given (of the scores' type), so that sums of several samples can be added."""
-    score, hit = events.ordered
+    few = events.ordered if events.n <= EXACT_ROWS else None
+    cells = np.stack([_run_sums(scores, edges) for scores in events.by_hit], axis=-1)
+    return BinSums(edges, cells, params or {}, few)
+
+
+def _run_sums(score: FloatArray, edges: FloatArray) -> FloatArray:
+    """Rows, sum and sum of squares of sorted scores per bin, shape (3, M): every bin is one run."""
     ends = np.searchsorted(score, edges[1:-1], side="right")
-    bounds = np.concatenate([[0], ends, [score.size]])
-    few = events.ordered if score.size <= EXACT_ROWS else None
-    return BinSums(edges, _cell_sums(score, hit, bounds), params or {}, few)
-
-
-def _cell_sums(score: FloatArray, hit: BoolArray, bounds: IntArray) -> FloatArray:
-    """`BinSums.cells` of sorted events; bin m holds the rows from ``bounds[m]`` to ``bounds[m + 1]``."""
-    count = np.diff(bounds)
+    count = np.diff(ends, prepend=0, append=score.size)
     filled, starts = _filled(count)
-    # Score and score squared of all rows; hits; score and score squared of the hits.
-    sums = np.zeros((5, count.size))
-    table = np.empty((5, min(_BLOCK_ROWS, score.size)))
+    sums = np.zeros((3, count.size))
+    sums[0] = count
+    table = np.empty((2, min(_BLOCK_ROWS, score.size)))
     for start in range(0, score.size, _BLOCK_ROWS):
-        rows = slice(start, start + _BLOCK_ROWS)
-        part = table[:, : score[rows].size]
-        part[0], part[2] = score[rows], hit[rows]
+        block = score[start : start + _BLOCK_ROWS]
+        part = table[:, : block.size]
+        part[0] = block
         np.square(part[0], out=part[1])
-        np.multiply(part[:2], part[2], out=part[3:])
-        first, last = np.searchsorted(starts, [start, start + part.shape[1] - 1], side="right") - 1
+        first, last = np.searchsorted(starts, [start, start + block.size - 1], side="right") - 1
         inside = np.maximum(starts[first : last + 1] - start, 0)
-        sums[:, filled[first : last + 1]] += np.add.reduceat(part, inside, axis=1)
-    of_hits = sums[2:]
-    of_all = np.stack([count, sums[0], sums[1]])
-    return np.stack([of_all - of_hits, of_hits], axis=-1)
+        sums[1:, filled[first : last + 1]] += np.add.reduceat(part, inside, axis=1)
+    return sums
 
 
 def _filled(count: FloatArray | IntArray) -> tuple[IntArray, IntArray]:

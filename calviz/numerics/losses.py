@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -68,25 +69,27 @@ class RandomLabels:
     @cached_property
     def cumulants(self) -> Cumulants:
         """Of the mean loss; one pass over the array, when they are first needed."""
-        n = self.probs.shape[0]
-        sums = np.empty((3, n))
+        parts: list[tuple[float, ...]] = []
 
         def work(rows: slice) -> None:
             # In the type of the array: its rounding is far below the noise of the draws.
             block = np.ascontiguousarray(self.probs[rows])
             losses = self.loss(block)
             weights = _weights(block)
-            sums[0, rows] = mean = np.einsum("ij,ij->i", weights, losses)
+            mean = np.einsum("ij,ij->i", weights, losses)
             # Central moments about the row's mean: differences of raw moments would cancel.
             losses -= mean[:, None]
             weights *= losses
-            sums[1, rows] = np.einsum("ij,ij->i", weights, losses)
+            variance = np.einsum("ij,ij->i", weights, losses)
             weights *= losses
-            sums[2, rows] = np.einsum("ij,ij->i", weights, losses)
+            third = np.einsum("ij,ij->i", weights, losses)
+            parts.append(tuple(float(c.sum(dtype=np.float64)) for c in (mean, variance, third)))
 
         for_row_blocks(self.probs, work, block_bytes=1 << 17)
-        mean, variance, third = sums.sum(axis=1)
-        return Cumulants(float(mean / n), float(variance / n**2), float(third / n**3))
+        n = self.probs.shape[0]
+        # fsum does not depend on the order in which the threads were done.
+        total = [math.fsum(part) for part in zip(*parts, strict=True)]
+        return Cumulants(*(value / n**power for power, value in enumerate(total, 1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +100,8 @@ class MeanLoss:
     ----------
     mean : ndarray, shape (...)
         Mean loss; a leading axis of resamples is allowed.
-    losses : ndarray of float64, shape (n,)
-        Loss of each row.
+    losses : ndarray of float32 or float64, shape (n,)
+        Loss of each row, in the type of the probabilities: it serves for resampling only.
     random_labels : RandomLabels, optional
         The mean loss under calibration, where that is known.
     params, details : mapping
@@ -119,7 +122,7 @@ class MeanLoss:
         """
         n = self.losses.shape[0]
         if n <= EXACT_ROWS:
-            mean = self.losses[rng.integers(n, size=(resamples, n))].mean(axis=1)
+            mean = self.losses[rng.integers(n, size=(resamples, n))].mean(axis=1, dtype=np.float64)
         else:
             mean = resample_cells(rng, self._cells, resamples)[1].sum(axis=1) / n
         return type(self)(mean, self.losses, params=self.params)
@@ -139,8 +142,11 @@ class MeanLoss:
         starts = [*range(min(_SINGLE_CELLS, n))]
         while (step := starts[-1] + 1 + int(_CELL_GROWTH * starts[-1])) < n:
             starts.append(step)
-        totals = (np.add.reduceat(values, starts) for values in (ordered, np.square(ordered)))
-        return np.stack([np.diff([*starts, n]), *totals])
+        total, squares = (
+            np.add.reduceat(values, starts, dtype=np.float64)
+            for values in (ordered, np.square(ordered))
+        )
+        return np.stack([np.diff([*starts, n]), total, squares])
 
 
 def negative_log_likelihood(sample: Sample) -> MeanLoss:
@@ -155,7 +161,7 @@ def negative_log_likelihood(sample: Sample) -> MeanLoss:
     losses += 0.0  # a certain row has a loss of 0, not of -0
     return MeanLoss(
         losses.mean(),
-        losses,
+        losses.astype(data.probs.dtype, copy=False),
         RandomLabels(data.probs, _log_losses),
         details={"clipped_rows": float(np.count_nonzero(p < _TINY))},
     )
@@ -174,6 +180,7 @@ def squared_error(sample: Sample) -> MeanLoss:
     losses += 1 - 2 * _of_label(data.probs, data.labels)
     mean = losses.mean()
     details = {"one_column": float(mean / 2)} if data.n_classes == 2 else {}
+    losses = losses.astype(data.probs.dtype, copy=False)
     return MeanLoss(mean, losses, RandomLabels(data.probs, _squared_errors), details=details)
 
 

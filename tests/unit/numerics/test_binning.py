@@ -194,6 +194,9 @@ def test_ordered_is_a_sort_by_score_then_hit(dtype, lowest):
     np.testing.assert_array_equal(events.ordered.score, events.score[order])
     np.testing.assert_array_equal(events.ordered.hit, events.hit[order])
     assert events.ordered.score.dtype == dtype
+    misses, hits = events.by_hit
+    np.testing.assert_array_equal(misses, np.sort(events.score[~events.hit]))
+    np.testing.assert_array_equal(hits, np.sort(events.score[events.hit]))
 
 
 def test_ordered_of_a_strided_column():
