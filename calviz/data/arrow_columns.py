@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ from calviz.core.limits import MAX_CLASSES
 from calviz.data.source import Source
 from calviz.data.table import MISSING, Column, ElementType, text_factor
 
-#: Columns are transposed into the row-wise array in tiles that stay in the cache.
-_TILE_ROWS = 1_024
+#: Columns are transposed into the row-wise array in tiles that stay in the cache; not a power
+#: of two, so that the columns of a tile do not fall into the same lines of it.
+_TILE_ROWS = 4_112
 
 
 def opened(source: Source) -> Any:
@@ -27,36 +29,35 @@ def opened(source: Source) -> Any:
     return pa.BufferReader(source.data)
 
 
-def describe(name: str, kind: Any, head: Any) -> Column:
-    """A column of a table from its Arrow type and its first rows (a ChunkedArray)."""
+def describe(name: str, kind: Any, head: Callable[[], Any]) -> Column:
+    """A column of a table from its Arrow type; `head` gives its first rows (a ChunkedArray)."""
     if pa.types.is_dictionary(kind):
-        return describe(name, kind.value_type, head.cast(kind.value_type))
-    if isinstance(kind, pa.ExtensionType):
+        return describe(name, kind.value_type, lambda: head().cast(kind.value_type))
+    if isinstance(kind, pa.BaseExtensionType):
         return describe(name, kind.storage_type, head)
+    none = np.empty(0)
     if _is_list(kind):
-        inner = _element(kind.value_type)
-        widths = pc.list_value_length(head).drop_null().unique().to_pylist()
-        if inner not in ("number", "integer", "boolean"):
-            return Column(name, "other", np.empty(0), note=f"it holds lists of {kind.value_type}")
+        element = _element(kind.value_type)
+        if element not in ("number", "integer", "boolean"):
+            return Column(name, "other", none, note=f"it holds lists of {kind.value_type}")
+        widths = pc.list_value_length(head()).drop_null().unique().to_pylist()
         if len(widths) != 1:
             note = "it holds lists of different lengths" if widths else "it holds no values"
-            return Column(name, "other", np.empty(0), note=note)
-        return Column(name, inner, np.empty(0), width=widths[0])
+            return Column(name, "other", none, note=note)
+        return Column(name, element, none, width=widths[0])
     if pa.types.is_struct(kind):
         fields = [kind.field(j) for j in range(kind.num_fields)]
         if fields and all(_element(f.type) in ("number", "integer") for f in fields):
             names = tuple(f.name for f in fields)
-            return Column(name, "number", np.empty(0), width=len(fields), fields=names)
-        return Column(name, "other", np.empty(0), note=f"it holds {kind}")
+            return Column(name, "number", none, width=len(fields), fields=names)
+        return Column(name, "other", none, note=f"it holds {kind}")
     element = _element(kind)
+    if pa.types.is_temporal(kind) or element == "text":
+        # Dates are of use as groups, as the text that they are written as.
+        return Column(name, "text", lambda: _text(head()))
     if element == "other":
-        if pa.types.is_temporal(kind):
-            # Dates are of use as groups, as the text that they are written as.
-            return Column(name, "text", _text(head))
-        return Column(name, "other", np.empty(0), note=f"it holds {kind}, expected numbers")
-    if element == "text":
-        return Column(name, "text", _text(head))
-    return Column(name, element, numbers(head, np.dtype(np.float64)))
+        return Column(name, "other", none, note=f"it holds {kind}, expected numbers")
+    return Column(name, element, lambda: numbers(head(), np.dtype(np.float64)))
 
 
 def _is_list(kind: Any) -> bool:

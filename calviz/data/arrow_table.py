@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,12 +14,13 @@ from calviz.core.errors import InputError
 from calviz.core.limits import MAX_COLUMNS, MAX_ROWS
 from calviz.core.notes import Finding
 from calviz.data import arrow_columns
-from calviz.data.growing import Growing
+from calviz.data.growing import allocate
 from calviz.data.source import Source
 from calviz.data.table import SAMPLE_ROWS, Column, Fetched, Table
 
 FILE_MAGIC = b"ARROW1"
-_BATCH = 128
+#: Columns that are copied together.
+_BATCH = 64
 
 
 @contextmanager
@@ -33,11 +35,27 @@ def _readable() -> Iterator[None]:
         ) from None
 
 
-def _batches(source: Source, fields: list[int] | None = None) -> Iterator[Any]:
+@contextmanager
+def _opened(source: Source) -> Iterator[Any]:
+    """The file as mapped memory, whose pages are given back as soon as they were used."""
+    if source.data is not None:
+        yield pa.BufferReader(source.data)
+        return
+    assert source.path is not None
+    with source.path.open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    try:
+        yield pa.BufferReader(pa.py_buffer(mapped))
+    finally:
+        if hasattr(mapped, "madvise"):
+            mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def _batches(source: Source, fields: list[int]) -> Iterator[Any]:
     """The record batches of a file or stream, with the chosen columns only."""
-    options = pa.ipc.IpcReadOptions(included_fields=fields) if fields else pa.ipc.IpcReadOptions()
-    with arrow_columns.opened(source) as stream:
-        if source.head(6) == FILE_MAGIC:
+    options = pa.ipc.IpcReadOptions(included_fields=fields)
+    with _opened(source) as stream:
+        if source_is_file(source):
             with pa.ipc.open_file(stream, options=options) as reader:
                 for j in range(reader.num_record_batches):
                     yield reader.get_batch(j)
@@ -52,6 +70,7 @@ class ArrowTable(Table):
 
     source: Source
     schema: Any
+    rows: int
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Read the columns that are asked for; see `Table.fetch`."""
@@ -71,9 +90,7 @@ class ArrowTable(Table):
         index = {name: j for j, name in enumerate(self.names)}
         dtype = arrow_columns.float_type([self.schema.field(index[name]).type for name in group])
         width = self[group[0]].width if len(group) == 1 else None
-        rows = sum(batch.num_rows for batch in _batches(self.source, [index[group[0]]]))
-        array = Growing(width or len(group), dtype, rows)
-        out = array.reserve(rows)
+        out = allocate(self.rows, width or len(group), dtype)
         step = _BATCH if source_is_file(self.source) else len(group)
         for j in range(0, len(group), step):
             names = group[j : j + step]
@@ -97,31 +114,50 @@ def source_is_file(source: Source) -> bool:
 def open_arrow(source: Source) -> Table:
     """Look at the schema and the first rows; see `Format.open`."""
     with _readable():
-        rows, head = 0, None
-        for batch in _batches(source):
-            head = batch if head is None or not head.num_rows else head
-            rows += batch.num_rows
-            if rows:
-                break
-        if head is None or not rows:
-            raise InputError("there are no rows of data")
-        schema = head.schema
+        schema = _schema(source)
         MAX_COLUMNS.check(len(schema), f"the file has {len(schema):,} columns")
+        # One column is enough to count the rows.
+        rows = sum(batch.num_rows for batch in _batches(source, [0])) if len(schema) else 0
         MAX_ROWS.check(rows, f"the file has {rows:,} rows")
-        size = max(16, min(SAMPLE_ROWS, 50_000 // len(schema)))
-        table = pa.Table.from_batches([head.slice(0, size)])
-        columns = [_column(field, table.column(j)) for j, field in enumerate(schema)]
-    half = [f.name for f in schema if pa.types.is_float16(f.type)]
+        if not rows:
+            raise InputError("there are no rows of data")
+        columns = [_column(source, j, field) for j, field in enumerate(schema)]
+    half = [field.name for field in schema if pa.types.is_float16(field.type)]
     notices = [
         Finding("DATA009", "warning", f"'{name}' is stored in half precision (3 digits)")
         for name in half[:3]
     ]
     return ArrowTable(
-        format="Arrow", columns=tuple(columns), notices=notices, source=source, schema=schema
+        format="Arrow",
+        columns=tuple(columns),
+        notices=notices,
+        source=source,
+        schema=schema,
+        rows=rows,
     )
 
 
-def _column(field: Any, head: Any) -> Column:
+def _schema(source: Source) -> Any:
+    with _opened(source) as stream:
+        if source_is_file(source):
+            with pa.ipc.open_file(stream) as reader:
+                return reader.schema
+        with pa.ipc.open_stream(stream) as reader:
+            return reader.schema
+
+
+def _column(source: Source, index: int, field: Any) -> Column:
+    def head() -> Any:
+        # Only the columns that recognition looks at are decoded.
+        parts, rows = [], 0
+        with _readable():
+            for batch in _batches(source, [index]):
+                parts.append(batch.column(0).slice(0, SAMPLE_ROWS - rows))
+                rows += batch.num_rows
+                if rows >= SAMPLE_ROWS:
+                    break
+        return pa.chunked_array(parts, field.type)
+
     column = arrow_columns.describe(field.name, field.type, head)
     arrow_columns.check_width(column)
     return column

@@ -43,11 +43,6 @@ class Growing:
             self._array[self.rows + start : self.rows + start + part.shape[0]] = part
         self.rows = end
 
-    def reserve(self, rows: int) -> FloatArray:
-        """The array for exactly so many rows, to be written to by the caller."""
-        self.rows = rows
-        return self.finish()
-
     def finish(self) -> FloatArray:
         """The array of all rows."""
         self._array.resize((self.rows, self._array.shape[1]), refcheck=False)

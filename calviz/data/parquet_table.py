@@ -20,7 +20,7 @@ from calviz.data.source import Source
 from calviz.data.table import SAMPLE_ROWS, Column, Fetched, Table
 
 #: Columns that are decoded together: enough to fill cache lines, few beside the array.
-_BATCH = 64
+_BATCH = 32
 _WORKERS = 2
 
 
@@ -115,8 +115,7 @@ def open_parquet(source: Source) -> Table:
         ) != len(schema.names) else []  # fmt: skip
         if doubled:
             raise InputError(f"there are two columns called '{doubled[0][:80]}'")
-        head = _head(file)
-        columns = [_column(name, schema, head) for name in schema.names]
+        columns = [_column(source, name, schema) for name in schema.names]
     notices = half_precision(schema)
     return ParquetTable(
         format="Parquet",
@@ -129,16 +128,15 @@ def open_parquet(source: Source) -> Table:
     )
 
 
-def _head(file: Any) -> Any:
-    # Few rows of a wide file: recognition needs a look, not the values.
-    rows = max(16, min(SAMPLE_ROWS, 50_000 // max(1, len(file.schema_arrow.names))))
-    for batch in file.iter_batches(batch_size=rows, use_threads=False):
-        return pa.Table.from_batches([batch])
-    raise InputError("there are columns but no rows of data")
+def _column(source: Source, name: str, schema: Any) -> Column:
+    def head() -> Any:
+        # Only the columns that recognition looks at are decoded.
+        with _readable(), _opened(source) as file:
+            for batch in file.iter_batches(batch_size=SAMPLE_ROWS, columns=[name]):
+                return pa.chunked_array([batch.column(name)])
+        raise InputError("there are columns but no rows of data")
 
-
-def _column(name: str, schema: Any, head: Any) -> Column:
-    column = arrow.describe(name, schema.field(name).type, head.column(name))
+    column = arrow.describe(name, schema.field(name).type, head)
     arrow.check_width(column)
     return column
 

@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -93,9 +94,8 @@ def open_json(source: Source) -> Table:
         raise InputError("there are no rows of data")
     columns = []
     for name in table.column_names:
-        column = arrow_columns.describe(
-            name, table.schema.field(name).type, table.column(name).slice(0, SAMPLE_ROWS)
-        )
+        head = partial(table.column(name).slice, 0, SAMPLE_ROWS)
+        column = arrow_columns.describe(name, table.column(name).type, head)
         arrow_columns.check_width(column)
         columns.append(column)
     return JsonTable(
