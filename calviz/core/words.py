@@ -84,16 +84,18 @@ def decimals_for(*values: float, figures: int = 2, least: int = 1, most: int = 4
     return min(most, max(least, figures - 1 - math.floor(math.log10(smallest))))
 
 
-def ends(low: float, high: float) -> tuple[str, str]:
-    """Both ends of a range, with as few decimals as tell where they are.
+def ends(low: float, high: float, *, tolerance: float = 0.02) -> tuple[str, str]:
+    """Both ends of a range, with as few decimals as leave an error of this share of its width.
 
-    >>> ends(0.8, 0.9), ends(0.8, 13 / 15), ends(0.99987, 1.0)
-    (('0.8', '0.9'), ('0.800', '0.867'), ('0.99987', '1.00000'))
+    >>> ends(0.8, 0.9), ends(0.8, 13 / 15), ends(0.8, 13 / 15, tolerance=0.06)
+    (('0.8', '0.9'), ('0.800', '0.867'), ('0.80', '0.87'))
     """
     width = high - low
     for decimals in range(1, 8):
         texts = f"{low:.{decimals}f}", f"{high:.{decimals}f}"
-        if all(abs(float(t) - v) <= 0.02 * width for t, v in zip(texts, (low, high), strict=True)):
+        if all(
+            abs(float(t) - v) <= tolerance * width for t, v in zip(texts, (low, high), strict=True)
+        ):
             return texts
     return texts
 
