@@ -13,14 +13,13 @@ from calviz.core.words import ends
 from calviz.metrics.binned import ece
 from calviz.metrics.confidence import mcs
 from calviz.numerics.binning import BinSums, Scheme
+from calviz.numerics.error_bars import LEVEL, interval, p_value, stream
 from calviz.numerics.proportions import clopper_pearson
 from calviz.numerics.sample import Sample, bin_sums, event_sums
 
 #: Share of calibrated models that may be called miscalibrated. It is divided between the two questions
 #: asked of every sample, "off on average?" (MCS) and "off anywhere?" (ECE).
 ALPHA = 0.05
-#: Level of the intervals in sentences.
-LEVEL = 0.95
 #: A model is off in both directions where the lesser one has at least this share of the ECE.
 LESSER_SHARE = 0.25
 
@@ -124,8 +123,8 @@ def evidence(
     sums = sample.view(bin_sums, bins=bins, scheme=scheme)
     whole = sample.view(event_sums)
     off = float(mcs(whole))
-    drawn_off = mcs(whole.under_calibration(_rng(seed, False), resamples))
-    calibrated = sums.under_calibration(_rng(seed, False), resamples)
+    drawn_off = mcs(whole.under_calibration(stream(seed, "under_calibration"), resamples))
+    calibrated = sums.under_calibration(stream(seed, "under_calibration"), resamples)
     error, drawn_error = float(ece(sums)), ece(calibrated)
     mean_off = float(drawn_off.mean())
     found = Evidence(
@@ -133,13 +132,13 @@ def evidence(
         score=float(whole.score_sum.sum() / whole.n),
         observed=float(whole.hit_sum.sum() / whole.n),
         mcs=off,
-        interval=_interval(mcs(whole.bootstrap(_rng(seed, True), resamples))),
-        mcs_p=_p_value(np.abs(drawn_off - mean_off), abs(off - mean_off)),
+        interval=interval(mcs(whole.bootstrap(stream(seed, "bootstrap"), resamples))),
+        mcs_p=p_value(np.abs(drawn_off - mean_off), abs(off - mean_off)),
         ece=error,
         floor=NoiseFloor(
             float(drawn_error.mean()),
             float(np.quantile(drawn_error, 0.95)),
-            _p_value(drawn_error, error),
+            p_value(drawn_error, error),
         ),
         direction="none",
         **_worst_bins(sums),
@@ -152,7 +151,7 @@ def _direction(found: Evidence, sums: BinSums, calibrated: BinSums) -> Direction
         return "none"
     lesser = float(_lesser(sums))
     in_both = (
-        lesser >= LESSER_SHARE * found.ece and _p_value(_lesser(calibrated), lesser) <= ALPHA / 2
+        lesser >= LESSER_SHARE * found.ece and p_value(_lesser(calibrated), lesser) <= ALPHA / 2
     )
     if in_both or not found.off_on_average:
         return "mixed"
@@ -188,18 +187,3 @@ def _worst_bins(sums: BinSums) -> dict[str, BinGap | None]:
                 interval=Interval(float(exact[0]), float(exact[1])),
             )
     return found
-
-
-def _rng(seed: int, bootstrap: bool) -> np.random.Generator:
-    """The streams of an evaluation."""
-    return np.random.default_rng([seed, bootstrap])
-
-
-def _interval(values: FloatArray) -> Interval | None:
-    low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(float(low), float(high)) if low < high else None
-
-
-def _p_value(drawn: FloatArray, value: float) -> float:
-    # Equal values count as equal whatever the order of summation.
-    return (1 + int(np.count_nonzero(drawn >= value - 1e-12))) / (1 + drawn.size)
