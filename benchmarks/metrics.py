@@ -255,7 +255,7 @@ def main() -> None:
     text = (
         "# Benchmarks\n\n"
         "## Metrics\n\n"
-        f"`python benchmarks/metrics.py --write` on {machine()}. Medians of runs taken in turns, so that\n"
+        f"`python benchmarks/metrics.py --write` on {machine()}. The fastest of several runs, taken in turns, so that\n"
         "the ratios mean something; the times alone are the machine's. Inputs are float32.\n\n"
         f"{markdown(results)}"
     )

@@ -12,7 +12,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable
-from calviz.core.predictions import Predictions
+from calviz.core.predictions import BLOCK_BYTES, Predictions
 from calviz.numerics.blocks import for_row_blocks, row_blocks
 from calviz.numerics.resample import resample_cells, shifted_gamma
 from calviz.numerics.sample import Sample
@@ -87,7 +87,6 @@ class RandomLabels:
 
         for_row_blocks(self.probs, work, block_bytes=1 << 17)
         n = self.probs.shape[0]
-        # fsum does not depend on the order in which the threads were done.
         total = [math.fsum(part) for part in zip(*parts, strict=True)]
         return Cumulants(*(value / n**power for power, value in enumerate(total, 1)))
 
@@ -156,32 +155,52 @@ def negative_log_likelihood(sample: Sample) -> MeanLoss:
     ``details["clipped_rows"]`` says how many rows that changed.
     """
     data = _full(sample)
-    p = _of_label(data.probs, data.labels)
-    losses = -np.log(np.maximum(p, _TINY))
-    losses += 0.0  # a certain row has a loss of 0, not of -0
-    return MeanLoss(
-        losses.mean(),
-        losses.astype(data.probs.dtype, copy=False),
-        RandomLabels(data.probs, _log_losses),
-        details={"clipped_rows": float(np.count_nonzero(p < _TINY))},
-    )
+    clipped: list[int] = []
+
+    def of_rows(block: FloatArray, labels: IntArray) -> FloatArray:
+        p = _of_label(block, labels)
+        clipped.append(int(np.count_nonzero(p < _TINY)))
+        # A certain row has a loss of 0, not of -0.
+        return 0.0 - np.log(np.maximum(p, _TINY))
+
+    # Nearly all of the array is passed over: large blocks only save calls.
+    mean, losses = _mean_of_rows(data, of_rows, block_bytes=1 << 22)
+    details = {"clipped_rows": float(sum(clipped))}
+    return MeanLoss(mean, losses, RandomLabels(data.probs, _log_losses), details=details)
 
 
 def squared_error(sample: Sample) -> MeanLoss:
     """Squared distance to the one-hot label, summed over classes, per row."""
     data = _full(sample)
-    losses = np.empty(data.n)
+
+    def of_rows(block: FloatArray, labels: IntArray) -> FloatArray:
+        wide = block.astype(np.float64, order="C")
+        squares: FloatArray = np.einsum("ij,ij->i", wide, wide)
+        return squares + 1 - 2 * _of_label(wide, labels)
+
+    mean, losses = _mean_of_rows(data, of_rows)
+    details = {"one_column": float(mean / 2)} if data.n_classes == 2 else {}
+    return MeanLoss(mean, losses, RandomLabels(data.probs, _squared_errors), details=details)
+
+
+def _mean_of_rows(
+    data: Predictions,
+    of_rows: Callable[[FloatArray, IntArray], FloatArray],
+    *,
+    block_bytes: int = BLOCK_BYTES,
+) -> tuple[FloatArray, FloatArray]:
+    """Mean of the losses of all rows in float64, and the losses in the type of the probabilities."""
+    losses = np.empty(data.n, dtype=data.probs.dtype)
+    sums: list[float] = []
 
     def work(rows: slice) -> None:
-        block = data.probs[rows].astype(np.float64, order="C")
-        losses[rows] = np.einsum("ij,ij->i", block, block)
+        values = of_rows(data.probs[rows], data.labels[rows])
+        losses[rows] = values
+        sums.append(float(values.sum()))
 
-    for_row_blocks(data.probs, work)
-    losses += 1 - 2 * _of_label(data.probs, data.labels)
-    mean = losses.mean()
-    details = {"one_column": float(mean / 2)} if data.n_classes == 2 else {}
-    losses = losses.astype(data.probs.dtype, copy=False)
-    return MeanLoss(mean, losses, RandomLabels(data.probs, _squared_errors), details=details)
+    for_row_blocks(data.probs, work, block_bytes=block_bytes)
+    # fsum does not depend on the order in which the threads were done.
+    return np.asarray(math.fsum(sums) / data.n), losses
 
 
 def _log_losses(block: FloatArray) -> FloatArray:
