@@ -69,13 +69,20 @@ def draw(
 
 
 def _wrapped(caption: tuple[str, ...]) -> list[str]:
-    """Lines that fit a phone, broken between the parts that dots separate."""
-    kept = (" · ".join(p.replace(" ", "\u00a0") for p in line.split(" · ")) for line in caption)
+    """Lines that fit a phone, broken between the parts that dots separate where that is possible."""
     return [
-        part.removesuffix(" ·")
-        for line in kept
-        for part in textwrap.wrap(line, _CAPTION_LINE, break_on_hyphens=False)
+        part.removesuffix(" ·").replace("\u00a0", " ")
+        for line in caption
+        for part in textwrap.wrap(
+            " · ".join(_together(p) for p in line.split(" · ")),
+            _CAPTION_LINE,
+            break_on_hyphens=False,
+        )
     ]
+
+
+def _together(part: str) -> str:
+    return part.replace(" ", "\u00a0") if len(part) <= _CAPTION_LINE else part
 
 
 @dataclass(frozen=True)

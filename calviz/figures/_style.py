@@ -102,7 +102,7 @@ def axis_title(text: str, palette: Palette) -> dict[str, Any]:
 def layout(palette: Palette, **own: Any) -> dict[str, Any]:
     """Everything that plotly would else take from its default template, which streamlit changes."""
     return {
-        "template": None,
+        "template": "none",
         "autosize": True,
         "paper_bgcolor": palette.paper,
         "plot_bgcolor": palette.paper,
