@@ -51,16 +51,22 @@ def _opened(source: Source) -> Iterator[Any]:
             mapped.madvise(mmap.MADV_DONTNEED)
 
 
-def _batches(source: Source, fields: list[int]) -> Iterator[Any]:
-    """The record batches of a file or stream, with the chosen columns only."""
-    options = pa.ipc.IpcReadOptions(included_fields=fields)
+def _batches(source: Source, fields: list[int], *, packed: bool = True) -> Iterator[Any]:
+    """The record batches of a file or stream, with the chosen columns at least.
+
+    Picking columns keeps those of a compressed file from being unpacked, and costs a buffer of
+    the size of the batch: where nothing is `packed`, all columns are seen in place instead.
+    """
+    options = pa.ipc.IpcReadOptions(included_fields=fields if packed else [])
+    # The system's allocator gives large buffers back at once.
+    pool = pa.system_memory_pool()
     with _opened(source) as stream:
         if source_is_file(source):
-            with pa.ipc.open_file(stream, options=options) as reader:
+            with pa.ipc.open_file(stream, options=options, memory_pool=pool) as reader:
                 for j in range(reader.num_record_batches):
                     yield reader.get_batch(j)
         else:
-            with pa.ipc.open_stream(stream, options=options) as reader:
+            with pa.ipc.open_stream(stream, options=options, memory_pool=pool) as reader:
                 yield from reader
 
 
@@ -92,10 +98,12 @@ class ArrowTable(Table):
         width = self[group[0]].width if len(group) == 1 else None
         out = allocate(self.rows, width or len(group), dtype)
         step = _BATCH if source_is_file(self.source) else len(group)
+        packed = self.source.size < out.nbytes
         for j in range(0, len(group), step):
             names = group[j : j + step]
             start = 0
-            for batch in _batches(self.source, sorted(index[n] for n in names)):
+            wanted = sorted(index[n] for n in names)
+            for batch in _batches(self.source, wanted, packed=packed):
                 part = out[start : start + batch.num_rows, j : j + (width or len(names))]
                 found = [pa.chunked_array([batch.column(name)]) for name in names]
                 if width is not None:

@@ -90,6 +90,8 @@ class ParquetTable(Table):
                     table = file.read_row_group(g, columns=list(names), use_threads=False)
                     rows = out[start : start + count, j : j + len(names)]
                     arrow.fill(rows, [table.column(name) for name in names])
+                    del table
+                    pa.default_memory_pool().release_unused()
                     start += count
 
 
