@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from calviz.ui import cards, guard, pages, recognition, settings, sidebar, state, tables, upload
+from calviz.ui import cards, guard, pages, recognition, settings, sidebar, state, upload
 from calviz.ui.templates import TEMPLATES
 from calviz.ui.text import md, size
 
@@ -31,7 +31,7 @@ with guard.boundary():
     if entry.sample is not None:
         st.caption(md(entry.sample.description))
     st.markdown(f"**Recognised:** {md(loaded.recognition.sentence(), 2_000)}")
-    st.caption(f"{size(loaded.size)} · digest {md(loaded.digest)}")
+    st.caption(f"{size(loaded.size)} · digest {md(loaded.digest[: state.DIGEST_LENGTH])}")
     upload.repairs(entry)
     if loaded.notices:
         cards.findings(loaded.notices)
@@ -48,12 +48,7 @@ with counts, guard.boundary():
 
 with guard.boundary():
     st.subheader("First rows, as they were understood", anchor=False)
-    st.dataframe(tables.preview(data), hide_index=True, height=280)
-    if data.n_classes > tables.PREVIEW_CLASSES and data.kind != "confidence":
-        st.caption(
-            f"The first {tables.PREVIEW_CLASSES} of {data.n_classes:,} classes; "
-            "probabilities, computed by softmax where the file holds logits."
-        )
+    recognition.first_rows(data)
 
 with guard.boundary(), st.expander("Sample data sets", icon=":material/dataset:"):
     for sample in state.samples().values():

@@ -37,7 +37,7 @@ def explore(settings: Settings) -> None:
         with left:
             _chart(figure, chosen)
         with right:
-            _table(figure, chosen)
+            _table(figure, settings, chosen)
         if chosen is None:
             st.caption("Click a bar, or a row of the table, to see the rows of that bin.")
         else:
@@ -104,14 +104,13 @@ def _bin_of(point: Any) -> int | None:
     return int(data) if isinstance(data, int | float) else None
 
 
-def _table(figure: Reliability, chosen: int | None) -> None:
+def _table(figure: Reliability, settings: Settings, chosen: int | None) -> None:
     key = f"calviz.bins.{_turns()['table']}"
     frame = figure.frame()
 
     def picked() -> None:
         at = st.session_state[key].selection.rows
-        if at:
-            _choose(int(frame["bin"].iloc[at[0]]), "chart")
+        _choose(int(frame["bin"].iloc[at[0]]) if at else None, "chart")
 
     shown = pd.DataFrame(
         {
@@ -134,6 +133,10 @@ def _table(figure: Reliability, chosen: int | None) -> None:
         key=key,
         on_select=picked,
         selection_mode="single-row",
+        selection_default={"selection": {"rows": [list(figure.bin).index(chosen)]}}
+        if chosen is not None
+        else None,
+        alt="The bins of the diagram",
         column_config={
             "bin": st.column_config.NumberColumn(width=40),
             "rows": st.column_config.NumberColumn(format="localized"),
@@ -146,6 +149,16 @@ def _table(figure: Reliability, chosen: int | None) -> None:
             ),
             "interval": st.column_config.TextColumn(help="Exact 95 % interval of the observed."),
         },
+    )
+    st.download_button(
+        "Download the bins as CSV",
+        csv_bytes(frame.assign(bin=frame["bin"] + 1)),
+        file_name=f"{_file_stem(settings)}-bins.csv",
+        mime="text/csv",
+        icon=":material/download:",
+        type="tertiary",
+        on_click="ignore",
+        key="calviz.bins.download",
     )
 
 
@@ -178,6 +191,7 @@ def _rows(figure: Reliability, settings: Settings, chosen: int) -> None:
         tables.rows_table(data, indices[:SHOWN], settings.reduction, numbers),
         hide_index=True,
         height=min(420, 37 + 35 * len(indices)),
+        column_config={"score": st.column_config.NumberColumn(format="%.4f")},
     )
     if len(indices) > SHOWN:
         st.caption(f"The first {SHOWN} of {rows(len(indices))} are shown; the download has all.")

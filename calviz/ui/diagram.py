@@ -44,7 +44,7 @@ def draw(
     drawn = figure.plot(theme=theme(), selected=selected)
     if larger:
         # Its square is as large as the height allows.
-        drawn.update_layout(height=drawn.layout.height + LARGER)
+        drawn.update_layout(height=(drawn.layout.height or 0) + LARGER)
     return st.plotly_chart(
         drawn,
         key=widget_key(key),

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from calviz.core.errors import CalvizError
-from calviz.ui.pages import navigation
+from calviz.ui.pages import ICON, navigation
 from calviz.ui.text import md
 
 _FRAME = "calviz.frame"
@@ -26,8 +26,14 @@ def enter() -> None:
     """
     if _FRAME not in st.session_state:
         st.session_state[_FRAME] = True
+        configure()
         navigation()
         st.rerun()
+
+
+def configure() -> None:
+    """Title, picture and width; before the navigation, or the browser fetches a page's icon elsewhere."""
+    st.set_page_config(page_title="calviz", page_icon=ICON, layout="wide")
 
 
 @contextmanager

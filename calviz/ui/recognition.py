@@ -10,7 +10,7 @@ import streamlit as st
 from calviz.core.predictions import Dataset
 from calviz.data import Recognition
 from calviz.ui import tables
-from calviz.ui.text import plain
+from calviz.ui.text import md, plain
 
 _MANY = 8
 
@@ -31,13 +31,11 @@ def table(found: Recognition) -> None:
         "Identifiers": found.id_column or "none",
         "Groups": _names(found.groups) or "none",
     }
-    frame = pd.DataFrame({"item": list(items), "recognised as": list(items.values())})
-    st.dataframe(
-        frame,
-        hide_index=True,
-        height="content",
-        column_config={"item": st.column_config.TextColumn(width=130)},
+    # A static table, because its cells wrap; they are markdown, so what the file says is escaped.
+    frame = pd.DataFrame(
+        {"item": list(items), "recognised as": [md(v, 600) for v in items.values()]}
     )
+    st.table(frame, border="horizontal", hide_index=True, hide_header=True)
 
 
 def _names(names: Sequence[str]) -> str:
@@ -86,3 +84,22 @@ def counts(data: Dataset) -> None:
     empty = int((frame["rows"] == 0).sum())
     if empty:
         st.caption(f"{empty:,} of them without rows.")
+
+
+def first_rows(data: Dataset) -> None:
+    """The first rows as they were understood."""
+    frame = tables.preview(data)
+    numbers = [name for name in frame.columns if frame[name].dtype.kind == "f"]
+    st.dataframe(
+        frame,
+        hide_index=True,
+        height=min(280, 37 + 35 * len(frame)),
+        column_config={name: st.column_config.NumberColumn(format="%.4f") for name in numbers},
+    )
+    notes = []
+    if data.kind != "confidence" and data.n_classes > tables.PREVIEW_CLASSES:
+        notes.append(f"The first {tables.PREVIEW_CLASSES} of {data.n_classes:,} classes.")
+    if data.kind == "logits":
+        notes.append("The probabilities are the softmax of the file's logits.")
+    if notes:
+        st.caption(" ".join(notes))

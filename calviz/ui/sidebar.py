@@ -63,11 +63,20 @@ def _data_set() -> None:
 def link() -> str:
     """The address of this view: settings and the data's digest, never data."""
     base = (st.context.url or "").split("?")[0]
-    return f"{base}?{urlencode(st.query_params.to_dict())}"
+    query = {**st.query_params.to_dict(), **state.address()}
+    return f"{base}?{urlencode({k: v for k, v in query.items() if v is not None})}"
 
 
+@st.fragment
 def _copy_link() -> None:
-    with st.popover("Copy link", icon=":material/link:", width="stretch"):
+    # Drawn anew when it is opened: a bin may have been chosen since.
+    with st.popover(
+        "Copy link",
+        icon=":material/link:",
+        width="stretch",
+        on_change="rerun",
+        key="calviz.link",
+    ):
         st.code(link(), language=None, wrap_lines=True)
         if state.current().sample is not None:
             st.caption("The link holds the settings and the name of the sample set.")

@@ -19,11 +19,14 @@ from calviz.data.samples import SAMPLES, SampleSet, load_sample
 DIGEST_LENGTH = 16
 #: The file that ``calviz app FILE`` opens.
 OPEN_VARIABLE = "CALVIZ_OPEN"
+#: What is looked at where nothing else is asked for.
+DEFAULT = SAMPLES[0].key
 #: Names in the address: which data, and how its file was read.
 DATA, READING = "data", "reading"
 
 _FILES, _CURRENT, _FAILED = "calviz.files", "calviz.current", "calviz.failed"
 _WANTED, _WRITTEN, _NOTE = "calviz.wanted", "calviz.written", "calviz.note"
+_PAGE = "calviz.page"
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +177,7 @@ def waiting() -> Wanted | None:
 def stop_waiting() -> None:
     """Look at the first sample instead of waiting for a link's file."""
     st.session_state.pop(_WANTED, None)
-    select(SAMPLES[0].key)
+    select(DEFAULT)
 
 
 def take_note() -> str | None:
@@ -183,19 +186,28 @@ def take_note() -> str | None:
     return note
 
 
-def arrive() -> None:
-    """At the start of a run: what the address asks for, at the start and after a step back."""
+def arrive(page: str) -> None:
+    """At the start of a run: what the address asks for, at the start and after a step back.
+
+    Parameters
+    ----------
+    page : str
+        The page of this run: going to another one drops the address's parameters, and is no wish
+        to see other data.
+    """
     asked = st.query_params.get(DATA)
     if _CURRENT not in st.session_state:
         _start(asked)
-    elif asked is not None and asked != st.session_state.get(_WRITTEN) and asked in known():
-        select(asked)
+    elif asked != st.session_state.get(_WRITTEN) and page == st.session_state.get(_PAGE):
+        if (asked or DEFAULT) in known():
+            select(asked or DEFAULT)
+    st.session_state[_PAGE] = page
     if waiting() is None:
         _write_address()
 
 
 def _start(asked: str | None) -> None:
-    select(SAMPLES[0].key)
+    select(DEFAULT)
     for path in _given_files():
         open_file(path.name, path)
     if asked is None or asked in known():
@@ -226,16 +238,22 @@ def _arrived(key: str) -> None:
 
 
 def _write_address() -> None:
-    entry = current()
-    reading = encode_options(entry.options)
-    if st.query_params.get(DATA) != entry.key:
-        st.query_params[DATA] = entry.key
-    if st.query_params.get(READING, "") != reading:
-        if reading:
-            st.query_params[READING] = reading
+    wanted = address()
+    wanted[DATA] = None if wanted[DATA] == DEFAULT else wanted[DATA]
+    for name, value in wanted.items():
+        if st.query_params.get(name) == value:
+            continue
+        if value is None:
+            del st.query_params[name]
         else:
-            del st.query_params[READING]
-    st.session_state[_WRITTEN] = entry.key
+            st.query_params[name] = value
+    st.session_state[_WRITTEN] = wanted[DATA]
+
+
+def address() -> dict[str, str | None]:
+    """What the address says about the data; None where it says nothing."""
+    entry = current()
+    return {DATA: entry.key, READING: encode_options(entry.options) or None}
 
 
 def encode_options(options: ReadingOptions) -> str:

@@ -41,7 +41,7 @@ def rows_table(
     predicted = predicted_classes(part) if isinstance(part, Predictions) else part.predicted
     if predicted is not None and part.class_names:
         front["predicted"] = np.asarray(part.class_names, dtype=object)[predicted]
-    front["score"] = events.score.astype(np.float64)
+    front["score"] = events.score
     front["hit"] = np.where(events.hit, "yes", "no")
     for name in list(front):
         # A group may be called "score": the file's column then keeps its name, marked.

@@ -30,7 +30,7 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 #: Starting a server and loading the first page on a busy machine takes a while.
-PATIENCE = 30_000
+PATIENCE = 40_000
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -169,6 +169,7 @@ def view(browser: Any, server: Server) -> Iterator[Callable[..., View]]:
             color_scheme="dark" if dark else "light",
             accept_downloads=True,
         )
+        context.set_default_timeout(PATIENCE)
         page = context.new_page()
         made = View(page, at or server)
         page.on("request", lambda request: made.requests.append(request.url))
