@@ -184,6 +184,11 @@ def test_a_number_of_bins_out_of_range(bins):
         bin_events(events_of(10), bins=bins)
 
 
+def test_an_unknown_scheme():
+    with pytest.raises(OptionError, match="equal-mass"):
+        bin_events(events_of(10), scheme="by-feel")
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("lowest", [0.0, -0.0, -1e-7], ids=["0", "-0", "below 0"])
 def test_ordered_is_a_sort_by_score_then_hit(dtype, lowest):
