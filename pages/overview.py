@@ -31,7 +31,7 @@ with guard.boundary():
     cards.metric_cards(evaluation, ("accuracy", cached.ece_key(chosen), "mcs", "nll", "brier"))
     st.caption(
         "Noise floor: what the number would be if the model were perfectly calibrated, with as many "
-        f"rows. Calibration metrics look at the {md(chosen.reduction.label, 60)}, {chosen.bins_words}."
+        f"rows. Calibration metrics look at the {chosen.reduction_words}, {chosen.bins_words}."
     )
 
 left, right = st.columns([3, 2], gap="large")

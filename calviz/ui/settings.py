@@ -89,8 +89,15 @@ class Settings:
             parts.append(f"{md(self.group, 40)} = {md(self.level, 40)}")
         if len(self.entry.loaded.models) > 1:
             parts.insert(0, f"model {md(self.model, 40)}")
-        parts.append(md(self.reduction.label, 60))
+        parts.append(self.reduction_words)
         return " · ".join(part for part in parts if part)
+
+    @property
+    def reduction_words(self) -> str:
+        """The reduction, in markdown, a long class name cut."""
+        if self.reduction.kind == "class":
+            return md(f"class '{plain(self.reduction.class_name, 40)}' against the rest")
+        return md(self.reduction.label)
 
     @property
     def bins_words(self) -> str:
