@@ -40,10 +40,14 @@ def describe(name: str, kind: Any, head: Callable[[], Any]) -> Column:
         element = _element(kind.value_type)
         if element not in ("number", "integer", "boolean"):
             return Column(name, "other", none, note=f"it holds lists of {kind.value_type}")
-        widths = pc.list_value_length(head()).drop_null().unique().to_pylist()
-        if len(widths) != 1:
-            note = "it holds lists of different lengths" if widths else "it holds no values"
+        lengths = pc.list_value_length(head()).to_pylist()
+        widths = list(dict.fromkeys(w for w in lengths if w is not None))
+        if len(widths) > 1:
+            first, second = (lengths.index(w) + 1 for w in widths[:2])
+            note = f"row {first} holds {widths[0]} values, but row {second} holds {widths[1]}"
             return Column(name, "other", none, note=note)
+        if not widths:
+            return Column(name, "other", none, note="it holds no values")
         return Column(name, element, none, width=widths[0])
     if pa.types.is_struct(kind):
         fields = [kind.field(j) for j in range(kind.num_fields)]
@@ -73,6 +77,8 @@ def _element(kind: Any) -> ElementType:
         return "integer"
     if pa.types.is_boolean(kind):
         return "boolean"
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return "text"
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return "text"
     return "other"

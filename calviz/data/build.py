@@ -53,7 +53,8 @@ class _Builder:
 
     def build(self) -> Built:
         layout = self.layout
-        singles = {c for c in (layout.label, layout.split, layout.id, *layout.groups) if c}
+        roles = (layout.label, layout.split, layout.id, *layout.groups)
+        singles = {c for c in roles if c is not None}
         singles |= set(layout.one_hot)
         blocks = [s.columns for s in layout.scores]
         if layout.confidence is not None:
@@ -221,6 +222,8 @@ class _Builder:
 
     def _check_lengths(self, fetched: Fetched, rows: int, name: str) -> None:
         n = fetched.scores[0].shape[0]
+        if not n:
+            raise InputError("there are no rows of data")
         if rows != n:
             scores = self.layout.scores[0].columns[0]
             raise InputError(

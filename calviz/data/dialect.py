@@ -149,6 +149,7 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
     while skip < len(lines) and (not lines[skip].strip() or _COMMENT.match(lines[skip])):
         if lines[skip].strip():
             if _is_commented_header(lines, skip):
+                lines[skip] = lines[skip].lstrip(" #")
                 break
             comments += 1
         skip += 1
@@ -170,9 +171,7 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
     decimal_comma = separator != "," and _has_decimal_comma(rows[1:] or rows)
     header = _is_header(rows, decimal_comma)
     if header:
-        if first[0].startswith("#"):
-            first[0] = first[0].lstrip("#").strip()
-        names = tuple(first)
+        names = tuple(cell or f"Unnamed: {j}" for j, cell in enumerate(first))
         skip += _lines_of_first_record(body, separator)
         rows = rows[1:]
     else:

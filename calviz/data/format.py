@@ -94,17 +94,18 @@ def format_of(source: Source) -> Format:
                     f"{entry.label} inside gzip is not supported", remedy="unpack it first"
                 )
             return entry
-    refuse_unreadable(head)
     suffix = source.name.lower()
+    for entry in FORMATS:
+        # What begins like a pickle is one, whatever it is called.
+        if not entry.text and suffix.endswith(entry.suffixes) and head[:1] != b"\x80":
+            raise InputError(
+                f"the file is damaged or incomplete: it does not begin like {entry.label}",
+                remedy="save or copy it again",
+            )
+    refuse_unreadable(head)
     if suffix.endswith((".pkl", ".pickle", ".joblib", ".pt", ".pth")):
         raise InputError(
             "pickle files are not read, because opening one can run any program",
             remedy="save the arrays as NPZ, Parquet or CSV",
         )
-    for entry in FORMATS:
-        if not entry.text and suffix.endswith(entry.suffixes):
-            raise InputError(
-                f"the file is damaged or incomplete: it does not begin like {entry.label}",
-                remedy="save or copy it again",
-            )
     return FORMATS["csv"]

@@ -108,8 +108,7 @@ class _Decoder:
         self.name, self.line = name, line
         self.levels = [level.strip() for level in factor.levels]
         self.known = [j for j, level in enumerate(self.levels) if not _is_missing(level)]
-        wholes = [_WHOLE.fullmatch(self.levels[j]) for j in self.known]
-        self.wholes = [int(m[1]) if m else None for m in wholes]
+        self.wholes = [_whole(self.levels[j]) for j in self.known]
 
     def decode(self) -> tuple[IntArray, str, tuple[str, ...], str]:
         if not self.known:
@@ -231,6 +230,17 @@ class _Decoder:
 
     def _first_row(self, level: int) -> int:
         return int(np.argmax(self.factor.codes == level))
+
+
+def _whole(level: str) -> int | None:
+    """The whole number that a text writes ("3", "3.0", "3.0e+00"); None where it is none."""
+    if match := _WHOLE.fullmatch(level):
+        return int(match[1])
+    try:
+        value = float(level)
+    except ValueError:
+        return None
+    return int(value) if value.is_integer() and abs(value) < 2**53 else None
 
 
 def _is_missing(level: str) -> bool:

@@ -17,6 +17,8 @@ from calviz.data.types import ReadingOptions, short
 
 ScoreKind = Literal["probabilities", "logits"]
 
+#: Names that say that a column of whole numbers is a score all the same (0 and 1, per cent).
+_STRONG = ("p", "y_prob", "y_score", "score", "risk", "logit", "log")
 #: Rounded rows may sum this far from 1 and still be found as a block of probabilities.
 _SUM_SLACK = 0.02
 
@@ -306,9 +308,13 @@ class _Recogniser:
         for known, kind in ((names.PROBABILITIES, "probabilities"), (names.LOGITS, "logits")):
             for column in candidates:
                 key = names.plain(column.name)
-                if key in known and not _is_label_like(column) and column.name != label:
+                weak = key in names.PREDICTED or not key.startswith(_STRONG)
+                if key in known and column.name != label and not (weak and _is_label_like(column)):
                     declared: ScoreKind = "logits" if kind == "logits" else "probabilities"
                     return (self._scores((column.name,), (), declared),)
+        text = self._text_scores()
+        if text:
+            return ()
         for pattern, kind in names.PREFIXES:
             for column in candidates:
                 match = pattern.fullmatch(column.name)
@@ -351,6 +357,10 @@ class _Recogniser:
                     whole, _class_names(whole) if named else _indices(whole), "probabilities"
                 ),
             )
+        # The confidence of an unknown prediction is not P(class 1).
+        numeric = [c for c in numeric if names.plain(c.name) not in names.CONFIDENCES]
+        if self._text_scores():
+            return ()
         scores = [c for c in numeric if c.type == "number" and _in_unit(c.head)]
         rest = [c for c in self.table.columns if c not in scores and c.name not in taken]
         if len(scores) == 1 and (label is not None or any(_is_label_like(c) for c in rest)):
@@ -437,6 +447,8 @@ class _Recogniser:
 
     def _label(self, scores: tuple[Scores, ...], used: set[str]) -> str:
         named = self._named(names.LABELS, used) if self.table.named else None
+        if named is not None and self.table[named].type == "other":
+            raise InputError(f"cannot be the label: {self.table[named].note}", column=named)
         if named is not None:
             return named
         free = [
@@ -495,13 +507,28 @@ class _Recogniser:
             and (c.type != "number" or len(set(c.head.tolist())) <= 20)
         )
 
+    def _text_scores(self) -> list[str]:
+        """Columns that are called like scores and hold text."""
+        return [
+            c.name
+            for c in self.table.columns
+            if c.type == "text" and _by_prefix(c.name)[1] in ("probabilities", "logits")
+        ]
+
     def _no_scores(self, taken: set[str]) -> InputError:
         word = "array" if self.table.arrays else "column"
-        text = [c.name for c in self.table.columns if c.type == "text" and _by_prefix(c.name)[0]]
+        text = self._text_scores()
         if text:
             return InputError(
                 f"the {word} '{short(text[0])}' holds text, not numbers",
                 remedy="check the decimal sign and the separator",
+            )
+        confidence = self._named(names.CONFIDENCES, taken)
+        if confidence is not None:
+            return InputError(
+                "there is a confidence, but nothing says whether the prediction was right",
+                column=confidence,
+                remedy="add a column 'correct', or the columns 'true_label' and 'pred_label'",
             )
         known = ", ".join(short(c) for c in self.table.names[:10])
         return InputError(

@@ -166,7 +166,8 @@ def _first_named(names: Mapping[str, int], wanted: tuple[str, ...]) -> str | Non
 
 
 def short(text: str, length: int = 40) -> str:
-    """Text for the middle of a sentence, cut where it is very long."""
+    """Text for the middle of a sentence: on one line, cut where it is very long."""
+    text = " ".join(text.split())
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
-from calviz.core.limits import MAX_DOUBLE_CELLS, MAX_ROWS
+from calviz.core.limits import MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_ROWS
 from calviz.core.notes import Finding
 from calviz.data.cells import BadCell, Cells, ragged_error
 from calviz.data.dialect import (
@@ -27,6 +27,7 @@ from calviz.data.dialect import (
 )
 from calviz.data.format import FORMATS, Format
 from calviz.data.growing import Growing
+from calviz.data.names import count_scores
 from calviz.data.source import HEAD_BYTES, Source
 from calviz.data.table import Column, ElementType, Fetched, Table
 
@@ -173,7 +174,7 @@ class _Reader:
         self._stream, self._encoding, self._start = stream, encoding, True
         utf16 = encoding.startswith("utf-16")
         self._decoder = codecs.getincrementaldecoder(encoding)() if utf16 else None
-        self._tail = b""
+        self._utf8 = codecs.getincrementaldecoder("utf-8")()
 
     def read(self, size: int) -> bytes:
         block: bytes = self._stream.read(size)
@@ -184,26 +185,15 @@ class _Reader:
             return self._decoder.decode(block, final=not block).encode()
         if self._encoding == "cp1252":
             return decode(block, "cp1252").encode()
-        if not block.isascii():
-            self._check_utf8(block)
+        # A character may be cut in two at the end of a block: the decoder remembers it.
+        if not block.isascii() or self._utf8.getstate()[0]:
+            try:
+                self._utf8.decode(block, final=not block)
+            except UnicodeDecodeError:
+                raise _OtherEncoding from None
         if b"\r" in block and b"\n" not in block:
             block = block.replace(b"\r", b"\n")
         return block
-
-    def _check_utf8(self, block: bytes) -> None:
-        # A character may be cut in two at the end of a block: at most three bytes are missing.
-        for cut in range(4):
-            try:
-                block[: len(block) - cut].decode()
-            except UnicodeDecodeError as error:
-                if error.start == 0 and error.end < 4 and cut == 0:
-                    block = block[error.end :]
-                    continue
-                if error.end < len(block) - 4:
-                    raise _OtherEncoding from None
-            else:
-                return
-        raise _OtherEncoding
 
 
 class _Parser:
@@ -395,7 +385,8 @@ def _head(source: Source) -> tuple[bytes, bool]:
 def _column(name: str, cells: list[str], decimal_comma: bool) -> Column:
     known = [c for c in cells if c not in MISSING_WORDS]
     numbers = sum(is_number(c, decimal_comma) for c in known)
-    if known and 2 * numbers > len(known):
+    # A score column is one by its name: cells that are not numbers are mistakes to be named.
+    if known and (2 * numbers > len(known) or (numbers and count_scores([name]))):
         kind: ElementType = "integer" if all(is_integer(c) for c in known) else "number"
         head = np.array([_float(c, decimal_comma) for c in cells])
         return Column(name, kind, head)
@@ -433,6 +424,9 @@ def open_csv(source: Source) -> Table:
             Finding("DATA001", "info", f"{lines} skipped at the top, beginning with '#'")
         )
     k = len(dialect.names)
+    if k > MAX_CLASSES.value:
+        scores = count_scores(dialect.names)
+        MAX_CLASSES.check(scores, f"there are {scores:,} score columns")
     rows = [row for row in rows[: max(20, _SAMPLE_CELLS // k)] if len(row) == k] or rows[:1]
     cells = [[row[j] if j < len(row) else "" for row in rows] for j in range(k)]
     return CsvTable(

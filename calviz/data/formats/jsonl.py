@@ -88,7 +88,12 @@ def open_json(source: Source) -> Table:
         lines = np.array(kept, dtype=np.int64) + 1
         del text_lines
         MAX_ROWS.check(len(kept), f"the file has {len(kept):,} lines")
-        table = _parsed_lines(data)
+        # One object over many lines, or one line alone, may be a table by columns.
+        first = data.lstrip().split(b"\n", 1)[0].rstrip()
+        by_column = _columnar(data) if len(kept) == 1 or not first.endswith(b"}") else None
+        listed = by_column is not None
+        table = by_column if listed else _parsed_lines(data)
+        lines = None if listed else lines
     MAX_COLUMNS.check(table.num_columns, f"the objects have {table.num_columns:,} keys")
     if not table.num_rows:
         raise InputError("there are no rows of data")
@@ -120,11 +125,34 @@ def _parsed_lines(data: bytes) -> Any:
     return _from_objects(rows)
 
 
+def _reason(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return error.msg
+    return "nested too deeply" if isinstance(error, RecursionError) else "not UTF-8 text"
+
+
+def _columnar(data: bytes) -> Any:
+    """One object whose values are lists of one length: a table by columns; None otherwise."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    lists = list(value.values()) if isinstance(value, dict) else []
+    if len(lists) < 2 or not all(isinstance(v, list) for v in lists):
+        return None
+    if len({len(v) for v in lists}) != 1:
+        lengths = ", ".join(f"'{key:.40}' {len(v):,}" for key, v in list(value.items())[:5])
+        raise InputError(f"the lists differ in length: {lengths}")
+    import pyarrow as pa
+
+    return pa.table({str(key): _array(str(key), v) for key, v in value.items()})
+
+
 def _object(line: bytes, number: int) -> Any:
     try:
         value = json.loads(line)
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else "not UTF-8 text"
+        reason = _reason(error)
         raise InputError(
             f"this is not a JSON object ({reason})",
             line=number,
@@ -139,7 +167,7 @@ def _parsed_list(data: bytes) -> Any:
     try:
         rows = json.loads(data)
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else "not UTF-8 text"
+        reason = _reason(error)
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
         raise InputError(f"the text is not valid JSON ({reason})", line=line) from None
     if not all(isinstance(row, dict) for row in rows):
