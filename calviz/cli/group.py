@@ -93,7 +93,7 @@ def _abandon_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-@click.group(cls=Group, invoke_without_command=True)
+@click.group("calviz", cls=Group, invoke_without_command=True)
 @click.version_option(__version__, prog_name="calviz", message="%(prog)s %(version)s")
 @click.pass_context
 def main(ctx: click.Context) -> None:

@@ -45,6 +45,8 @@ class InputError(CalvizError):
         What the person can do about it.
     repairs : iterable of Repair, optional
         Changes that would make the data usable and that may be asked for.
+    placed : bool
+        Whether `what` itself names the row and the column, so that they are not said twice.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class InputError(CalvizError):
         column: str | None = None,
         remedy: str | None = None,
         repairs: Iterable[Repair] = (),
+        placed: bool = False,
     ) -> None:
         self.what = what
         self.file = file
@@ -65,21 +68,23 @@ class InputError(CalvizError):
         self.column = column
         self.remedy = remedy
         self.repairs = tuple(repairs)
+        self.placed = placed
         super().__init__(self._sentence())
 
     def _sentence(self) -> str:
-        place = []
+        place: list[str] = []
+        if self.placed:
+            head = self.file or ""
+            return _finished(f"{head}: {self.what}" if head else self.what, self.remedy)
         if self.row is not None:
             place.append(f"row {self.row:,}")
         if self.line is not None:
             place.append(f"line {self.line:,}")
         if self.column is not None:
-            place.append(f"column '{self.column}'")
+            place.append(f"column '{_short(self.column)}'")
         head = ", ".join(([self.file] if self.file else []) + place)
         text = f"{head}: {self.what}" if head else self.what
-        if self.remedy:
-            text = f"{text}; {self.remedy}"
-        return text if text.endswith((".", "?", "!")) else f"{text}."
+        return _finished(text, self.remedy)
 
     def in_file(self, file: str) -> InputError:
         """The same error, with the name of the file it was found in."""
@@ -91,7 +96,19 @@ class InputError(CalvizError):
             column=self.column,
             remedy=self.remedy,
             repairs=self.repairs,
+            placed=self.placed,
         )
+
+
+def _short(name: str) -> str:
+    name = " ".join(name.split())
+    return name if len(name) <= 80 else f"{name[:79]}…"
+
+
+def _finished(text: str, remedy: str | None) -> str:
+    if remedy:
+        text = f"{text}; {remedy}"
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 class OptionError(CalvizError):

@@ -83,3 +83,14 @@ MAX_DOUBLE_CELLS = Limit("DOUBLE_CELLS", 25_000_000, "cells")
 
 #: Below this many bytes any expansion is harmless, so that sparse small files are never refused.
 EXPANSION_FLOOR = 64 << 20
+
+
+def check_expansion(what: str, unpacked: int, packed: int) -> None:
+    """Raise InputError where compressed data grow out of all proportion (a "zip bomb")."""
+    if unpacked > EXPANSION_FLOOR and unpacked > MAX_EXPANSION.value * max(packed, 1):
+        raise InputError(
+            f"{what} unpacks {size_text(packed)} to {size_text(unpacked)} or more, above the limit "
+            f"of {MAX_EXPANSION.value:,} times the compressed size",
+            remedy=f"set the environment variable {MAX_EXPANSION.variable} to raise it",
+        )
+    MAX_ARRAY.check(unpacked, f"{what} unpacks to {size_text(unpacked)} or more")

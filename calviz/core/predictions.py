@@ -24,6 +24,30 @@ ROW_SUM_TOLERANCE = 0.02
 BLOCK_BYTES = 1 << 19
 
 RENORMALISE = Repair("renormalise", "divide every row by its sum")
+#: Rows whose probabilities sum closer to 1 than this are counted as exact: float32 rounding.
+_ROW_SUM_EXACT = 1e-4
+
+
+@dataclass(frozen=True)
+class RowSums:
+    """How far the rows of probabilities are from a sum of 1.
+
+    Attributes
+    ----------
+    off : int
+        Rows that are more than 0.0001 away from 1.
+    low, high : float
+        The smallest and the largest sum.
+    """
+
+    off: int
+    low: float
+    high: float
+
+    @property
+    def deviation(self) -> float:
+        """The largest distance from 1."""
+        return max(abs(self.low - 1), abs(self.high - 1))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -139,7 +163,7 @@ class Predictions(_Rows):
         if self.logits is not None and self.logits.shape != probs.shape:
             raise InputError(f"logits have shape {self.logits.shape} but probs {probs.shape}")
         self._check_columns(n)
-        _check_probabilities(probs)
+        object.__setattr__(self, "_row_sums", _check_probabilities(probs))
         object.__setattr__(self, "probs", read_only(probs))
         object.__setattr__(self, "labels", read_only(_check_labels(self.labels, n, k)))
         names = tuple(str(c) for c in self.class_names) or tuple(str(j) for j in range(k))
@@ -149,6 +173,12 @@ class Predictions(_Rows):
             double = next(c for c in names if names.count(c) > 1)
             raise InputError(f"the class name '{double}' stands for more than one class")
         object.__setattr__(self, "class_names", names)
+
+    @property
+    def row_sums(self) -> RowSums:
+        """How far the rows are from a sum of 1 (of a selection: as of the whole)."""
+        sums: RowSums = self.__dict__["_row_sums"]
+        return sums
 
     @property
     def n(self) -> int:
@@ -174,6 +204,7 @@ class Predictions(_Rows):
             object.__setattr__(new, key, value)
         object.__setattr__(new, "class_names", self.class_names)
         object.__setattr__(new, "name", name or self.name)
+        object.__setattr__(new, "_row_sums", self.row_sums)
         object.__setattr__(new, "probs", read_only(self.probs[rows]))
         object.__setattr__(new, "labels", read_only(self.labels[rows]))
         object.__setattr__(
@@ -375,15 +406,19 @@ def _check_unit_interval(block: FloatArray, what: str, start: int = 0) -> None:
         raise InputError(text + place, row=start + row + 1)
 
 
-def _check_probabilities(probs: FloatArray) -> None:
+def _check_probabilities(probs: FloatArray) -> RowSums:
     ones = np.ones(probs.shape[1], dtype=probs.dtype)
     blocks = _blocks(probs)
-    worst, worst_row, off = 0.0, 0, 0
+    worst, worst_row, off, inexact = 0.0, 0, 0, 0
+    low, high = np.inf, -np.inf
     for start in blocks:
         block = probs[start : start + blocks.step]
         _check_unit_interval(block, "probs", start)
-        deviation = np.abs(block @ ones - 1)
+        sums = block @ ones
+        low, high = min(low, float(sums.min())), max(high, float(sums.max()))
+        deviation = np.abs(sums - 1)
         off += int(np.count_nonzero(deviation > ROW_SUM_TOLERANCE))
+        inexact += int(np.count_nonzero(deviation > _ROW_SUM_EXACT))
         here = int(deviation.argmax())
         if deviation[here] > worst:
             worst, worst_row = float(deviation[here]), start + here
@@ -395,6 +430,7 @@ def _check_probabilities(probs: FloatArray) -> None:
             remedy="normalise the rows, or declare them as logits",
             repairs=(RENORMALISE,),
         )
+    return RowSums(inexact, low, high)
 
 
 def _check_labels(labels: npt.ArrayLike, n: int, k: int) -> IntArray:

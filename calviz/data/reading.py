@@ -2,105 +2,138 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
 import os
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
-import polars as pl
-
 from calviz.core.errors import InputError, OptionError
-from calviz.core.predictions import Dataset, Predictions
+from calviz.core.notes import Finding
+from calviz.core.predictions import Dataset
+from calviz.data.build import Built, build
+from calviz.data.format import format_of
+from calviz.data.recognise import Layout, recognise
+from calviz.data.source import Source
+from calviz.data.table import Table
 from calviz.data.types import Loaded, ReadingOptions, Recognition
 
-# First version, for the interface: plain CSV, Parquet and NPZ only.
+_EMPTY = ReadingOptions()
 
 
 def read(
     source: str | os.PathLike[str] | bytes | BinaryIO,
     *,
     name: str | None = None,
-    options: ReadingOptions = ReadingOptions(),
+    options: ReadingOptions = _EMPTY,
 ) -> Loaded:
-    """Read a file of predictions."""
-    if isinstance(source, bytes):
-        data, file = source, name or "upload"
-    elif isinstance(source, str | os.PathLike):
-        path = Path(source)
-        if not path.is_file():
-            raise InputError("there is no such file", file=path.name)
-        data, file = path.read_bytes(), name or path.name
-    else:
-        data, file = source.read(), name or Path(str(getattr(source, "name", "upload"))).name
-    splits = None
-    groups: dict[str, Any] = {}
-    if data[:2] == b"PK":
-        arrays = np.load(io.BytesIO(data), allow_pickle=False)
-        keys = list(arrays)
-        score = next((k for k in keys if k in ("probs", "predictions", "probabilities")), None)
-        label = next((k for k in keys if k in ("labels", "ground_truth", "y")), None)
-        if score is None or label is None:
-            raise InputError("no probabilities or no labels", file=file)
-        probs, labels = arrays[score], arrays[label].ravel()
-        names = tuple(str(j) for j in range(probs.shape[1]))
-        columns, scores = tuple(keys), (score,)
-    else:
-        frame = pl.read_csv(data)
-        columns = tuple(frame.columns)
-        scores = tuple(c for c in columns if c.startswith(("p_", "prob_")))
-        label = next((c for c in columns if c in ("label", "y", "y_true", "target")), None)
-        if not scores or label is None:
-            raise InputError("no probability columns or no label column", file=file)
-        probs = frame.select(scores).to_numpy()
-        names = tuple(c.split("_", 1)[1] for c in scores)
-        column = frame[label]
-        labels = (
-            column.to_numpy()
-            if column.dtype.is_integer()
-            else np.array([names.index(v) for v in column.to_list()])
-        )
-        splits = frame["split"].to_list() if "split" in columns else None
-        groups = {c: frame[c].to_list() for c in columns if c not in (*scores, label, "split")}
-    predictions = Predictions(
-        probs=probs,
-        labels=labels,
-        class_names=names,
-        name=Path(file).stem,
-        splits=splits,  # type: ignore[arg-type]
-        groups=groups,
-    )
+    """Read a file of predictions: any format, any layout that can be told.
+
+    Parameters
+    ----------
+    source : str, PathLike, bytes or binary file object
+        The file. Nothing in it is ever executed or unpickled.
+    name : str, optional
+        What to call it; the file's own name where left out.
+    options : ReadingOptions
+        What is known about it; everything else is recognised.
+
+    Returns
+    -------
+    Loaded
+        The predictions of each model, and what was recognised.
+
+    Raises
+    ------
+    InputError
+        In one sentence: file, row, line, column, the rule and the remedy. Its `repairs` are
+        what may be asked for with ``options.repair``.
+    OptionError
+        Where an option does not fit the file.
+    """
+    opened = Source(source, name)
+    try:
+        digest = opened.hasher()
+        table = format_of(opened).open(opened)
+        layout = recognise(table, options)
+        built = build(table, layout, options, _stem(opened.name))
+    except InputError as error:
+        raise error.in_file(opened.name) from None
+    except MemoryError:
+        raise InputError("there is not enough memory to read it", file=opened.name) from None
     return Loaded(
-        file=file,
-        size=len(data),
-        models={predictions.name: predictions},
-        recognition=Recognition(
-            format="CSV",
-            kind=predictions.kind,
-            label=label,
-            label_form="class index",
-            scores=scores,
-            split_column="split" if splits else None,
-            groups=tuple(groups),
-            id_column=None,
-            class_names=names,
-            models=(predictions.name,),
-            columns=columns,
-            rows=predictions.n,
-            split_counts={} if predictions.splits is None else predictions.splits.counts(),
-        ),
-        hash=lambda: hashlib.blake2b(data, digest_size=32).hexdigest(),
+        file=opened.name,
+        size=opened.size,
+        models=built.models,
+        recognition=_recognition(table, layout, built),
+        hash=digest,
+        notices=_notices(table, layout, built),
+        repairs_offered=tuple(built.offered),
+        repairs_made=tuple(built.made),
     )
 
 
 def load(path: str | os.PathLike[str], *, model: str | None = None, **options: Any) -> Dataset:
-    """Read one set of predictions from a file."""
-    loaded = read(path, options=ReadingOptions(**options))
-    if model is None:
-        if len(loaded.models) > 1:
-            raise OptionError(f"choose a model: {', '.join(loaded.models)}.")
-        return loaded.first
-    if model not in loaded.models:
-        raise OptionError(f"there is no model '{model}'; known: {', '.join(loaded.models)}.")
-    return loaded.models[model]
+    """Read one set of predictions from a file.
+
+    Parameters
+    ----------
+    path : str or PathLike
+    model : str, optional
+        Which model, where the file holds several.
+    **options
+        Fields of `ReadingOptions` (``label="y"``, ``kind="logits"``, ``repair=["renormalise"]``).
+
+    Returns
+    -------
+    Predictions or ConfidencePredictions
+
+    Raises
+    ------
+    InputError, OptionError
+        As `read`; also where the file holds several models and none was chosen.
+    """
+    try:
+        reading = ReadingOptions(**options)
+    except TypeError:
+        known = set(ReadingOptions.__dataclass_fields__)
+        wrong = ", ".join(sorted(set(options) - known)) or "?"
+        raise OptionError(
+            f"there is no reading option '{wrong}'; known: {', '.join(sorted(known))}."
+        ) from None
+    models = read(path, options=reading).models
+    if model is None and len(models) > 1:
+        raise OptionError(f"the file holds several models; choose one of: {', '.join(models)}.")
+    if model is not None and model not in models:
+        raise OptionError(f"there is no model '{model}'; known: {', '.join(models)}.")
+    return next(iter(models.values())) if model is None else models[model]
+
+
+def _stem(name: str) -> str:
+    stem = name.removesuffix(".gz")
+    return Path(stem).stem or name
+
+
+def _recognition(table: Table, layout: Layout, built: Built) -> Recognition:
+    data = next(iter(built.models.values()))
+    scores = layout.scores[0].columns if layout.scores else ()
+    if layout.confidence is not None:
+        scores = (layout.confidence.score,)
+    return Recognition(
+        format=table.format,
+        kind=built.kind,
+        label=layout.label or ", ".join(layout.one_hot) or None,
+        label_form=built.label_form,
+        scores=scores,
+        split_column=layout.split,
+        groups=built.groups,
+        id_column=layout.id,
+        class_names=built.class_names,
+        models=tuple(built.models),
+        columns=table.names,
+        rows=data.n,
+        split_counts={} if data.splits is None else data.splits.counts(),
+    )
+
+
+def _notices(table: Table, layout: Layout, built: Built) -> tuple[Finding, ...]:
+    made = tuple(Finding("DATA010", "warning", f"changed as asked: {what}") for what in built.made)
+    return (*table.notices, *layout.notices, *built.notices, *made)

@@ -12,7 +12,8 @@ import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.metric import metric
-from calviz.numerics.binning import MAX_BINS, BinSums
+from calviz.numerics.binning import BinSums
+from calviz.numerics.edges import MAX_BINS
 from calviz.numerics.memo import once_per_view
 from calviz.numerics.sample import Sample, bin_sums
 from calviz.numerics.steps import Steps, steps
@@ -85,8 +86,9 @@ class MonotoneBins:
 def sweep_steps(base: Steps, count: FloatArray, hits: FloatArray) -> tuple[IntArray, FloatArray]:
     """Number of bins and ECE of the monotone sweep, per resample.
 
-    Up to `MAX_BINS` bins are tried (the algorithm itself goes on to n); the cuts are those of `base`: redrawn hits leave them where they are, and resampled rows are
-    binned as the sample was, as everywhere in the binned family.
+    Up to `MAX_BINS` bins are tried (the algorithm itself goes on to n). The cuts are those of
+    `base`: redrawn hits leave them where they are, and resampled rows are binned as the sample
+    was, as everywhere in the binned family.
 
     Parameters
     ----------

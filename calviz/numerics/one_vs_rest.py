@@ -13,10 +13,10 @@ from scipy.sparse import csr_array
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Predictions
-from calviz.numerics.binning import assign, check_bins, equal_mass_edges, equal_width_edges
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.budget import affordable
 from calviz.numerics.draws import FEW_CLASSES, LABEL_COST, ROW_COST, Redraws, redraws
+from calviz.numerics.edges import assign, check_bins, equal_mass_edges, equal_width_edges
 from calviz.numerics.losses import full_predictions
 from calviz.numerics.sample import Sample
 
@@ -251,7 +251,7 @@ def thresholded_columns(data: Predictions, bins: int, threshold: float) -> Binne
             kept = np.sort(column[column > column.dtype.type(threshold)])
             if not kept.size:
                 continue
-            edges = equal_mass_edges(kept, bins, is_sorted=True)
+            edges = equal_mass_edges(kept, bins)
             starts = np.searchsorted(kept, edges[:-1], side="right")
             starts[0] = 0
             inner[j, : edges.size - 2] = edges[1:-1]

@@ -71,4 +71,4 @@ def top_label_sums(sample: Sample) -> BinSums:
     if sample.top_events is sample.events:
         # The very same view, so that it is resampled once.
         return sample.view(event_sums)
-    return bin_events(sample.top_events, bins=1)
+    return bin_events(sample.top_events).pooled()

@@ -13,9 +13,9 @@ from scipy.sparse import csr_array
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.numerics.binning import assign, check_bins, equal_width_edges
 from calviz.numerics.budget import affordable
 from calviz.numerics.draws import LABEL_COST, ROW_COST, Redraws, redraws
+from calviz.numerics.edges import assign, check_bins, equal_width_edges
 from calviz.numerics.reduce import predicted_classes
 from calviz.numerics.sample import Sample
 
@@ -120,7 +120,7 @@ def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
     check_bins(bins)
     data = sample.data
     labels = data.labels
-    if labels is None or data.n_classes == 0:
+    if labels is None:
         raise NotAvailable("not available: these data do not name the true classes.")
     events = sample.top_events
     source = _Source(
@@ -128,7 +128,7 @@ def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
         events.hit,
         labels,
         assign(events.score, equal_width_edges(bins, events.score.dtype)),
-        data.n_classes,
+        data.n_classes or int(labels.max()) + 1,
         bins,
         sample.view(redraws),
     )

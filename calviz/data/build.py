@@ -1,0 +1,416 @@
+"""From a table and its layout to predictions, with the repairs that were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.errors import InputError, Repair
+from calviz.core.factor import Factor
+from calviz.core.notes import Finding
+from calviz.core.predictions import ConfidencePredictions, Dataset, Kind, Predictions
+from calviz.data import diagnose, labels
+from calviz.data.recognise import Confidence, Layout, Scores
+from calviz.data.table import Fetched, Table
+from calviz.data.types import DROP_MISSING, RENORMALISE, ReadingOptions, short
+
+#: Columns with more distinct values than this are not offered to slice by.
+GROUP_LEVELS = 1_000
+#: Row sums further from 1 than this are worth a word, though they are accepted.
+SUM_NOTICE = 1e-4
+
+
+@dataclass(eq=False)
+class Built:
+    """What building gave, for the reader to say."""
+
+    models: dict[str, Dataset]
+    kind: Kind
+    label_form: str
+    class_names: tuple[str, ...]
+    groups: tuple[str, ...]
+    notices: list[Finding] = field(default_factory=list)
+    offered: list[Repair] = field(default_factory=list)
+    made: list[str] = field(default_factory=list)
+
+
+def build(table: Table, layout: Layout, options: ReadingOptions, name: str) -> Built:
+    """Fetch the columns of a layout and make predictions of them."""
+    return _Builder(table, layout, options, name).build()
+
+
+class _Builder:
+    def __init__(self, table: Table, layout: Layout, options: ReadingOptions, name: str) -> None:
+        self.table, self.layout, self.options, self.name = table, layout, options, name
+        self.notices: list[Finding] = []
+        self.offered: list[Repair] = []
+        self.made: list[str] = []
+
+    def build(self) -> Built:
+        layout = self.layout
+        roles = (layout.label, layout.split, layout.id, *layout.groups)
+        singles = {c for c in roles if c is not None}
+        singles |= set(layout.one_hot)
+        blocks = [s.columns for s in layout.scores]
+        if layout.confidence is not None:
+            blocks = [(layout.confidence.score,)]
+            singles |= {c for c in (layout.confidence.correct, layout.confidence.predicted) if c}
+        fetched = self.table.fetch(blocks, sorted(singles))
+        if layout.confidence is not None:
+            return self._confidence(fetched, layout.confidence)
+        return self._predictions(fetched)
+
+    # Full predictions
+
+    def _predictions(self, fetched: Fetched) -> Built:
+        first = self.layout.scores[0]
+        k = max(2, first.width)
+        told = self._labels(fetched, first, k)
+        keep = self._rows_to_keep(list(fetched.scores), told.missing)
+        columns, groups = self._columns(fetched)
+        names = self._class_names(first, k, told)
+        models: dict[str, Dataset] = {}
+        kind: Kind = "probabilities"
+        for scores, array in zip(self.layout.scores, fetched.scores, strict=True):
+            model = scores.model or self.name
+            indices = told.indices
+            fields = columns
+            if keep is not None:
+                array, indices = array[keep], indices[keep]
+                fields = _taken(columns, keep)
+            predictions = self._model(scores, array, indices, names, model, fields, keep)
+            models[model], kind = predictions, predictions.kind
+        return self._built(models, kind, told.form, names, groups)
+
+    def _model(
+        self,
+        scores: Scores,
+        array: FloatArray,
+        indices: IntArray,
+        names: tuple[str, ...],
+        model: str,
+        columns: dict[str, Any],
+        keep: BoolArray | None,
+    ) -> Predictions:
+        kept = np.flatnonzero(keep) if keep is not None else None
+        original: Callable[[int], int] = lambda row: row if kept is None else int(kept[row])  # noqa: E731
+        scores, array = self._repaired(scores, array)
+        problem = diagnose.Problem(self.table, scores, array, original)
+        problem.check_shape()
+        if scores.kind == "logits":
+            problem.check_logits()
+            given: dict[str, Any] = {"logits": _two_logits(array) if scores.width == 1 else array}
+        else:
+            given = {"probs": array[:, 0] if scores.width == 1 else array}
+        try:
+            predictions = Predictions(
+                **given, labels=indices, class_names=names, name=model, **columns
+            )
+        except InputError as error:
+            raise problem.explain(error) from None
+        self._note_sums(predictions, scores)
+        return predictions
+
+    def _repaired(self, scores: Scores, array: FloatArray) -> tuple[Scores, FloatArray]:
+        asked = self.options.repair
+        if "softmax" in asked or "sigmoid" in asked:
+            word = "sigmoid" if scores.width == 1 else "softmax"
+            self._did(f"{word}: the scores were read as logits")
+            scores = replace(scores, kind="logits")
+        if "percent" in asked and scores.kind == "probabilities":
+            array = np.divide(array, 100, out=array)
+            self._did("percent: the scores were divided by 100")
+        if "renormalise" in asked and scores.kind == "probabilities" and scores.width > 1:
+            array = self._normalised(scores, array)
+        return scores, array
+
+    def _normalised(self, scores: Scores, array: FloatArray) -> FloatArray:
+        sums = array.sum(axis=1, dtype=np.float64, keepdims=True)
+        if not (np.isfinite(sums).all() and sums.min() > 0 and array.min() >= 0):
+            # Negative or missing values are no weights: the check that follows says so.
+            return array
+        off = np.abs(sums - 1)
+        moved = int(np.count_nonzero(off > 1e-6))
+        if moved:
+            array = np.divide(array, sums.astype(array.dtype), out=array)
+            self._did(
+                f"renormalise: {moved:,} of {array.shape[0]:,} rows were divided by their sum "
+                f"(at most {off.max():.3g} away from 1)"
+            )
+        return array
+
+    def _did(self, what: str) -> None:
+        if what not in self.made:
+            self.made.append(what)
+
+    def _note_sums(self, predictions: Predictions, scores: Scores) -> None:
+        if scores.kind == "logits" or scores.width == 1:
+            return
+        sums = predictions.row_sums
+        if sums.deviation <= SUM_NOTICE:
+            return
+        low, high = f"{sums.low:.4g}", f"{sums.high:.4g}"
+        range_ = f"sum to {low}" if low == high else f"sum to {low} … {high}"
+        self.notices.append(
+            Finding(
+                "DATA006",
+                "warning",
+                f"{sums.off:,} of {predictions.n:,} rows {range_} (max deviation "
+                f"{sums.deviation:.2g}); the numbers are for the scores as they are, "
+                "not renormalised",
+            )
+        )
+        if RENORMALISE not in self.offered:
+            self.offered.append(RENORMALISE)
+
+    # Labels and classes
+
+    def _labels(self, fetched: Fetched, first: Scores, k: int) -> labels.Labels:
+        layout, line = self.layout, self.table.line
+        if layout.one_hot:
+            columns = [_as_numbers(fetched.columns[c], c) for c in layout.one_hot]
+            self._check_lengths(fetched, len(columns[0]), layout.one_hot[0])
+            indices = labels.from_one_hot(columns, layout.one_hot, line)
+            form = "one-hot" if len(columns) > 1 else "0 or 1"
+            return labels.Labels(indices, form, first.class_names)
+        assert layout.label is not None
+        values = fetched.columns[layout.label]
+        self._check_lengths(fetched, len(values), layout.label)
+        if not isinstance(values, Factor) and values.ndim == 2 and values.shape[1] > 1:
+            indices = labels.from_one_hot_block(values, (layout.label,), line)
+            return labels.Labels(indices, "one-hot", first.class_names)
+        if not isinstance(values, Factor) and values.ndim == 2:
+            values = values[:, 0]
+        names = self.options.class_names or self.table.class_names or first.class_names
+        if len(names) == 1 and k == 2:
+            names = self._names_of_one(names[0], values)
+        if names and len(names) != k:
+            raise InputError(
+                f"there are {len(names):,} class names for {k:,} classes",
+                remedy="give one name per class, in the order of the scores",
+            )
+        told = labels.decode(
+            values,
+            k,
+            class_names=names,
+            columns=first.columns,
+            base=self.options.label_base,
+            name=layout.label,
+            line=line,
+        )
+        if told.notice:
+            self.notices.append(Finding("DATA007", "info", told.notice))
+        return told
+
+    @staticmethod
+    def _names_of_one(name: str, values: npt.NDArray[Any] | Factor) -> tuple[str, ...]:
+        """Names of two classes where the one score column names the event (``p_malignant``)."""
+        found = [level for level in Factor.of(values).levels if level]
+        others = [level for level in found if level != name]
+        return (others[0], name) if name in found and len(others) == 1 else ()
+
+    def _class_names(self, first: Scores, k: int, told: labels.Labels) -> tuple[str, ...]:
+        names = told.class_names or self.options.class_names or self.table.class_names
+        if len(names) != k:
+            names = first.class_names
+        return names if len(names) == k else tuple(str(j) for j in range(k))
+
+    def _check_lengths(self, fetched: Fetched, rows: int, name: str) -> None:
+        n = fetched.scores[0].shape[0]
+        if not n:
+            raise InputError("there are no rows of data")
+        if rows != n:
+            scores = self.layout.scores[0].columns[0]
+            raise InputError(
+                f"there are {n:,} rows of probabilities ('{short(scores)}') but {rows:,} labels "
+                f"('{short(name)}')",
+                remedy="save both for the same rows",
+            )
+
+    # Rows and columns
+
+    def _rows_to_keep(self, arrays: list[FloatArray], no_label: BoolArray) -> BoolArray | None:
+        """The rows without missing values, where dropping was asked for; raises otherwise."""
+        if "drop-missing" not in self.options.repair:
+            if no_label.any():
+                row = int(no_label.argmax())
+                raise InputError(
+                    f"{int(no_label.sum()):,} of {no_label.size:,} rows have no label",
+                    row=row + 1,
+                    line=self.table.line(row),
+                    column=self.layout.label,
+                    remedy="fill in the labels, or ask to leave out the rows",
+                    repairs=(DROP_MISSING,),
+                )
+            return None
+        missing = no_label.copy()
+        for array in arrays:
+            missing |= diagnose.rows_with_nan(array)
+        if not missing.any():
+            return None
+        if missing.all():
+            raise InputError("there are no rows left: every row has a missing value")
+        self._did(
+            f"drop-missing: {int(missing.sum()):,} of {missing.size:,} rows with missing values "
+            "were left out"
+        )
+        keep: BoolArray = ~missing
+        return keep
+
+    def _columns(self, fetched: Fetched) -> tuple[dict[str, Any], tuple[str, ...]]:
+        layout = self.layout
+        n = fetched.scores[0].shape[0]
+        groups: dict[str, Factor] = {}
+        unused: list[str] = []
+        for name in layout.groups:
+            factor = Factor.of(_one_dimensional(fetched.columns[name]))
+            varied = len(factor.levels) > 1 or n == 1
+            few = len(factor.levels) <= GROUP_LEVELS and (len(factor.levels) < n or n <= 2)
+            if layout.groups_chosen or (varied and few):
+                groups[name] = factor
+            else:
+                count = len(factor.levels)
+                unused.append(f"{short(name)} ({count:,} value{'s' if count != 1 else ''})")
+        if unused:
+            self.notices.append(
+                Finding(
+                    "DATA008",
+                    "info",
+                    f"not used as groups, having one value or too many: {', '.join(unused[:8])}"
+                    + (f" and {len(unused) - 8} more" if len(unused) > 8 else ""),
+                )
+            )
+        columns: dict[str, Any] = {"groups": groups}
+        if layout.split is not None:
+            columns["splits"] = Factor.of(_one_dimensional(fetched.columns[layout.split]))
+        if layout.id is not None:
+            ids = _one_dimensional(fetched.columns[layout.id])
+            columns["ids"] = ids.values() if isinstance(ids, Factor) else ids
+        shown = {
+            name.removeprefix("group_") if self.table.arrays else name: name for name in groups
+        }
+        columns["groups"] = {key: groups[name] for key, name in shown.items()}
+        return columns, tuple(shown)
+
+    # Confidence-only data
+
+    def _confidence(self, fetched: Fetched, layout: Confidence) -> Built:
+        score = fetched.scores[0][:, 0]
+        n, line = score.shape[0], self.table.line
+        columns, groups = self._columns(fetched)
+        truth = predicted = None
+        names: tuple[str, ...] = ()
+        missing = np.zeros(n, dtype=bool)
+        if layout.predicted is not None and self.layout.label is not None:
+            truth, predicted, names = _joint_classes(
+                fetched.columns[self.layout.label],
+                fetched.columns[layout.predicted],
+                self.options.class_names or self.table.class_names,
+            )
+            missing |= (truth < 0) | (predicted < 0)
+        if layout.correct is not None:
+            values = fetched.columns[layout.correct]
+            told = labels.decode(
+                _one_dimensional(values), 2, class_names=(), columns=(), base=None,
+                name=layout.correct, line=line,
+            )  # fmt: skip
+            correct, form = told.indices == 1, f"'{layout.correct}' says whether it was right"
+            missing |= told.missing
+        else:
+            assert truth is not None
+            assert predicted is not None
+            correct, form = truth == predicted, f"compared with '{layout.predicted}'"
+        keep = self._rows_to_keep([fetched.scores[0]], missing)
+        if keep is not None:
+            score, correct = score[keep], correct[keep]
+            truth = None if truth is None else truth[keep]
+            predicted = None if predicted is None else predicted[keep]
+            columns = _taken(columns, keep)
+        scores = Scores((layout.score,), (), "probabilities", 1)
+        _, array = self._repaired(scores, score[:, None])
+        problem = diagnose.Problem(self.table, scores, array, lambda row: row)
+        try:
+            data = ConfidencePredictions(
+                confidence=array[:, 0],
+                correct=correct,
+                labels=truth,
+                predicted=predicted,
+                class_names=names,
+                name=self.name,
+                **columns,
+            )
+        except InputError as error:
+            raise problem.explain(error) from None
+        return self._built({self.name: data}, "confidence", form, names, groups)
+
+    def _built(
+        self,
+        models: dict[str, Dataset],
+        kind: Kind,
+        form: str,
+        names: tuple[str, ...],
+        groups: tuple[str, ...],
+    ) -> Built:
+        return Built(models, kind, form, names, groups, self.notices, self.offered, self.made)
+
+
+def _joint_classes(
+    truth: npt.NDArray[Any] | Factor, predicted: npt.NDArray[Any] | Factor, names: tuple[str, ...]
+) -> tuple[IntArray, IntArray, tuple[str, ...]]:
+    """True and predicted labels as indices into the classes that occur in either."""
+    one, two = Factor.of(_one_dimensional(truth)), Factor.of(_one_dimensional(predicted))
+    if not names:
+        found = {level for level in (*one.levels, *two.levels) if level}
+        whole = all(level.lstrip("-").isdigit() for level in found)
+        names = tuple(sorted(found, key=int) if whole else sorted(found))
+    index = {c: j for j, c in enumerate(names)}
+    for level in (*one.levels, *two.levels):
+        if level and level not in index and not level.isdigit():
+            raise InputError(f"label '{short(level)}' is none of the class names")
+    codes = [
+        np.array([index.get(v, int(v) if v.isdigit() else -1) for v in f.levels], dtype=np.int32)[
+            f.codes
+        ]
+        for f in (one, two)
+    ]
+    return codes[0], codes[1], names
+
+
+def _one_dimensional(values: npt.NDArray[Any] | Factor) -> npt.NDArray[Any] | Factor:
+    if isinstance(values, Factor) or values.ndim == 1:
+        return values
+    if values.ndim == 2 and values.shape[1] == 1:
+        return values[:, 0]
+    raise InputError(f"a column of shape {values.shape} cannot be used here, expected 1-D")
+
+
+def _as_numbers(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[Any]:
+    if not isinstance(values, Factor):
+        return values
+    words = {"true": "1", "false": "0", "": "nan"}
+    try:
+        levels = np.array([float(words.get(v.strip().lower(), v)) for v in values.levels])
+    except ValueError:
+        raise InputError("the one-hot label holds text", column=name) from None
+    numbers: npt.NDArray[Any] = levels[values.codes]
+    return numbers
+
+
+def _two_logits(array: FloatArray) -> FloatArray:
+    """The logit z of class 1 as the logits (0, z)."""
+    return np.concatenate([np.zeros_like(array), array], axis=1)
+
+
+def _taken(columns: dict[str, Any], keep: BoolArray) -> dict[str, Any]:
+    taken = dict(columns)
+    taken["groups"] = {key: factor.take(keep) for key, factor in columns["groups"].items()}
+    if "splits" in columns:
+        taken["splits"] = columns["splits"].take(keep)
+    if "ids" in columns:
+        taken["ids"] = columns["ids"][keep]
+    return taken

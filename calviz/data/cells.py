@@ -1,0 +1,73 @@
+"""Cells that are not what their column should hold, and the sentences about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from calviz.core.errors import InputError
+from calviz.data.types import short
+
+#: How many places a sentence names.
+NAMED = 5
+
+
+@dataclass(frozen=True)
+class BadCell:
+    """A cell that should hold a number: 0-based data row, column, text."""
+
+    row: int
+    column: str
+    text: str
+
+
+@dataclass(eq=False)
+class Cells:
+    """What a parser noticed on its way."""
+
+    rows: int = 0
+    bad: list[BadCell] = field(default_factory=list)
+    empty: set[tuple[int, str]] = field(default_factory=set)
+
+    def raise_bad(self, line: Callable[[int], int | None]) -> None:
+        """Raise InputError where there are cells that are not numbers."""
+        if not self.bad:
+            return
+        cells = sorted(self.bad, key=lambda cell: cell.row)
+        places = [
+            f"{place(cell.row, line)} '{short(cell.column)}' = '{short(cell.text)}'"
+            for cell in cells[:NAMED]
+        ]
+        first = cells[0]
+        raise InputError(
+            f"{listed(places, len(cells))} {'is not a number' if len(cells) == 1 else 'are not numbers'}",
+            row=first.row + 1,
+            line=line(first.row),
+            column=first.column,
+            placed=True,
+            remedy="correct the cells, or leave them empty and ask to drop the rows",
+        )
+
+
+def place(row: int, line: Callable[[int], int | None]) -> str:
+    """Write "row 4 (line 5)"; the line only where there is one."""
+    at = line(row)
+    return f"row {row + 1:,}" + (f" (line {at:,})" if at is not None else "")
+
+
+def listed(places: list[str], total: int) -> str:
+    """The places, and how many more there are."""
+    more = total - len(places)
+    return ", ".join(places) + (f" and {more:,} more" if more > 0 else "")
+
+
+def ragged_error(lines: list[tuple[int, int]], expected: int) -> InputError:
+    """The error about lines with another number of cells than the header."""
+    shown = [
+        f"line {line:,} has {count} cell{'s' if count != 1 else ''}"
+        for line, count in lines[:NAMED]
+    ]
+    return InputError(
+        f"{listed(shown, len(lines))}, expected {expected:,}",
+        remedy="check these lines for a missing or an extra separator",
+    )

@@ -1,0 +1,272 @@
+"""How a text table is written: encoding, separator, header, decimal sign; from its beginning."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from calviz.core.errors import InputError
+from calviz.core.limits import MAX_COLUMNS
+
+#: In the order of preference where several fit: the rarer a sign is within a cell, the earlier.
+SEPARATORS = ("\t", ";", "|", ",", "\x01", "^", "~", " ", ":")
+NAMES = {"\t": "tabs", " ": "spaces", "\x01": "control-A"}
+#: What stands for a missing number.
+MISSING_WORDS = (
+    "",
+    "NA",
+    "N/A",
+    "n/a",
+    "na",
+    "null",
+    "NULL",
+    "None",
+    "none",
+    "-",
+    "?",
+    ".",
+    "#N/A",
+)
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.I)
+_INTEGER = re.compile(r"[+-]?\d+")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+_COMMENT = re.compile(r"\s*#")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text table is written.
+
+    Attributes
+    ----------
+    encoding : str
+        "utf-8", "utf-16" or "cp1252".
+    separator : str
+    header : bool
+        Whether the first record names the columns.
+    names : tuple of str
+        The names of the columns, stripped; "column 1" ... where there is no header.
+    skip : int
+        Lines before the first record of data (comments, blank lines, the header).
+    comments : int
+        How many of these are comments.
+    decimal_comma : bool
+    padded : bool
+        Whether cells have spaces around them.
+    bom : bool
+    """
+
+    encoding: str
+    separator: str
+    header: bool
+    names: tuple[str, ...]
+    skip: int
+    comments: int
+    decimal_comma: bool
+    padded: bool
+
+    @property
+    def described(self) -> str:
+        """For the line that says what was recognised."""
+        if len(self.names) == 1:
+            return "CSV with one column"
+        sign = NAMES.get(self.separator, f"'{self.separator}'")
+        extra = ", decimal comma" if self.decimal_comma else ""
+        extra += "" if self.header else ", no header"
+        return f"CSV separated by {sign}{extra}"
+
+
+def is_number(text: str, decimal_comma: bool = False) -> bool:
+    """Whether a stripped cell is a number."""
+    if decimal_comma and _DECIMAL_COMMA.fullmatch(text):
+        return True
+    return _NUMBER.fullmatch(text) is not None
+
+
+def is_integer(text: str) -> bool:
+    """Whether a stripped cell is a whole number without a fraction or an exponent."""
+    return _INTEGER.fullmatch(text) is not None
+
+
+def encoding_of(head: bytes, whole: bool) -> str:
+    """The encoding of the beginning of a file; bytes that are not UTF-8 are taken as cp1252."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        decoder.decode(head, final=whole)
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8"
+
+
+def decode(data: bytes, encoding: str) -> str:
+    """Text of bytes in one of the encodings that are read; never fails."""
+    if encoding == "cp1252":
+        # cp1252 leaves five bytes undefined; latin-1 names them all.
+        try:
+            return data.decode("cp1252")
+        except UnicodeDecodeError:
+            return data.decode("latin-1")
+    return data.decode(encoding, errors="replace")
+
+
+def records(text: str, separator: str) -> Iterator[list[str]]:
+    """The records of a text, blank lines left out."""
+    lines = io.StringIO(text, newline="")
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=separator == " ")
+    csv.field_size_limit(1 << 30)
+    try:
+        for record in reader:
+            if record and (len(record) > 1 or record[0].strip()):
+                yield record
+    except csv.Error as error:
+        raise InputError(
+            f"the text cannot be split into cells ({error})", line=reader.line_num
+        ) from None
+
+
+def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str]]]:
+    """The dialect of the beginning of a text, and its first records of data.
+
+    Parameters
+    ----------
+    text : str
+        The beginning of the file.
+    encoding : str
+    whole : bool
+        Whether it is the whole file, so that its last line is complete.
+    """
+    lines = text.split("\n")
+    if not whole:
+        lines = lines[:-1] or lines
+    skip, comments, separator = 0, 0, None
+    while skip < len(lines) and (not lines[skip].strip() or _COMMENT.match(lines[skip])):
+        if lines[skip].strip():
+            if _is_commented_header(lines, skip):
+                lines[skip] = lines[skip].lstrip(" #")
+                break
+            comments += 1
+        skip += 1
+    if skip < len(lines) and (found := re.fullmatch(r"sep=(.)\r?", lines[skip])):
+        separator = found[1]
+        skip += 1
+    body = "\n".join(lines[skip:])
+    if not body.strip():
+        raise InputError("the file holds nothing but blank or comment lines")
+    separator = separator or _separator(body)
+    rows = []
+    for record in records(body, separator):
+        rows.append([cell.strip() for cell in record])
+        if len(rows) > 1_000:
+            break
+    rows = [_without_trailing_empty(row, rows[0]) for row in rows]
+    first = rows[0]
+    MAX_COLUMNS.check(len(first), f"the first line has {len(first):,} cells")
+    decimal_comma = separator != "," and _has_decimal_comma(rows[1:] or rows)
+    header = _is_header(rows, decimal_comma)
+    if header:
+        names = tuple(cell or f"Unnamed: {j}" for j, cell in enumerate(first))
+        skip += _lines_of_first_record(body, separator)
+        rows = rows[1:]
+    else:
+        names = tuple(f"column {j + 1}" for j in range(len(first)))
+    raw = body[:20_000]
+    padded = separator != " " and bool(
+        re.search(rf"[ \t]{re.escape(separator)}|{re.escape(separator)} |\n ", raw)
+        if separator != "\t"
+        else re.search(r" \t|\t |\n ", raw)
+    )
+    dialect = Dialect(encoding, separator, header, names, skip, comments, decimal_comma, padded)
+    return dialect, rows
+
+
+def _is_commented_header(lines: list[str], at: int) -> bool:
+    """Whether a ``#`` line names the columns of the numbers below it (as numpy.savetxt writes)."""
+    following = next((line for line in lines[at + 1 :] if line.strip()), "")
+    if not following or _COMMENT.match(following):
+        return False
+    separator = _separator(following)
+    cells = next(records(lines[at].lstrip(" #"), separator), [])
+    values = next(records(following, separator), [])
+    numbers = [is_number(v.strip()) for v in values]
+    return len(cells) == len(values) > 1 and any(numbers) and not any(map(is_number, cells))
+
+
+def _separator(body: str) -> str:
+    best, best_score = ",", (0.0, 0)
+    sample = body[: 1 << 16]
+    # The last line of a cut sample is not complete.
+    if len(body) > len(sample) and "\n" in sample:
+        sample = sample[: sample.rfind("\n")]
+    elif len(body) > len(sample):
+        sample = body
+    for separator in SEPARATORS:
+        if separator not in sample:
+            continue
+        counts = []
+        try:
+            for record in records(sample, separator):
+                counts.append(len(_without_trailing_empty(record, record)))
+                if len(counts) == 50:
+                    break
+        except InputError:
+            continue
+        if not counts or counts[0] < 2:
+            continue
+        share = sum(c == counts[0] for c in counts) / len(counts)
+        # A separator that agrees with the first line in most rows beats one with more cells.
+        score = (round(share, 1), 1)
+        if score > best_score:
+            best, best_score = separator, score
+    return best
+
+
+def _without_trailing_empty(row: list[str], first: list[str]) -> list[str]:
+    """Drop the empty cell after a separator at the end of every line."""
+    if len(first) > 1 and not first[-1].strip() and row and not row[-1].strip():
+        return row[:-1] if row is not first else first[:-1]
+    return row
+
+
+def _is_header(rows: list[list[str]], decimal_comma: bool) -> bool:
+    first = rows[0]
+    cells = [cell for cell in first if cell]
+    numbers = [cell for cell in cells if is_number(cell, decimal_comma)]
+    if any(not is_integer(cell) for cell in numbers):
+        return False
+    if len(numbers) < len(cells):
+        return True
+    # Whole numbers only: names of classes ("0,1,2") stand above numbers with a fraction.
+    below = rows[1] if len(rows) > 1 else []
+    distinct = len(set(cells)) == len(cells) > 1
+    consecutive = distinct and cells in (
+        [str(j) for j in range(len(cells))],
+        [str(j + 1) for j in range(len(cells))],
+    )
+    fractions = [is_number(c, decimal_comma) and not is_integer(c) for c in below]
+    return consecutive and len(below) == len(first) and all(fractions)
+
+
+def _has_decimal_comma(rows: list[list[str]]) -> bool:
+    commas = points = 0
+    for row in rows[:100]:
+        for cell in row[:1_000]:
+            if _DECIMAL_COMMA.fullmatch(cell):
+                commas += 1
+            elif "." in cell and is_number(cell):
+                points += 1
+    return commas > 0 and points == 0
+
+
+def _lines_of_first_record(body: str, separator: str) -> int:
+    reader = csv.reader(io.StringIO(body, newline=""), delimiter=separator)
+    for record in reader:
+        if record and (len(record) > 1 or record[0].strip()):
+            break
+    return reader.line_num

@@ -1,0 +1,111 @@
+"""What a file format is, and the registry of formats."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from calviz.core.errors import InputError
+from calviz.core.registry import Registry
+from calviz.data.source import Source
+from calviz.data.table import Table
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format that can be read; made in one file of `calviz.data.formats`.
+
+    Attributes
+    ----------
+    key : str
+        "csv"
+    label : str
+        "CSV, TSV and other separated text"
+    suffixes : tuple of str
+        Usual endings of file names, with the dot.
+    matches : callable
+        ``matches(head)``: whether the first bytes are those of this format, whatever the name.
+    open : callable
+        ``open(source)`` gives the columns without reading more than it must.
+    text : bool
+        Whether it is text, which may be gzip-compressed.
+    summary : str
+        What may be in it, in one sentence.
+    """
+
+    key: str
+    label: str
+    suffixes: tuple[str, ...]
+    matches: Callable[[bytes], bool]
+    open: Callable[[Source], Table]
+    text: bool = False
+    summary: str = ""
+
+
+FORMATS: Registry[Format] = Registry("format", "calviz.data.formats")
+
+_ARCHIVE = "unpack it and open the file of predictions inside"
+_REFUSED: tuple[tuple[re.Pattern[bytes], str, str], ...] = tuple(
+    (re.compile(pattern, re.DOTALL), what, remedy)
+    for pattern, what, remedy in (
+        (
+            rb"\x80[\x02-\x05]",
+            "pickle files are not read, because opening one can run any program",
+            "save the arrays as NPZ, Parquet or CSV",
+        ),
+        (rb"PK\x03\x04.{0,4096}?(\[Content_Types\]\.xml|docProps/|_rels/|xl/)", "Excel files are not supported",
+         "save the sheet as CSV"),
+        (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "Excel files are not supported",
+         "save the sheet as CSV"),
+        (rb"PK(\x03\x04|\x05\x06)", "zip archives are not supported", _ARCHIVE),
+        (rb"7z\xbc\xaf\x27\x1c|Rar!", "archives are not supported", _ARCHIVE),
+        (rb".{257}ustar", "tar archives are not supported", _ARCHIVE),
+        (rb"BZh[1-9]|\xfd7zXZ|\x28\xb5\x2f\xfd", "this kind of compression is not supported",
+         "use gzip (.gz) instead"),
+        (rb"\x89HDF\r\n", "HDF5 files are not supported", "save the arrays as NPZ or Parquet"),
+        (rb"FEA1", "Feather version 1 files are not supported", "save as Feather 2 or Parquet"),
+        (rb"%PDF-|\x89PNG|\xff\xd8\xff|GIF8", "this is a document or a picture, not a table",
+         "open a file of predictions"),
+        (rb"\x7fELF|MZ.\x00", "this is a program, not a table", "open a file of predictions"),
+        (rb"SQLite format 3", "databases are not supported", "save the table as CSV or Parquet"),
+        (rb"\s*<(!doctype|html|\?xml)", "this is a web page or XML, not a table",
+         "open a file of predictions"),
+    )
+)  # fmt: skip
+
+
+def refuse_unreadable(head: bytes) -> None:
+    """Raise InputError where the first bytes are those of something that is never read."""
+    for pattern, what, remedy in _REFUSED:
+        if pattern.match(head[:8192]):
+            raise InputError(what, remedy=remedy)
+
+
+def format_of(source: Source) -> Format:
+    """The format of a file, from its content; raises InputError where it is none that is read."""
+    head = source.head(8192)
+    if not head:
+        raise InputError("the file is empty")
+    for entry in FORMATS:
+        if entry.key != "csv" and entry.matches(head):
+            if source.compressed and not entry.text:
+                raise InputError(
+                    f"{entry.label} inside gzip is not supported", remedy="unpack it first"
+                )
+            return entry
+    suffix = source.name.lower()
+    for entry in FORMATS:
+        # What begins like a pickle is one, whatever it is called.
+        if not entry.text and suffix.endswith(entry.suffixes) and head[:1] != b"\x80":
+            raise InputError(
+                f"the file is damaged or incomplete: it does not begin like {entry.label}",
+                remedy="save or copy it again",
+            )
+    refuse_unreadable(head)
+    if suffix.endswith((".pkl", ".pickle", ".joblib", ".pt", ".pth")):
+        raise InputError(
+            "pickle files are not read, because opening one can run any program",
+            remedy="save the arrays as NPZ, Parquet or CSV",
+        )
+    return FORMATS["csv"]

@@ -1,0 +1,63 @@
+"""An (n, K) array that grows by blocks of rows while n is not known yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.arrays import FloatArray
+from calviz.core.errors import InputError
+from calviz.core.limits import MAX_ARRAY, MAX_CLASSES, size_text
+
+_TILE = 2_048
+
+
+class Growing:
+    """Rows are appended; memory that is reserved but not written to is never resident.
+
+    Parameters
+    ----------
+    k : int
+        Columns.
+    dtype : numpy float type
+    expected : int
+        About how many rows will come.
+    """
+
+    def __init__(self, k: int, dtype: npt.DTypeLike, expected: int) -> None:
+        self._array: FloatArray = allocate(min(max(expected, 16), 1 << 40), k, dtype, reserve=True)
+        self.rows = 0
+
+    def append(self, block: npt.NDArray[Any]) -> None:
+        """Copy a block of rows behind the last one."""
+        end = self.rows + block.shape[0]
+        capacity, k = self._array.shape
+        if end > capacity:
+            MAX_ARRAY.check(end * k * self._array.itemsize, "the scores need more memory")
+            # Large arrays are moved by the system's page table, not copied.
+            self._array.resize((max(end, capacity + capacity // 2), k), refcheck=False)
+        for start in range(0, block.shape[0], _TILE):
+            part = block[start : start + _TILE]
+            self._array[self.rows + start : self.rows + start + part.shape[0]] = part
+        self.rows = end
+
+    def finish(self) -> FloatArray:
+        """The array of all rows."""
+        self._array.resize((self.rows, self._array.shape[1]), refcheck=False)
+        return self._array
+
+
+def allocate(n: int, k: int, dtype: npt.DTypeLike, *, reserve: bool = False) -> FloatArray:
+    """An (n, k) array within the limits; raises InputError, before allocating, beyond them."""
+    MAX_CLASSES.check(k, f"there are {k:,} score columns")
+    size = n * k * np.dtype(dtype).itemsize
+    if reserve and size > MAX_ARRAY.value:
+        n = max(16, MAX_ARRAY.value // max(1, k * np.dtype(dtype).itemsize))
+    elif size > MAX_ARRAY.value:
+        MAX_ARRAY.check(size, f"{n:,} rows x {k:,} columns need {size_text(size)}")
+    try:
+        return np.empty((n, k), dtype=dtype)
+    except MemoryError:
+        raise InputError(f"there is not enough memory for {size_text(size)}") from None

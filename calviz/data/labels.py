@@ -1,0 +1,289 @@
+"""From what a file says about the true class to class indices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.arrays import BoolArray, IntArray
+from calviz.core.errors import InputError
+from calviz.core.factor import Factor
+from calviz.data.types import short
+
+#: Pairs of words of which the second is the event.
+PAIRS = (
+    ("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("neg", "pos"), ("-", "+"),
+    ("negative", "positive"), ("absent", "present"), ("control", "case"), ("off", "on"),
+    ("fail", "pass"), ("healthy", "sick"), ("benign", "malignant"), ("ham", "spam"),
+    ("loss", "win"), ("wrong", "right"), ("incorrect", "correct"), ("dead", "alive"),
+)  # fmt: skip
+_WHOLE = re.compile(r"([+-]?\d+)(?:\.0*)?")
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Class indices and how they were told.
+
+    Attributes
+    ----------
+    indices : ndarray of int, shape (n,)
+        -1 where the label is missing.
+    form : str
+        "class index", "class name", "one-hot", "-1 and +1", ...
+    class_names : tuple of str
+        The names, filled in where the labels tell them.
+    notice : str
+        What to know about the reading; empty where there is nothing.
+    """
+
+    indices: IntArray
+    form: str
+    class_names: tuple[str, ...]
+    notice: str = ""
+
+    @property
+    def missing(self) -> BoolArray:
+        """Rows without a label."""
+        return self.indices < 0
+
+
+def decode(
+    values: npt.NDArray[Any] | Factor,
+    k: int,
+    *,
+    class_names: tuple[str, ...],
+    columns: tuple[str, ...],
+    base: int | None,
+    name: str,
+    line: Callable[[int], int | None],
+) -> Labels:
+    """Class indices of a label column: by class name first, by index second.
+
+    Parameters
+    ----------
+    values : ndarray or Factor
+        The column.
+    k : int
+        The number of classes.
+    class_names : tuple of str
+        Names of the classes; empty where nothing names them.
+    columns : tuple of str
+        The names of the score columns, which labels may repeat in full.
+    base : {0, 1}, optional
+        Whether numbers count from 0 or from 1; 0 where left out.
+    name : str
+        The label column, for messages.
+    line : callable
+        The line of a data row in a text file, or None.
+
+    Raises
+    ------
+    InputError
+        Naming the row, where a label is none of the classes.
+    """
+    factor = Factor.of(values)
+    decoder = _Decoder(factor, k, class_names, columns, base, name, line)
+    codes, form, names, notice = decoder.decode()
+    return Labels(codes[factor.codes], form, names, notice)
+
+
+class _Decoder:
+    def __init__(
+        self,
+        factor: Factor,
+        k: int,
+        class_names: tuple[str, ...],
+        columns: tuple[str, ...],
+        base: int | None,
+        name: str,
+        line: Callable[[int], int | None],
+    ) -> None:
+        self.factor, self.k, self.base = factor, k, base
+        self.class_names, self.columns = class_names, columns
+        self.name, self.line = name, line
+        self.levels = [level.strip() for level in factor.levels]
+        self.known = [j for j, level in enumerate(self.levels) if not _is_missing(level)]
+        self.wholes = [_whole(self.levels[j]) for j in self.known]
+
+    def decode(self) -> tuple[IntArray, str, tuple[str, ...], str]:
+        if not self.known:
+            raise InputError("holds no labels, only missing values", column=self.name)
+        names = self.class_names or tuple(str(j) for j in range(self.k))
+        if self.base is None:
+            by_name = self._by_name()
+            if by_name is not None:
+                return by_name
+        if all(w is not None for w in self.wholes):
+            return self._by_index([w for w in self.wholes if w is not None], names)
+        if self.k == 2:
+            pair = self._by_pair(names)
+            if pair is not None:
+                return pair
+        raise self._unknown(names)
+
+    def _codes(self, codes: Sequence[int]) -> IntArray:
+        out = np.full(len(self.levels), -1, dtype=np.int32)
+        out[self.known] = codes
+        return out
+
+    def _by_name(self) -> tuple[IntArray, str, tuple[str, ...], str] | None:
+        if not self.class_names:
+            return None
+        index = {c: j for j, c in enumerate(self.columns)} if len(self.columns) == self.k else {}
+        index |= {c: j for j, c in enumerate(self.class_names)}
+        texts = [self.levels[j] for j in self.known]
+        # "1.0" names the class "1": the column was read as numbers somewhere on its way.
+        texts = [
+            t if t in index or w is None else str(w)
+            for t, w in zip(texts, self.wholes, strict=True)
+        ]
+        if all(t in index for t in texts):
+            counted = self.class_names == tuple(str(j) for j in range(self.k))
+            form = "class index" if counted else "class name"
+            return self._codes([index[t] for t in texts]), form, self.class_names, ""
+        folded = {c.casefold(): j for c, j in index.items()}
+        if len(folded) == len(index) and all(t.casefold() in folded for t in texts):
+            codes = self._codes([folded[t.casefold()] for t in texts])
+            notice = "labels and class names were matched without regard to upper and lower case"
+            return codes, "class name", self.class_names, notice
+        return None
+
+    def _by_index(
+        self, values: list[int], names: tuple[str, ...]
+    ) -> tuple[IntArray, str, tuple[str, ...], str]:
+        if self.k == 2 and -1 in values and set(values) <= {-1, 1} and self.base is None:
+            notice = "labels -1 and +1 were read as class 0 and class 1"
+            return self._codes([(v + 1) // 2 for v in values]), "-1 and +1", names, notice
+        base = self.base or 0
+        wrong = [
+            (j, v) for j, v in zip(self.known, values, strict=True) if not 0 <= v - base < self.k
+        ]
+        if wrong:
+            raise self._out_of_range(wrong, values, base)
+        notice = ""
+        if self.class_names and {str(v) for v in values} & set(self.class_names):
+            shown = ", ".join(self.class_names[:5])
+            if self.class_names != tuple(str(j + base) for j in range(self.k)):
+                notice = (
+                    f"labels were read as positions counted from {base}, although the classes have "
+                    f"numbers as names ({shown})"
+                )
+        form = "class index" if base == 0 else "class index, counted from 1"
+        return self._codes([v - base for v in values]), form, names, notice
+
+    def _by_pair(self, names: tuple[str, ...]) -> tuple[IntArray, str, tuple[str, ...], str] | None:
+        lower = [self.levels[j].casefold() for j in self.known]
+        for negative, positive in PAIRS:
+            if set(lower) <= {negative, positive}:
+                codes = [int(text == positive) for text in lower]
+                written = {
+                    int(t == positive): self.levels[j]
+                    for t, j in zip(lower, self.known, strict=True)
+                }
+                if not self.class_names:
+                    names = (written.get(0, negative), written.get(1, positive))
+                notice = f"the label '{written.get(1, positive)}' was read as class 1"
+                return self._codes(codes), f"{negative} or {positive}", names, notice
+        return None
+
+    def _out_of_range(
+        self, wrong: list[tuple[int, int]], values: list[int], base: int
+    ) -> InputError:
+        level, value = min(wrong, key=lambda w: self._first_row(w[0]))
+        row = self._first_row(level)
+        remedy = "correct the label, or check which columns are the scores"
+        if base == 0 and min(values) >= 1 and max(values) == self.k:
+            remedy = "if the labels count from 1, say so (label base 1)"
+        return InputError(
+            f"label {value} but there are {self.k:,} classes ({base}..{self.k - 1 + base})",
+            row=row + 1,
+            line=self.line(row),
+            column=self.name,
+            remedy=remedy,
+        )
+
+    def _unknown(self, names: tuple[str, ...]) -> InputError:
+        if not self.class_names:
+            found = ", ".join(f"'{short(self.levels[j])}'" for j in self.known[:5])
+            return InputError(
+                f"the labels are text ({found}{', …' if len(self.known) > 5 else ''}), but nothing says "
+                "which class each of them is",
+                column=self.name,
+                remedy="give the class names in the order of the scores",
+            )
+        unknown = [j for j in self.known if self.levels[j] not in self.class_names]
+        first = min(unknown, key=self._first_row)
+        row = self._first_row(first)
+        shown = ", ".join(short(n) for n in names[:10]) + (", …" if len(names) > 10 else "")
+        return InputError(
+            f"label '{short(self.levels[first])}' has no probability column (known: {shown})",
+            row=row + 1,
+            line=self.line(row),
+            column=self.name,
+            remedy="correct the label, or give the class names in the order of the scores",
+        )
+
+    def _first_row(self, level: int) -> int:
+        return int(np.argmax(self.factor.codes == level))
+
+
+def _whole(level: str) -> int | None:
+    """The whole number that a text writes ("3", "3.0", "3.0e+00"); None where it is none."""
+    if match := _WHOLE.fullmatch(level):
+        return int(match[1])
+    try:
+        value = float(level)
+    except ValueError:
+        return None
+    return int(value) if value.is_integer() and abs(value) < 2**53 else None
+
+
+def _is_missing(level: str) -> bool:
+    return level.casefold() in ("", "nan", "na", "n/a", "none", "null", "<na>")
+
+
+def from_one_hot(
+    columns: Sequence[npt.NDArray[Any]], names: tuple[str, ...], line: Callable[[int], int | None]
+) -> IntArray:
+    """Class indices of 0/1 columns of which one per row is 1; one column alone is class 1."""
+    block = np.stack([np.asarray(c, dtype=np.float64) for c in columns], axis=1)
+    return from_one_hot_block(block, names, line)
+
+
+def from_one_hot_block(
+    block: npt.NDArray[Any], names: tuple[str, ...], line: Callable[[int], int | None]
+) -> IntArray:
+    """Class indices of the rows of a 0/1 array of shape (n, K); K = 1 holds the event."""
+    shown = short(", ".join(names), 60)
+    missing = np.isnan(block).any(axis=1) if block.dtype.kind == "f" else np.zeros(len(block), bool)
+    bad = ~(((block == 0) | (block == 1)).all(axis=1) | missing)
+    if bad.any():
+        row = int(bad.argmax())
+        raise InputError(
+            "the one-hot label holds other values than 0 and 1",
+            row=row + 1,
+            line=line(row),
+            column=shown,
+            remedy="labels that are themselves probabilities are not supported",
+        )
+    if block.shape[1] == 1:
+        indices = np.where(missing, 0, block[:, 0]).astype(np.int32)
+    else:
+        ones = block.sum(axis=1)
+        bad = (ones != 1) & ~missing
+        if bad.any():
+            row = int(bad.argmax())
+            raise InputError(
+                f"{int(ones[row])} of the one-hot label columns are 1, expected exactly one",
+                row=row + 1,
+                line=line(row),
+                column=shown,
+            )
+        indices = block.argmax(axis=1).astype(np.int32)
+    indices[missing] = -1
+    return indices

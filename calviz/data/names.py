@@ -1,0 +1,87 @@
+"""What people call the columns of a file of predictions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+LABELS = (
+    "label", "labels", "y", "y_true", "ytrue", "true_label", "true_labels", "truelabel", "target",
+    "targets", "ground_truth", "groundtruth", "gt", "truth", "true", "true_class", "class",
+    "actual", "outcome", "y_test", "y_label", "label_true", "labels_true", "true_y", "gold",
+    "category", "class_label", "event", "observed",
+)  # fmt: skip
+SPLITS = (
+    "split", "splits", "subset", "partition", "data_split", "dataset_split", "set", "fold", "phase",
+)  # fmt: skip
+IDS = (
+    "id", "ids", "index", "idx", "row", "row_id", "sample_id", "example_id", "image_id", "image",
+    "filename", "file_name", "file", "path", "uid", "uuid", "guid", "key", "", "unnamed:_0",
+    "record_id", "case_id", "patient_id", "subject_id", "user_id", "doc_id",
+)  # fmt: skip
+CONFIDENCES = (
+    "confidence", "confidences", "conf", "max_prob", "max_probability", "top1_prob", "top_prob",
+    "top1_confidence", "pred_prob", "predicted_prob", "predicted_probability", "msp", "pred_conf",
+)  # fmt: skip
+CORRECTS = (
+    "correct", "is_correct", "hit", "hits", "accuracy", "acc", "right", "correctness", "was_correct",
+)  # fmt: skip
+PREDICTED = (
+    "pred_label", "pred", "prediction", "predicted", "predicted_label", "y_pred", "ypred", "y_hat",
+    "yhat", "predicted_class", "pred_class", "top1", "label_pred", "preds", "predictions",
+    "pred_labels", "predicted_labels", "argmax", "decision",
+)  # fmt: skip
+#: Arrays and list columns that hold the scores of all classes.
+PROBABILITIES = (
+    "probs", "probabilities", "predictions", "y_prob", "prob", "proba", "probas", "y_proba",
+    "y_probs", "p", "probability", "softmax", "y_score", "y_scores", "scores", "preds", "p_hat",
+    "phat", "predict_proba", "pred_probs", "pred_proba", "posteriors", "confidences", "outputs",
+    "y_pred", "y_pred_proba", "score", "y_hat", "prob1", "p1", "p_1", "prob_1", "positive",
+    "probability_1", "output", "prediction", "pred_prob", "forecast", "risk", "prob_positive",
+    "p_positive", "test_probs", "arr_0", "probability_positive", "proba_1",
+)  # fmt: skip
+LOGITS = ("logits", "logit", "y_logits", "pred_logits", "raw_scores", "log_odds", "logodds")
+
+#: Beginnings of the names of score columns, in order of preference, and what they say.
+PREFIXES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE | re.DOTALL), kind)
+    for pattern, kind in (
+        (r"(?:p|prob|proba|probs|probability|probabilities|y_prob|y_proba|softmax|predict_proba)"
+         r"[_.: ](?P<name>.+)", "probabilities"),
+        (r"(?:p|prob|proba|probability)\((?P<name>.+)\)", "probabilities"),
+        (r"(?:p|prob|proba|softmax|probability)(?P<name>\d+)", "probabilities"),
+        (r"(?:logit|logits|y_logit)[_.: ]?(?P<name>.+)", "logits"),
+        (r"(?:score|scores|y_score|output)[_.: ](?P<name>.+)", ""),
+        (r"prob(?P<name>[^_].*)", "probabilities"),
+    )
+)  # fmt: skip
+
+_OUTCOME = ("{0}_outcome", "{0}_label", "{0}_true", "{0}_actual", "{0}_result", "{0}_target")
+_ONE_HOT = ("y_{0}", "label_{0}", "labels_{0}", "true_{0}", "target_{0}", "is_{0}", "onehot_{0}",
+            "one_hot_{0}", "y_true_{0}", "gt_{0}", "outcome_{0}", "class_{0}", "actual_{0}")  # fmt: skip
+
+#: Words that name a split at the beginning or the end of the key of an array.
+SPLIT_WORDS = (
+    "train", "training", "val", "valid", "validation", "cal", "calib", "calibration", "dev", "test",
+    "eval", "evaluation", "holdout",
+)  # fmt: skip
+
+
+def plain(name: str) -> str:
+    """A name as it is compared: lower case, words joined by underscores."""
+    return re.sub(r"[\s\-.]+", "_", name.strip().lower())
+
+
+def one_hot_names(column: str, class_name: str) -> tuple[str, ...]:
+    """What the 0/1 column that belongs to a score column may be called."""
+    return tuple(form.format(column) for form in _OUTCOME) + tuple(
+        form.format(class_name) for form in _ONE_HOT
+    )
+
+
+_SCORE = re.compile(r"(?:p|prob|proba|probs|probability|logit|logits|score)_", re.IGNORECASE)
+
+
+def count_scores(columns: Iterable[str]) -> int:
+    """How many names begin like those of score columns: a quick look at very wide tables."""
+    return sum(_SCORE.match(name) is not None for name in columns)

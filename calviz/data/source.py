@@ -1,0 +1,167 @@
+"""The bytes of a file, wherever they come from."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import threading
+import zlib
+from collections.abc import Callable
+from functools import cached_property
+from gzip import BadGzipFile, GzipFile
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from calviz.core.errors import InputError
+from calviz.core.limits import MAX_FILE, check_expansion
+
+HEAD_BYTES = 1 << 20
+_HASH_BLOCK = 1 << 20
+
+
+class Source:
+    """A file on disk or bytes in memory; every `open` starts at the beginning.
+
+    Parameters
+    ----------
+    source : str, PathLike, bytes or binary file object
+    name : str, optional
+        What to call it; the file's own name where left out.
+    """
+
+    def __init__(
+        self, source: str | os.PathLike[str] | bytes | BinaryIO, name: str | None = None
+    ) -> None:
+        self.path: Path | None = None
+        self.data: bytes | None = None
+        if isinstance(source, bytes | bytearray | memoryview):
+            self.data = bytes(source)
+            self.name = name or "upload"
+        elif isinstance(source, str | os.PathLike):
+            self.path = Path(source)
+            self.name = name or self.path.name
+            self._check_path(self.path)
+        else:
+            # A BytesIO shares its bytes with getvalue; other streams are read once.
+            whole = source.getvalue() if isinstance(source, io.BytesIO) else source.read()
+            if not isinstance(whole, bytes):
+                raise InputError("the file object gives text", remedy="open it in binary mode")
+            self.data = whole
+            self.name = name or Path(str(getattr(source, "name", "upload"))).name
+        self.size = len(self.data) if self.data is not None else self._stat().st_size
+        try:
+            MAX_FILE.check(self.size, f"the file has {MAX_FILE.written(self.size)}")
+        except InputError as error:
+            raise error.in_file(self.name) from None
+
+    def _check_path(self, path: Path) -> None:
+        try:
+            if path.is_dir():
+                raise InputError("this is a folder", file=self.name, remedy="name a file in it")
+            if not path.exists():
+                raise InputError("there is no such file", file=self.name)
+            if not path.is_file():
+                raise InputError("this is not a regular file", file=self.name)
+            with path.open("rb"):
+                pass
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise InputError(f"cannot be opened ({reason})", file=self.name) from None
+
+    def _stat(self) -> os.stat_result:
+        assert self.path is not None
+        return self.path.stat()
+
+    @cached_property
+    def compressed(self) -> bool:
+        """Whether the bytes are gzip."""
+        with self.open_raw() as stream:
+            return stream.read(2) == b"\x1f\x8b"
+
+    def open(self) -> BinaryIO:
+        """A new stream over all bytes, unpacked where they are gzip."""
+        if self.compressed:
+            return cast(BinaryIO, Gunzip(self.open_raw(), self.size))
+        return self.open_raw()
+
+    def open_raw(self) -> BinaryIO:
+        """A new, seekable stream over the bytes as they are."""
+        if self.data is not None:
+            return io.BytesIO(self.data)
+        assert self.path is not None
+        return self.path.open("rb", buffering=0)  # blocks are large: a buffer would copy them
+
+    def head(self, size: int = HEAD_BYTES) -> bytes:
+        """The first bytes."""
+        with self.open() as stream:
+            return stream.read(size)
+
+    def hasher(self) -> Callable[[], str]:
+        """A function that gives the BLAKE2b-256 of the bytes.
+
+        Bytes in memory are hashed beside the reading, so that they need not be kept; a file is
+        hashed when the digest is first asked for, and must not have changed by then.
+        """
+        if self.data is not None:
+            return _hash_beside(self.data)
+        path, name = self.path, self.name
+        assert path is not None
+        before = path.stat()
+
+        def digest() -> str:
+            now = path.stat()
+            if (now.st_mtime_ns, now.st_size) != (before.st_mtime_ns, before.st_size):
+                raise InputError("the file has changed since it was read", file=name)
+            whole = hashlib.blake2b(digest_size=32)
+            with path.open("rb", buffering=0) as stream:
+                while block := stream.read(_HASH_BLOCK):
+                    whole.update(block)
+            return whole.hexdigest()
+
+        return digest
+
+
+class Gunzip:
+    """A gzip stream that stops where it expands beyond the limits."""
+
+    def __init__(self, raw: BinaryIO, size: int) -> None:
+        self._raw, self._size, self._given = raw, size, 0
+        self._file = GzipFile(fileobj=raw, mode="rb")
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes; fewer than asked for only at the end."""
+        step = size if size >= 0 else 1 << 24
+        try:
+            block = self._file.read(step)
+        except (EOFError, BadGzipFile, zlib.error):
+            raise InputError(
+                "the file is damaged or incomplete: the gzip stream breaks off",
+                remedy="save or copy it again",
+            ) from None
+        self._given += len(block)
+        check_expansion("the file", self._given, self._size)
+        return block if size >= 0 or not block else block + self.read()
+
+    def __enter__(self) -> Gunzip:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+        self._raw.close()
+
+
+def _hash_beside(data: bytes) -> Callable[[], str]:
+    result: list[str] = []
+
+    def work(data: bytes) -> None:
+        result.append(hashlib.blake2b(data, digest_size=32).hexdigest())
+
+    thread = threading.Thread(target=work, args=(data,), daemon=True)
+    thread.start()
+
+    def digest() -> str:
+        thread.join()
+        return result[0]
+
+    return digest

@@ -1,0 +1,150 @@
+"""What every format is turned into: named columns, looked at first and fetched once."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.arrays import FloatArray
+from calviz.core.errors import InputError
+from calviz.core.factor import Factor
+from calviz.core.notes import Finding
+
+ElementType = Literal["number", "integer", "boolean", "text", "other"]
+
+#: Rows that recognition looks at.
+SAMPLE_ROWS = 1_000
+#: What stands for a missing value in a column of text.
+MISSING = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column of a table, or one array of an array file.
+
+    Attributes
+    ----------
+    name : str
+    type : {"number", "integer", "boolean", "text", "other"}
+        What the elements are, as far as the sample tells.
+    sample : ndarray or callable
+        The first rows, or how to get them; see `head`.
+    width : int or None
+        The number of elements per row where each row holds a list (a 2-D array, a list column).
+    fields : tuple of str
+        The names of these elements, where the file names them.
+    note : str
+        Why a column of type "other" cannot be used ("timestamps").
+    """
+
+    name: str
+    type: ElementType
+    sample: npt.NDArray[Any] | Callable[[], npt.NDArray[Any]]
+    width: int | None = None
+    fields: tuple[str, ...] = ()
+    note: str = ""
+
+    @cached_property
+    def head(self) -> npt.NDArray[Any]:
+        """The first rows: text as objects, missing numbers as nan, missing text as ""."""
+        return self.sample() if callable(self.sample) else self.sample
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it holds numbers."""
+        return self.type in ("number", "integer")
+
+
+@dataclass(frozen=True, eq=False)
+class Missing:
+    """Where a text file holds an empty cell instead of a number."""
+
+    row: int
+    column: str
+
+
+@dataclass(frozen=True, eq=False)
+class Fetched:
+    """The values that were asked for.
+
+    Attributes
+    ----------
+    scores : tuple of ndarray, each of shape (n, K)
+    columns : mapping of str to ndarray or Factor
+        Numbers as arrays (missing as nan), text as factors (missing as the level "").
+    """
+
+    scores: tuple[FloatArray, ...]
+    columns: Mapping[str, npt.NDArray[Any] | Factor]
+
+
+@dataclass(eq=False)
+class Table(ABC):
+    """A file as columns. Looking at `columns` is cheap; `fetch` reads the file once.
+
+    Attributes
+    ----------
+    format : str
+        What to call it ("CSV separated by ';'").
+    columns : tuple of Column
+    named : bool
+        Whether the column names come from the file.
+    arrays : bool
+        Whether the columns are arrays of an array file, for messages.
+    class_names : tuple of str
+        Names of the classes, where the file holds them apart.
+    notices : list of Finding
+    """
+
+    format: str
+    columns: tuple[Column, ...]
+    named: bool = True
+    arrays: bool = False
+    class_names: tuple[str, ...] = ()
+    notices: list[Finding] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._by_name = {c.name: c for c in self.columns}
+        if len(self._by_name) != len(self.columns):
+            seen: set[str] = set()
+            for column in self.columns:
+                if column.name in seen:
+                    raise InputError(
+                        f"there are two columns called '{column.name[:80]}'",
+                        remedy="give each column a name of its own",
+                    )
+                seen.add(column.name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all columns."""
+        return tuple(c.name for c in self.columns)
+
+    def __getitem__(self, name: str) -> Column:
+        return self._by_name[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    @abstractmethod
+    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+        """Read score blocks, each into one (n, K) array, and single columns, in one pass."""
+
+    def line(self, row: int) -> int | None:
+        """The 1-based line of 0-based data row `row`, for text files."""
+        return None
+
+    def is_empty(self, row: int, name: str) -> bool:
+        """Whether a missing number is an empty cell (rather than a written NaN)."""
+        return False
+
+
+def text_factor(values: npt.NDArray[Any]) -> Factor:
+    """A factor of text in which None is the missing level."""
+    return Factor.of(np.array([MISSING if v is None else str(v) for v in values], dtype=object))

@@ -1,0 +1,366 @@
+"""`calviz audit`: the JSON contract, thresholds, several files and models."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from sklearn.metrics import log_loss
+
+import calviz
+from calviz.cli import main
+from calviz.cli.threshold import Threshold
+from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.metric import METRICS
+from calviz.core.results import Evaluation, Interval, MetricResult
+
+SHARED = Path(__file__).parents[3] / "shared"
+KEYS = set(
+    "calviz file name rows classes kind split reduction metrics classes_table findings".split()
+)
+CONTRACT_METRICS = set(
+    """
+    accuracy error nll brier brier_miscalibration brier_discrimination brier_uncertainty
+    ece ece_l2 rmsce ece_equal_mass ece_sturges ece_debiased ece_sweep mce classwise_ece tace
+    ks ks_signed ks_classwise kde_ece kde_ece_l2 smece skce
+    mcs wsece msece cece wsmcs wsmcs_over wsmcs_under over_mcs under_mcs over_share under_share
+    aurc e_aurc accuracy_at_90_coverage auroc_failure aupr_error fpr95
+    spiegelhalter_z hosmer_lemeshow calibration_slope calibration_intercept ici e50 e90
+    """.split()
+)
+
+
+def run(*arguments) -> Result:
+    return CliRunner().invoke(main, ["audit", *(str(a) for a in arguments)])
+
+
+def strict(text: str):
+    """JSON as the standard has it: without NaN and Infinity."""
+
+    def refuse(name):
+        raise AssertionError(f"{name} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def audit(*arguments):
+    result = run(*arguments, "--json", "-")
+    assert result.exit_code == 0, result.stderr
+    return strict(result.stdout)
+
+
+@pytest.fixture(scope="module")
+def table() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(11)
+    probs = rng.dirichlet([0.6, 0.6, 0.6], size=200).round(4)
+    probs[:, 2] = 1 - probs[:, 0] - probs[:, 1]
+    labels = np.array([rng.choice(3, p=np.abs(row) / np.abs(row).sum()) for row in probs])
+    return np.abs(probs), labels
+
+
+@pytest.fixture(scope="module")
+def file(table, tmp_path_factory) -> Path:
+    probs, labels = table
+    path = tmp_path_factory.mktemp("files") / "three.csv"
+    rows = [
+        f"{label},{','.join(f'{p:.17g}' for p in row)},{'test' if i % 2 else 'calibration'}"
+        for i, (row, label) in enumerate(zip(probs, labels, strict=True))
+    ]
+    path.write_text("\n".join(["label,p_a,p_b,p_c,split", *rows]) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def confidence_file(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("files") / "top.csv"
+    path.write_text("confidence,correct\n0.9,1\n0.8,1\n0.7,0\n0.6,1\n")
+    return path
+
+
+class TestRecord:
+    def test_the_keys(self, file):
+        record = audit(file)
+        assert set(record) >= KEYS
+        assert record["calviz"] == calviz.__version__
+        assert record["file"] == str(file)
+        assert record["name"] == "three"
+        assert (record["rows"], record["classes"]) == (200, 3)
+        assert record["kind"] == "probabilities"
+        assert record["split"] is None
+        assert record["reduction"] == "top-label"
+
+    def test_every_metric_there_is_and_none_that_the_contract_does_not_know(self, file):
+        found = audit(file)["metrics"]
+        assert tuple(found) == METRICS.keys()
+        assert set(found) <= CONTRACT_METRICS
+        for entry in found.values():
+            assert set(entry) >= {"value", "interval", "noise_floor", "params"}
+            assert isinstance(entry["value"], float) or entry["reason"].endswith(".")
+            assert entry["interval"] is None
+            assert entry["noise_floor"] is None
+
+    def test_the_values_are_fractions_and_right(self, file, table):
+        probs, labels = table
+        found = audit(file)["metrics"]
+        confidence, hit = probs.max(axis=1), probs.argmax(axis=1) == labels
+        cell = np.clip(np.ceil(confidence * 15) - 1, 0, 14).astype(int)
+        ece = sum(
+            abs(confidence[cell == m].sum() - hit[cell == m].sum()) / len(hit) for m in range(15)
+        )
+        assert found["accuracy"]["value"] == pytest.approx(hit.mean())
+        assert found["ece"]["value"] == pytest.approx(ece)
+        assert found["mcs"]["value"] == pytest.approx(confidence.mean() - hit.mean())
+        assert found["nll"]["value"] == pytest.approx(log_loss(labels, probs))
+        one_hot = np.eye(3)[labels]
+        assert found["brier"]["value"] == pytest.approx(((probs - one_hot) ** 2).sum(1).mean())
+        assert found["ece"]["params"]["bins"] == 15
+
+    def test_intervals_and_noise_floors(self, file):
+        found = audit(file, "--ci", "--resamples", 100)["metrics"]
+        low, high = found["ece"]["interval"]
+        assert 0 < low < high < 1
+        floor = found["ece"]["noise_floor"]
+        assert set(floor) == {"mean", "q95", "p_value"}
+        assert 0 < floor["mean"] < floor["q95"]
+        assert 0 < floor["p_value"] <= 1
+
+    def test_the_same_seed_gives_the_same_bytes(self, file):
+        runs = [run(file, "--ci", "--resamples", 50, "--seed", s, "--json", "-") for s in (1, 1, 2)]
+        assert runs[0].stdout == runs[1].stdout
+        assert runs[0].stdout != runs[2].stdout
+        assert strict(runs[2].stdout)["seed"] == 2
+
+    def test_split_reduction_and_bins_are_obeyed_and_recorded(self, file):
+        record = audit(file, "--split", "test", "--reduction", "class:b", "--bins", 7)
+        assert (record["split"], record["rows"]) == ("test", 100)
+        assert record["reduction"] == "class:b"
+        assert record["metrics"]["ece"]["params"]["bins"] == 7
+        data = calviz.load(file)
+        expected = calviz.evaluate(data, ["ece"], split="test", reduction="class:b", bins=7)
+        assert record["metrics"]["ece"]["value"] == expected["ece"].value
+
+    def test_the_class_table(self, file, table):
+        probs, labels = table
+        rows = audit(file)["classes_table"]
+        assert [row["class"] for row in rows] == ["a", "b", "c"]
+        for k, row in enumerate(rows):
+            assert set(row) == {"class", "rows", "accuracy", "confidence", "ece", "mcs", "ks"}
+            mine = labels == k
+            hit = probs[mine].argmax(axis=1) == k
+            confidence = probs[mine].max(axis=1)
+            assert row["rows"] == mine.sum()
+            assert row["accuracy"] == pytest.approx(hit.mean())
+            assert row["confidence"] == pytest.approx(confidence.mean())
+            assert row["mcs"] == pytest.approx(confidence.mean() - hit.mean())
+            assert row["ece"] >= abs(row["mcs"]) - 1e-12
+            assert row["ks"] >= abs(row["mcs"]) - 1e-12
+
+    def test_a_class_without_rows_is_null(self, tmp_path):
+        path = tmp_path / "none.csv"
+        path.write_text("label,p_a,p_b,p_c\n0,0.9,0.05,0.05\n1,0.2,0.7,0.1\n")
+        row = audit(path)["classes_table"][2]
+        assert row["class"] == "c"
+        assert row["rows"] == 0
+        assert [row[key] for key in ("accuracy", "confidence", "ece", "mcs", "ks")] == [None] * 5
+
+    def test_findings(self, tmp_path):
+        path = tmp_path / "one.csv"
+        path.write_text("label,p_a,p_b\n0,0.9,0.1\n")
+        findings = audit(path)["findings"]
+        assert findings
+        for finding in findings:
+            assert set(finding) == {"code", "severity", "message"}
+            assert finding["severity"] in {"info", "warning", "error"}
+            assert finding["message"].endswith(".")
+
+    def test_what_was_recognised_and_the_digest_are_there(self, file):
+        record = audit(file)
+        assert "200 rows" in record["recognised"]
+        assert len(record["digest"]) >= 32
+        assert record["verdict"].endswith(".")
+
+    def test_what_is_not_available_is_null_with_a_reason(self, confidence_file):
+        record = audit(confidence_file, "--ci")
+        assert record["kind"] == "confidence"
+        for key in ("nll", "brier"):
+            entry = record["metrics"][key]
+            assert entry["value"] is None
+            assert "confidence-only" in entry["reason"]
+        assert record["metrics"]["accuracy"]["value"] == 0.75
+        assert "reason" not in record["metrics"]["accuracy"]
+
+    def test_one_row(self, tmp_path):
+        path = tmp_path / "one.csv"
+        path.write_text("label,p_a,p_b\n0,0.9,0.1\n")
+        record = audit(path, "--ci")
+        assert record["rows"] == 1
+        assert all(entry["interval"] is None for entry in record["metrics"].values())
+
+
+class TestSeveral:
+    def test_one_file_is_an_object_and_several_are_a_list(self, file, confidence_file):
+        assert isinstance(audit(file), dict)
+        both = audit(file, confidence_file)
+        assert [record["file"] for record in both] == [str(file), str(confidence_file)]
+        assert [record["kind"] for record in both] == ["probabilities", "confidence"]
+
+    @pytest.fixture
+    def models(self, tmp_path) -> Path:
+        path = tmp_path / "models.csv"
+        path.write_text(
+            "label,net:a,net:b,tree:a,tree:b\n0,0.9,0.1,0.6,0.4\n1,0.2,0.8,0.5,0.5\n1,0.6,0.4,0.3,0.7\n"
+        )
+        return path
+
+    def test_several_models_are_a_list(self, models):
+        both = audit(models)
+        assert [record["name"] for record in both] == ["net", "tree"]
+        assert [record["file"] for record in both] == [str(models)] * 2
+
+    def test_a_model_that_is_chosen_is_an_object(self, models):
+        record = audit(models, "--model", "tree")
+        assert record["name"] == "tree"
+        assert record["metrics"]["mcs"]["value"] == pytest.approx(0.6 - 2 / 3)
+
+
+class TestReadingOptions:
+    def test_they_reach_the_reader(self, tmp_path):
+        path = tmp_path / "odd.csv"
+        path.write_text(
+            "truth,x1,x2,part,site,row\n2,0.1,0.9,t,n,r1\n1,0.8,0.2,c,s,r2\n2,0.7,0.3,t,n,r3\n"
+        )
+        record = audit(
+            path,
+            *("--label", "truth"),
+            *("--scores", "x*"),
+            *("--kind", "probabilities"),
+            *("--split-column", "part"),
+            *("--group", "site"),
+            *("--id", "row"),
+            *("--class-names", 'no,"yes, really"'),
+            *("--label-base", "1"),
+            *("--split", "t"),
+        )
+        assert record["rows"] == 2
+        assert [row["class"] for row in record["classes_table"]] == ["no", "yes, really"]
+        assert [row["rows"] for row in record["classes_table"]] == [0, 2]
+        assert record["metrics"]["accuracy"]["value"] == 0.5
+        for word in ("truth", "part", "site", "row"):
+            assert word in record["recognised"]
+
+
+class TestText:
+    def test_it_says_what_was_recognised_then_the_verdict_then_the_numbers(self, file):
+        lines = run(file).stdout.splitlines()
+        assert lines[0].startswith(f"{file}: CSV")
+        assert "200 rows" in lines[0]
+        text = "\n".join(lines)
+        assert audit(file)["verdict"] in text
+        for metric in METRICS:
+            assert f"\n{metric.label} " in text
+        assert "interval" not in text.split("metric", 1)[1].splitlines()[0]
+
+    def test_error_bars_have_their_columns(self, file):
+        text = run(file, "--ci", "--resamples", 50).stdout
+        header = next(line for line in text.splitlines() if line.startswith("metric"))
+        assert header.split() == "metric value 95 % interval if calibrated (95 %) p".split()
+
+    def test_what_is_not_available_says_why(self, confidence_file):
+        text = run(confidence_file).stdout
+        assert "NLL, Brier score: not available for confidence-only data" in text
+
+
+class TestThreshold:
+    @pytest.mark.parametrize(
+        ("text", "sign", "limit"),
+        [("ece>0.05", ">", 0.05), (" ece <= 1e-3 ", "<=", 1e-3), ("ece>=.5", ">=", 0.5)],
+    )
+    def test_the_written_form(self, text, sign, limit):
+        assert Threshold.of(text) == Threshold("ece", sign, limit)
+
+    @pytest.mark.parametrize(
+        "text", ["", "ece", "ece>", ">0.1", "ece>>0.1", "ece>5%", "ece>inf", "ece>0.1 or nll>1"]
+    )
+    def test_anything_else_is_refused(self, text):
+        with pytest.raises(OptionError, match="not understood"):
+            Threshold.of(text)
+
+    @staticmethod
+    def result(value, interval=None, reason=None) -> Evaluation:
+        found = MetricResult("ece", value, interval=interval, reason=reason)
+        return Evaluation("m", 9, 2, "probabilities", None, "top-label", {"ece": found})
+
+    @pytest.mark.parametrize(
+        ("text", "value", "interval", "crossed"),
+        [
+            ("ece>0.05", 0.06, None, True),
+            ("ece>0.05", 0.05, None, False),
+            ("ece>=0.05", 0.05, None, True),
+            ("ece<0.05", 0.04, None, True),
+            ("ece>0.05", 0.06, (0.051, 0.07), True),
+            ("ece>0.05", 0.06, (0.049, 0.07), False),
+            ("ece<0.05", 0.04, (0.03, 0.049), True),
+            ("ece<0.05", 0.04, (0.03, 0.051), False),
+            # The bootstrap of an ECE leans upwards: its interval may lie above the value.
+            ("ece>0.05", 0.04, (0.051, 0.07), False),
+        ],
+    )
+    def test_when_it_is_crossed(self, text, value, interval, crossed):
+        evaluation = self.result(value, Interval(*interval) if interval else None)
+        assert (Threshold.of(text).crossed(evaluation) is not None) == crossed
+
+    def test_what_cannot_be_judged_does_not_pass(self):
+        with pytest.raises(NotAvailable, match=r"'ece>0\.05' cannot be judged: no such"):
+            Threshold.of("ece>0.05").crossed(self.result(math.nan, reason="no such thing."))
+
+    def test_the_exit_codes(self, file, confidence_file):
+        value = audit(file)["metrics"]["ece"]["value"]
+        assert run(file, "--fail-on", f"ece>{value + 0.001}").exit_code == 0
+        crossed = run(file, "--fail-on", "accuracy<0", "--fail-on", f"ece>{value - 0.001}")
+        assert crossed.exit_code == 1
+        assert "ece is " in crossed.stderr
+        assert "accuracy" not in crossed.stderr
+        with_doubt = run(file, "--ci", "--fail-on", f"ece>{value - 0.001}", "--resamples", 100)
+        assert with_doubt.exit_code == 0
+        unjudged = run(confidence_file, "--fail-on", "nll>1")
+        assert unjudged.exit_code == 2
+        assert "cannot be judged" in unjudged.stderr
+
+    def test_one_file_of_several_is_enough(self, file, confidence_file):
+        result = run(confidence_file, file, "--fail-on", "accuracy<0.7")
+        assert result.exit_code == 1
+        assert str(file) in result.stderr
+        assert str(confidence_file) not in result.stderr
+
+
+# Metric: (peer's entry in the reference values, further arguments).
+PEERS = [
+    ("accuracy", "accuracy@sklearn", ()),
+    ("nll", "nll@sklearn", ()),
+    ("brier", "brier@sklearn", ()),
+    ("ece", "ece_top1_ew15@uncertainty-calibration", ()),
+    ("ece", "ece_top1_ew25@uncertainty-calibration", ("--bins", 25)),
+    ("mce", "mce_top1_ew15@spline-calibration", ()),
+    ("rmsce", "rmsce_top1_ew15@uncertainty-calibration", ()),
+    ("mcs", "mcs_top1_ew15@miscalibration_TS", ()),
+]
+FILES = {
+    "netcal_cifar10_wrn16_4": "netcal_cifar/wideresnet-16-4-cifar-10.npz",
+    "netcal_cifar100_wrn16_4": "netcal_cifar/wideresnet-16-4-cifar-100.npz",
+    "plambda_cifar10_vgg": "verified_calibration/cifar10_vgg.npz",
+}
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data are not beside the checkout")
+@pytest.mark.parametrize("name", FILES)
+def test_real_networks_agree_with_independent_peers(name):
+    peers = json.loads((SHARED / "reference" / "reference.json").read_text())[name]
+    path = SHARED / "data" / FILES[name]
+    records = {arguments: audit(path, *arguments) for arguments in {p[2] for p in PEERS}}
+    for key, entry, arguments in PEERS:
+        found = records[arguments]["metrics"][key]["value"]
+        assert found == pytest.approx(peers[entry]["value"], rel=1e-6), entry
+    if name == "netcal_cifar10_wrn16_4":
+        assert round(records[()]["metrics"]["ece"]["value"], 6) == 0.053716

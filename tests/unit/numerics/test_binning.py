@@ -1,0 +1,233 @@
+"""The binning kernel: edges, sums, and that they merge."""
+
+import math
+
+import calibration
+import numpy as np
+import pytest
+
+from calviz.core.errors import OptionError
+from calviz.core.events import BinaryEvents
+from calviz.numerics.binning import (
+    MAX_BINS,
+    assign,
+    bin_between,
+    bin_events,
+    equal_mass_edges,
+    equal_width_edges,
+    make_edges,
+    sturges_bins,
+)
+from calviz.numerics.cumulative import cumulative_gap, ks_error
+
+
+def events_of(n, dtype=np.float64, *, decimals=None, seed=0):
+    rng = np.random.default_rng(seed)
+    score = rng.random(n) ** 2
+    if decimals is not None:
+        score = np.round(score, decimals)
+    return BinaryEvents(score.astype(dtype), rng.random(n) < score)
+
+
+def plain_cells(events, edges):
+    """Row by row: which bin, then counts and sums."""
+    m = edges.size - 1
+    cells = np.zeros((3, m, 2))
+    for score, hit in zip(events.score.astype(float), events.hit, strict=True):
+        inside = [k for k in range(m) if edges[k] < score <= edges[k + 1]]
+        k = inside[0] if inside else (0 if score <= edges[0] else m - 1)
+        cells[:, k, int(hit)] += [1, score, score**2]
+    return cells
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scheme", ["equal-width", "equal-mass", "sturges"])
+@pytest.mark.parametrize(("n", "decimals"), [(1, None), (2, 1), (40, 1), (1500, 2), (1500, None)])
+def test_sums_are_those_of_the_rows(n, decimals, scheme, dtype):
+    events = events_of(n, dtype, decimals=decimals)
+    sums = bin_events(events, bins=15, scheme=scheme)
+    np.testing.assert_allclose(sums.cells, plain_cells(events, sums.edges), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(
+        sums.count, np.bincount(assign(events.score, sums.edges), minlength=sums.edges.size - 1)
+    )
+    assert sums.n == n
+
+
+@pytest.mark.parametrize("n", [16_384, 16_385, 40_000])
+def test_sums_over_several_blocks(n):
+    events = events_of(n, np.float32, seed=3)
+    for bins in (1, 15, 700):
+        sums = bin_events(events, bins=bins)
+        cell = 2 * assign(events.score, sums.edges) + events.hit
+        score = events.score.astype(float)
+        for row, weights in zip(sums.cells, (None, score, score**2), strict=True):
+            plain = np.bincount(cell, weights, minlength=2 * bins).reshape(bins, 2)
+            np.testing.assert_allclose(row, plain, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("bins", [1, 2, 3, 7, 10, 15, 25, 49, 100])
+def test_a_score_written_as_an_edge_lies_on_it(bins, dtype):
+    written = np.array([float(f"{m / bins:.17g}") for m in range(bins + 1)]).astype(dtype)
+    events = BinaryEvents(written, np.zeros(bins + 1, dtype=bool))
+    # Right-closed: the edge m/M belongs to bin m, and 0 to the first.
+    expected = np.maximum(np.arange(bins + 1) - 1, 0)
+    edges = equal_width_edges(bins, dtype)
+    np.testing.assert_array_equal(assign(written, edges), expected)
+    np.testing.assert_array_equal(bin_events(events, bins=bins).count, np.bincount(expected))
+
+
+def test_three_tenths_whatever_the_type():
+    for dtype in (np.float32, np.float64):
+        score = np.array(["0.3"]).astype(dtype)
+        assert assign(score, equal_width_edges(10, dtype))[0] == 2
+    # Against float64 edges the float32 number would fall into the next bin.
+    assert assign(np.float32([0.3]), equal_width_edges(10, np.float64))[0] == 3
+
+
+def test_one_and_zero_have_no_bin_of_their_own():
+    events = BinaryEvents(np.array([0.0, 1.0, 1.0]), np.array([False, True, False]))
+    sums = bin_events(events, bins=15)
+    assert sums.count[0] == 1
+    assert sums.count[-1] == 2
+
+
+def test_scores_a_little_outside_are_in_the_outer_bins():
+    score = np.float32([-1e-7, 1 + 1e-6, 0.5])
+    events = BinaryEvents(score, np.array([False, True, True]))
+    for scheme in ("equal-width", "equal-mass", "sturges"):
+        sums = bin_events(events, bins=15, scheme=scheme)
+        assert sums.n == 3
+        assert sums.score_sum.sum() == pytest.approx(score.sum(dtype=float), abs=1e-12)
+        assert (np.diff(sums.edges) >= 0).all()
+
+
+@pytest.mark.parametrize("n", [*range(1, 70), 1000, 1024, 1025, 2**29, 2**29 + 1])
+def test_sturges(n):
+    # The smallest m with 2**m >= n, and one more.
+    assert sturges_bins(n) == next(m for m in range(64) if 2**m >= n) + 1
+    if n & (n - 1):
+        assert sturges_bins(n) == math.ceil(math.log2(n)) + 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("decimals", [None, 3, 2, 1, 0])
+@pytest.mark.parametrize(
+    ("n", "bins"), [(1, 15), (4, 15), (15, 15), (100, 15), (1007, 15), (90, 4)]
+)
+def test_equal_mass_bins_are_those_of_uncertainty_calibration(n, bins, decimals, dtype):
+    events = events_of(n, dtype, decimals=decimals, seed=n)
+    edges = equal_mass_edges(events.score, bins)
+    mine = assign(events.score, edges)
+    count = np.bincount(mine)
+    assert (count > 0).all()
+    assert edges.dtype == dtype
+    # The peer merges edges and may leave bins empty; the rows that share a bin are the same.
+    theirs = np.searchsorted(calibration.utils.get_equal_bins(events.score, bins), events.score)
+    np.testing.assert_array_equal(mine, np.unique(theirs, return_inverse=True)[1])
+    if decimals is None and n >= bins:
+        assert count.size == bins
+        assert count.max() - count.min() <= 1
+
+
+def test_equal_mass_by_hand():
+    score = np.array([0.1, 0.2, 0.2, 0.2, 0.2, 0.9])
+    # Cuts after 2 and 4 rows both fall into the group of 0.2 and move to its end.
+    np.testing.assert_array_equal(equal_mass_edges(score, 3), [0, 0.2, 1])
+    np.testing.assert_array_equal(equal_mass_edges(np.full(5, 0.4), 3), [0, 1])
+    np.testing.assert_array_equal(equal_mass_edges(np.zeros(3), 2), [0, 1])
+    np.testing.assert_array_equal(equal_mass_edges(np.ones(3), 2), [0, 1])
+    np.testing.assert_array_equal(equal_mass_edges(np.array([0.0, 0, 0, 0.5, 1]), 2), [0, 0, 1])
+
+
+@pytest.mark.parametrize("scheme", ["equal-width", "equal-mass"])
+def test_sums_of_two_parts_add_up(scheme):
+    events = events_of(3000, np.float32)
+    whole = bin_events(events, bins=15, scheme=scheme)
+    edges = make_edges(events, 15, scheme)
+    first, second = (
+        bin_between(BinaryEvents(events.score[rows], events.hit[rows]), edges)
+        for rows in (slice(0, 1000), slice(1000, None))
+    )
+    np.testing.assert_allclose((first + second).cells, whole.cells, rtol=1e-12, atol=1e-12)
+
+
+def test_sums_over_different_bins_do_not_add():
+    first, second = bin_events(events_of(9), bins=3), bin_events(events_of(9), bins=4)
+    with pytest.raises(OptionError, match="different bins"):
+        first + second
+
+
+def test_pooling_keeps_the_sums():
+    sums = bin_events(events_of(2000))
+    pooled = sums.pooled()
+    assert pooled.cells.shape == (3, 1, 2)
+    assert pooled.count[0] == sums.n
+    assert pooled.score_sum[0] == pytest.approx(sums.score_sum.sum(), rel=1e-14)
+    assert pooled.hit_sum[0] == sums.hit_sum.sum()
+
+
+def test_properties_by_hand():
+    events = BinaryEvents(np.array([0.1, 0.3, 0.9, 0.8]), np.array([True, False, True, True]))
+    sums = bin_events(events, bins=4)
+    np.testing.assert_array_equal(sums.count, [1, 1, 0, 2])
+    np.testing.assert_array_equal(sums.hit_sum, [1, 0, 0, 2])
+    np.testing.assert_allclose(sums.weight, [0.25, 0.25, 0, 0.5])
+    np.testing.assert_allclose(sums.confidence, [0.1, 0.3, np.nan, 0.85])
+    np.testing.assert_allclose(sums.accuracy, [1, 0, np.nan, 1])
+    np.testing.assert_allclose(sums.gap, [-0.9, 0.3, 0, -0.15])
+
+
+@pytest.mark.parametrize("bins", [0, -1, MAX_BINS + 1])
+def test_a_number_of_bins_out_of_range(bins):
+    with pytest.raises(OptionError, match="number of bins"):
+        bin_events(events_of(10), bins=bins)
+
+
+def test_an_unknown_scheme():
+    with pytest.raises(OptionError, match="equal-mass"):
+        bin_events(events_of(10), scheme="by-feel")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("lowest", [0.0, -0.0, -1e-7], ids=["0", "-0", "below 0"])
+def test_ordered_is_a_sort_by_score_then_hit(dtype, lowest):
+    events = events_of(500, dtype, decimals=2)
+    score = np.append(events.score, np.array([lowest, 1.0], dtype=dtype))
+    events = BinaryEvents(score, np.append(events.hit, [True, False]))
+    order = np.lexsort((events.hit, events.score))
+    np.testing.assert_array_equal(events.ordered.score, events.score[order])
+    np.testing.assert_array_equal(events.ordered.hit, events.hit[order])
+    assert events.ordered.score.dtype == dtype
+    misses, hits = events.by_hit
+    np.testing.assert_array_equal(misses, np.sort(events.score[~events.hit]))
+    np.testing.assert_array_equal(hits, np.sort(events.score[events.hit]))
+
+
+def test_ordered_of_a_strided_column():
+    both = np.random.default_rng(0).random((50, 2))
+    events = BinaryEvents(both[:, 1], both[:, 0] < 0.5)
+    np.testing.assert_array_equal(events.ordered.score, np.sort(both[:, 1]))
+
+
+def plain_ks(events):
+    """By definition: the two cumulative shares, compared at every distinct score."""
+    gaps = [
+        events.score[events.score <= s].sum(dtype=float) - events.hit[events.score <= s].sum()
+        for s in np.unique(events.score)
+    ]
+    return np.array(gaps) / events.n
+
+
+@pytest.mark.parametrize("decimals", [None, 2, 1, 0])
+def test_ks_compares_at_distinct_scores(decimals):
+    events = events_of(300, decimals=decimals)
+    np.testing.assert_allclose(cumulative_gap(events), plain_ks(events), atol=1e-14)
+    assert ks_error(events) == pytest.approx(np.abs(plain_ks(events)).max(), abs=1e-14)
+
+
+def test_ks_of_tied_scores_is_the_gap_of_the_means():
+    # Row by row the sums would wander off to 0.25 and back.
+    events = BinaryEvents(np.full(4, 0.5), np.array([True, False, True, False]))
+    assert ks_error(events) == 0
+    assert ks_error(BinaryEvents(np.full(4, 0.5), np.full(4, True))) == 0.5
