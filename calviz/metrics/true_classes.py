@@ -23,6 +23,8 @@ _by_class = partial(
 )
 _size = partial(_by_class, direction="lower", bounds=(0.0, 1.0))
 _signed = partial(_by_class, direction="zero", bounds=(-1.0, 1.0))
+_positive = partial(_by_class, direction="lower", bounds=(0.0, 1.0))
+_negative = partial(_by_class, direction="higher", bounds=(-1.0, 0.0))
 # Neither more nor fewer over-confident classes is better in itself (section 6 of the paper).
 _share_of_classes = partial(_by_class, direction="none", bounds=(0.0, 1.0))
 
@@ -89,10 +91,9 @@ def cece(view: TrueClassErrors) -> FloatArray:
     return out
 
 
-@_signed(
+@_positive(
     key="wsmcs_over",
     label="wsMCS+",
-    bounds=(0.0, 1.0),
     formula=r"\sum_{k:\,\mathrm{MCS}_k > 0} \frac{n_k}{N} \mathrm{MCS}_k",
     reference="Ao et al. 2023, eq. 6",
 )
@@ -101,10 +102,9 @@ def wsmcs_over(view: TrueClassErrors) -> FloatArray:
     return np.asarray((_share(view) * view.mcs * _over(view)).sum(axis=-1))
 
 
-@_signed(
+@_negative(
     key="wsmcs_under",
     label="wsMCS-",
-    bounds=(-1.0, 0.0),
     formula=r"\sum_{k:\,\mathrm{MCS}_k < 0} \frac{n_k}{N} \mathrm{MCS}_k",
     reference="Ao et al. 2023, eq. 7",
 )
@@ -125,10 +125,9 @@ def wsmcs(view: TrueClassErrors) -> FloatArray:
     return over + _fraction(_under(view), view) * wsmcs_under(view)
 
 
-@_signed(
+@_positive(
     key="over_mcs",
     label="OC MCS",
-    bounds=(0.0, 1.0),
     undefined="undefined: no class is over-confident.",
     formula=r"\frac{1}{k^+} \sum_{k:\,\mathrm{MCS}_k > 0} \mathrm{MCS}_k",
     reference="Ao et al. 2023, table 2",
@@ -138,10 +137,9 @@ def over_mcs(view: TrueClassErrors) -> FloatArray:
     return _mean_over(_over(view), view.mcs)
 
 
-@_signed(
+@_negative(
     key="under_mcs",
     label="UC MCS",
-    bounds=(-1.0, 0.0),
     undefined="undefined: no class is under-confident.",
     formula=r"\frac{1}{k^-} \sum_{k:\,\mathrm{MCS}_k < 0} \mathrm{MCS}_k",
     reference="Ao et al. 2023, table 2",
