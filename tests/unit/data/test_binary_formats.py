@@ -335,7 +335,7 @@ def test_pickles_are_never_opened(tmp_path: Path) -> None:
             refused(data, name)
         assert "pickle" in refused(data, "x.pkl")
     objects = np.array([Payload()], dtype=object)
-    refused(npy(objects, allow_pickle=True), "x.npy")
+    refused(npy(objects), "x.npy")
     stream = io.BytesIO()
     np.savez(stream, probs=objects, labels=Y)
     refused(stream.getvalue(), "x.npz")
