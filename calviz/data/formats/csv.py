@@ -145,13 +145,16 @@ class CsvTable(Table):
                     break
                 if b"\0" in block:
                     raise self._nul_bytes()
+                quoted = b'"' in rest or b'"' in block
+                if not skip and not quoted and (cut := block.rfind(b"\n") + 1):
+                    # Without quotes the last newline ends a record; one copy, not two.
+                    yield b"".join((rest, memoryview(block)[:cut]))
+                    rest = block[cut:]
+                    continue
                 block = rest + block
                 while skip and (end := block.find(b"\n")) >= 0:
                     block, skip = block[end + 1 :], skip - 1
-                if skip:
-                    rest = block
-                    continue
-                cut = _end_of_records(block)
+                cut = 0 if skip else _end_of_records(block)
                 rest = block[cut:]
                 if cut:
                     yield block[:cut]
