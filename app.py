@@ -11,4 +11,5 @@ with guard.boundary():
     if state.waiting():
         sidebar.ask_for_file()
     else:
+        sidebar.note()
         page.run()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -41,6 +41,7 @@ def evaluate(
     seed: int = 0,
     classes: bool | None = None,
     findings: bool | None = None,
+    scheme: Scheme = "equal-width",
     **options: Any,
 ) -> Evaluation:
     """Compute metrics of one set of predictions.
@@ -70,6 +71,8 @@ def evaluate(
     classes, findings : bool, optional
         Whether to add the table of classes and the findings, which may take longer than a metric;
         where left out, they are there when all metrics are.
+    scheme : {"equal-width", "equal-mass", "sturges"}
+        The bins that the findings look at; metrics that differ in their bins have keys of their own.
     **options
         Parameters of the metrics (``bins=15``), passed on to those that have them.
 
@@ -84,6 +87,7 @@ def evaluate(
     """
     chosen = _chosen(metrics)
     _check_options(options)
+    _check_choice("scheme", scheme, get_args(Scheme))
     drawing = _Drawing(ci, _default(noise_floor, ci), level, resamples, seed)
     sample = _sample(data, reduction, split)
     bins = options.get("bins", DEFAULT_BINS)
@@ -97,7 +101,7 @@ def evaluate(
         reduction=sample.reduction.key,
         metrics=_results(sample, chosen, options, drawing),
         classes=_classes(sample, bins) if _default(classes, everything) else (),
-        findings=find(sample, bins=bins, seed=seed, resamples=resamples)
+        findings=find(sample, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
         if _default(findings, everything)
         else (),
     )
@@ -132,6 +136,8 @@ def verdict(
         As `evaluate`.
     """
     _check_whole("seed", seed, least=0)
+    _check_whole("bins", bins)
+    _check_choice("scheme", scheme, get_args(Scheme))
     return verdict_on(_sample(data, reduction, split), bins=bins, scheme=scheme, seed=seed)
 
 
@@ -162,11 +168,15 @@ def _check_options(options: Mapping[str, Any]) -> None:
 
 def _check_option(parameter: Parameter, value: Any) -> None:
     if parameter.choices:
-        if value not in parameter.choices:
-            allowed = ", ".join(str(choice) for choice in parameter.choices)
-            raise OptionError(f"'{parameter.name}' must be one of {allowed}; got {value!r}.")
+        _check_choice(parameter.name, value, parameter.choices)
     elif parameter.annotation is int:
         _check_whole(parameter.name, value)
+
+
+def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    if value not in choices:
+        allowed = ", ".join(str(choice) for choice in choices)
+        raise OptionError(f"'{name}' must be one of {allowed}; got {value!r}.")
 
 
 def _check_whole(name: str, value: Any, *, least: int | None = None) -> None:

@@ -8,11 +8,9 @@ from calviz.ui.text import md
 guard.enter()
 chosen = settings.current()
 
-head, action = st.columns([4, 1], vertical_alignment="bottom")
-with head:
-    st.title(pages.BY_KEY["overview"].question, anchor=False)
-with action:
-    if st.button("Use your file", type="primary", icon=":material/upload_file:", width="stretch"):
+with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+    st.title(pages.BY_KEY["overview"].question, anchor=False, width="content")
+    if st.button("Use your file", type="primary", icon=":material/upload_file:"):
         st.switch_page(pages.link("data"), query_params=st.query_params.to_dict())
 
 entry = chosen.entry
@@ -34,15 +32,15 @@ with guard.boundary():
         f"rows. Calibration metrics look at the {chosen.reduction_words}, {chosen.bins_words}."
     )
 
-left, right = st.columns([3, 2], gap="large")
-with left, guard.boundary():
+row = st.container(horizontal=True, gap="medium")
+with row.container(width=diagram.WIDTH), guard.boundary():
     diagram.draw(cached.reliability(chosen), key="overview.diagram")
-with right, guard.boundary():
+with row.container(), guard.boundary():
     st.subheader("Findings", anchor=False)
     cards.findings(cached.evaluation(chosen).findings)
     st.page_link(
         pages.link("reliability"),
-        label="Look at every bin and its rows",
+        label="See every bin and its rows",
         icon=":material/arrow_forward:",
         query_params=st.query_params.to_dict(),
     )

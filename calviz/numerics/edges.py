@@ -33,7 +33,7 @@ def sturges_bins(n: int) -> int:
     return max(n - 1, 0).bit_length() + 1
 
 
-def equal_mass_edges(score: FloatArray, bins: int) -> FloatArray:
+def equal_mass_edges(score: FloatArray, bins: int, *, is_sorted: bool = False) -> FloatArray:
     """Edges between bins of (nearly) equal counts; ties stay together, no bin is empty.
 
     The sorted scores are cut as ``np.array_split`` cuts them: bin sizes differ by at most one, the larger
@@ -46,7 +46,7 @@ def equal_mass_edges(score: FloatArray, bins: int) -> FloatArray:
     every row of these data into the same bin. Implementations that split by rank (torch-uncertainty,
     robustness_metrics, Mix-n-Match) tear ties apart, so that their value depends on the order of the rows.
     """
-    ordered = np.sort(score)
+    ordered = score if is_sorted else np.sort(score)
     n = ordered.shape[0]
     size, larger = divmod(n, bins)
     m = np.arange(1, bins)

@@ -12,6 +12,8 @@ from calviz.numerics.blocks import for_row_blocks
 
 #: Up to this many classes a block is turned round, so that NumPy's inner loops are long.
 FEW_CLASSES = 16
+#: Two equal probabilities above this would sum to more than a row may, tolerances included.
+TIE_LIMIT = 0.6
 #: Up to this rank, taking the largest probability out again and again beats a partition.
 FEW_RANKS = 8
 
@@ -32,8 +34,7 @@ def reduce(data: Dataset, reduction: Reduction) -> BinaryEvents:
     if not isinstance(data, Predictions):
         return BinaryEvents(data.confidence, data.correct)
     if reduction.kind == "top-label":
-        score, winner = top_label(data)
-        return BinaryEvents(score, winner == data.labels)
+        return _top_events(data)
     if reduction.kind in ("class", "positive"):
         k = reduction.class_index(data)
         return BinaryEvents(np.ascontiguousarray(data.probs[:, k]), data.labels == k)
@@ -49,23 +50,40 @@ def top_label(data: Predictions) -> tuple[FloatArray, IntArray]:
     """Largest probability and its class, per row: ``probs.max(1)`` and ``probs.argmax(1)`` in one pass."""
     score = np.empty(data.n, dtype=data.probs.dtype)
     winner = np.zeros(data.n, dtype=np.int32)
-    few = data.n_classes <= FEW_CLASSES
-    find = _top_of_few if few else _top_of_many
+    find = _top_of_few if data.n_classes <= FEW_CLASSES else _top_of_many
 
     def work(rows: slice) -> None:
         find(data.probs[rows], score[rows], winner[rows])
 
-    # argmax needs no room of its own, so that large blocks only save calls.
-    for_row_blocks(data.probs, work, block_bytes=1 << 20 if few else 1 << 22)
+    for_row_blocks(data.probs, work)
     return score, winner
 
 
+def _top_events(data: Predictions) -> BinaryEvents:
+    """`top_label` with the hits, which need the argmax only where ties decide."""
+    if data.n_classes <= FEW_CLASSES:
+        score, winner = top_label(data)
+        return BinaryEvents(score, winner == data.labels)
+    score = np.empty(data.n, dtype=data.probs.dtype)
+    hit = np.empty(data.n, dtype=np.bool_)
+
+    def work(rows: slice) -> None:
+        block, labels = data.probs[rows], data.labels[rows]
+        block.max(axis=1, out=score[rows])
+        hit[rows] = block[np.arange(labels.size), labels] == score[rows]
+        tied = np.flatnonzero(hit[rows] & (score[rows] <= TIE_LIMIT))
+        hit[rows][tied] = block[tied].argmax(axis=1) == labels[tied]
+
+    # The maximum needs no room of its own, so that large blocks only save calls.
+    for_row_blocks(data.probs, work, block_bytes=1 << 22)
+    return BinaryEvents(score, hit)
+
+
 def _top_of_many(block: FloatArray, score: FloatArray, winner: IntArray) -> None:
-    block = np.ascontiguousarray(block)
+    # argmax copies what it may not write to; a block of the cache's size makes that cheap.
     best = block.argmax(axis=1)
     winner[:] = best
-    # The positions are right by construction: "clip" spares the check.
-    np.take(block, best + _row_starts(block), out=score, mode="clip")
+    score[:] = block[np.arange(best.size), best]
 
 
 def _top_of_few(block: FloatArray, score: FloatArray, winner: IntArray) -> None:
@@ -79,10 +97,6 @@ def _top_of_few(block: FloatArray, score: FloatArray, winner: IntArray) -> None:
         np.maximum(best, larger, out=best)
         np.maximum(score, by_class[k], out=score)
     winner[:] = best
-
-
-def _row_starts(block: FloatArray) -> IntArray:
-    return np.arange(0, block.size, block.shape[1])
 
 
 def _ranked(data: Predictions, r: int, *, within: bool) -> BinaryEvents:
@@ -120,7 +134,7 @@ def plain_ranks(block: FloatArray, labels: IntArray, r: int, within: bool) -> _R
 
 def _ranks_one_by_one(block: FloatArray, labels: IntArray, r: int, within: bool) -> _Ranks:
     rest = np.array(block, order="C")
-    starts = _row_starts(rest)
+    starts = np.arange(0, rest.size, rest.shape[1])
     top = np.empty((block.shape[0], r), dtype=block.dtype)
     hit = np.zeros(block.shape[0], dtype=np.bool_)
     for rank in range(r):

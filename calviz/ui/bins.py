@@ -33,10 +33,10 @@ def explore(settings: Settings) -> None:
     with guard.boundary():
         figure = cached.reliability(settings)
         chosen = _chosen(figure, settings)
-        left, right = st.columns([11, 10], gap="medium")
-        with left:
+        row = st.container(horizontal=True, gap="medium")
+        with row.container(width=diagram.WIDTH + diagram.LARGER):
             _chart(figure, chosen)
-        with right:
+        with row.container():
             _table(figure, settings, chosen)
         if chosen is None:
             st.caption("Click a bar, or a row of the table, to see the rows of that bin.")
@@ -117,9 +117,9 @@ def _table(figure: Reliability, settings: Settings, chosen: int | None) -> None:
             "bin": frame["bin"] + 1,
             "scores": [bounds(figure, b) for b in frame["bin"]],
             "rows": frame["rows"],
-            "mean score": frame["mean_score"],
-            "observed": frame["observed"],
             "gap": 100 * frame["gap"],
+            "score": frame["mean_score"],
+            "observed": frame["observed"],
             "interval": [
                 f"{low:.3f} – {high:.3f}"
                 for low, high in zip(frame["ci_low"], frame["ci_high"], strict=True)
@@ -138,9 +138,9 @@ def _table(figure: Reliability, settings: Settings, chosen: int | None) -> None:
         else None,
         alt="The bins of the diagram",
         column_config={
-            "bin": st.column_config.NumberColumn(width=40),
+            "bin": st.column_config.NumberColumn(width=38),
             "rows": st.column_config.NumberColumn(format="localized"),
-            "mean score": st.column_config.NumberColumn(format="%.3f"),
+            "score": st.column_config.NumberColumn(format="%.3f", help="Mean score."),
             "observed": st.column_config.NumberColumn(
                 format="%.3f", help=md(figure.reduction.hit_label)
             ),

@@ -53,7 +53,9 @@ def _evaluate(
     if scheme == "sturges":
         # These are bins of equal width, so many that all binned metrics can use them.
         bins = sturges_bins(rows_seen.n)
-    return analysis.evaluate(rows_seen, keys, reduction=_settings.reduction, bins=bins, ci=True)
+    return analysis.evaluate(
+        rows_seen, keys, reduction=_settings.reduction, bins=bins, ci=True, findings=True
+    )
 
 
 def evaluation(settings: Settings) -> Evaluation:
@@ -83,12 +85,18 @@ def reliability(settings: Settings) -> Reliability:
 
 
 @st.cache_resource(scope="session", max_entries=64, show_spinner=False)
-def _verdict(key: tuple[str, ...], reduction: str, bins: int, _settings: Settings) -> str:
-    found = analysis.verdict(data(_settings), reduction=_settings.reduction, bins=bins)
+def _verdict(
+    key: tuple[str, ...], reduction: str, bins: int, scheme: str, _settings: Settings
+) -> str:
+    found = analysis.verdict(
+        data(_settings), reduction=_settings.reduction, bins=bins, scheme=_settings.scheme
+    )
     return str(found.sentence)
 
 
 def verdict(settings: Settings) -> str:
     """The verdict, as one sentence."""
     with st.spinner(f"Weighing the evidence of {rows(settings.whole.n)} …", show_time=True):
-        return _verdict(settings.rows_key, settings.reduction.key, settings.bins, settings)
+        return _verdict(
+            settings.rows_key, settings.reduction.key, settings.bins, settings.scheme, settings
+        )

@@ -18,8 +18,10 @@ CONFIG: dict[str, Any] = {
     "toImageButtonOptions": {"format": "png", "scale": 4, "filename": "reliability"},
 }
 
-#: Pixels more, where the diagram is what the page is about.
-LARGER = 120
+#: Pixels. The width leaves room beside it on a desk; what is beside it goes below on a small one.
+WIDTH = 540
+#: So many more, in both directions, where the diagram is what the page is about.
+LARGER = 50
 
 
 def theme() -> Theme:

@@ -39,7 +39,7 @@ def table(found: Recognition) -> None:
 
 
 def _names(names: Sequence[str]) -> str:
-    shown = [plain(name, 60) for name in names[:_MANY]]
+    shown = [plain(name, 32) for name in names[:_MANY]]
     more = f", … ({len(names):,} in all)" if len(names) > _MANY else ""
     return ", ".join(shown) + more
 

@@ -87,6 +87,13 @@ def _copy_link() -> None:
             )
 
 
+def note() -> None:
+    """Say once what has to be said about how this view came about."""
+    text = state.take_note()
+    if text is not None:
+        st.info(md(text), icon=":material/info:")
+
+
 def ask_for_file() -> None:
     """Ask for the file that a link was made with."""
     wanted = state.waiting()

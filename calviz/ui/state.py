@@ -198,9 +198,12 @@ def arrive(page: str) -> None:
     asked = st.query_params.get(DATA)
     if _CURRENT not in st.session_state:
         _start(asked)
-    elif asked != st.session_state.get(_WRITTEN) and page == st.session_state.get(_PAGE):
-        if (asked or DEFAULT) in known():
-            select(asked or DEFAULT)
+    elif (
+        asked != st.session_state.get(_WRITTEN)
+        and page == st.session_state.get(_PAGE)
+        and (asked or DEFAULT) in known()
+    ):
+        select(asked or DEFAULT)
     st.session_state[_PAGE] = page
     if waiting() is None:
         _write_address()

@@ -9,6 +9,7 @@ from calviz.core.arrays import IntArray
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.reduction import Reduction
 from calviz.numerics.reduce import predicted_classes, reduce
+from calviz.ui.text import distinct
 
 #: More score columns than this make a preview unreadable.
 PREVIEW_CLASSES = 12
@@ -57,8 +58,9 @@ def preview(data: Dataset, n: int = 50) -> pd.DataFrame:
     facts = _facts(part)
     columns |= {name: facts.pop(name) for name in ("id", "label") if name in facts}
     if isinstance(part, Predictions):
-        for j, name in enumerate(part.class_names[:PREVIEW_CLASSES]):
-            columns[f"P({name})"] = part.probs[:, j]
+        shown = distinct(part.class_names[:PREVIEW_CLASSES], 24)
+        for j, short in enumerate(shown.values()):
+            columns[f"P({short})"] = part.probs[:, j]
     else:
         columns["confidence"] = part.confidence
         columns["correct"] = np.where(part.correct, "yes", "no")

@@ -108,8 +108,9 @@ class Written:
     def interval(self, interval: Interval | None) -> str:
         """The interval in words."""
         if interval is None:
-            return "no interval: too few rows"
-        return f"95\u00a0% interval {self.of(interval.low, unit=False)} to {self.of(interval.high)}"
+            return "No interval: resampling changes nothing"
+        low, high = self.of(interval.low, unit=False), self.of(interval.high)
+        return f"95\u00a0% interval {low}\u00a0to\u00a0{high}"
 
     def noise(self, *, tail: str) -> str:
         """The noise floor in words."""

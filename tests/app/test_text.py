@@ -60,7 +60,7 @@ def test_an_ece_is_written_in_points_with_its_interval_and_noise_floor():
     floor = NoiseFloor(mean=0.0112, q95=0.016, p_value=0.001)
     written = Written(MetricResult("ece", 0.053716, Interval(0.0479, 0.0602), floor))
     assert (written.value, written.unit_words) == ("5.37", "points")
-    assert written.interval(written.result.interval) == "95\u00a0% interval 4.79 to 6.02"
+    assert written.interval(written.result.interval) == "95\u00a0% interval 4.79\u00a0to\u00a06.02"
     assert "above noise" in written.noise(tail="upper")
     assert "1.60" in written.noise(tail="upper")
 
@@ -73,7 +73,7 @@ def test_a_signed_metric_shows_its_sign_and_an_accuracy_its_unit():
 
 
 def test_what_has_no_interval_says_so():
-    assert "no interval" in Written(MetricResult("ece", 0.1)).interval(None)
+    assert "No interval" in Written(MetricResult("ece", 0.1)).interval(None)
 
 
 def test_sizes():

@@ -118,6 +118,7 @@ def test_options_reach_the_metrics_that_have_them(data):
         ({"bins": 0}, "number of bins"),
         ({"level": 1.0}, "'level' must lie between 0 and 1"),
         ({"resamples": 0}, "'resamples' must be a whole number, 1 or more"),
+        ({"scheme": "deciles"}, "'scheme' must be one of equal-width, equal-mass, sturges; got"),
         ({"seed": -1}, "'seed' must be a whole number, 0 or more"),
         ({"reduction": "topmost"}, "'topmost' is unknown"),
         ({"reduction": "class:zebra"}, "there is no class 'zebra'"),
@@ -220,6 +221,8 @@ def test_findings_and_verdict_are_those_of_the_checks(data):
     full = calviz.evaluate(data, split="test", reduction="top-2", bins=10, seed=2, resamples=200)
     assert full.findings == checks.find(sample, bins=10, seed=2, resamples=200)
     assert calviz.evaluate(data, ["ece"]).findings == ()
+    massed = calviz.evaluate(data, ["ece"], findings=True, scheme="equal-mass", resamples=200)
+    assert massed.findings == checks.find(Sample(data), scheme="equal-mass", resamples=200)
     found = calviz.verdict(data, split="test", reduction="top-2", bins=10, seed=2)
     assert found == checks.verdict(sample, bins=10, seed=2)
     assert found.sentence.endswith(".")
