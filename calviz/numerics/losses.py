@@ -227,7 +227,8 @@ def _of_label(probs: FloatArray, labels: IntArray) -> FloatArray:
     return probs[np.arange(labels.size), labels].astype(np.float64)
 
 
-def _full(sample: Sample) -> Predictions:
+def full_predictions(sample: Sample) -> Predictions:
+    """The sample's probabilities and labels; raises NotAvailable for confidence-only data."""
     data = sample.data
     if not isinstance(data, Predictions):
         raise NotAvailable(
