@@ -186,9 +186,11 @@ class _Builder:
             return labels.Labels(indices, "one-hot", first.class_names)
         if not isinstance(values, Factor) and values.ndim == 2:
             values = values[:, 0]
-        names = self.options.class_names or self.table.class_names or first.class_names
-        if len(names) == 1 and k == 2:
-            names = self._names_of_one(names[0], values)
+        names = self.options.class_names or self.table.class_names
+        if not names:
+            names = first.class_names
+            if len(names) == 1:
+                names = self._names_of_one(names[0], values)
         if names and len(names) != k:
             raise InputError(
                 f"there are {len(names):,} class names for {k:,} classes",

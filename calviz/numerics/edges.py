@@ -33,7 +33,7 @@ def sturges_bins(n: int) -> int:
     return max(n - 1, 0).bit_length() + 1
 
 
-def equal_mass_edges(score: FloatArray, bins: int) -> FloatArray:
+def equal_mass_edges(score: FloatArray, bins: int, *, is_sorted: bool = False) -> FloatArray:
     """Edges between bins of (nearly) equal counts; ties stay together, no bin is empty.
 
     The sorted scores are cut as ``np.array_split`` cuts them: bin sizes differ by at most one, the larger
@@ -46,7 +46,7 @@ def equal_mass_edges(score: FloatArray, bins: int) -> FloatArray:
     every row of these data into the same bin. Implementations that split by rank (torch-uncertainty,
     robustness_metrics, Mix-n-Match) tear ties apart, so that their value depends on the order of the rows.
     """
-    ordered = np.sort(score)
+    ordered = score if is_sorted else np.sort(score)
     n = ordered.shape[0]
     size, larger = divmod(n, bins)
     m = np.arange(1, bins)
@@ -63,12 +63,17 @@ def assign(score: FloatArray, edges: FloatArray) -> IntArray:
     return np.searchsorted(edges[1:-1], score, side="left")
 
 
+def check_bins(bins: int) -> None:
+    """Raise OptionError where this is not a number of bins that is allowed."""
+    if not 1 <= bins <= MAX_BINS:
+        raise OptionError(f"the number of bins must be from 1 to {MAX_BINS:,}, got {bins}.")
+
+
 def make_edges(events: BinaryEvents, bins: int, scheme: Scheme) -> FloatArray:
     """Edges of a binning scheme on these events, of the scores' type; OptionError on an unknown one."""
     if scheme not in get_args(Scheme):
         raise OptionError(f"'scheme' must be one of {', '.join(get_args(Scheme))}; got {scheme!r}.")
-    if not 1 <= bins <= MAX_BINS:
-        raise OptionError(f"the number of bins must be from 1 to {MAX_BINS:,}, got {bins}.")
+    check_bins(bins)
     if scheme == "equal-mass":
         return equal_mass_edges(events.score, bins)
     if scheme == "sturges":

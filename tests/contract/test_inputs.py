@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tracemalloc
 from pathlib import Path
 
@@ -214,7 +213,7 @@ def test_refused_in_one_sentence(
     for part in REFUSED[name]:
         assert part in text
     # Nothing was executed and nothing was unpacked.
-    assert os.listdir(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["68_declared_1e12_rows.npz", "69_zip_bomb_400MB.npz"])
