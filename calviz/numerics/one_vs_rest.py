@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Predictions
-from calviz.numerics.binning import assign, check_bins, equal_mass_edges, equal_width_edges
+from calviz.numerics.edges import assign, check_bins, equal_mass_edges, equal_width_edges
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.budget import affordable
 from calviz.numerics.draws import FEW_CLASSES, LABEL_COST, ROW_COST, Redraws, redraws

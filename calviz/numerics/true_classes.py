@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.numerics.binning import assign, check_bins, equal_width_edges
+from calviz.numerics.edges import assign, check_bins, equal_width_edges
 from calviz.numerics.budget import affordable
 from calviz.numerics.draws import LABEL_COST, ROW_COST, Redraws, redraws
 from calviz.numerics.reduce import predicted_classes
