@@ -1,6 +1,7 @@
 """Figures, one file each; each registers itself."""
 
 from calviz.figures._style import plot_config
+from calviz.figures.cumulative import Cumulative
 from calviz.figures.reliability import Reliability
 
-__all__ = ["Reliability", "plot_config"]
+__all__ = ["Cumulative", "Reliability", "plot_config"]

@@ -1,0 +1,363 @@
+"""How the cumulative plot is drawn; plain arrays in, a plotly figure out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from calviz.core.arrays import FloatArray
+from calviz.core.figure import Theme
+from calviz.core.words import decimal, score_and_hit, shorten
+from calviz.figures._parts import (
+    LINE,
+    NARROW,
+    Trace,
+    area,
+    caption_label,
+    caption_lines,
+    label,
+    legend,
+    level_text,
+    line,
+    points_text,
+)
+from calviz.figures._style import PALETTES, Palette, axis, axis_title, escape, layout
+from calviz.numerics.decimate import BUCKETS
+
+if TYPE_CHECKING:
+    from calviz.figures.cumulative import Cumulative, Panel
+
+#: Pixels of a panel's plotting height, and around the panels.
+_PANEL = 270
+_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 12, 52
+#: Between panels: titles and ticks of the axes stand there.
+_ACROSS, _DOWN = 72, 62
+#: Width that is assumed where none is known.
+_WIDTH = 880
+
+
+def draw(
+    figure: Cumulative,
+    *,
+    theme: Theme,
+    caption: tuple[str, ...],
+    width: int | None,
+    panels: tuple[Panel, ...],
+) -> go.Figure:
+    """Draw a computed cumulative plot (see `Cumulative.plot`)."""
+    palette = PALETTES[theme]
+    lines = caption_lines(caption, width)
+    grid = _Grid(len(panels), width or _WIDTH, LINE * len(lines) + 6 * bool(lines))
+    drawn = [
+        _Panel(figure, palette, panel, place, alone=len(panels) == 1)
+        for place, panel in enumerate(panels, start=1)
+    ]
+    axes: dict[str, Any] = {}
+    for place, panel in enumerate(drawn):
+        axes |= panel.axes(*grid.domain(place))
+    return go.Figure(
+        data=_named_once([trace for panel in drawn for trace in panel.traces()]),
+        layout=layout(
+            palette,
+            height=grid.height,
+            margin={"l": _LEFT, "r": _RIGHT, "t": grid.top, "b": grid.bottom},
+            legend=legend(palette, yref="container", y=grid.legend_height / grid.height),
+            annotations=[
+                *caption_label(lines, palette, above=24),
+                *(a for panel in drawn for a in panel.labels()),
+            ],
+            **axes,
+        ),
+    )
+
+
+def _named_once(traces: list[Trace]) -> list[Trace]:
+    """Panels share a legend: what is drawn alike has one entry."""
+    seen: set[str] = set()
+    for trace in traces:
+        name = trace.get("name", "")
+        trace["showlegend"] = bool(name) and name not in seen
+        seen.add(name)
+    return traces
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Where panels stand."""
+
+    panels: int
+    width: int
+    caption: int
+
+    @property
+    def columns(self) -> int:
+        return 1 if self.width < NARROW or self.panels == 1 else 2
+
+    @property
+    def rows(self) -> int:
+        return -(-self.panels // self.columns)
+
+    @property
+    def legend_height(self) -> int:
+        """Pixels of five entries of some 175 pixels."""
+        return LINE * -(-5 // max(1, self.width // 175)) + 8
+
+    @property
+    def top(self) -> int:
+        return _TOP + self.caption + 18
+
+    @property
+    def bottom(self) -> int:
+        return _BOTTOM + self.legend_height
+
+    @property
+    def _inner(self) -> int:
+        return self.rows * _PANEL + (self.rows - 1) * (_DOWN + 18)
+
+    @property
+    def height(self) -> int:
+        return self.top + self._inner + self.bottom
+
+    def domain(self, place: int) -> tuple[list[float], list[float]]:
+        row, column = divmod(place, self.columns)
+        gap = _ACROSS / max(self.width - _LEFT - _RIGHT, 1)
+        wide = (1 - gap * (self.columns - 1)) / self.columns
+        left = column * (wide + gap)
+        top = 1 - row * (_PANEL + _DOWN + 18) / self._inner
+        return [left, left + wide], [max(0.0, top - _PANEL / self._inner), top]
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """One panel: its traces, axes and labels."""
+
+    figure: Cumulative
+    palette: Palette
+    panel: Panel
+    place: int
+    alone: bool
+
+    @property
+    def _suffix(self) -> str:
+        return "" if self.place == 1 else str(self.place)
+
+    @cached_property
+    def _words(self) -> tuple[str, str]:
+        score, hit = score_and_hit(self.figure.reduction)
+        return score.removeprefix("mean "), hit
+
+    @property
+    def _cumulative(self) -> bool:
+        return self.panel in ("a", "b")
+
+    @cached_property
+    def _x(self) -> FloatArray:
+        f = self.figure
+        return {"b": f.cumulative_score, "d": f.score}.get(self.panel, f.fractile)
+
+    def traces(self) -> list[Trace]:
+        """Band, score, hits or probability, and the place of the maximum."""
+        made = [*self._lines()]
+        own = {"xaxis": f"x{self._suffix}", "yaxis": f"y{self._suffix}"}
+        return [{**trace, **own} for trace in made]
+
+    def _lines(self) -> Iterator[Trace]:
+        f, p = self.figure, self.palette
+        if self.panel == "gap":
+            yield from self._gap_lines()
+            return
+        score, hits = f.score, f.probability
+        x = self._x
+        if self._cumulative:
+            score, hits = f.cumulative_score, f.cumulative_hits
+            x, score, hits = (np.append(0.0, values) for values in (x, score, hits))
+        elif x.size == 1:
+            # All scores are equal: a short line shows what a single point hides.
+            x = np.array([0.0, 1.0]) if self.panel == "c" else x + np.array([-0.05, 0.05])
+            score, hits = np.repeat(score, 2), np.repeat(hits, 2)
+        yield from self._band(x, score)
+        yield self._mark_line(score, hits)
+        what = "cumulative score" if self._cumulative else "score"
+        # Against itself the score is a straight line.
+        ends = [0, -1] if self.panel in ("b", "d") else slice(None)
+        yield line(x[ends], score[ends], p.blue, name="Score", hovertemplate=_hover(what))
+        what = "cumulative hits" if self._cumulative else "probability"
+        stepped = not self._cumulative and f.estimate == "isotonic"
+        yield line(
+            x,
+            hits,
+            p.vermillion,
+            name=self._hits_name,
+            dash="7px,3px",
+            width=2.5,
+            hovertemplate=_hover(what),
+            **({"shape": "vh"} if stepped else {}),
+        )
+        if self._cumulative:
+            yield self._ends()
+
+    @property
+    def _hits_name(self) -> str:
+        way = "isotonic" if self.figure.estimate == "isotonic" else "smoothed"
+        if self._cumulative:
+            return "Hits"
+        return f"Probability ({way})"
+
+    def _band(self, x: FloatArray, score: FloatArray) -> Iterator[Trace]:
+        f, p = self.figure, self.palette
+        level = level_text(f.level)
+        name, fill = f"{level} range if calibrated", p.glaze(p.ink, 0.16)
+        if self._cumulative and f.bound is not None:
+            low = np.maximum(score - f.bound, 0)
+            yield area(*_lighter(x, low, score + f.bound), fill, name=name)
+        elif not self._cumulative and f.band is not None:
+            low, high = f.band
+            if low.size < x.size:
+                low, high = np.repeat(low, 2), np.repeat(high, 2)
+            yield area(*_lighter(x, low, high), fill, name=name)
+
+    def _gap_lines(self) -> Iterator[Trace]:
+        f, p = self.figure, self.palette
+        x, gap = np.append(0.0, f.fractile), 100 * np.append(0.0, f.gap)
+        if f.bound is not None:
+            ends, b = np.array([0.0, 1.0]), np.full(2, 100 * f.bound)
+            name = f"{level_text(f.level)} range if calibrated"
+            yield area(ends, -b, b, p.glaze(p.ink, 0.16), name=name)
+        yield line(np.array([0.0, 1.0]), np.zeros(2), p.ink, dash="dash", width=1, hoverinfo="skip")
+        yield line(x, gap, p.purple, name="Score minus hits", hovertemplate=_hover("gap"))
+        at = f.maximum + 1
+        yield self._dots(x[[at]], gap[[at]])
+
+    def _mark_line(self, score: FloatArray, hits: FloatArray) -> Trace:
+        """A thin line through the panel where the KS error is attained."""
+        x = self._x[[self.figure.maximum] * 2]
+        top = float(max(score.max(), hits.max()))
+        return line(
+            x,
+            np.array([0.0, 1.04 * top]),
+            self.palette.muted,
+            width=1,
+            dash="2px,3px",
+            hoverinfo="skip",
+        )
+
+    def _ends(self) -> Trace:
+        """Both ends of the largest gap."""
+        f = self.figure
+        m = f.maximum
+        ends = np.array([f.cumulative_score[m], f.cumulative_hits[m]])
+        return self._dots(self._x[[m, m]], ends)
+
+    def _dots(self, x: FloatArray, y: FloatArray) -> Trace:
+        return {
+            **line(x, y, self.palette.ink, width=2.5, hoverinfo="skip"),
+            "mode": "lines+markers",
+            "marker": {
+                "symbol": "circle",
+                "size": 7,
+                "color": self.palette.ink,
+                "line": {"color": self.palette.paper, "width": 1},
+            },
+            "name": "Largest gap (KS error)",
+            "cliponaxis": False,
+        }
+
+    def _title(self) -> str:
+        return {
+            "a": "Cumulative, by fractile",
+            "b": "Cumulative, by cumulative score",
+            "c": "Score and probability, by fractile",
+            "d": "Score and probability, by score",
+            "gap": "Score minus hits, cumulative",
+        }[self.panel]
+
+    def labels(self) -> Iterator[dict[str, Any]]:
+        """The panel's letter and title, and the size of the gap where nothing else is."""
+        p, f = self.palette, self.figure
+        own = {"xref": f"x{self._suffix} domain", "yref": f"y{self._suffix} domain"}
+        letter = "" if self.panel == "gap" else f"<b>{self.panel}</b>&nbsp; "
+        yield label(
+            letter + self._title(), p, **own, x=0, y=1, yshift=4, xanchor="left", yanchor="bottom"
+        )
+        if self._cumulative or (self.panel == "gap"):
+            at = f"fractile {decimal(f.at_fractile, 2)}"
+            if self.panel == "b":
+                at = f"score {decimal(f.at_score)}"
+            up = self.panel != "gap" or f.ks_signed < 0
+            yield label(
+                f"KS {points_text(f.ks)}<br>at {at}",
+                p,
+                **own,
+                x=0.03,
+                y=0.96 if up else 0.04,
+                xanchor="left",
+                yanchor="top" if up else "bottom",
+                bgcolor=p.glaze(p.paper, 0.75),
+            )
+
+    def axes(self, across: list[float], down: list[float]) -> dict[str, Any]:
+        """Both axes of the panel."""
+        p, f = self.palette, self.figure
+        named = replace(f.reduction, class_name=shorten(f.reduction.class_name, 18))
+        fractile = "Fractile (share of rows, lowest scores first)"
+        x_title = {"b": "Cumulative score", "d": named.score_label}.get(self.panel, fractile)
+        y_title = (
+            "Points"
+            if self.panel == "gap"
+            else "Cumulative share"
+            if self._cumulative
+            else "Probability"
+        )
+        x_range = [0.0, 1.0]
+        if self.panel == "b":
+            x_range = [0.0, float(f.cumulative_score[-1]) or 1.0]
+        return {
+            f"xaxis{self._suffix}": axis(
+                p,
+                domain=across,
+                anchor=f"y{self._suffix}",
+                range=x_range,
+                nticks=6,
+                title=axis_title(escape(x_title), p) | {"font": {"size": 13, "color": p.ink}},
+            ),
+            f"yaxis{self._suffix}": axis(
+                p,
+                domain=down,
+                anchor=f"x{self._suffix}",
+                range=self._y_range(),
+                nticks=6,
+                title=axis_title(y_title, p) | {"font": {"size": 13, "color": p.ink}},
+            ),
+        }
+
+    def _y_range(self) -> list[float]:
+        f = self.figure
+        if self.panel == "gap":
+            low, high = 100 * float(min(f.gap.min(), 0)), 100 * float(max(f.gap.max(), 0))
+            bound = 100 * (f.bound or 0)
+            low, high = min(low, -bound), max(high, bound)
+            room = 0.08 * (high - low or 1)
+            return [low - room, high + room]
+        if self._cumulative:
+            top = max(float(f.cumulative_score[-1]), float(f.cumulative_hits[-1]))
+            return [0.0, 1.04 * top or 1.0]
+        return [0.0, 1.04]
+
+
+def _lighter(
+    x: FloatArray, low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Half the points of a long smooth band, and its ends."""
+    some = np.arange(x.size)
+    if x.size > BUCKETS:
+        some = np.append(some[:-1:2], x.size - 1)
+    return x[some], low[some], high[some]
+
+
+def _hover(what: str) -> str:
+    return f"{what} %{{y:.3f}} at %{{x:.3f}}<extra></extra>"

@@ -1,0 +1,365 @@
+"""Cumulative score and hits, and what they say without bins: the four panels of Gupta 2021, figure 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, Self, get_args
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.core.errors import OptionError
+from calviz.core.figure import FIGURES, FigureSpec, Theme
+from calviz.core.predictions import Dataset
+from calviz.core.reduction import Reduction
+from calviz.core.results import Interval
+from calviz.core.words import counted, decimal, shorten
+from calviz.figures._parts import level_text, points_text
+from calviz.numerics import error_bars
+from calviz.numerics.curves import fractiles, isotonic_curve, smoothed_gap
+from calviz.numerics.decimate import extremes
+from calviz.numerics.error_bars import RESAMPLES
+from calviz.numerics.sample import Sample
+from calviz.numerics.steps import Steps, steps
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+Panel = Literal["a", "b", "c", "d", "gap"]
+Estimate = Literal["smooth", "isotonic"]
+
+#: The panels of the paper's figure.
+FOUR: tuple[Panel, ...] = ("a", "b", "c", "d")
+
+
+@dataclass(frozen=True, eq=False)
+class Cumulative:
+    """The cumulative plot and the KS error, computed; `plot` draws it.
+
+    Rows are sorted by score, tied rows are one step. Arrays have one entry per kept step: all of them, or the
+    smallest and the largest gap of each of 300 buckets of neighbouring steps, so that the maximum is exact.
+
+    Attributes
+    ----------
+    name : str
+        Name of the predictions.
+    split : str or None
+        The split that is drawn, or None for all rows.
+    reduction : Reduction
+        What score and hit are.
+    steps : Steps
+        All steps, the view that the KS error is a function of.
+    level : float
+        Level of bands and interval.
+    estimate : {"smooth", "isotonic"}
+        How the probability of a hit is estimated.
+    seed : int
+        Seed of the redrawing.
+    fractile : ndarray, shape (G,)
+        Share of the rows with a score up to the step's.
+    cumulative_score, cumulative_hits : ndarray, shape (G,)
+        Sums over these rows, divided by the number of all rows.
+    score, probability : ndarray, shape (G,)
+        The step's score, and the estimated probability of a hit.
+    bound : float or None
+        The cumulative hits of a calibrated model stay this close to its cumulative score everywhere, with the
+        probability `level` (simultaneous).
+    band : (ndarray, ndarray) or None, shape (G,) each
+        Where the estimate of `probability` falls for a calibrated model, each step for itself (pointwise).
+    maximum : int
+        Index of the step where the gap is largest: the KS error is the gap there.
+
+    References
+    ----------
+    Gupta et al. 2021, figure 1, eq. 11-12 and section 4.1.
+    """
+
+    name: str
+    split: str | None
+    reduction: Reduction
+    steps: Steps
+    level: float
+    estimate: Estimate
+    seed: int
+    fractile: FloatArray
+    cumulative_score: FloatArray
+    cumulative_hits: FloatArray
+    score: FloatArray
+    probability: FloatArray
+    bound: float | None
+    band: tuple[FloatArray, FloatArray] | None
+    maximum: int
+
+    @classmethod
+    def compute(
+        cls,
+        data: Dataset,
+        *,
+        reduction: Reduction | str = "top-label",
+        estimate: Estimate = "smooth",
+        level: float = 0.95,
+        band: bool = True,
+        seed: int = 0,
+        split: str | None = None,
+    ) -> Self:
+        """Sort, sum, and redraw the hits for the bands.
+
+        Parameters
+        ----------
+        data : Predictions or ConfidencePredictions
+        reduction : Reduction or str
+            Which (score, hit) pair is drawn.
+        estimate : {"smooth", "isotonic"}
+            How the probability of a hit is estimated: a kernel along the fractiles, or isotonic regression.
+        level : float
+            Level of the bands and of the interval, between 0 and 1.
+        band : bool
+            Whether to compute what a calibrated model would show.
+        seed : int
+            Seed of the redrawing.
+        split : str, optional
+            Only the rows of this split.
+
+        Raises
+        ------
+        OptionError, InputError, NotAvailable
+            As `calviz.evaluate` does.
+        """
+        chosen = data if split is None else data.split(split)
+        return cls.of_sample(
+            Sample(chosen, reduction),
+            estimate=estimate,
+            level=level,
+            band=band,
+            seed=seed,
+            split=split,
+        )
+
+    @classmethod
+    def of_sample(
+        cls,
+        sample: Sample,
+        *,
+        estimate: Estimate = "smooth",
+        level: float = 0.95,
+        band: bool = True,
+        seed: int = 0,
+        split: str | None = None,
+    ) -> Self:
+        """The same, of a sample whose views are shared with the metrics."""
+        if not 0 < level < 1:
+            raise OptionError(f"'level' must lie between 0 and 1, got {level!r}.")
+        if estimate not in get_args(Estimate):
+            raise OptionError(f"'estimate' must be smooth or isotonic; got {estimate!r}.")
+        view = sample.view(steps)
+        upto, gap = fractiles(view), view.cumulative_gap
+        kept = extremes(gap)
+        cumulative_score = np.cumsum(view.score_sum) / float(view.n)
+        fitted: FloatArray = np.clip(view.score - smoothed_gap(view, upto), 0, 1)
+        if estimate == "isotonic":
+            _, last, level_of = isotonic_curve(view)
+            fitted = level_of[np.searchsorted(last, view.score)]
+        bound, limits = None, None
+        if band:
+            drawn = view.under_calibration(error_bars.stream(seed, "under_calibration"), RESAMPLES)
+            bound = float(np.quantile(_largest(drawn), level))
+            if estimate == "smooth":
+                limits = _limits(view, drawn, level, upto[kept], view.score[kept])
+        return cls(
+            name=sample.data.name,
+            split=split,
+            reduction=sample.reduction,
+            steps=view,
+            level=level,
+            estimate=estimate,
+            seed=seed,
+            fractile=upto[kept],
+            cumulative_score=cumulative_score[kept],
+            cumulative_hits=(cumulative_score - gap)[kept],
+            score=view.score[kept],
+            probability=fitted[kept],
+            bound=bound,
+            band=limits,
+            maximum=int(np.argmax(np.abs(gap[kept]))),
+        )
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.steps.n)
+
+    @property
+    def gap(self) -> FloatArray:
+        """Cumulative score minus cumulative hits, shape (G,)."""
+        return self.cumulative_score - self.cumulative_hits
+
+    @property
+    def ks(self) -> float:
+        """The KS error."""
+        return abs(self.ks_signed)
+
+    @property
+    def ks_signed(self) -> float:
+        """The largest gap with its sign; above 0 the scores run ahead of the hits."""
+        return float(self.gap[self.maximum])
+
+    @property
+    def at_fractile(self) -> float:
+        """Where the gap is largest: share of the rows below."""
+        return float(self.fractile[self.maximum])
+
+    @property
+    def at_score(self) -> float:
+        """Where the gap is largest: score."""
+        return float(self.score[self.maximum])
+
+    @property
+    def beyond_noise(self) -> bool | None:
+        """Whether the gap leaves the band of a calibrated model; None where there is no band."""
+        return None if self.bound is None else self.ks > self.bound
+
+    @cached_property
+    def interval(self) -> Interval | None:
+        """Percentile bootstrap interval of the KS error, as an evaluation gives it."""
+        if self.n < 2:
+            return None
+        drawn = self.steps.bootstrap(error_bars.stream(self.seed, "bootstrap"), RESAMPLES)
+        return error_bars.interval(_largest(drawn), self.level)
+
+    def frame(self) -> pd.DataFrame:
+        """Exactly what is drawn: one row per kept step."""
+        import pandas as pd
+
+        nothing = np.full(self.score.shape, np.nan)
+        low, high = self.band or (nothing, nothing)
+        return pd.DataFrame(
+            {
+                "fractile": self.fractile,
+                "score": self.score,
+                "cumulative_score": self.cumulative_score,
+                "cumulative_hits": self.cumulative_hits,
+                "gap": self.gap,
+                "probability": self.probability,
+                "band_low": low,
+                "band_high": high,
+                "maximum": np.arange(self.score.size) == self.maximum,
+            }
+        )
+
+    def plot(
+        self,
+        *,
+        theme: Theme = "light",
+        caption: bool | str = False,
+        width: int | None = None,
+        panels: Sequence[Panel] = FOUR,
+    ) -> go.Figure:
+        """Draw it.
+
+        Parameters
+        ----------
+        theme : {"light", "dark"}
+        caption : bool or str
+            Whether to put name, split, rows, reduction and KS error above the panels, or a text to put
+            there instead.
+        width : int, optional
+            Pixels that the page has for it; on a narrow one the panels stand one above the other.
+        panels : sequence of {"a", "b", "c", "d", "gap"}
+            Which panels to draw: cumulative score and hits against fractile (a) and against cumulative score
+            (b), score and probability against fractile (c) and against score (d), and the gap, enlarged.
+        """
+        from calviz.figures import _cumulative_drawing
+
+        unknown = [p for p in panels if p not in get_args(Panel)]
+        if unknown or not panels:
+            raise OptionError(f"'panels' are among {', '.join(get_args(Panel))}; got {panels!r}.")
+        text = self.caption() if caption is True else tuple(str(caption or "").splitlines())
+        return _cumulative_drawing.draw(
+            self, theme=theme, caption=text, width=width, panels=tuple(panels)
+        )
+
+    def caption(self) -> tuple[str, ...]:
+        """Name; what is drawn; and the KS error with its interval: one line each."""
+        what = [counted(self.n, "row"), self._reduction_words]
+        if self.split is not None:
+            what.insert(0, f"split {shorten(self.split)}")
+        return shorten(self.name, 60), " · ".join(what), f"KS {self._size}"
+
+    @property
+    def _size(self) -> str:
+        return points_text(self.ks, self.interval, self.level)
+
+    @property
+    def _reduction_words(self) -> str:
+        return replace(self.reduction, class_name=shorten(self.reduction.class_name, 24)).label
+
+    def describe(self) -> str:
+        """Say in plain words what the panels show."""
+        where = f", split {shorten(self.split)}" if self.split is not None else ""
+        head = (
+            f"Cumulative score and hits of {shorten(self.name, 60)}{where}: "
+            f"{self._reduction_words}, {counted(self.n, 'row')}."
+        )
+        return f"{head} {self.reading()}"
+
+    def reading(self) -> str:
+        """The same without naming the data: how far scores and hits run apart, where, and whether that is noise."""
+        place = f"fractile {decimal(self.at_fractile, 2)} (score {decimal(self.at_score)})"
+        if self.ks == 0:
+            text = "Cumulative score and hits agree everywhere."
+        else:
+            ahead = "ahead of" if self.ks_signed > 0 else "behind"
+            text = f"The scores run {ahead} the hits by up to {self._size}, at {place}"
+            text += f"; {self._after()}."
+        if self.bound is not None:
+            stays = points_text(self.bound)
+            text += (
+                f" A calibrated model stays within {stays} in {level_text(self.level)} of samples of "
+                f"this size: this is {'more than noise explains' if self.beyond_noise else 'within noise'}."
+            )
+        return text
+
+    def _after(self) -> str:
+        """What remains of the gap over all rows."""
+        rest = float(self.gap[-1])
+        if abs(rest) > 0.9 * self.ks:
+            return f"over all rows they are {points_text(abs(rest))} too {_high(rest)}"
+        change = "above it the error changes its sign, so that over all rows they are"
+        return f"{change} only {points_text(abs(rest))} too {_high(rest)}"
+
+
+def _high(gap: float) -> str:
+    return "high" if gap > 0 else "low"
+
+
+def _largest(view: Steps) -> FloatArray:
+    return np.concatenate([np.abs(part.cumulative_gap).max(axis=-1) for part in view.parts()])
+
+
+def _limits(
+    view: Steps, drawn: Steps, level: float, upto: FloatArray, score: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Pointwise range of the smooth estimate under calibration, at the kept steps."""
+    base = view.merged()
+    ends = fractiles(base)
+    gaps = np.concatenate([smoothed_gap(part, ends) for part in drawn.parts()])
+    low, high = np.quantile(gaps, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return (
+        np.clip(score - np.interp(upto, ends, high), 0, 1),
+        np.clip(score - np.interp(upto, ends, low), 0, 1),
+    )
+
+
+FIGURES.register(
+    FigureSpec(
+        key="cumulative",
+        label="Cumulative plot and KS error",
+        summary="Cumulative score and cumulative hits along the sorted rows: the largest distance between "
+        "the two is the KS error. Beside it score and probability, which show where they part.",
+        reference="Gupta et al. 2021, figure 1",
+        compute=Cumulative.compute,
+    )
+)

@@ -1,0 +1,117 @@
+"""The probability of a hit as a curve: kernel, isotonic, and smoothed along the fractiles."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.ndimage import convolve1d
+from scipy.optimize import isotonic_regression
+
+from calviz.core.arrays import FloatArray
+from calviz.numerics.memo import once_per_view
+from calviz.numerics.smoothing import grid_size, smooth, spread, triweight_response
+from calviz.numerics.steps import Steps
+
+#: Cells of the grid on which curves are smoothed along the fractiles.
+FRACTILE_CELLS = 1_024
+#: Where the kernels hold less than this many rows per unit of the score and row, there is no curve.
+LEAST_DENSITY = 1e-7
+#: Scores closer together than this are one score.
+NARROWEST = 1e-9
+
+
+def rule_of_thumb(sd: float, n: float) -> float:
+    """Half-width of the kernel, ``1.06 sd n^(-1/5)`` (Zhang 2020, appendix C)."""
+    return 1.06 * sd / math.pow(n, 0.2)
+
+
+def kernel_curve(view: Steps) -> tuple[FloatArray, FloatArray]:
+    """Kernel estimate of the probability of a hit given the score: nodes and values, shape (N,) each.
+
+    The estimate that KDE-ECE compares with the diagonal: triweight kernel with mirror images at 0 and 1. It is
+    given from the smallest to the largest score, where there are rows.
+
+    References
+    ----------
+    Zhang et al. 2020, section 4.1 and appendices B and C.
+    """
+    n = float(view.n)
+    mean = float(view.score_sum.sum()) / n
+    sd = math.sqrt(float(view.count @ (view.score - mean) ** 2) / n)
+    width = rule_of_thumb(sd, n)
+    if width < NARROWEST:
+        return view.score[:1], np.array([float(view.hits.sum()) / n])
+    size = grid_size(width, nodes=32)
+    response = triweight_response(width, size)
+    rows, hits = (
+        np.maximum(smooth(spread(view, mass, size), response), 0)
+        for mass in (view.count, view.hits)
+    )
+    nodes = np.linspace(0, 1, size)
+    inside = (rows > LEAST_DENSITY * n) & (nodes >= view.score[0]) & (nodes <= view.score[-1])
+    return nodes[inside], np.minimum(hits[inside] / rows[inside], 1)
+
+
+def isotonic_curve(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Isotonic (PAV) probability of a hit: first score, last score and value of each level.
+
+    References
+    ----------
+    Dimitriadis, Gneiting & Jordan 2021 (the CORP reliability diagram).
+    """
+    fitted = isotonic_regression(view.hits / view.count, weights=view.count).x
+    ends = np.flatnonzero(np.append(fitted[1:] != fitted[:-1], True))
+    starts = np.append(0, ends[:-1] + 1)
+    return view.score[starts], view.score[ends], np.asarray(fitted[ends])
+
+
+@once_per_view
+def fractiles(view: Steps) -> FloatArray:
+    """Share of the rows with a score up to each step, shape (G,)."""
+    return np.asarray(np.cumsum(view.count) / view.n)
+
+
+def smoothed_gap(view: Steps, upto: FloatArray) -> FloatArray:
+    """Score minus probability of a hit per step, smoothed along the fractiles, shape (..., G).
+
+    The derivative of the cumulative gap: a mean over the neighbouring fractiles with a triweight kernel and
+    mirror images at both ends. Smoothing the gap and not the hits leaves a calibrated model without bias however
+    steep its scores are. Tied rows are one step and share a value.
+
+    Parameters
+    ----------
+    view : Steps
+        All its resamples have the same rows.
+    upto : ndarray, shape (G,)
+        The fractile at the end of each step.
+
+    References
+    ----------
+    Gupta et al. 2021, section 4.1, who take the derivative of a spline instead of a kernel.
+    """
+    bounds = np.append(0.0, upto)
+    edges = np.linspace(0, 1, FRACTILE_CELLS + 1)
+    gap = view.cumulative_gap
+    gap = np.concatenate([np.zeros((*gap.shape[:-1], 1)), gap], axis=-1)
+    density = np.diff(_between(bounds, gap, edges), axis=-1) * FRACTILE_CELLS
+    density = convolve1d(density, _triweight(float(np.max(view.n))), axis=-1, mode="reflect")
+    integral = np.zeros((*gap.shape[:-1], FRACTILE_CELLS + 1))
+    np.cumsum(density, axis=-1, out=integral[..., 1:])
+    integral /= FRACTILE_CELLS
+    return np.asarray(np.diff(_between(edges, integral, bounds), axis=-1) / np.diff(bounds))
+
+
+def _triweight(n: float) -> FloatArray:
+    width = rule_of_thumb(math.sqrt(1 / 12), n) * FRACTILE_CELLS
+    reach = math.ceil(width)
+    kernel = np.maximum(1 - (np.arange(-reach, reach + 1) / width) ** 2, 0) ** 3
+    return np.asarray(kernel / kernel.sum())
+
+
+def _between(x: FloatArray, y: FloatArray, at: FloatArray) -> FloatArray:
+    """Linear interpolation along the last axis of y, (..., G) at (M,) to (..., M)."""
+    right = np.clip(np.searchsorted(x, at), 1, x.size - 1)
+    left = right - 1
+    share = (at - x[left]) / (x[right] - x[left])
+    return np.asarray(y[..., left] * (1 - share) + y[..., right] * share)
