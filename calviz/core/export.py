@@ -1,7 +1,9 @@
-"""Tables that leave calviz: CSV that no spreadsheet takes for a program."""
+"""Tables that leave calviz: CSV that no spreadsheet takes for a program, Markdown and LaTeX."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -41,3 +43,79 @@ def _column(column: pd.Series[Any]) -> pl.Series:
     texts = pl.Series([None if pd.isna(v) else str(v) for v in column], dtype=pl.String)
     formula = texts.str.contains(r"^[=+\-@\t\r]").fill_null(False)
     return pl.select(pl.when(formula).then("'" + texts).otherwise(texts)).to_series()
+
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#|!~$])")
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    **{sign: f"\\{sign}" for sign in "{}$&#%_"},
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "\u00a0": "~",
+    "\u2212": "$-$",
+    "\u2264": r"$\le$",
+    "\u00b2": r"\textsuperscript{2}",
+    "\u2013": "--",
+    "\u00b7": r"\textperiodcentered{}",
+    "\u221e": r"$\infty$",
+    "\u2026": r"\dots{}",
+}
+
+
+def latex_text(text: str) -> str:
+    r"""Text that LaTeX sets as it is written.
+
+    Examples
+    --------
+    >>> latex_text("50 % of A_1")
+    '50 \\% of A\\_1'
+    """
+    return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.splitlines()))
+
+
+def markdown_text(text: str) -> str:
+    r"""Text that Markdown shows as it is written, on one line.
+
+    Examples
+    --------
+    >>> markdown_text("a|b")
+    'a\\|b'
+    """
+    return _MARKDOWN.sub(r"\\\1", " ".join(text.splitlines()))
+
+
+def markdown_table(frame: pd.DataFrame, *, caption: str = "", right: Sequence[str] = ()) -> str:
+    """A table of texts as Markdown, the columns in `right` flush right, a caption below."""
+    head = [markdown_text(str(name)) for name in frame.columns]
+    rule = ["---:" if name in right else "---" for name in frame.columns]
+    body = [[markdown_text(str(v)) for v in row] for row in frame.itertuples(index=False)]
+    lines = [f"| {' | '.join(row)} |" for row in (head, rule, *body)]
+    return "\n".join([*lines, *(["", markdown_text(caption)] if caption else []), ""])
+
+
+def latex_table(frame: pd.DataFrame, *, caption: str = "", right: Sequence[str] = ()) -> str:
+    """A table of texts as LaTeX (booktabs), the columns in `right` flush right."""
+    columns = "".join("r" if name in right else "l" for name in frame.columns)
+    head = " & ".join(latex_text(str(name)) for name in frame.columns)
+    body = [
+        " & ".join(latex_text(str(v)) for v in row) + r" \\"
+        for row in frame.itertuples(index=False)
+    ]
+    lines = [
+        "% needs \\usepackage{booktabs}",
+        r"\begin{table}",
+        r"\centering",
+        *([f"\\caption{{{latex_text(caption)}}}"] if caption else []),
+        f"\\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        head + r" \\",
+        r"\midrule",
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join([*lines, ""])

@@ -154,7 +154,7 @@ def _table(figure: Reliability, settings: Settings, chosen: int | None) -> None:
     st.download_button(
         "Download the bins as CSV",
         csv_bytes(frame.assign(bin=frame["bin"] + 1)),
-        file_name=f"{_file_stem(settings)}-bins.csv",
+        file_name=f"{file_stem(settings)}-bins.csv",
         mime="text/csv",
         icon=":material/download:",
         type="tertiary",
@@ -223,7 +223,7 @@ def _download(settings: Settings, chosen: int, n: int) -> None:
     st.download_button(
         f"Download {rows(n)} as CSV",
         content,
-        file_name=f"{_file_stem(settings)}-bin-{chosen + 1}.csv",
+        file_name=f"{file_stem(settings)}-bin-{chosen + 1}.csv",
         mime="text/csv",
         icon=":material/download:",
         on_click="ignore",
@@ -231,7 +231,8 @@ def _download(settings: Settings, chosen: int, n: int) -> None:
     )
 
 
-def _file_stem(settings: Settings) -> str:
+def file_stem(settings: Settings) -> str:
+    """The beginning of the names of downloads."""
     stem = re.sub(r"[^A-Za-z0-9_-]+", "-", settings.entry.loaded.file.split(".")[0]).strip("-")
     return stem[:40] or "calviz"
 

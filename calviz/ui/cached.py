@@ -73,6 +73,43 @@ def evaluation(settings: Settings) -> Evaluation:
         )
 
 
+@st.cache_resource(scope="session", max_entries=128, show_spinner=False)
+def _metrics(
+    key: tuple[str, ...],
+    reduction: str,
+    bins: int,
+    scheme: str,
+    keys: tuple[str, ...],
+    error_bars: bool,
+    _settings: Settings,
+) -> Evaluation:
+    rows_seen = data(_settings)
+    if scheme == "sturges":
+        bins = sturges_bins(rows_seen.n)
+    return analysis.evaluate(
+        rows_seen,
+        keys,
+        reduction=_settings.reduction,
+        bins=bins,
+        ci=error_bars,
+        classes=False,
+        findings=False,
+    )
+
+
+def metrics(settings: Settings, keys: tuple[str, ...], *, error_bars: bool) -> Evaluation:
+    """Any metrics, with or without intervals and noise floors; says nothing on screen."""
+    return _metrics(
+        settings.rows_key,
+        settings.reduction.key,
+        settings.bins,
+        settings.scheme,
+        keys,
+        error_bars,
+        settings,
+    )
+
+
 @st.cache_resource(scope="session", max_entries=64, show_spinner=False)
 def _reliability(
     key: tuple[str, ...], reduction: str, bins: int, scheme: str, _settings: Settings

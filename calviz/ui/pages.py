@@ -27,6 +27,7 @@ class PageSpec:
 PAGES = (
     PageSpec("overview", "Overview", "Can I trust these probabilities?", ":material/speed:"),
     PageSpec("data", "Data", "Did it read my file right?", ":material/table_view:"),
+    PageSpec("metrics", "Metrics", "What are all the numbers?", ":material/list_alt:"),
     PageSpec("reliability", "Reliability", "Where is it off?", ":material/show_chart:"),
 )
 #: The picture in the browser's tab. A material icon there would be fetched from the network.

@@ -10,17 +10,20 @@ from calviz.core.results import Interval, MetricResult
 
 Unit = Literal["percent", "points", "plain"]
 
+_SHARES = ("accuracy", "error", "accuracy_at_90_coverage", "fpr95", "over_share", "under_share")
+_GAPS = (
+    *("ece", "ece_equal_mass", "ece_sturges", "ece_sweep", "mce", "rmsce", "mcs"),
+    *("ks", "ks_signed", "kde_ece", "smece", "classwise_ece", "tace", "ks_classwise"),
+    *("wsece", "msece", "cece", "wsmcs", "wsmcs_over", "wsmcs_under", "over_mcs", "under_mcs"),
+    *("ici", "e50", "e90"),
+)
 #: How each metric is written: a share, a difference of shares, or the number itself.
 UNITS: dict[str, Unit] = {
-    "accuracy": "percent",
-    "error": "percent",
-    "ece": "points",
-    "ece_equal_mass": "points",
-    "ece_sturges": "points",
-    "mce": "points",
-    "rmsce": "points",
-    "mcs": "points",
+    **dict.fromkeys(_SHARES, "percent"),
+    **dict.fromkeys(_GAPS, "points"),
 }
+#: Written with a plus sign where they are above 0.
+_SIGNED = ("mcs", "ks_signed", "wsmcs")
 
 _JOINER = (
     "\u2060"  # takes no room and no line break: it only keeps two characters from being read as one
@@ -82,11 +85,14 @@ class Written:
         self.result = result
         self.unit: Unit = UNITS.get(result.key, "plain")
         self.scale = 1.0 if self.unit == "plain" else 100.0
-        self.plus = result.key == "mcs"
+        self.plus = result.key in _SIGNED
         # An accuracy of 97.4 % and a gap of 5.37 points: one decimal less for shares.
         self.decimals = (
             1 if self.unit == "percent" else min(3, decimals_for(result.value * self.scale))
         )
+        if self.unit == "plain" and 0 < abs(result.value) < 0.1:
+            # A squared or unbiased error may be small and still far above its noise.
+            self.decimals = decimals_for(result.value, most=6)
 
     def of(self, value: float, *, unit: bool = True) -> str:
         """Any value of the metric, in the same form."""

@@ -1,0 +1,213 @@
+"""All metrics in a table: values at once, intervals and noise floors family by family."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from calviz.core.metric import FAMILIES, METRICS, Direction, Metric
+from calviz.core.results import MetricResult
+from calviz.core.words import p_value
+from calviz.ui import cached, guard
+from calviz.ui.settings import Settings
+from calviz.ui.text import Written, md, number, rows
+
+ALL = "All families"
+#: Rows times classes up to which error bars are computed without being asked for.
+AT_ONCE = 1_000_000
+#: Of the table, in pixels; and where what a metric means stands below it.
+HEIGHT, HEIGHT_BESIDE = 620, 320
+
+BETTER: Mapping[Direction, str] = {
+    "lower": "lower",
+    "higher": "higher",
+    "zero": "near 0",
+    "one": "near 1",
+    "none": "–",
+}
+Results = dict[str, MetricResult]
+
+
+def families() -> tuple[str, ...]:
+    """The headings that there are, in their order."""
+    found = dict.fromkeys(m.family for m in METRICS)
+    return tuple(sorted(found, key=lambda f: FAMILIES.index(f) if f in FAMILIES else len(found)))
+
+
+def keys_of(family: str) -> tuple[str, ...]:
+    """The metrics of a family, or all."""
+    return tuple(m.key for m in METRICS if family in (ALL, m.family))
+
+
+def is_small(settings: Settings) -> bool:
+    """Whether error bars take seconds."""
+    data = cached.data(settings)
+    return data.n * max(1, data.n_classes) <= AT_ONCE
+
+
+def explore(settings: Settings, family: str, *, error_bars: bool) -> Results:
+    """The table and, below it, what the chosen metric means; the results, for the export.
+
+    Values are shown first; error bars are filled in family by family.
+    """
+    place = st.empty()
+    keys = keys_of(family)
+    with st.spinner(f"Computing {len(keys)} metrics of {rows(settings.whole.n)} …", show_time=True):
+        results: Results = dict(cached.metrics(settings, keys, error_bars=False).metrics)
+    if error_bars and cached.data(settings).n > 1:
+        wanted = [f for f in families() if family in (ALL, f)]
+        for at, one in enumerate(wanted, start=1):
+            with place.container():
+                _draw(results, settings)
+            words = f"Resampling {rows(settings.whole.n)}: {one} ({at} of {len(wanted)}) …"
+            with st.spinner(words, show_time=True):
+                found = cached.metrics(settings, keys_of(one), error_bars=True)
+            results.update(found.metrics)
+    with place.container():
+        _answer(results, settings)
+    return results
+
+
+@st.fragment
+def _answer(results: Results, settings: Settings) -> None:
+    """The table that answers to a click; a fragment, so that the page does not run again."""
+    with guard.boundary():
+        event = _draw(results, settings, select=True)
+        at = event.selection.rows if event is not None else []
+        if at:
+            details(results[list(results)[at[0]]])
+        else:
+            st.caption("Tick a row to read what the metric means, its formula and its source.")
+
+
+def table(results: Results) -> pd.DataFrame:
+    """The results as texts, one row per metric; sorts as text and reads like the cards."""
+    return pd.DataFrame([_row(METRICS[key], result) for key, result in results.items()])
+
+
+def _row(metric: Metric, result: MetricResult) -> dict[str, str]:
+    written = Written(result)
+    unit = f" ({written.unit_words})" if written.unit_words else ""
+    floor, interval = result.noise_floor, result.interval
+    return {
+        "metric": metric.label + unit,
+        "value": written.value if result.available else "not available",
+        "95 % interval": ""
+        if interval is None
+        else f"{written.of(interval.low, unit=False)} to {written.of(interval.high)}",
+        "noise: mean": "" if floor is None else written.of(floor.mean),
+        "noise: 95 %": "" if floor is None else written.of(floor.q95),
+        "p-value": "" if floor is None else p_value(floor.p_value)[2:].removeprefix("= "),
+        "better": BETTER[metric.direction],
+        "family": metric.family,
+        "note": "" if result.available else f"Not available: {result.reason or 'undefined'}",
+    }
+
+
+def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
+    config = {
+        "metric": st.column_config.TextColumn(width=190, pinned=True),
+        "value": st.column_config.Column(width=96, alignment="right"),
+        "95 % interval": st.column_config.TextColumn(width=118, help="Percentile bootstrap."),
+        "noise: mean": st.column_config.Column(
+            width=90,
+            alignment="right",
+            help="Noise floor: the mean of the metric if the model were perfectly calibrated, with "
+            "as many rows.",
+        ),
+        "noise: 95 %": st.column_config.Column(
+            width=90,
+            alignment="right",
+            help="Noise floor: 95 % of calibrated models stay below, with as many rows.",
+        ),
+        "p-value": st.column_config.Column(
+            width=74,
+            alignment="right",
+            help="How often a perfectly calibrated model shows a value at least as extreme.",
+        ),
+        "better": st.column_config.TextColumn(width=64, help="Which values are better."),
+        "family": st.column_config.TextColumn(width=200),
+        "note": st.column_config.TextColumn(width=320),
+    }
+    texts = table(results)
+    texts = texts.drop(columns=[c for c in OPTIONAL if not texts[c].any()])
+    options: dict[str, Any] = {}
+    height = HEIGHT
+    if select:
+        key = f"calviz.metrics.{hash((settings.rows_key, settings.reduction, *results))}"
+        options = {"on_select": "rerun", "selection_mode": "single-row", "key": key}
+        if st.session_state.get(key, {}).get("selection", {}).get("rows"):
+            height = HEIGHT_BESIDE
+    return st.dataframe(
+        _sortable(texts, results),
+        hide_index=True,
+        height=min(height, 38 + 35 * len(texts)),
+        column_config={name: config[name] for name in texts.columns},
+        alt="All metrics: value, interval, noise floor, p-value",
+        **options,
+    )
+
+
+def _sortable(texts: pd.DataFrame, results: Results) -> Any:
+    """The texts over the numbers that they stand for, so that columns sort by number."""
+    numbers = texts.copy()
+    floors = [r.noise_floor for r in results.values()]
+    columns = {
+        "value": [r.value for r in results.values()],
+        "noise: mean": [math.nan if f is None else f.mean for f in floors],
+        "noise: 95 %": [math.nan if f is None else f.q95 for f in floors],
+        "p-value": [math.nan if f is None else f.p_value for f in floors],
+    }
+    shown = [name for name in columns if name in texts.columns]
+    for name in shown:
+        numbers[name] = np.asarray(columns[name], dtype=np.float64)
+    styled = numbers.style
+    for at, row in enumerate(texts[shown].itertuples(index=False)):
+        # Functions and not format strings: a text may hold braces.
+        formats = dict(zip(shown, map(_always, row), strict=True))
+        styled = styled.format(formats, subset=pd.IndexSlice[[at], shown])
+    return styled
+
+
+def _always(text: str) -> Callable[[object], str]:
+    return lambda _: text
+
+
+#: Columns that are left out where they hold nothing.
+OPTIONAL = ("95 % interval", "noise: mean", "noise: 95 %", "p-value", "note")
+
+
+def details(result: MetricResult) -> None:
+    """What a metric means, its formula, its source, and how this value came about."""
+    metric = METRICS[result.key]
+    with st.container(border=True):
+        st.subheader(metric.label, anchor=False)
+        st.markdown(md(metric.summary, 2_000))
+        if not result.available:
+            st.markdown(f"**Not available:** {md(result.reason or 'undefined', 500)}")
+        st.latex(metric.formula)
+        low, high = (number(v) for v in metric.bounds)
+        facts = [f"Better: {BETTER[metric.direction]}", f"range {low} to {high}"]
+        facts += [f"{_words(k)} {_value(v)}" for k, v in result.params.items()]
+        facts += [f"{_words(k)} {_value(v)}" for k, v in result.details.items()]
+        st.markdown(md(" · ".join(facts), 1_000))
+        st.caption(
+            f"Source: {md(metric.reference, 500)}. In the command line and JSON: `{metric.key}`"
+        )
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return number(value) if isinstance(value, float) else str(value)
