@@ -1,0 +1,421 @@
+"""How the errors by class are drawn; plain arrays in, a plotly figure out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.figure import Theme
+from calviz.core.words import counted, decimals_for, points, shorten
+from calviz.figures._parts import (
+    LINE,
+    NARROW,
+    Trace,
+    area,
+    caption_label,
+    caption_lines,
+    label,
+    legend,
+    level_text,
+    line,
+    packed,
+)
+from calviz.figures._style import PALETTES, Palette, axis, axis_title, layout, safe
+
+if TYPE_CHECKING:
+    from calviz.figures.class_bars import ClassBars, Order
+
+#: Pixels of a bar with the space around it, of the curve's height, and around the panels.
+_BAR, _CURVE = 22, 260
+_RIGHT, _TOP, _BOTTOM = 16, 12, 54
+#: Characters of a class name, and pixels of a character and beside the names.
+_NAME, _CHARACTER, _BESIDE = 18, 6.7, 22
+_WIDTH = 880
+#: Points of the curve of all classes.
+_MOST_POINTS = 2_000
+#: Empty places between the bars of both ends.
+_BREAK = 1.6
+
+
+def draw(
+    figure: ClassBars,
+    *,
+    theme: Theme,
+    caption: tuple[str, ...],
+    width: int | None,
+    order: Order,
+    ends: int,
+    selected: int | None,
+) -> go.Figure:
+    """Draw computed errors by class (see `ClassBars.plot`)."""
+    palette = PALETTES[theme]
+    narrow = (width or _WIDTH) < NARROW
+    bars = _Bars(figure, palette, figure.shown(order, ends), figure.value.size, selected, narrow)
+    lines = caption_lines(caption, width and width - bars.left)
+    curve = None
+    if bars.cut:
+        curve = _Curve(figure, palette, figure.ranked(order), bars.shown)
+    wide = not narrow
+    stacked = curve is not None and narrow
+    top = _TOP + LINE * len(lines) + (24 if lines or curve else 0)
+    names = LINE * (1 if wide else 4) + 8
+    inner = bars.height + (_CURVE + 90 if stacked else 0)
+    height = top + inner + _BOTTOM + names
+    across = [0.0, 0.56] if curve and wide else [0.0, 1.0]
+    down = [1 - bars.height / inner, 1.0] if stacked else [0.0, 1.0]
+    axes = bars.axes(across, down)
+    if curve:
+        left = [0.66, 1.0] if wide else [0.0, 1.0]
+        axes |= curve.axes(left, [0.0, 1.0] if wide else [0.0, _CURVE / inner])
+    return go.Figure(
+        data=[*bars.traces(), *(curve.traces() if curve else ())],
+        layout=layout(
+            palette,
+            height=height,
+            margin={"l": bars.left, "r": _RIGHT, "t": top, "b": _BOTTOM + names},
+            barmode="overlay",
+            legend=legend(palette, yref="container", y=names / height)
+            | {"xref": "container", "x": 0.5},
+            shapes=[*bars.zero(), *bars.highlight()],
+            annotations=[
+                *caption_label(lines, palette, above=24 if curve else 8),
+                *bars.labels(),
+                *(curve.labels() if curve else ()),
+            ],
+            **axes,
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Bars:
+    """A bar per shown class, the first at the top."""
+
+    figure: ClassBars
+    palette: Palette
+    shown: IntArray
+    total: int
+    selected: int | None
+    narrow: bool
+
+    @cached_property
+    def left(self) -> int:
+        """Pixels for the longest name with its number of rows."""
+        f = self.figure
+        longest = max(
+            (
+                len(shorten(f.class_name[i], _NAME)) + len(f"  n = {f.rows[i]:,}")
+                for i in self.shown
+            ),
+            default=0,
+        )
+        return round(_CHARACTER * longest) + _BESIDE
+
+    @property
+    def cut(self) -> bool:
+        return self.shown.size < self.total
+
+    @cached_property
+    def y(self) -> FloatArray:
+        """Places from the top down; where classes are left out there is a space."""
+        place = np.arange(self.shown.size, dtype=np.float64)
+        if self.cut:
+            place[self.shown.size // 2 :] += _BREAK
+        return place
+
+    @property
+    def height(self) -> int:
+        return round(_BAR * (float(self.y[-1]) + 1) + 8) if self.y.size else 60
+
+    def traces(self) -> Iterator[Trace]:
+        """The range if calibrated, the bars, their intervals."""
+        f, p, at = self.figure, self.palette, self.shown
+        value, beyond = f.value[at], f.beyond[at]
+        inside = beyond == 0 if f.band else np.zeros(at.shape, dtype=np.bool_)
+        if f.band is not None:
+            low, high = (100 * end[at] for end in f.band)
+            yield {
+                "type": "bar",
+                "orientation": "h",
+                "y": packed(self.y),
+                "base": packed(low),
+                "x": packed(high - low),
+                "width": 0.94,
+                "marker": {
+                    "color": p.glaze(p.ink, 0.14),
+                    "line": {"color": p.muted, "width": 1},
+                },
+                "name": f"{level_text(f.level)} range if calibrated",
+                "hoverinfo": "skip",
+                "legendrank": 3,
+            }
+        above, below = f.words
+        outside = ", outside the range" if f.band else ""
+        kinds = (
+            ((value > 0) & ~inside, above.capitalize() + outside, p.vermillion, "/"),
+            ((value < 0) & ~inside, below.capitalize() + outside, p.purple, "\\"),
+            (inside | (value == 0), "Within the range", p.neutral, ""),
+        )
+        for rank, (which, name, colour, shape) in enumerate(kinds):
+            if which.any():
+                yield self._bar(which, name, colour, shape) | {"legendrank": rank}
+        yield self._intervals()
+
+    def _bar(self, which: Any, name: str, colour: str, shape: str) -> Trace:
+        f, p = self.figure, self.palette
+        chosen = self.shown[which]
+        marker: dict[str, Any] = {
+            "color": colour if shape else p.tint(colour, 0.55),
+            "line": {"color": colour, "width": 1},
+        }
+        if shape:
+            marker["pattern"] = {
+                "shape": shape,
+                "fillmode": "replace",
+                "fgcolor": colour,
+                "bgcolor": p.tint(colour, 0.25),
+                "fgopacity": 1,
+                "size": 6,
+                "solidity": 0.4,
+            }
+        return {
+            "type": "bar",
+            "orientation": "h",
+            "y": packed(self.y[which]),
+            "x": packed(100 * f.value[chosen]),
+            "width": 0.6,
+            "customdata": f.class_index[chosen],
+            "marker": marker,
+            "name": name,
+            "hoverinfo": "text",
+            "hovertext": [_hover(f, int(i)) for i in chosen],
+            "selected": {"marker": {"opacity": 1}},
+            "unselected": {"marker": {"opacity": 1}},
+        }
+
+    def _intervals(self) -> Trace:
+        f, at = self.figure, self.shown
+        value = f.value[at]
+        low, high = (end[at] for end in f.interval)
+        has = np.isfinite(low)
+        return {
+            "type": "scatter",
+            "mode": "markers",
+            "x": packed(100 * value),
+            "y": packed(self.y),
+            "customdata": f.class_index[at],
+            "error_x": {
+                "type": "data",
+                "symmetric": False,
+                "array": packed(100 * np.where(has, high - value, 0)),
+                "arrayminus": packed(100 * np.where(has, value - low, 0)),
+                "color": self.palette.ink,
+                "thickness": 1.5,
+                "width": 3,
+            },
+            "marker": {"color": self.palette.ink, "size": 5},
+            "name": f"{level_text(f.level)} bootstrap interval",
+            "hoverinfo": "text",
+            "hovertext": [_hover(f, int(i)) for i in at],
+            "legendrank": 4,
+            "selected": {"marker": {"opacity": 1}},
+            "unselected": {"marker": {"opacity": 1}},
+        }
+
+    def zero(self) -> Iterator[dict[str, Any]]:
+        """A line where mean score and share of hits agree."""
+        yield {
+            "type": "line",
+            "xref": "x",
+            "yref": "y domain",
+            "x0": 0,
+            "x1": 0,
+            "y0": 0,
+            "y1": 1,
+            "line": {"color": self.palette.ink, "width": 1.5},
+        }
+
+    def highlight(self) -> Iterator[dict[str, Any]]:
+        """A frame round the selected class."""
+        for i, y in zip(self.shown, self.y, strict=True):
+            if self.figure.class_index[i] == self.selected:
+                yield {
+                    "type": "rect",
+                    "xref": "x domain",
+                    "yref": "y",
+                    "x0": 0,
+                    "x1": 1,
+                    "y0": float(y) - 0.5,
+                    "y1": float(y) + 0.5,
+                    "line": {"color": self.palette.ink, "width": 2},
+                }
+
+    def labels(self) -> Iterator[dict[str, Any]]:
+        """How many classes are left out between the two ends, and what the panel is."""
+        p = self.palette
+        if not self.cut:
+            return
+        half = self.shown.size // 2
+        yield label(
+            f"… {counted(self.total - self.shown.size, 'class', 'classes')} between …",
+            p,
+            xref="x domain",
+            yref="y",
+            x=0.5,
+            y=float(self.y[half - 1] + self.y[half]) / 2,
+            xanchor="center",
+            yanchor="middle",
+            bgcolor=p.paper,
+            font={"size": 12, "color": p.muted},
+        )
+        yield label(
+            f"<b>{half} at either end</b>",
+            p,
+            xref="x domain",
+            yref="y domain",
+            x=0,
+            y=1,
+            yshift=4,
+            xanchor="left",
+            yanchor="bottom",
+        )
+
+    def axes(self, across: list[float], down: list[float]) -> dict[str, Any]:
+        f, p = self.figure, self.palette
+        names = [
+            f'{safe(f.class_name[i], _NAME)}  <span style="color:{p.muted}">n = {f.rows[i]:,}</span>'
+            for i in self.shown
+        ]
+        last = float(self.y[-1]) if self.y.size else 0
+        return {
+            "xaxis": axis(
+                p,
+                domain=across,
+                anchor="y",
+                nticks=7,
+                title=axis_title(_value_title(f, self.narrow), p)
+                | {"font": {"size": 13, "color": p.ink}},
+            ),
+            "yaxis": axis(
+                p,
+                domain=down,
+                anchor="x",
+                range=[last + 0.6, -0.6],
+                tickmode="array",
+                tickvals=self.y.tolist(),
+                ticktext=names,
+                showgrid=False,
+            )
+            | {"tickfont": {"size": 12, "color": p.ink}},
+        }
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """All classes in their order, as points."""
+
+    figure: ClassBars
+    palette: Palette
+    ranked: IntArray
+    shown: IntArray
+
+    def traces(self) -> Iterator[Trace]:
+        f, p = self.figure, self.palette
+        count = self.ranked.size
+        some = np.unique(np.linspace(0, count - 1, min(count, _MOST_POINTS)).astype(np.intp))
+        at, x = self.ranked[some], some + 1.0
+        own = {"xaxis": "x2", "yaxis": "y2", "showlegend": False}
+        if f.band is not None:
+            low, high = (100 * end[at] for end in f.band)
+            yield area(x, low, high, p.glaze(p.ink, 0.16), **own)
+        ends = np.array([1.0, float(count)])
+        yield line(ends, np.zeros(2), p.ink, width=1, hoverinfo="skip", **own)
+        beyond = f.beyond[at]
+        kinds = (
+            (beyond == 0, p.neutral, "circle-open", 4),
+            (beyond > 0, p.vermillion, "triangle-up", 6),
+            (beyond < 0, p.purple, "triangle-down", 6),
+        )
+        for which, colour, symbol, size in kinds:
+            if which.any():
+                yield {
+                    "type": "scatter",
+                    "mode": "markers",
+                    "x": packed(x[which]),
+                    "y": packed(100 * f.value[at[which]]),
+                    "customdata": f.class_index[at[which]],
+                    "text": [safe(f.class_name[i], 24) for i in at[which]],
+                    "hovertemplate": "%{text}: %{y:.2f} points<extra></extra>",
+                    "marker": {"color": colour, "symbol": symbol, "size": size},
+                    "selected": {"marker": {"opacity": 1}},
+                    "unselected": {"marker": {"opacity": 1}},
+                    **own,
+                }
+
+    def labels(self) -> Iterator[dict[str, Any]]:
+        yield label(
+            f"<b>All {counted(self.ranked.size, 'class', 'classes')}</b>",
+            self.palette,
+            xref="x2 domain",
+            yref="y2 domain",
+            x=0,
+            y=1,
+            yshift=4,
+            xanchor="left",
+            yanchor="bottom",
+        )
+
+    def axes(self, across: list[float], down: list[float]) -> dict[str, Any]:
+        p = self.palette
+        small = {"font": {"size": 13, "color": p.ink}}
+        count = self.ranked.size
+        return {
+            "xaxis2": axis(
+                p,
+                domain=across,
+                anchor="y2",
+                range=[1 - 0.02 * count, 1.02 * count],
+                nticks=5,
+                title=axis_title("Place in the order", p) | small,
+            ),
+            "yaxis2": axis(
+                p, domain=down, anchor="x2", nticks=7, title=axis_title("Points", p) | small
+            ),
+        }
+
+
+def _value_title(figure: ClassBars, narrow: bool) -> str:
+    score, hit = ("confidence", "accuracy")
+    if figure.mode == "one-vs-rest":
+        score, hit = ("probability", "frequency")
+    return f"{score.capitalize()} − {hit}" if narrow else f"Mean {score} − {hit} (points)"
+
+
+def _hover(figure: ClassBars, i: int) -> str:
+    f = figure
+    low, high = f.interval
+    value = float(f.value[i])
+    word = f.words[0] if value > 0 else f.words[1]
+    decimals = decimals_for(100 * value, most=3)
+    lines = [
+        f"<b>{safe(f.class_name[i], 40)}</b>",
+        f"{counted(int(f.rows[i]), 'row')} with this label",
+        f"{points(value, decimals)} points" + (f", {word}" if value else ""),
+    ]
+    if np.isfinite(low[i]):
+        lines.append(
+            f"{level_text(f.level)} interval {points(float(low[i]), decimals)} to {points(float(high[i]), decimals)}"
+        )
+    if f.mode == "one-vs-rest":
+        expected = f.n * value + float(f.rows[i])
+        lines.append(f"Expected {expected:,.1f} rows, seen {int(f.rows[i]):,}")
+    if f.band is not None:
+        limits = " to ".join(points(float(end[i]), decimals) for end in f.band)
+        lines.append(f"If calibrated: {limits}")
+    return "<br>".join(lines)

@@ -1,0 +1,108 @@
+"""Mean probability minus frequency of every class, one-vs-rest, with its error bars in closed form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaincinv, ndtri
+
+from calviz.core.arrays import FloatArray
+from calviz.core.errors import NotAvailable
+from calviz.core.predictions import Predictions
+from calviz.numerics.blocks import row_blocks
+from calviz.numerics.sample import Sample
+
+
+@dataclass(frozen=True, eq=False)
+class ClassGaps:
+    """Sums over the rows of every column of the probabilities.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    rows : ndarray, shape (K,)
+        Rows whose label is the class.
+    powers : ndarray, shape (3, K)
+        Sums of p, p^2 and p^3 over all rows.
+    own : ndarray, shape (2, K)
+        Sums of p and p^2 over the rows whose label is the class.
+    """
+
+    n: int
+    rows: FloatArray
+    powers: FloatArray
+    own: FloatArray
+
+    @property
+    def gap(self) -> FloatArray:
+        """Mean probability minus frequency, shape (K,)."""
+        return np.asarray((self.powers[0] - self.rows) / self.n)
+
+    def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Interval of the gap, shape (K,) each: that of a bootstrap of very many resamples.
+
+        The mean of n rows drawn with replacement, as a shifted gamma variable with its mean, variance and
+        skewness.
+        """
+        n, (p, p2, p3), (own, own2) = self.n, self.powers, self.own
+        first = (p - self.rows) / n
+        second = (p2 - 2 * own + self.rows) / n
+        third = (p3 - 3 * own2 + 3 * own - self.rows) / n
+        variance = second - first**2
+        skewed = third - 3 * first * second + 2 * first**3
+        return _quantiles(first, variance / n, skewed / n**2, level)
+
+    def calibrated(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Where the gap falls for a calibrated model, shape (K,) each.
+
+        The number of labels is then a sum of independent draws with the probabilities of the rows.
+        """
+        n, (p, p2, p3) = self.n, self.powers
+        variance = p - p2
+        skewed = p - 3 * p2 + 2 * p3
+        return _quantiles(np.zeros(p.shape), variance / n**2, -skewed / n**3, level)
+
+
+def _quantiles(
+    mean: FloatArray, variance: FloatArray, third: FloatArray, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Both quantiles of shifted gamma (Pearson III) variables with these cumulants."""
+    sd = np.sqrt(np.maximum(variance, 0))
+    skewness = np.divide(third, sd**3, out=np.zeros(sd.shape), where=sd > 0)
+    flat = np.abs(skewness) < 1e-4  # a normal variable, to more digits than can be seen
+    shape = 4 / np.where(flat, 1.0, skewness) ** 2
+    ends = []
+    for q in ((1 - level) / 2, (1 + level) / 2):
+        tail = np.where(skewness < 0, 1 - q, q)
+        gamma = (gammaincinv(shape, tail) - shape) / np.sqrt(shape)
+        ends.append(mean + sd * np.where(flat, ndtri(q), np.sign(skewness) * gamma))
+    return ends[0], ends[1]
+
+
+def class_gaps(sample: Sample) -> ClassGaps:
+    """Sum up the columns, a block of rows at a time.
+
+    Raises
+    ------
+    NotAvailable
+        For confidence-only data.
+    """
+    data = sample.data
+    if not isinstance(data, Predictions):
+        raise NotAvailable(
+            "not available for confidence-only data: it needs the probabilities of all classes."
+        )
+    k = data.n_classes
+    powers = np.zeros((3, k))
+    for rows in row_blocks(data.probs):
+        block = data.probs[rows].astype(np.float64)
+        power = block.copy()
+        for total in powers:
+            total += power.sum(axis=0)
+            power *= block
+    given = data.probs[np.arange(data.n), data.labels].astype(np.float64)
+    own = [np.bincount(data.labels, given**power, minlength=k) for power in (1, 2)]
+    rows_of = np.bincount(data.labels, minlength=k).astype(np.float64)
+    return ClassGaps(data.n, rows_of, powers, np.stack(own))
