@@ -90,14 +90,15 @@ def _chart(figure: Reliability, chosen: int | None) -> None:
 
     def clicked() -> None:
         points = st.session_state[diagram.widget_key(key)].selection.points
-        bins = [_bin_of(point) for point in points]
+        bins = [customdata(point) for point in points]
         if bins and bins[0] is not None:
             _choose(bins[0], "table")
 
     diagram.draw(figure, key=key, on_select=clicked, selected=chosen, larger=True)
 
 
-def _bin_of(point: Any) -> int | None:
+def customdata(point: Any) -> int | None:
+    """The number that a clicked bar or point carries."""
     data = point.get("customdata")
     if isinstance(data, list | tuple):
         data = data[0] if data else None

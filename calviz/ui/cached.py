@@ -12,8 +12,10 @@ import streamlit as st
 from calviz import analysis
 from calviz.core.arrays import IntArray
 from calviz.core.predictions import Dataset
-from calviz.core.results import Evaluation
-from calviz.figures import Reliability
+from calviz.core.results import ClassRow, Evaluation
+from calviz.figures import ClassBars, Cumulative, Reliability
+from calviz.figures.class_bars import Mode
+from calviz.figures.cumulative import Estimate
 from calviz.numerics.binning import sturges_bins
 from calviz.ui.settings import Settings
 from calviz.ui.text import rows
@@ -143,3 +145,50 @@ def verdict(settings: Settings) -> str:
         return _verdict(
             settings.rows_key, settings.reduction.key, settings.bins, settings.scheme, settings
         )
+
+
+@st.cache_resource(scope="session", max_entries=32, show_spinner=False)
+def _cumulative(
+    key: tuple[str, ...], reduction: str, estimate: Estimate, _settings: Settings
+) -> Cumulative:
+    return Cumulative.compute(data(_settings), reduction=_settings.reduction, estimate=estimate)
+
+
+def cumulative(settings: Settings, estimate: Estimate) -> Cumulative:
+    """The cumulative plot, computed."""
+    with st.spinner(f"Sorting and summing {rows(settings.whole.n)} …", show_time=True):
+        return _cumulative(settings.rows_key, settings.reduction.key, estimate, settings)
+
+
+#: Rows times classes from which on the class-wise intervals come from fewer resamples.
+LARGE = 20_000_000
+
+
+@st.cache_resource(scope="session", max_entries=16, show_spinner=False)
+def _class_bars(key: tuple[str, ...], mode: Mode, _settings: Settings) -> ClassBars:
+    rows_seen = data(_settings)
+    few = rows_seen.n * rows_seen.n_classes > LARGE
+    return ClassBars.compute(rows_seen, mode=mode, resamples=200 if few else 1_000)
+
+
+def class_bars(settings: Settings, mode: Mode) -> ClassBars:
+    """The errors by class, computed."""
+    words = f"Resampling {rows(settings.whole.n)}, class by class …"
+    with st.spinner(words, show_time=True):
+        return _class_bars(settings.rows_key, mode, settings)
+
+
+@st.cache_resource(scope="session", max_entries=16, show_spinner=False)
+def _class_rows(
+    key: tuple[str, ...], bins: int, scheme: str, _settings: Settings
+) -> tuple[ClassRow, ...]:
+    rows_seen = data(_settings)
+    if scheme == "sturges":
+        bins = sturges_bins(rows_seen.n)
+    return analysis.evaluate(rows_seen, (), bins=bins, classes=True, findings=False).classes
+
+
+def class_rows(settings: Settings) -> tuple[ClassRow, ...]:
+    """Accuracy, confidence, ECE and KS of the rows of each true class."""
+    with st.spinner(f"Measuring {rows(settings.whole.n)} by class …", show_time=True):
+        return _class_rows(settings.rows_key, settings.bins, settings.scheme, settings)

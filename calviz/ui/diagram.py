@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from calviz.core.figure import Theme
+from calviz.core.figure import Figure, Theme
 from calviz.figures import Reliability
 
 #: No cloud, no logo; pictures leave at print resolution, made in the browser.
@@ -53,6 +53,23 @@ def draw(
         theme=None,
         config=CONFIG,
         alt=figure.describe(),
+        on_select=on_select,
+        selection_mode="points",
+    )
+
+
+def chart(
+    figure: Figure, drawn: Any, *, key: str, filename: str, alt: str = "", on_select: Any = "ignore"
+) -> Any:
+    """Put any drawn figure on the page, as wide as its place, with its alternative text."""
+    config = {**CONFIG, "toImageButtonOptions": {**CONFIG["toImageButtonOptions"]}}
+    config["toImageButtonOptions"]["filename"] = filename
+    return st.plotly_chart(
+        drawn,
+        key=widget_key(key),
+        theme=None,
+        config=config,
+        alt=alt or figure.describe(),
         on_select=on_select,
         selection_mode="points",
     )

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from calviz.core.errors import CalvizError
+from calviz.core.errors import CalvizError, NotAvailable
 from calviz.ui.pages import ICON, navigation
 from calviz.ui.text import md
 
@@ -41,6 +41,9 @@ def boundary() -> Iterator[None]:
     """Say what went wrong in one sentence; what was loaded stays."""
     try:
         yield
+    except NotAvailable as reason:
+        text = str(reason)
+        st.info(md(text[:1].upper() + text[1:], 2_000), icon=":material/info:")
     except CalvizError as error:
         st.error(md(error, 2_000), icon=":material/error:")
     except Exception:

@@ -83,6 +83,18 @@ def _answer(results: Results, settings: Settings) -> None:
             details(results[list(results)[at[0]]])
         else:
             st.caption("Tick a row to read what the metric means, its formula and its source.")
+    _reasons(results)
+
+
+def _reasons(results: Results) -> None:
+    """Why metrics have no value, each reason once."""
+    by_reason: dict[str, list[str]] = {}
+    for key, result in results.items():
+        if not result.available:
+            by_reason.setdefault(result.reason or "undefined.", []).append(METRICS[key].label)
+    for reason, labels in by_reason.items():
+        why = reason.removeprefix("not available ")
+        st.caption(f"Not available ({md(', '.join(labels), 1_000)}): {md(why, 500)}")
 
 
 def table(results: Results) -> pd.DataFrame:
@@ -105,7 +117,7 @@ def _row(metric: Metric, result: MetricResult) -> dict[str, str]:
         "p-value": "" if floor is None else p_value(floor.p_value)[2:].removeprefix("= "),
         "better": BETTER[metric.direction],
         "family": metric.family,
-        "note": "" if result.available else f"Not available: {result.reason or 'undefined'}",
+        "note": "" if result.available else result.reason or "undefined.",
     }
 
 
@@ -148,6 +160,7 @@ def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
         hide_index=True,
         height=min(height, 38 + 35 * len(texts)),
         column_config={name: config[name] for name in texts.columns},
+        placeholder="n/a",
         alt="All metrics: value, interval, noise floor, p-value",
         **options,
     )
@@ -169,7 +182,7 @@ def _sortable(texts: pd.DataFrame, results: Results) -> Any:
     styled = numbers.style
     for at, row in enumerate(texts[shown].itertuples(index=False)):
         # Functions and not format strings: a text may hold braces.
-        formats = dict(zip(shown, map(_always, row), strict=True))
+        formats: dict[Any, Any] = dict(zip(shown, map(_always, row), strict=True))
         styled = styled.format(formats, subset=pd.IndexSlice[[at], shown])
     return styled
 

@@ -28,7 +28,11 @@ PAGES = (
     PageSpec("overview", "Overview", "Can I trust these probabilities?", ":material/speed:"),
     PageSpec("data", "Data", "Did it read my file right?", ":material/table_view:"),
     PageSpec("metrics", "Metrics", "What are all the numbers?", ":material/list_alt:"),
-    PageSpec("reliability", "Reliability", "Where is it off?", ":material/show_chart:"),
+    PageSpec("reliability", "Reliability", "Where is it off?", ":material/bar_chart:"),
+    PageSpec(
+        "cumulative", "Cumulative & KS", "Binning aside, how far?", ":material/stacked_line_chart:"
+    ),
+    PageSpec("classwise", "Class-wise", "Which classes?", ":material/category:"),
 )
 #: The picture in the browser's tab. A material icon there would be fetched from the network.
 ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")

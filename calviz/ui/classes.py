@@ -1,0 +1,227 @@
+"""The table of classes and the one class that was picked in it or in a chart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from calviz.core.export import csv_bytes
+from calviz.core.predictions import Dataset
+from calviz.figures import ClassBars
+from calviz.figures.class_bars import Order
+from calviz.ui import bins, cached, diagram, pages
+from calviz.ui.settings import Settings
+from calviz.ui.text import distinct, md, number, rows
+
+_CLASS, _OF, _TURN = "calviz.class", "calviz.class.of", "calviz.class.turn"
+
+
+def picked(settings: Settings) -> int | None:
+    """Index of the class that was picked; forgotten when other rows are looked at."""
+    if st.session_state.get(_OF) != settings.rows_key:
+        st.session_state[_OF] = settings.rows_key
+        st.session_state[_CLASS] = None
+    index: int | None = st.session_state[_CLASS]
+    return index
+
+
+def _pick(index: int | None) -> None:
+    st.session_state[_CLASS] = index
+    # All charts and the table forget what was picked in them: the highlight shows it.
+    st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
+
+
+def chart(figure: ClassBars, order: Order, selected: int | None) -> None:
+    """The bars; a click on one picks its class."""
+    key = f"classwise.{figure.mode}.{st.session_state.get(_TURN, 0)}"
+
+    def clicked() -> None:
+        points = st.session_state[diagram.widget_key(key)].selection.points
+        index = bins.customdata(points[0]) if points else None
+        if index is not None:
+            _pick(index)
+
+    diagram.chart(
+        figure,
+        figure.plot(theme=diagram.theme(), order=order, selected=selected, width=470),
+        key=key,
+        filename=f"classes-{figure.mode}",
+        on_select=clicked,
+    )
+
+
+def merged(settings: Settings, true: ClassBars, other: ClassBars | None) -> pd.DataFrame:
+    """All classes in their order, both views side by side; differences as fractions."""
+    frame = true.frame("class").set_index("class_index").rename(columns={"value": "mcs"})
+    facts = cached.class_rows(settings)
+    table = pd.DataFrame(
+        {
+            "class": [row.name for row in facts],
+            "rows": [row.rows for row in facts],
+            "accuracy": [row.accuracy for row in facts],
+            "confidence": [row.confidence for row in facts],
+            "ece": [row.ece for row in facts],
+            "ks": [row.ks for row in facts],
+        }
+    )
+    columns = ["mcs", "ci_low", "ci_high", "band_low", "band_high", "beyond"]
+    table = table.join(frame[columns])
+    if other is not None:
+        rest = other.frame("class").set_index("class_index")[["value", "beyond"]]
+        table = table.join(rest.add_prefix("one_vs_rest_"))
+    return table
+
+
+def table(frame: pd.DataFrame, settings: Settings) -> None:
+    """The table of classes; a ticked row picks its class."""
+    key = f"calviz.classes.{st.session_state.get(_TURN, 0)}"
+
+    def ticked() -> None:
+        at = st.session_state[key].selection.rows
+        _pick(at[0] if at else None)
+
+    index = picked(settings)
+    points = [c for c in _POINTS if c in frame.columns]
+    shown = frame.assign(
+        **{c: 100 * frame[c] for c in points},
+        **{"class": list(distinct(tuple(frame["class"]), 40).values())},
+    )
+    outside = [c for c in shown.columns if c.endswith("beyond")]
+    shown[outside] = shown[outside].where(shown[outside] != 0)
+    shown["interval"] = _range(shown["ci_low"], shown["ci_high"])
+    shown["calibrated"] = _range(shown["band_low"], shown["band_high"])
+    order = ["class", "rows", "mcs", "interval", "calibrated", "beyond"]
+    order += ["one_vs_rest_value", "one_vs_rest_beyond", "accuracy", "confidence", "ece", "ks"]
+    st.dataframe(
+        shown[[name for name in order if name in shown.columns]],
+        hide_index=True,
+        height=min(420, 38 + 35 * len(shown)),
+        key=key,
+        on_select=ticked,
+        selection_mode="single-row",
+        selection_default=None if index is None else {"selection": {"rows": [index]}},
+        placeholder="–",
+        alt="All classes",
+        column_config=_COLUMNS,
+    )
+    st.download_button(
+        "Download the classes as CSV",
+        csv_bytes(frame),
+        f"{bins.file_stem(settings)}-classes.csv",
+        "text/csv",
+        icon=":material/download:",
+        type="tertiary",
+        on_click="ignore",
+        key="calviz.classes.download",
+    )
+
+
+def _range(low: pd.Series[Any], high: pd.Series[Any]) -> list[str]:
+    ends = zip(low.to_numpy(), high.to_numpy(), strict=True)
+    return ["" if np.isnan(a) or np.isnan(b) else f"{_fixed(a)} to {_fixed(b)}" for a, b in ends]
+
+
+def _fixed(value: float) -> str:
+    text = f"{abs(value):.1f}"
+    return f"−{text}" if value < 0 and float(text) != 0 else text
+
+
+_POINTS = (
+    *("mcs", "ci_low", "ci_high", "band_low", "band_high", "beyond", "ece", "ks"),
+    *("one_vs_rest_value", "one_vs_rest_beyond"),
+)
+_SIGNED = "%+.1f"
+_COLUMNS = {
+    "class": st.column_config.TextColumn(width=130, pinned=True),
+    "rows": st.column_config.NumberColumn(
+        width=60, format="localized", help="Rows whose true label is the class."
+    ),
+    "mcs": st.column_config.NumberColumn(
+        "MCS",
+        width=62,
+        format=_SIGNED,
+        help="Mean confidence minus accuracy on the rows of the class, in points.",
+    ),
+    "interval": st.column_config.TextColumn("95 % interval", width=104),
+    "calibrated": st.column_config.TextColumn(
+        "if calibrated",
+        width=104,
+        help="Where 95 % of perfectly calibrated models fall. It is not centred at 0: among the "
+        "rows of one true class, wrong predictions are over-represented.",
+    ),
+    "beyond": st.column_config.NumberColumn(
+        "outside by", width=78, format=_SIGNED, help="How far the MCS lies outside that range."
+    ),
+    "one_vs_rest_value": st.column_config.NumberColumn(
+        "one vs rest",
+        width=82,
+        format="%+.2f",
+        help="Mean probability of the class minus its frequency, over all rows, in points.",
+    ),
+    "one_vs_rest_beyond": st.column_config.NumberColumn(
+        "outside by ",
+        width=78,
+        format="%+.2f",
+        help="How far that lies outside the range of a calibrated model.",
+    ),
+    "accuracy": st.column_config.NumberColumn(width=72, format="%.3f"),
+    "confidence": st.column_config.NumberColumn(width=80, format="%.3f"),
+    "ece": st.column_config.NumberColumn("ECE", width=56, format="%.1f", help="In points."),
+    "ks": st.column_config.NumberColumn("KS", width=56, format="%.1f", help="In points."),
+}
+
+
+def drill_down(frame: pd.DataFrame, settings: Settings) -> None:
+    """What was found of the class that was picked, and the way to its own diagram."""
+    index = picked(settings)
+    if index is None or index >= len(frame):
+        st.caption("Click a bar or tick a row to look at one class.")
+        return
+    row = frame.iloc[index]
+    name = md(row["class"], 60)
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.subheader(f"Class {name}, {rows(int(row['rows']))}", anchor=False, width="content")
+            st.button("Clear", key="calviz.class.clear", icon=":material/close:", on_click=_clear)
+        st.markdown(_sentence(row))
+        if _can_open(settings.whole, index) and st.button(
+            f"See {name} against the rest on Reliability",
+            key="calviz.class.open",
+            type="primary",
+            on_click=_reduce_to,
+            args=(settings.whole, index),
+        ):
+            st.switch_page(pages.link("reliability"), query_params=st.query_params.to_dict())
+
+
+def _sentence(row: pd.Series[Any]) -> str:
+    if not row["rows"]:
+        return "No row has this class as its true label."
+    text = (
+        f"On its rows: accuracy {number(row['accuracy'])}, mean confidence "
+        f"{number(row['confidence'])}, so the MCS is {_fixed(100 * row['mcs'])} points."
+    )
+    if not np.isnan(row["band_low"]):
+        low, high = _fixed(100 * row["band_low"]), _fixed(100 * row["band_high"])
+        where = "outside" if row["beyond"] else "inside"
+        text += f" A calibrated model shows {low} to {high} on this class: {where}."
+    return text
+
+
+def _clear() -> None:
+    _pick(None)
+
+
+def _can_open(data: Dataset, index: int) -> bool:
+    return data.kind != "confidence" and (data.n_classes > 2 or index == 1)
+
+
+def _reduce_to(data: Dataset, index: int) -> None:
+    if data.n_classes == 2:
+        st.session_state["reduction"] = "positive"
+        return
+    st.session_state["reduction"] = "class"
+    st.session_state["class"] = data.class_names[index]

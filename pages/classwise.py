@@ -1,0 +1,51 @@
+"""Which classes are over- or under-confident, against what a calibrated model would show."""
+
+import streamlit as st
+
+from calviz.core.errors import NotAvailable
+from calviz.ui import cached, classes, guard, pages, settings
+from calviz.ui.text import md
+
+ORDERS = {"value": "by the error", "beyond": "by what is beyond noise", "class": "by class"}
+
+guard.enter()
+chosen = settings.current()
+
+st.title(pages.BY_KEY["classwise"].question, anchor=False)
+with guard.boundary():
+    facts = chosen.words(cached.data(chosen).n).removesuffix(f" · {chosen.reduction_words}")
+    st.markdown(f"{md(chosen.entry.title, 80)} · {facts}")
+
+with guard.boundary():
+    true = cached.class_bars(chosen, "true-class")
+    try:
+        rest = cached.class_bars(chosen, "one-vs-rest")
+    except NotAvailable:
+        rest = None
+    st.subheader(md(true.shares(), 1_000), anchor=False)
+    order = st.segmented_control(
+        "Sort",
+        tuple(ORDERS),
+        default="value",
+        required=True,
+        key="order",
+        bind="query-params",
+        format_func=ORDERS.get,
+    )
+    index = classes.picked(chosen)
+    row = st.container(horizontal=True, gap="medium")
+    with row.container(width=472):
+        st.markdown("**Rows of each true class: mean confidence − accuracy (MCS)**")
+        classes.chart(true, order, index)
+        st.caption(
+            "Grey: the range of a perfectly calibrated model. It is not centred at 0, as the rows "
+            "of one true class hold more wrong predictions than the rows that the model gave to it."
+        )
+    if rest is not None:
+        with row.container(width=472):
+            st.markdown("**Each class against the rest: mean probability − frequency**")
+            classes.chart(rest, order, index)
+            st.caption(md(rest.shares(), 1_000))
+    frame = classes.merged(chosen, true, rest)
+    classes.drill_down(frame, chosen)
+    classes.table(frame, chosen)

@@ -1,0 +1,67 @@
+"""How far scores and hits run apart, without bins."""
+
+import streamlit as st
+
+from calviz.core.export import csv_bytes
+from calviz.ui import bins, cached, cards, diagram, guard, pages, settings
+from calviz.ui.text import md
+
+#: What each panel shows, for its alternative text.
+PANELS = {
+    "a": "Cumulative score and hits against the share of rows",
+    "b": "The same against the cumulative score",
+    "c": "Score and probability of a hit against the share of rows",
+    "d": "Probability of a hit against the score",
+}
+
+guard.enter()
+chosen = settings.current()
+
+st.title(pages.BY_KEY["cumulative"].question, anchor=False)
+with guard.boundary():
+    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words(cached.data(chosen).n)}")
+    settings.other_view_of_two_classes(chosen)
+
+with guard.boundary():
+    estimate = st.segmented_control(
+        "Probability of a hit by",
+        ("smooth", "isotonic"),
+        default="smooth",
+        required=True,
+        key="estimate",
+        bind="query-params",
+        format_func={"smooth": "smoothing", "isotonic": "isotonic regression"}.get,
+        help="How the lower panels estimate it. The KS error does not depend on it.",
+    )
+    figure = cached.cumulative(chosen, estimate)
+    st.subheader(md(figure.reading(), 1_000), anchor=False)
+    with st.spinner("Resampling the KS error …", show_time=True):
+        evaluation = cached.metrics(chosen, ("ks", "ks_signed"), error_bars=True)
+    cards.metric_line(evaluation, ("ks", "ks_signed"))
+    st.caption(
+        "Rows are sorted by score; going up the rows, the scores and the hits are summed. For a "
+        "calibrated model the two sums stay together: the KS error is where they are furthest apart."
+    )
+    grid = st.container(horizontal=True, gap="medium")
+    for panel, words in PANELS.items():
+        with grid.container(width=472):
+            diagram.chart(
+                figure,
+                figure.plot(theme=diagram.theme(), panels=[panel], width=470),
+                key=f"cumulative.{panel}",
+                filename=f"cumulative-{panel}",
+                alt=f"{words}. {figure.describe()}",
+            )
+
+with guard.boundary(), st.expander("What is drawn, as a table", icon=":material/table:"):
+    frame = figure.frame()
+    st.dataframe(frame, hide_index=True, alt="The points of the panels")
+    st.download_button(
+        "Download as CSV",
+        csv_bytes(frame),
+        f"{bins.file_stem(chosen)}-cumulative.csv",
+        "text/csv",
+        icon=":material/download:",
+        on_click="ignore",
+        key="calviz.cumulative.download",
+    )
