@@ -4,5 +4,6 @@ from calviz.figures._style import plot_config
 from calviz.figures.class_bars import ClassBars
 from calviz.figures.cumulative import Cumulative
 from calviz.figures.reliability import Reliability
+from calviz.figures.risk_coverage import Choice, RiskCoverage
 
-__all__ = ["ClassBars", "Cumulative", "Reliability", "plot_config"]
+__all__ = ["Choice", "ClassBars", "Cumulative", "Reliability", "RiskCoverage", "plot_config"]
