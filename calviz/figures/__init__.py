@@ -1,8 +1,18 @@
 """Figures, one file each; each registers itself."""
 
 from calviz.figures._style import plot_config
+from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.class_bars import ClassBars
 from calviz.figures.cumulative import Cumulative
 from calviz.figures.reliability import Reliability
+from calviz.figures.risk_coverage import Choice, RiskCoverage
 
-__all__ = ["ClassBars", "Cumulative", "Reliability", "plot_config"]
+__all__ = [
+    "BinSensitivity",
+    "Choice",
+    "ClassBars",
+    "Cumulative",
+    "Reliability",
+    "RiskCoverage",
+    "plot_config",
+]

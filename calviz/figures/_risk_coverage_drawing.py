@@ -1,0 +1,230 @@
+"""How the risk-coverage curve is drawn; plain arrays in, a plotly figure out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from calviz.core.arrays import FloatArray
+from calviz.core.figure import Theme
+from calviz.core.words import percent
+from calviz.figures._parts import (
+    LINE,
+    NARROW,
+    Trace,
+    area,
+    caption_label,
+    caption_lines,
+    label,
+    legend,
+    level_text,
+    line,
+)
+from calviz.figures._style import PALETTES, Palette, axis, axis_title, layout, safe
+
+if TYPE_CHECKING:
+    from calviz.figures.risk_coverage import RiskCoverage, XAxis, YAxis
+
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 28, 14, 54
+_TALL, _SMALL = 380, 300
+_WIDTH = 880
+_DASHES = ("solid", "8px,3px", "2px,3px", "8px,3px,2px,3px")
+
+
+def draw(
+    figure: RiskCoverage,
+    *,
+    theme: Theme,
+    caption: tuple[str, ...],
+    width: int | None,
+    x: XAxis,
+    y: YAxis,
+    at: float | None,
+    others: tuple[RiskCoverage, ...],
+) -> go.Figure:
+    """Draw a computed risk-coverage curve (see `RiskCoverage.plot`)."""
+    palette = PALETTES[theme]
+    lines = caption_lines(caption, width)
+    narrow = (width or _WIDTH) < NARROW
+    drawing = _Curves(figure, palette, x, y, others)
+    traces = [*drawing.traces(), *drawing.mark(at)]
+    entries = sum(t.get("name") is not None and t.get("showlegend", True) for t in traces)
+    below = LINE * (entries if narrow else -(-entries // 3)) + 10
+    top = _TOP + (LINE * len(lines) + 6 if lines else 0)
+    height = top + (_SMALL if narrow else _TALL) + _BOTTOM + below
+    return go.Figure(
+        data=traces,
+        layout=layout(
+            palette,
+            height=height,
+            margin={"l": _LEFT, "r": _RIGHT, "t": top, "b": _BOTTOM + below},
+            legend=legend(palette, yref="container", y=below / height),
+            annotations=[*caption_label(lines, palette, above=8), *drawing.mark_label(at)],
+            **drawing.axes(),
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Curves:
+    """Band, curves and references, in the coordinates that were asked for."""
+
+    figure: RiskCoverage
+    palette: Palette
+    x: XAxis
+    y: YAxis
+    others: tuple[RiskCoverage, ...]
+
+    def _across(self, coverage: FloatArray) -> FloatArray:
+        return 100 * (1 - coverage if self.x == "referred" else coverage)
+
+    def _up(self, risk: FloatArray) -> FloatArray:
+        return 100 * (1 - risk if self.y == "accuracy" else risk)
+
+    def traces(self) -> Iterator[Trace]:
+        """From back to front."""
+        f, p = self.figure, self.palette
+        x = self._across(f.coverage)
+        if f.band is not None:
+            low, high = (self._up(end) for end in f.band)
+            name = f"{level_text(f.level)} bootstrap range"
+            yield area(x, low, high, p.glaze(p.blue, 0.2), name=name, legendrank=20)
+        yield self._curve(
+            x, f.perfect, p.green, "Perfect ranking", width=1.5, dash="3px,3px", legendrank=30
+        )
+        ends = f.risk[[-1, -1]]
+        yield self._curve(
+            self._across(np.array([0.0, 1.0])),
+            ends,
+            p.muted,
+            "No ranking (all rows)",
+            width=1.5,
+            dash="dash",
+            legendrank=40,
+        )
+        colours = (p.vermillion, p.purple, p.ink)
+        for i, other in enumerate(self.others):
+            yield self._curve(
+                self._across(other.coverage),
+                other.risk,
+                colours[i % 3],
+                self._name(other),
+                dash=_DASHES[1 + i % 3],
+                legendrank=2 + i,
+            )
+        yield self._curve(x, f.risk, p.blue, self._name(f), width=2.5, legendrank=1)
+
+    def _curve(self, x: FloatArray, risk: FloatArray, colour: str, name: str, **own: Any) -> Trace:
+        one = x.size == 1  # a single row is a point
+        trace = line(
+            x,
+            self._up(risk),
+            colour,
+            name=name,
+            hovertemplate=f"%{{y:.2f}} % at %{{x:.1f}} %<extra>{name}</extra>",
+            **own,
+        )
+        return trace | {"mode": "markers"} if one else trace
+
+    def _name(self, curve: RiskCoverage) -> str:
+        every = (self.figure, *self.others)
+        by = f"by {curve.ranking}"
+        if len({c.name for c in every}) == 1:
+            return by.capitalize()
+        name = safe(curve.name, 30)
+        return name if len({c.ranking for c in every}) == 1 else f"{name}, {by}"
+
+    def _marked(self, at: float) -> tuple[float, float]:
+        f = self.figure
+        risk = np.interp(at, f.coverage, f.risk)
+        return float(self._across(np.array(at))), float(self._up(np.asarray(risk)))
+
+    def mark(self, at: float | None) -> Iterator[Trace]:
+        """The chosen coverage: a line down to the axis and a point on the curve."""
+        if at is None:
+            return
+        x, y = self._marked(at)
+        low, high = self._range()
+        p = self.palette
+        yield line(
+            np.array([x, x]),
+            np.array([low, high]),
+            p.ink,
+            width=1,
+            dash="2px,3px",
+            hoverinfo="skip",
+            showlegend=False,
+        )
+        yield {
+            "type": "scatter",
+            "mode": "markers",
+            "x": [x],
+            "y": [y],
+            "marker": {"size": 11, "color": p.ink, "line": {"color": p.paper, "width": 2}},
+            "hoverinfo": "skip",
+            "showlegend": False,
+            "cliponaxis": False,
+        }
+
+    def mark_label(self, at: float | None) -> Iterator[dict[str, Any]]:
+        """What is kept and how good it is, beside the point."""
+        if at is None:
+            return
+        x, y = self._marked(at)
+        # Where the curve never is: below-left of a falling one, above-right of one that falls to 0, ...
+        upper = self.y == "risk"
+        right = (self.x == "referred" and x < 75) or x < 25
+        yield label(
+            f"<b>{percent(y / 100)}</b> {'right' if self.y == 'accuracy' else 'wrong'}<br>"
+            f"{percent(at)} kept",
+            self.palette,
+            x=x,
+            y=y,
+            xshift=10 if right else -10,
+            yshift=12 if upper else -12,
+            xanchor="left" if right else "right",
+            yanchor="bottom" if upper else "top",
+            bgcolor=self.palette.glaze(self.palette.paper, 0.8),
+        )
+
+    def _range(self) -> tuple[float, float]:
+        """The axis begins where the curves do: differences of a few points matter."""
+        curves = [self.figure.risk, *(o.risk for o in self.others)]
+        # The first few rows swing from 0 to 1; what they do is not what the curve is about.
+        worst = max(float(c[c.size // 20 :].max()) for c in curves)
+        if self.figure.band is not None:
+            end = self.figure.band[1]
+            worst = max(worst, float(end[end.size // 20 :].max()))
+        worst = 100 * max(worst, 0.02)
+        room = min(1.12 * worst, 102.0)
+        top = 0.04 * room
+        return (100 - room, 100 + top) if self.y == "accuracy" else (-top, room)
+
+    def axes(self) -> dict[str, Any]:
+        """Both axes, in percent."""
+        p = self.palette
+        across = {
+            "coverage": "Coverage: share of predictions kept",
+            "referred": "Proportion referred to experts",
+        }
+        up = {"accuracy": "Accuracy of the kept", "risk": "Risk: error rate of the kept"}
+        return {
+            "xaxis": axis(
+                p,
+                range=[0, 100],
+                ticksuffix=" %",
+                nticks=6,
+                title=axis_title(across[self.x], p),
+            ),
+            "yaxis": axis(
+                p,
+                range=list(self._range()),
+                ticksuffix=" %",
+                nticks=7,
+                title=axis_title(up[self.y], p),
+            ),
+        }

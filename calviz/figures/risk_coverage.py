@@ -1,0 +1,405 @@
+"""Risk and accuracy against coverage: what is gained by leaving doubtful predictions to an expert."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Self, get_args
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.core.errors import OptionError
+from calviz.core.figure import FIGURES, FigureSpec, Theme
+from calviz.core.predictions import Dataset
+from calviz.core.results import Interval
+from calviz.core.words import counted, decimal, decimals_for, percent, shorten
+from calviz.figures._parts import level_text
+from calviz.numerics import error_bars
+from calviz.numerics.error_bars import RESAMPLES
+from calviz.numerics.proportions import clopper_pearson
+from calviz.numerics.ranking import ranked
+from calviz.numerics.sample import Sample
+from calviz.numerics.steps import Steps
+from calviz.numerics.uncertainty_ranking import (
+    Ranking,
+    area_under_risk,
+    errors_along,
+    ranking_steps,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+XAxis = Literal["coverage", "referred"]
+YAxis = Literal["accuracy", "risk"]
+
+#: Coverages at which the curve is known; with fewer rows, every number of rows.
+POINTS = 400
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What happens when predictions from some rank on are left to an expert.
+
+    Attributes
+    ----------
+    coverage : float
+        Share of the predictions that are kept.
+    kept, referred : int
+        Rows that are kept, and that go to an expert.
+    threshold : float
+        Predictions are kept from this value of the ranking on: confidence or margin at least, entropy (in nats)
+        at most so large; ``nan`` where none is kept.
+    accuracy, risk : float
+        Share of the kept predictions that are right, and wrong; ``nan`` where none is kept.
+    interval : Interval or None
+        Exact (Clopper-Pearson) interval of the accuracy.
+    sentence : str
+        All of it in words.
+    """
+
+    coverage: float
+    kept: int
+    referred: int
+    threshold: float
+    accuracy: float
+    risk: float
+    interval: Interval | None
+    sentence: str
+
+
+@dataclass(frozen=True, eq=False)
+class RiskCoverage:
+    """A risk-coverage curve, computed; `plot` draws it.
+
+    Attributes
+    ----------
+    name : str
+        Name of the predictions.
+    split : str or None
+        The split that is drawn, or None for all rows.
+    ranking : {"confidence", "entropy", "margin"}
+        What predictions are ranked by.
+    n_classes : int
+        K; 0 where the data do not say.
+    level : float
+        Level of band and intervals.
+    steps : Steps
+        Rows and right predictions per distinct value of the ranking.
+    coverage : ndarray, shape (C,)
+        Shares of the rows that are kept, ascending, up to 1.
+    risk : ndarray, shape (C,)
+        Error rate of the kept rows; inside a group of ties, the expected one.
+    band : (ndarray, ndarray) or None, shape (C,) each
+        Percentile bootstrap interval of the risk, each coverage for itself.
+    perfect : ndarray, shape (C,)
+        The risk if every wrong prediction ranked below every right one.
+
+    References
+    ----------
+    Geifman & El-Yaniv 2017; Ao et al. 2023, section 5.4 and figure 2 (by entropy, "referred to experts").
+    """
+
+    name: str
+    split: str | None
+    ranking: Ranking
+    n_classes: int
+    level: float
+    steps: Steps
+    coverage: FloatArray
+    risk: FloatArray
+    band: tuple[FloatArray, FloatArray] | None
+    perfect: FloatArray
+
+    @classmethod
+    def compute(
+        cls,
+        data: Dataset,
+        *,
+        ranking: Ranking = "confidence",
+        level: float = 0.95,
+        band: bool = True,
+        seed: int = 0,
+        split: str | None = None,
+    ) -> Self:
+        """Rank the predictions and compute the curve.
+
+        Parameters
+        ----------
+        data : Predictions or ConfidencePredictions
+        ranking : {"confidence", "entropy", "margin"}
+            What predictions are ranked by: the largest probability, the negative entropy of all
+            probabilities, or the largest minus the second largest.
+        level : float
+            Level of band and intervals, between 0 and 1.
+        band : bool
+            Whether to compute the bootstrap band.
+        seed : int
+            Seed of the resampling.
+        split : str, optional
+            Only the rows of this split.
+
+        Raises
+        ------
+        NotAvailable
+            For confidence-only data and another ranking than the confidence.
+        OptionError, InputError
+            As `calviz.evaluate` does.
+        """
+        chosen = data if split is None else data.split(split)
+        return cls.of_sample(
+            Sample(chosen), ranking=ranking, level=level, band=band, seed=seed, split=split
+        )
+
+    @classmethod
+    def of_sample(
+        cls,
+        sample: Sample,
+        *,
+        ranking: Ranking = "confidence",
+        level: float = 0.95,
+        band: bool = True,
+        seed: int = 0,
+        split: str | None = None,
+    ) -> Self:
+        """The same, of a sample whose views are shared with the metrics; its reduction does not matter."""
+        if not 0 < level < 1:
+            raise OptionError(f"'level' must lie between 0 and 1, got {level!r}.")
+        if ranking not in get_args(Ranking):
+            raise OptionError(f"'ranking' must be confidence, entropy or margin; got {ranking!r}.")
+        view = sample.view(ranking_steps, by=ranking)
+        n = float(view.n)
+        size = min(POINTS, int(n))
+        kept = n * np.arange(1, size + 1) / size
+        errors = errors_along(view, kept)
+        limits = None
+        if band and n > 1:
+            drawn = view.bootstrap(error_bars.stream(seed, "bootstrap"), RESAMPLES)
+            risks = errors_along(drawn, kept) / kept
+            low, high = np.quantile(risks, [(1 - level) / 2, (1 + level) / 2], axis=0)
+            limits = low, high
+        return cls(
+            name=sample.data.name,
+            split=split,
+            ranking=ranking,
+            n_classes=sample.data.n_classes,
+            level=level,
+            steps=view,
+            coverage=kept / n,
+            risk=errors / kept,
+            band=limits,
+            perfect=np.maximum(kept - (n - errors[-1]), 0) / kept,
+        )
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.steps.n)
+
+    @property
+    def accuracy(self) -> float:
+        """Share of all predictions that are right."""
+        return 1 - float(self.risk[-1])
+
+    @property
+    def aurc(self) -> float:
+        """Area under the risk-coverage curve."""
+        return area_under_risk(self.steps)
+
+    def threshold_of(self, rank: float) -> float:
+        """A value of `steps` in the unit that people know: entropy in nats."""
+        if self.ranking == "entropy":
+            return (1 - rank) * math.log(max(self.n_classes, 2))
+        return rank
+
+    def at_coverage(self, coverage: float) -> Choice:
+        """Keep this share of the predictions.
+
+        Parameters
+        ----------
+        coverage : float
+            From 0 to 1; the nearest whole number of rows is kept.
+        """
+        if not 0 <= coverage <= 1:
+            raise OptionError(f"'coverage' must lie between 0 and 1, got {coverage!r}.")
+        kept = round(coverage * self.n)
+        if kept == 0:
+            return self._nothing("Nothing is kept: every row goes to an expert.")
+        return self._choice(kept)
+
+    def at_threshold(self, threshold: float) -> Choice:
+        """Keep the predictions whose confidence or margin is at least, or whose entropy is at most, so large."""
+        value = self.steps.score
+        if self.ranking == "entropy":
+            kept_steps = self.threshold_of(1) + (1 - value) * math.log(max(self.n_classes, 2))
+            inside = kept_steps <= threshold + 1e-12
+        else:
+            inside = value >= threshold - 1e-12
+        kept = round(float(self.steps.count[inside].sum()))
+        if kept == 0:
+            return self._nothing(
+                f"No prediction has {self._condition(threshold)}: every row goes to an expert."
+            )
+        return self._choice(kept, threshold)
+
+    def at_risk(self, risk: float) -> Choice:
+        """Keep as many predictions as leave the error rate of the kept ones at most this large.
+
+        The threshold is chosen on these very rows, so that on others the risk is likely to be a little larger.
+        """
+        if not 0 <= risk <= 1:
+            raise OptionError(f"'risk' must lie between 0 and 1, got {risk!r}.")
+        ranking = ranked(self.steps)
+        fine = np.flatnonzero(ranking.errors <= risk * ranking.rows + 1e-9)
+        if fine.size == 0:
+            return self._nothing(
+                f"No threshold leaves {percent(risk)} errors or fewer: the predictions ranked highest "
+                "are wrong more often."
+            )
+        return self._choice(round(float(ranking.rows[fine[-1]])))
+
+    def _choice(self, kept: int, threshold: float | None = None) -> Choice:
+        ranking = ranked(self.steps)
+        errors = float(errors_along(self.steps, np.array([float(kept)]))[0])
+        at = int(np.searchsorted(ranking.rows, kept - 1e-9))
+        tied = kept < ranking.rows[at] - 0.5
+        limit = self.threshold_of(float(self.steps.score[::-1][at]))
+        low, high = clopper_pearson(kept - errors, kept, level=self.level)
+        interval = Interval(float(low), float(high))
+        accuracy, referred = 1 - errors / kept, self.n - kept
+        shown = limit if threshold is None else threshold
+        go = "goes" if referred == 1 else "go"
+        sentence = (
+            f"Keeping the {percent(kept / self.n)} {self._most} predictions ({self._condition(shown)}"
+            f"{', rows tied there split by chance' if tied else ''}) the accuracy is {percent(accuracy)} "
+            f"({level_text(self.level)} CI {percent(interval.low)} to {percent(interval.high)}); "
+            f"{counted(referred, 'row')} {go} to an expert."
+        )
+        if referred == 0:
+            sentence = (
+                f"Keeping all {counted(kept, 'prediction')} the accuracy is {percent(accuracy)} "
+                f"({level_text(self.level)} CI {percent(interval.low)} to {percent(interval.high)}); "
+                "no row goes to an expert."
+            )
+        return Choice(
+            coverage=kept / self.n,
+            kept=kept,
+            referred=referred,
+            threshold=shown,
+            accuracy=accuracy,
+            risk=errors / kept,
+            interval=interval,
+            sentence=sentence,
+        )
+
+    def _nothing(self, sentence: str) -> Choice:
+        nan = math.nan
+        return Choice(0.0, 0, self.n, nan, nan, nan, None, sentence)
+
+    @property
+    def _most(self) -> str:
+        return {"confidence": "most confident", "entropy": "lowest-entropy"}.get(
+            self.ranking, "widest-margin"
+        )
+
+    def _condition(self, threshold: float) -> str:
+        # Enough digits to tell it from 0 and from 1.
+        ends = (threshold, 1 - threshold) if threshold < 1 else (threshold,)
+        decimals = decimals_for(*ends, figures=1, least=3, most=7)
+        if self.ranking == "entropy":
+            return f"entropy ≤ {decimal(threshold, decimals)} nats"
+        return f"{self.ranking} ≥ {decimal(threshold, decimals)}"
+
+    def frame(self) -> pd.DataFrame:
+        """Exactly what is drawn: one row per coverage."""
+        import pandas as pd
+
+        nothing = np.full(self.risk.shape, np.nan)
+        low, high = self.band or (nothing, nothing)
+        return pd.DataFrame(
+            {
+                "coverage": self.coverage,
+                "referred": 1 - self.coverage,
+                "risk": self.risk,
+                "accuracy": 1 - self.risk,
+                "risk_low": low,
+                "risk_high": high,
+                "perfect_risk": self.perfect,
+            }
+        )
+
+    def plot(
+        self,
+        *,
+        theme: Theme = "light",
+        caption: bool | str = False,
+        width: int | None = None,
+        x: XAxis = "coverage",
+        y: YAxis = "accuracy",
+        at: float | None = None,
+        others: Sequence[RiskCoverage] = (),
+    ) -> go.Figure:
+        """Draw it.
+
+        Parameters
+        ----------
+        theme : {"light", "dark"}
+        caption : bool or str
+            Whether to put name, split, rows and ranking above the curve, or a text to put there instead.
+        width : int, optional
+            Pixels that the page has for it.
+        x : {"coverage", "referred"}
+            Share of the predictions that are kept, or that are referred to experts.
+        y : {"accuracy", "risk"}
+            Share of the kept predictions that are right, or wrong.
+        at : float, optional
+            A coverage to mark.
+        others : sequence of RiskCoverage
+            Further curves (other rankings, other models), without bands.
+        """
+        from calviz.figures import _risk_coverage_drawing
+
+        for name, value, allowed in (("x", x, XAxis), ("y", y, YAxis)):
+            if value not in get_args(allowed):
+                known = " or ".join(get_args(allowed))
+                raise OptionError(f"'{name}' must be {known}; got {value!r}.")
+        text = self.caption() if caption is True else tuple(str(caption or "").splitlines())
+        return _risk_coverage_drawing.draw(
+            self, theme=theme, caption=text, width=width, x=x, y=y, at=at, others=tuple(others)
+        )
+
+    def caption(self) -> tuple[str, ...]:
+        """Name; rows and ranking; accuracy of all rows and area under the curve: one line each."""
+        what = [counted(self.n, "row"), f"ranked by {self.ranking}"]
+        if self.split is not None:
+            what.insert(0, f"split {shorten(self.split)}")
+        numbers = f"Accuracy {percent(self.accuracy)} · AURC {decimal(self.aurc, 4)}"
+        return shorten(self.name, 60), " · ".join(what), numbers
+
+    def describe(self) -> str:
+        """Say in plain words what the curve shows."""
+        where = f", split {shorten(self.split)}" if self.split is not None else ""
+        parts = [
+            f"Risk-coverage curve of {shorten(self.name, 60)}{where}, {counted(self.n, 'row')}, ranked by "
+            f"{self.ranking}. All predictions: accuracy {percent(self.accuracy)}."
+        ]
+        if self.n > 1:
+            parts.append(self.at_coverage(0.8).sentence)
+            best = 1 - float(np.interp(0.8, self.coverage, self.perfect))
+            parts.append(f"A perfect ranking would reach {percent(best)} there.")
+        return " ".join(parts)
+
+
+FIGURES.register(
+    FigureSpec(
+        key="risk-coverage",
+        label="Risk-coverage curve",
+        summary="Accuracy of the predictions that are kept when the doubtful ones are referred to an expert, with "
+        "its bootstrap band and the curve of a perfect ranking.",
+        reference="Geifman & El-Yaniv 2017; Ao et al. 2023, section 5.4",
+        compute=RiskCoverage.compute,
+    )
+)

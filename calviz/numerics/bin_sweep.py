@@ -1,0 +1,78 @@
+"""The ECE for every number of bins at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.events import BinaryEvents
+from calviz.numerics.binning import BinSums, bin_between
+from calviz.numerics.edges import Scheme, check_bins, equal_mass_edges, equal_width_edges
+from calviz.numerics.sample import Sample
+
+#: Resamples that are drawn at a time, so that their cells fit the memory.
+_BLOCK = 50
+
+
+@dataclass(frozen=True, eq=False)
+class BinSweep:
+    """Sums over cells so fine that every binning is made of whole cells.
+
+    Attributes
+    ----------
+    cells : BinSums
+        Sums over the cells between all edges of all binnings.
+    cuts : tuple of ndarray of int
+        Per number of bins: the cells at which its bins begin, and the number of all cells.
+    """
+
+    cells: BinSums
+    cuts: tuple[IntArray, ...]
+
+    def ece(self) -> FloatArray:
+        """ECE per number of bins, shape (M,)."""
+        return self._errors(self.cells)
+
+    def under_calibration(self, rng: np.random.Generator, resamples: int) -> FloatArray:
+        """ECE per number of bins with the hits redrawn from the scores, shape (B, M)."""
+        sizes = [min(_BLOCK, resamples - done) for done in range(0, resamples, _BLOCK)]
+        drawn = [self._errors(self.cells.under_calibration(rng, size)) for size in sizes]
+        return np.concatenate(drawn)
+
+    def _errors(self, cells: BinSums) -> FloatArray:
+        gap = cells.score_sum - cells.hit_sum
+        upto = np.zeros((*gap.shape[:-1], gap.shape[-1] + 1))
+        np.cumsum(gap, axis=-1, out=upto[..., 1:])
+        n = float(self.cells.n)
+        errors = [np.abs(np.diff(upto[..., cuts], axis=-1)).sum(axis=-1) / n for cuts in self.cuts]
+        return np.stack(errors, axis=-1)
+
+
+def bin_sweep(sample: Sample, *, scheme: Scheme = "equal-width", most: int = 100) -> BinSweep:
+    """Cells for 1 to `most` bins of a scheme; the scores are sorted once and gone through once.
+
+    Parameters
+    ----------
+    sample : Sample
+    scheme : {"equal-width", "equal-mass"}
+    most : int
+        Largest number of bins.
+    """
+    check_bins(most)
+    events = sample.events
+    inner = [_edges(events, bins, scheme)[1:-1] for bins in range(1, most + 1)]
+    every = np.unique(np.concatenate(inner))
+    score = events.ordered.score
+    ends = np.array([min(0, score[0]), max(1, score[-1])], dtype=score.dtype)
+    edges = np.concatenate([ends[:1], every, ends[1:]])
+    last = edges.size - 1
+    cuts = tuple(np.concatenate([[0], np.searchsorted(every, e) + 1, [last]]) for e in inner)
+    return BinSweep(bin_between(events, edges), cuts)
+
+
+def _edges(events: BinaryEvents, bins: int, scheme: Scheme) -> FloatArray:
+    if scheme == "equal-mass":
+        return equal_mass_edges(events.ordered.score, bins, is_sorted=True)
+    return equal_width_edges(bins, events.score.dtype)

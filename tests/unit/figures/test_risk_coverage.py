@@ -1,0 +1,167 @@
+"""Risk-coverage curves against plain loops, scikit-learn's ideas of ranking, and the metrics."""
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, entropy
+
+import calviz
+from calviz.core.errors import NotAvailable, OptionError
+from calviz.figures import RiskCoverage
+from calviz.numerics.uncertainty_ranking import margin, negative_entropy
+
+
+def classes(n=400, k=4, seed=0, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.full(k, 0.6), n).astype(dtype)
+    labels = (rng.random(n)[:, None] > np.cumsum(probs, axis=1)[:, :-1]).sum(axis=1)
+    return calviz.Predictions(probs=probs, labels=labels, name="a model")
+
+
+def confidence(score, correct):
+    return calviz.ConfidencePredictions(confidence=np.asarray(score), correct=np.asarray(correct))
+
+
+@pytest.mark.parametrize("k", [2, 3, 50])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rankings_against_scipy_and_a_sort(k, dtype):
+    probs = classes(3_000, k, dtype=dtype).probs.copy()
+    probs[0] = np.eye(k, dtype=dtype)[0]
+    tolerance = 1e-5 if dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(-negative_entropy(probs), entropy(probs, axis=1), atol=tolerance)
+    top = np.sort(probs, axis=1)
+    np.testing.assert_allclose(margin(probs), top[:, -1] - top[:, -2], atol=tolerance)
+
+
+@pytest.mark.parametrize("ranking", ["confidence", "entropy", "margin"])
+def test_curve_against_a_plain_loop(ranking):
+    p = classes(150)
+    figure = RiskCoverage.compute(p, ranking=ranking)
+    wrong = p.probs.argmax(1) != p.labels
+    top = np.sort(p.probs, axis=1)
+    value = {
+        "confidence": top[:, -1],
+        "entropy": -entropy(p.probs, axis=1),
+        "margin": top[:, -1] - top[:, -2],
+    }[ranking]
+    in_order = wrong[np.argsort(-value)]
+    expected = np.cumsum(in_order) / np.arange(1, 151)
+    np.testing.assert_allclose(figure.risk, expected, atol=1e-12)
+    perfect = np.cumsum(np.sort(wrong)) / np.arange(1, 151)
+    np.testing.assert_allclose(figure.perfect, perfect, atol=1e-12)
+    for kept in (1, 37, 120):
+        choice = figure.at_coverage(kept / 150)
+        assert (choice.kept, choice.referred) == (kept, 150 - kept)
+        assert choice.risk == pytest.approx(expected[kept - 1])
+        unit = -1 if ranking == "entropy" else 1
+        assert choice.threshold == pytest.approx(unit * np.sort(value)[::-1][kept - 1], abs=1e-9)
+        same = figure.at_threshold(choice.threshold)
+        assert (same.kept, same.accuracy) == (kept, pytest.approx(choice.accuracy))
+        right = round(kept * choice.accuracy)
+        exact = binomtest(right, kept).proportion_ci(0.95, method="exact")
+        assert choice.interval == pytest.approx((exact.low, exact.high), abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 30, 3_000])
+def test_numbers_are_those_of_the_metrics(n):
+    p = classes(n)
+    figure = RiskCoverage.compute(p)
+    result = calviz.evaluate(p, ["aurc", "accuracy", "accuracy_at_90_coverage"])
+    assert figure.aurc == pytest.approx(result["aurc"].value, abs=1e-12)
+    assert figure.accuracy == pytest.approx(result["accuracy"].value)
+    at_90 = float(np.interp(0.9, figure.coverage, 1 - figure.risk))
+    if n > 1:
+        assert at_90 == pytest.approx(result["accuracy_at_90_coverage"].value, abs=2e-3)
+
+
+def test_ties_do_not_depend_on_the_order_of_rows():
+    score = np.repeat([0.5, 0.9], [60, 40])
+    correct = np.r_[np.arange(60) < 30, np.arange(40) < 36]
+    a = RiskCoverage.compute(confidence(score, correct))
+    b = RiskCoverage.compute(confidence(score[::-1], correct[::-1]))
+    np.testing.assert_array_equal(a.risk, b.risk)
+    assert a.at_coverage(0.2).risk == pytest.approx(0.1)  # half of the ties, as good as all of them
+    assert "split by chance" in a.at_coverage(0.2).sentence
+    assert "split by chance" not in a.at_coverage(0.4).sentence
+    assert a.at_coverage(0.7).risk == pytest.approx((4 + 15) / 70)
+    assert a.at_threshold(0.6).kept == 40
+
+
+def test_coverage_at_a_risk():
+    score = np.linspace(0.99, 0.01, 100)
+    wrong = np.zeros(100, bool)
+    wrong[[10, 30, 31, 32, 33]] = True
+    figure = RiskCoverage.compute(confidence(score, ~wrong))
+    # One error among the first 30 rows; five of 100 in all.
+    assert figure.at_risk(0.04).kept == 30
+    assert figure.at_risk(0.05).kept == 100
+    assert figure.at_risk(0).kept == 10
+    hopeless = RiskCoverage.compute(confidence(score, np.arange(100) > 0))
+    nothing = hopeless.at_risk(0)
+    assert (nothing.kept, nothing.interval) == (0, None)
+    assert nothing.sentence.startswith("No threshold leaves 0.0 % errors")
+    assert "No prediction has confidence ≥ 0.995" in figure.at_threshold(0.995).sentence
+
+
+def test_the_sentence():
+    score = np.linspace(0.999, 0.001, 1_000)
+    figure = RiskCoverage.compute(confidence(score, np.arange(1_000) % 40 > 0))
+    assert figure.at_coverage(0.8).sentence == (
+        "Keeping the 80.0 % most confident predictions (confidence ≥ 0.201) the accuracy is 97.5 % "
+        "(95 % CI 96.2 % to 98.5 %); 200 rows go to an expert."
+    )
+    assert figure.at_coverage(1).sentence.startswith(
+        "Keeping all 1,000 predictions the accuracy is"
+    )
+    assert figure.at_coverage(0).sentence == "Nothing is kept: every row goes to an expert."
+
+
+def test_band_against_resampling_rows():
+    p = classes(500)
+    figure = RiskCoverage.compute(p)
+    confidence_, wrong = p.probs.max(1), p.probs.argmax(1) != p.labels
+    rng = np.random.default_rng(5)
+    risks = []
+    for _ in range(1_500):
+        rows = rng.integers(500, size=500)
+        order = rows[np.argsort(-confidence_[rows], kind="stable")]
+        risks.append(np.cumsum(wrong[order])[[99, 249, 399]] / [100, 250, 400])
+    low, high = np.quantile(risks, [0.025, 0.975], axis=0)
+    at = np.searchsorted(figure.coverage, [0.2, 0.5, 0.8])
+    np.testing.assert_allclose(figure.band[0][at], low, atol=0.012)
+    np.testing.assert_allclose(figure.band[1][at], high, atol=0.012)
+
+
+@pytest.mark.parametrize("x", ["coverage", "referred"])
+@pytest.mark.parametrize("y", ["accuracy", "risk"])
+def test_drawing(x, y):
+    p = classes()
+    one, *rest = (RiskCoverage.compute(p, ranking=r) for r in ("confidence", "entropy", "margin"))
+    picture = one.plot(x=x, y=y, others=rest, at=0.8, caption=True, width=350, theme="dark")
+    names = [t.name for t in picture.data if t.name]
+    assert {"By confidence", "By entropy", "By margin", "Perfect ranking"} <= set(names)
+    other = RiskCoverage.compute(classes(seed=1).renamed("<b>another</b>"))
+    names = [t.name for t in one.plot(others=[other]).data if t.name]
+    assert {"a model", "&lt;b&gt;another&lt;/b&gt;"} <= set(names)
+
+
+def test_what_is_refused():
+    with pytest.raises(NotAvailable):
+        RiskCoverage.compute(confidence([0.5], [True]), ranking="entropy")
+    with pytest.raises(OptionError, match="ranking"):
+        RiskCoverage.compute(classes(10), ranking="chance")
+    figure = RiskCoverage.compute(classes(10))
+    for call in (
+        lambda: figure.at_coverage(1.1),
+        lambda: figure.at_risk(-1),
+        lambda: figure.plot(x="rows"),
+        lambda: figure.plot(y="error"),
+    ):
+        with pytest.raises(OptionError):
+            call()
+
+
+def test_many_rows_are_light():
+    rng = np.random.default_rng(0)
+    score = rng.random(1_000_000)
+    figure = RiskCoverage.compute(confidence(score, rng.random(1_000_000) < score))
+    assert len(figure.plot(caption=True, at=0.5).to_json()) < 60_000
