@@ -2,8 +2,9 @@
 
 import streamlit as st
 
-from calviz.ui import bins, cached, cards, guard, pages, settings
-from calviz.ui.text import md
+from calviz.core.export import csv_bytes
+from calviz.ui import bins, cached, cards, diagram, guard, pages, settings
+from calviz.ui.text import md, rows
 
 guard.enter()
 chosen = settings.current()
@@ -21,3 +22,26 @@ with guard.boundary():
         st.caption(f"MCE and RMSCE are of {chosen.bins:,} bins of equal width.")
 
 bins.explore(chosen)
+
+with guard.boundary():
+    st.subheader("Does the choice of bins matter?", anchor=False)
+    strip = cached.bin_sensitivity(chosen)
+    st.markdown(md(strip.describe().split(f"{rows(strip.n)}. ", 1)[-1], 1_000))
+    diagram.chart(
+        strip,
+        strip.plot(theme=diagram.theme()),
+        key="reliability.strip",
+        filename="ece-by-bins",
+    )
+    with st.expander("What is drawn, as a table", icon=":material/table:"):
+        frame = strip.frame()
+        st.dataframe(frame, hide_index=True, alt="ECE by number of bins")
+        st.download_button(
+            "Download as CSV",
+            csv_bytes(frame),
+            f"{bins.file_stem(chosen)}-ece-by-bins.csv",
+            "text/csv",
+            icon=":material/download:",
+            on_click="ignore",
+            key="calviz.strip.download",
+        )

@@ -13,10 +13,11 @@ from calviz import analysis
 from calviz.core.arrays import IntArray
 from calviz.core.predictions import Dataset
 from calviz.core.results import ClassRow, Evaluation
-from calviz.figures import ClassBars, Cumulative, Reliability
+from calviz.figures import BinSensitivity, ClassBars, Cumulative, Reliability, RiskCoverage
 from calviz.figures.class_bars import Mode
 from calviz.figures.cumulative import Estimate
 from calviz.numerics.binning import sturges_bins
+from calviz.numerics.uncertainty_ranking import Ranking
 from calviz.ui.settings import Settings
 from calviz.ui.text import rows
 
@@ -192,3 +193,38 @@ def class_rows(settings: Settings) -> tuple[ClassRow, ...]:
     """Accuracy, confidence, ECE and KS of the rows of each true class."""
     with st.spinner(f"Measuring {rows(settings.whole.n)} by class …", show_time=True):
         return _class_rows(settings.rows_key, settings.bins, settings.scheme, settings)
+
+
+@st.cache_resource(scope="session", max_entries=32, show_spinner=False)
+def _risk_coverage(key: tuple[str, ...], ranking: Ranking, _settings: Settings) -> RiskCoverage:
+    return RiskCoverage.compute(data(_settings), ranking=ranking)
+
+
+def risk_coverage(settings: Settings, ranking: Ranking) -> RiskCoverage:
+    """The risk-coverage curve, computed."""
+    words = f"Ranking {rows(settings.whole.n)} by {ranking}, resampling …"
+    with st.spinner(words, show_time=True):
+        return _risk_coverage(settings.rows_key, ranking, settings)
+
+
+@st.cache_resource(scope="session", max_entries=32, show_spinner=False)
+def _bin_sensitivity(
+    key: tuple[str, ...], reduction: str, bins: int, scheme: str, _settings: Settings
+) -> BinSensitivity:
+    rows_seen = data(_settings)
+    if scheme == "sturges":
+        bins = sturges_bins(rows_seen.n)
+    return BinSensitivity.compute(
+        rows_seen,
+        reduction=_settings.reduction,
+        bins=bins,
+        scheme="equal-mass" if scheme == "equal-mass" else "equal-width",
+    )
+
+
+def bin_sensitivity(settings: Settings) -> BinSensitivity:
+    """The ECE for 1 to 100 bins."""
+    with st.spinner("Computing the ECE for 1 to 100 bins, and its noise …", show_time=True):
+        return _bin_sensitivity(
+            settings.rows_key, settings.reduction.key, settings.bins, settings.scheme, settings
+        )

@@ -33,6 +33,7 @@ PAGES = (
         "cumulative", "Cumulative & KS", "Binning aside, how far?", ":material/stacked_line_chart:"
     ),
     PageSpec("classwise", "Class-wise", "Which classes?", ":material/category:"),
+    PageSpec("risk_coverage", "Risk-coverage", "May I let it decide, and when?", ":material/rule:"),
 )
 #: The picture in the browser's tab. A material icon there would be fetched from the network.
 ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
