@@ -11,6 +11,7 @@ import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray
 from calviz.core.words import counted, decimal, ends, percent, score_and_hit, too_high
+from calviz.figures._reliability_curves import curve_traces
 from calviz.figures._style import Palette
 
 if TYPE_CHECKING:
@@ -44,7 +45,14 @@ class Traces:
 
     def all(self) -> list[Trace]:
         """All of it, in the order in which it is drawn."""
-        return [*self.bars(), *self.band(), self.diagonal(), self.points(), *self.histogram()]
+        return [
+            *self.bars(),
+            *self.band(),
+            self.diagonal(),
+            *curve_traces(self.figure, self.palette),
+            self.points(),
+            *self.histogram(),
+        ]
 
     def _bars(self, which: BoolArray, base: FloatArray, height: FloatArray, **own: Any) -> Trace:
         """Bars over the chosen bins; a click or hover on one gives its bin."""

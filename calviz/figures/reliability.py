@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
@@ -15,6 +16,7 @@ from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.core.results import Interval
 from calviz.core.words import counted, decimal, decimals_for, ends, score_and_hit, shorten
+from calviz.figures._reliability_curves import Curve, CurveKind, make_curves
 from calviz.numerics.binning import BinSums, Scheme
 from calviz.numerics.proportions import clopper_pearson
 from calviz.numerics.sample import Sample, bin_sums
@@ -59,11 +61,14 @@ class Reliability:
         Where the share of hits falls if the scores are the true probabilities (consistency band).
     seed : int
         Seed of the redrawing.
+    curves : mapping of str to Curve
+        Bin-free estimates of the same frequency, where they were asked for.
 
     References
     ----------
     Guo et al. 2017, figure 1 (diagram, gaps, histogram); Broecker & Smith 2007 (consistency
-    under calibration); Clopper & Pearson 1934 (exact interval).
+    under calibration); Clopper & Pearson 1934 (exact interval); Zhang et al. 2020, section 4.1
+    (kernel curve); Dimitriadis, Gneiting & Jordan 2021 (isotonic curve).
     """
 
     name: str
@@ -80,6 +85,7 @@ class Reliability:
     interval: tuple[FloatArray, FloatArray]
     band: tuple[FloatArray, FloatArray] | None
     seed: int
+    curves: Mapping[CurveKind, Curve]
     _score: FloatArray
     _selected: IntArray | None
 
@@ -95,6 +101,7 @@ class Reliability:
         band: bool = True,
         seed: int = 0,
         split: str | None = None,
+        curves: tuple[CurveKind, ...] = (),
     ) -> Self:
         """Bin the rows and compute intervals and band.
 
@@ -115,6 +122,8 @@ class Reliability:
             Seed of the redrawing behind the band and the interval of the ECE.
         split : str, optional
             Only the rows of this split.
+        curves : tuple of {"kernel", "isotonic"}
+            Bin-free curves to add: the kernel estimate behind KDE-ECE, and isotonic regression (CORP).
 
         Raises
         ------
@@ -135,6 +144,7 @@ class Reliability:
             seed=seed,
             split=split,
             selected=selected,
+            curves=curves,
         )
 
     @classmethod
@@ -149,6 +159,7 @@ class Reliability:
         seed: int = 0,
         split: str | None = None,
         selected: IntArray | None = None,
+        curves: tuple[CurveKind, ...] = (),
     ) -> Self:
         """The same, of a sample whose views are shared with the metrics.
 
@@ -176,6 +187,7 @@ class Reliability:
             interval=clopper_pearson(sums.hit_sum[filled], count, level=level),
             band=_band(sums, filled, level, seed) if band else None,
             seed=seed,
+            curves=make_curves(sample, curves),
             _score=sample.events.score,
             _selected=selected,
         )
@@ -271,6 +283,15 @@ class Reliability:
                 "band_high": band_high,
             }
         )
+
+    def curves_frame(self) -> pd.DataFrame:
+        """The points of the curves, one row each; empty without curves."""
+        import pandas as pd
+
+        names = [kind for kind, curve in self.curves.items() for _ in curve.score]
+        columns = [np.concatenate([[], *part]) for part in zip(*self.curves.values(), strict=True)]
+        score, probability = columns or (np.zeros(0), np.zeros(0))
+        return pd.DataFrame({"curve": names, "score": score, "probability": probability})
 
     def plot(
         self,

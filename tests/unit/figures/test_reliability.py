@@ -458,6 +458,6 @@ def test_a_million_rows_take_no_longer_than_binning_them():
 def test_it_is_registered():
     spec = FIGURES["reliability"]
     assert {p.name for p in spec.parameters} == {
-        "reduction", "bins", "scheme", "level", "band", "seed", "split"
+        "reduction", "bins", "scheme", "level", "band", "seed", "split", "curves"
     }  # fmt: skip
     assert len(spec.compute(binary(20)).frame()) > 0
