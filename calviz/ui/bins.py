@@ -10,6 +10,7 @@ import streamlit as st
 
 from calviz.core.export import csv_bytes
 from calviz.figures import Reliability
+from calviz.figures._reliability_curves import CurveKind
 from calviz.ui import cached, diagram, guard, tables
 from calviz.ui.settings import Settings
 from calviz.ui.text import md, number, rows
@@ -18,6 +19,8 @@ from calviz.ui.text import md, number, rows
 SHOWN = 200
 #: A CSV of up to so many rows is made at once, a longer one on request.
 AT_ONCE = 20_000
+#: Curves that may be drawn over the bars.
+CURVES: dict[CurveKind, str] = {"kernel": "kernel", "isotonic": "isotonic (CORP)"}
 #: The name in the address, 1-based.
 BIN = "bin"
 
@@ -31,7 +34,17 @@ def explore(settings: Settings) -> None:
     A fragment: choosing a bin runs this part of the page only.
     """
     with guard.boundary():
-        figure = cached.reliability(settings)
+        curves = st.segmented_control(
+            "Curves without bins",
+            CURVES,
+            selection_mode="multi",
+            key="curves",
+            bind="query-params",
+            format_func=lambda kind: CURVES[kind],
+            help="The observed frequency along the score, estimated by a kernel (as in KDE-ECE), or "
+            "by isotonic regression (CORP), which may only rise.",
+        )
+        figure = cached.reliability(settings, tuple(k for k in CURVES if k in curves))
         chosen = _chosen(figure, settings)
         row = st.container(horizontal=True, gap="medium")
         with row.container(width=diagram.WIDTH + diagram.LARGER):

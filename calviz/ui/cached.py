@@ -14,6 +14,7 @@ from calviz.core.arrays import IntArray
 from calviz.core.predictions import Dataset
 from calviz.core.results import ClassRow, Evaluation
 from calviz.figures import BinSensitivity, ClassBars, Cumulative, Reliability, RiskCoverage
+from calviz.figures._reliability_curves import CurveKind
 from calviz.figures.class_bars import Mode
 from calviz.figures.cumulative import Estimate
 from calviz.numerics.binning import sturges_bins
@@ -115,18 +116,32 @@ def metrics(settings: Settings, keys: tuple[str, ...], *, error_bars: bool) -> E
 
 @st.cache_resource(scope="session", max_entries=64, show_spinner=False)
 def _reliability(
-    key: tuple[str, ...], reduction: str, bins: int, scheme: str, _settings: Settings
+    key: tuple[str, ...],
+    reduction: str,
+    bins: int,
+    scheme: str,
+    curves: tuple[CurveKind, ...],
+    _settings: Settings,
 ) -> Reliability:
     return Reliability.compute(
-        data(_settings), reduction=_settings.reduction, bins=bins, scheme=_settings.scheme
+        data(_settings),
+        reduction=_settings.reduction,
+        bins=bins,
+        scheme=_settings.scheme,
+        curves=curves,
     )
 
 
-def reliability(settings: Settings) -> Reliability:
+def reliability(settings: Settings, curves: tuple[CurveKind, ...] = ()) -> Reliability:
     """The reliability diagram, computed."""
     with st.spinner(f"Binning {rows(settings.whole.n)} …", show_time=True):
         return _reliability(
-            settings.rows_key, settings.reduction.key, settings.bins, settings.scheme, settings
+            settings.rows_key,
+            settings.reduction.key,
+            settings.bins,
+            settings.scheme,
+            curves,
+            settings,
         )
 
 
