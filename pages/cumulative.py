@@ -6,6 +6,8 @@ from calviz.core.export import csv_bytes
 from calviz.ui import bins, cached, cards, diagram, guard, pages, settings
 from calviz.ui.text import md
 
+#: Pixels of a phone: the legend has room for its entries below each other.
+PHONE = 340
 #: What each panel shows, for its alternative text.
 PANELS = {
     "a": "Cumulative score and hits against the share of rows",
@@ -47,7 +49,7 @@ with guard.boundary():
         with grid.container(width=472):
             diagram.chart(
                 figure,
-                figure.plot(theme=diagram.theme(), panels=[panel], width=470),
+                figure.plot(theme=diagram.theme(), panels=[panel], width=PHONE),
                 key=f"cumulative.{panel}",
                 filename=f"cumulative-{panel}",
                 alt=f"{words}. {figure.describe()}",

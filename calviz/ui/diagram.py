@@ -73,3 +73,13 @@ def chart(
         on_select=on_select,
         selection_mode="points",
     )
+
+
+def with_room_below(drawn: Any, pixels: int = 60) -> Any:
+    """Leave more room for the legend, whose entries stand below each other on a phone."""
+    layout = drawn.layout
+    height = layout.height
+    layout.legend.y = (layout.legend.y * height + pixels) / (height + pixels)
+    layout.margin.b += pixels
+    layout.height = height + pixels
+    return drawn

@@ -62,9 +62,12 @@ def explore(settings: Settings) -> None:
             "Compare the rankings", key="compare", bind="query-params"
         ):
             others = [cached.risk_coverage(settings, r) for r in rankings if r != figure.ranking]
+        drawn = figure.plot(
+            theme=diagram.theme(), x=x, y=y, at=choice.coverage or None, others=others
+        )
         diagram.chart(
             figure,
-            figure.plot(theme=diagram.theme(), x=x, y=y, at=choice.coverage or None, others=others),
+            diagram.with_room_below(drawn),
             key="risk-coverage",
             filename="risk-coverage",
         )

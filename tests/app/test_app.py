@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from calviz.core.metric import FAMILIES, METRICS
 from calviz.data import ReadingOptions
 from calviz.data.samples import SAMPLES
 from calviz.ui.pages import PAGES
@@ -224,3 +225,92 @@ def test_reading_options_survive_an_address(options):
 )
 def test_reading_options_that_make_no_sense_are_left_out(text):
     assert decode_options(text) == ReadingOptions()
+
+
+def _table(app):
+    return app.dataframe[0].value
+
+
+def test_the_table_has_every_metric_and_its_error_bars():
+    app = _quiet(_app("data=breast_cancer", "metrics"))
+    table = _table(app)
+    assert len(table) == len(METRICS)
+    assert set(table["family"]) <= set(FAMILIES)
+    # The same text as on the cards.
+    ece = next(i for i, m in enumerate(METRICS) if m.key == "ece")
+    assert table["metric"].iloc[ece] == "ECE (points)"
+    assert " to " in table["95 % interval"].iloc[ece]
+
+
+def test_values_alone_are_shown_without_error_bars():
+    app = _app("data=breast_cancer", "metrics")
+    app.toggle(key="error-bars").set_value(False).run()
+    assert "95 % interval" not in _table(_quiet(app)).columns
+
+
+def test_a_family_can_be_looked_at_alone():
+    app = _app("data=breast_cancer", "metrics")
+    app.selectbox(key="family").set_value("Binned").run()
+    assert set(_table(_quiet(app))["family"]) == {"Binned"}
+
+
+@pytest.mark.parametrize("form", ["CSV", "Markdown", "LaTeX"])
+def test_the_export_holds_all_metrics(form):
+    app = _app("data=breast_cancer", "metrics")
+    app.segmented_control(key="calviz.metrics.format").set_value(form).run()
+    _quiet(app)
+    text = max((c.value for c in app.code), key=len)
+    assert len(text.splitlines()) >= len(METRICS)
+    assert {"CSV": "ece_debiased,", "Markdown": "| NLL |", "LaTeX": r"\toprule"}[form] in text
+
+
+def test_what_is_not_available_says_why():
+    app = _upload(_app(), "mine.csv", FILES["confidence"])
+    app.switch_page("pages/metrics.py").run()
+    assert "it needs the probabilities of all classes" in _words(_quiet(app))
+    app.switch_page("pages/classwise.py").run()
+    _quiet(app)
+    assert len(app.info) == 1
+    app.switch_page("pages/risk_coverage.py").run()
+    assert "Keeping" in _words(_quiet(app))
+
+
+@pytest.mark.parametrize("reduction", ["top-r", "within-top-r", "class"])
+def test_the_cumulative_plot_follows_the_reduction(reduction):
+    app = _app(page="cumulative")
+    app.selectbox(key="reduction").set_value(reduction).run()
+    words = _words(_quiet(app))
+    assert "KS error" in words
+    assert "A calibrated model stays within" in words
+    assert len(app.get("plotly_chart")) == 4
+
+
+def test_a_class_leads_to_its_own_diagram():
+    app = _upload(_app(), "mine.csv", GOOD)
+    app.switch_page("pages/classwise.py").run()
+    assert "Of 3 classes" in _words(_quiet(app))
+    app.session_state["calviz.class"] = 2
+    app.run()
+    assert "Class fox, 1 row" in _words(_quiet(app))
+    app.button(key="calviz.class.open").click().run()
+    assert app.selectbox(key="class").value == "fox"
+    assert "class 'fox' against the rest" in _words(_quiet(app))
+
+
+@pytest.mark.parametrize("by", ["share", "threshold", "error"])
+@pytest.mark.parametrize("ranking", ["confidence", "entropy"])
+def test_a_slider_says_what_a_threshold_does(by, ranking):
+    app = _app("data=breast_cancer", "risk_coverage")
+    app.segmented_control(key="ranking").set_value(ranking).run()
+    app.segmented_control(key="by").set_value(by).run()
+    assert "the accuracy is" in _words(_quiet(app))
+
+
+def test_curves_are_drawn_over_the_bars():
+    app = _app("data=breast_cancer", "reliability")
+    app.segmented_control(key="curves").set_value(["kernel", "isotonic"]).run()
+    assert "Does the choice of bins matter?" in _words(_quiet(app))
+
+
+def test_pages_have_their_question():
+    assert len({page.question for page in PAGES}) == len(PAGES)

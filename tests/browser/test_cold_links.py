@@ -5,8 +5,16 @@ import pytest
 QUESTIONS = {
     "/": "Can I trust these probabilities?",
     "/data": "Did it read my file right?",
+    "/metrics": "What are all the numbers?",
     "/reliability": "Where is it off?",
+    "/cumulative": "Binning aside, how far?",
+    "/classwise": "Which classes?",
+    "/risk_coverage": "May I let it decide, and when?",
 }
+NAMES = [
+    *("Overview", "Data", "Metrics", "Reliability", "Cumulative & KS", "Class-wise"),
+    "Risk-coverage",
+]
 
 
 @pytest.mark.parametrize("path", QUESTIONS)
@@ -18,7 +26,7 @@ def test_a_cold_link_opens_its_page_and_keeps_its_settings(path, start_server, v
     assert page.get_by_role("dialog").count() == 0
     assert page.get_by_text("Page not found").count() == 0
     links = page.locator("[data-testid=stSidebarNavLink]").all_inner_texts()
-    assert [text.strip().splitlines()[-1] for text in links] == ["Overview", "Data", "Reliability"]
+    assert [text.strip().splitlines()[-1] for text in links] == NAMES
     from playwright.sync_api import expect  # here, so that the tests are collected without it
 
     expect(page.get_by_label("Number of bins")).to_have_value("7")
