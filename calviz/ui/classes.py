@@ -187,14 +187,33 @@ def drill_down(frame: pd.DataFrame, settings: Settings) -> None:
             st.subheader(f"Class {name}, {rows(int(row['rows']))}", anchor=False, width="content")
             st.button("Clear", key="calviz.class.clear", icon=":material/close:", on_click=_clear)
         st.markdown(_sentence(row))
-        if _can_open(settings.whole, index) and st.button(
-            f"See {name} against the rest on Reliability",
-            key="calviz.class.open",
-            type="primary",
-            on_click=_reduce_to,
-            args=(settings.whole, index),
-        ):
-            st.switch_page(pages.link("reliability"), query_params=st.query_params.to_dict())
+        if _can_open(settings.whole, index):
+            _ways_on(settings, index, name)
+
+
+def _ways_on(settings: Settings, index: int, name: str) -> None:
+    """Look at one class on the other pages: first the sidebar's reduction, then the pages."""
+    reduction = settings.reduction
+    chosen = settings.whole.class_names[index]
+    if reduction.kind == "positive" or (
+        reduction.kind == "class" and reduction.class_name == chosen
+    ):
+        with st.container(horizontal=True):
+            for key in ("reliability", "cumulative", "metrics"):
+                st.page_link(
+                    pages.link(key),
+                    label=f"{name} on {pages.BY_KEY[key].title}",
+                    icon=":material/arrow_forward:",
+                    query_params=st.query_params.to_dict(),
+                )
+        return
+    st.button(
+        f"Look at {name} against the rest",
+        key="calviz.class.open",
+        help="Sets the reduction in the sidebar, for all pages.",
+        on_click=_reduce_to,
+        args=(settings.whole, index),
+    )
 
 
 def _sentence(row: pd.Series[Any]) -> str:

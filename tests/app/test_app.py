@@ -294,6 +294,7 @@ def test_a_class_leads_to_its_own_diagram():
     assert "Class fox, 1 row" in _words(_quiet(app))
     app.button(key="calviz.class.open").click().run()
     assert app.selectbox(key="class").value == "fox"
+    app.switch_page("pages/reliability.py").run()
     assert "class 'fox' against the rest" in _words(_quiet(app))
 
 
