@@ -56,7 +56,13 @@ def _in_several(keys: npt.NDArray[Any], codes: IntArray) -> tuple[int, int]:
     """Rows whose key is in more than one split, and rows that repeat a key within their split."""
     if keys.dtype == object:
         keys = keys.astype(str)
-    _, key = np.unique(keys, return_inverse=True)
+    ordered = np.sort(keys)
+    repeated = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    if repeated.size == 0:
+        return 0, 0
+    again = np.isin(keys, repeated)
+    _, key = np.unique(keys[again], return_inverse=True)
+    codes = codes[again]
     levels = int(codes.max()) + 1
     pairs = np.unique(key.astype(np.int64) * levels + codes)
     splits_of_key = np.bincount(pairs // levels, minlength=int(key.max()) + 1)

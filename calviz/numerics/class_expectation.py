@@ -49,9 +49,10 @@ def class_expectation(sample: Sample) -> ClassExpectation:
     # Sums over the rows of p and of q = p (1 - p), each times 1, g and g^2.
     sums = np.zeros((2, 3, k))
     for rows in row_blocks(data.probs):
-        p = data.probs[rows].astype(np.float64)
+        # In the type of the array: its rounding is far below the noise that is asked for.
+        p = np.array(data.probs[rows], order="C")
         conf = confidence[rows]
-        powers = np.stack([np.ones(conf.size), conf, conf**2])
+        powers = np.stack([np.ones(conf.size), conf, conf**2]).astype(p.dtype)
         sums[0] += powers @ p
         p *= 1 - p
         sums[1] += powers @ p
