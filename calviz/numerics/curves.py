@@ -13,8 +13,8 @@ from calviz.numerics.memo import once_per_view
 from calviz.numerics.smoothing import grid_size, smooth, spread, triweight_response
 from calviz.numerics.steps import Steps
 
-#: Cells of the grid on which curves are smoothed along the fractiles.
-FRACTILE_CELLS = 1_024
+#: Cells of the grid along the fractiles per half-width of the kernel.
+KERNEL_CELLS = 32
 #: Where the kernels hold less than this many rows per unit of the score and row, there is no curve.
 LEAST_DENSITY = 1e-7
 #: Scores closer together than this are one score.
@@ -90,20 +90,22 @@ def smoothed_gap(view: Steps, upto: FloatArray) -> FloatArray:
     ----------
     Gupta et al. 2021, section 4.1, who take the derivative of a spline instead of a kernel.
     """
+    width = rule_of_thumb(math.sqrt(1 / 12), float(np.max(view.n)))
+    cells = math.ceil(KERNEL_CELLS / width)
     bounds = np.append(0.0, upto)
-    edges = np.linspace(0, 1, FRACTILE_CELLS + 1)
+    edges = np.linspace(0, 1, cells + 1)
     gap = view.cumulative_gap
     gap = np.concatenate([np.zeros((*gap.shape[:-1], 1)), gap], axis=-1)
-    density = np.diff(_between(bounds, gap, edges), axis=-1) * FRACTILE_CELLS
-    density = convolve1d(density, _triweight(float(np.max(view.n))), axis=-1, mode="reflect")
-    integral = np.zeros((*gap.shape[:-1], FRACTILE_CELLS + 1))
+    density = np.diff(_between(bounds, gap, edges), axis=-1) * cells
+    density = convolve1d(density, _triweight(width * cells), axis=-1, mode="reflect")
+    integral = np.zeros((*gap.shape[:-1], cells + 1))
     np.cumsum(density, axis=-1, out=integral[..., 1:])
-    integral /= FRACTILE_CELLS
+    integral /= cells
     return np.asarray(np.diff(_between(edges, integral, bounds), axis=-1) / np.diff(bounds))
 
 
-def _triweight(n: float) -> FloatArray:
-    width = rule_of_thumb(math.sqrt(1 / 12), n) * FRACTILE_CELLS
+def _triweight(width: float) -> FloatArray:
+    """Weights of the kernel of a half-width given in cells."""
     reach = math.ceil(width)
     kernel = np.maximum(1 - (np.arange(-reach, reach + 1) / width) ** 2, 0) ** 3
     return np.asarray(kernel / kernel.sum())

@@ -1,0 +1,109 @@
+"""CAL012: metrics that say different things, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from calviz.checks._evidence import ALPHA, Evidence, evidence
+from calviz.checks.verdict import MIN_ROWS, SLIGHT
+from calviz.core.check import CHECKS, Check
+from calviz.core.errors import NotAvailable
+from calviz.core.notes import Finding
+from calviz.core.words import listed, percent, score_and_hit
+from calviz.metrics.ks import ks
+from calviz.numerics.binning import Scheme
+from calviz.numerics.class_gaps import class_gaps
+from calviz.numerics.error_bars import p_value, stream
+from calviz.numerics.sample import Sample
+from calviz.numerics.steps import steps
+
+
+def disagreement(
+    sample: Sample,
+    *,
+    bins: int = 15,
+    scheme: Scheme = "equal-width",
+    seed: int = 0,
+    resamples: int = 1_000,
+) -> Iterator[Finding]:
+    """Compare the ECE with MCS, KS and the errors of the classes, each against its noise."""
+    seen = sample.view(evidence, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
+    if seen.rows < MIN_ROWS:
+        return
+    ece_off = seen.floor.p_value <= ALPHA / 2
+    yield from _mean_hides(seen, sample, ece_off)
+    yield from _without_bins(seen, sample, ece_off, seed, resamples)
+    yield from _classes_hide(seen, sample)
+
+
+def _mean_hides(seen: Evidence, sample: Sample, ece_off: bool) -> Iterator[Finding]:
+    if ece_off and not seen.off_on_average and abs(seen.mcs) < 0.25 * seen.ece:
+        score, hit = score_and_hit(sample.reduction)
+        yield Finding(
+            "CAL012",
+            "warning" if seen.ece >= SLIGHT else "info",
+            f"MCS and ECE disagree: {score} and {hit} agree (MCS {percent(seen.mcs, 2)}) where the ECE is "
+            f"{percent(seen.ece, 2)}, because scores that are too high and too low cancel in the mean.",
+        )
+
+
+def _without_bins(
+    seen: Evidence, sample: Sample, ece_off: bool, seed: int, resamples: int
+) -> Iterator[Finding]:
+    if ece_off and seen.off_on_average:
+        return  # KS is at least |MCS|: all three agree
+    view = sample.view(steps)
+    value = float(ks(view))
+    calibrated = view.under_calibration(stream(seed, "under_calibration"), resamples)
+    drawn = np.concatenate([ks(part) for part in calibrated.parts()])
+    p = p_value(drawn, value)
+    sizes = f"KS {percent(value, 2)} (p = {p:.3f}), ECE {percent(seen.ece, 2)} (p = {seen.floor.p_value:.3f})"
+    # Between the two levels lies what is not clear enough to call a disagreement.
+    if p <= ALPHA / 5 and seen.floor.p_value > 2 * ALPHA:
+        yield Finding(
+            "CAL012",
+            "info",
+            f"KS sees an error that the ECE does not, {sizes}: it is small and of one sign over many scores, "
+            "and bins drown it in noise.",
+        )
+    elif ece_off and seen.floor.p_value <= ALPHA / 5 and p > 2 * ALPHA:
+        yield Finding(
+            "CAL012",
+            "info",
+            f"The ECE sees an error that KS does not, {sizes}: errors of both signs alternate along the scores, "
+            "and cancel in cumulative sums.",
+        )
+
+
+def _classes_hide(seen: Evidence, sample: Sample) -> Iterator[Finding]:
+    if (
+        sample.reduction.kind != "top-label"
+        or seen.direction != "none"
+        or sample.data.n_classes < 3
+    ):
+        return
+    try:
+        view = sample.view(class_gaps)
+    except NotAvailable:
+        return
+    # Classes with fewer expected rows have too skewed a number of rows to judge by their tails.
+    low, high = view.calibrated(1 - ALPHA / 5 / view.rows.size)
+    beyond = np.maximum(view.gap - high, low - view.gap)
+    beyond[view.powers[0] < 5] = -1
+    off = int(np.count_nonzero(beyond > 0))
+    if off:
+        k = int(beyond.argmax())
+        forecast, frequency = (
+            percent(float(v[k]) / view.n, 2) for v in (view.powers[0], view.rows)
+        )
+        yield Finding(
+            "CAL012",
+            "warning",
+            f"Confidence shows no miscalibration, but probabilities of {off:,} of {view.rows.size:,} classes "
+            f"do, most {listed([sample.data.class_names[k]])}: {forecast} on average for a frequency of {frequency}.",
+        )
+
+
+CHECKS.register(Check("CAL012", "Metrics that disagree", disagreement))

@@ -1,0 +1,72 @@
+"""CAL011: rows that are in more than one split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.arrays import IntArray
+from calviz.core.check import CHECKS, Check
+from calviz.core.notes import Finding
+from calviz.core.predictions import Predictions
+from calviz.core.words import counted, percent
+from calviz.numerics.row_hash import row_hashes
+from calviz.numerics.sample import Sample
+
+#: Identical probabilities mean the same row only where they hardly occur twice within a split: at most this
+#: share, and not in rows that are (nearly) certain.
+TWICE, CERTAIN = 0.01, 0.999
+
+
+def shared_rows(sample: Sample) -> Iterator[Finding]:
+    """Look for the same id, or else for identical rows, in several splits."""
+    data = sample.data
+    if data.splits is None or len(data.splits.levels) < 2:
+        return
+    codes = data.splits.codes
+    if data.ids is not None:
+        shared, _ = _in_several(np.asarray(data.ids), codes)
+        if shared:
+            yield _finding(shared, data.n, "have an id that is also in another split")
+            return
+    if not isinstance(data, Predictions):
+        return
+    open_ = np.flatnonzero(sample.top_events.score < CERTAIN)
+    if open_.size < 2:
+        return
+    hashes = row_hashes(data.probs) ^ data.labels.astype(np.uint64)
+    shared, twice = _in_several(hashes[open_], codes[open_])
+    if shared > 1 and twice <= TWICE * open_.size:
+        yield _finding(shared, data.n, "are identical to a row of another split")
+
+
+def _finding(shared: int, n: int, what: str) -> Finding:
+    return Finding(
+        "CAL011",
+        "warning",
+        f"{counted(shared, 'row')} ({percent(shared / n)}) {what}: what is fitted on one split and evaluated on "
+        "the other looks better than it is.",
+    )
+
+
+def _in_several(keys: npt.NDArray[Any], codes: IntArray) -> tuple[int, int]:
+    """Rows whose key is in more than one split, and rows that repeat a key within their split."""
+    if keys.dtype == object:
+        keys = keys.astype(str)
+    ordered = np.sort(keys)
+    repeated = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    if repeated.size == 0:
+        return 0, 0
+    again = np.isin(keys, repeated)
+    _, key = np.unique(keys[again], return_inverse=True)
+    codes = codes[again]
+    levels = int(codes.max()) + 1
+    pairs = np.unique(key.astype(np.int64) * levels + codes)
+    splits_of_key = np.bincount(pairs // levels, minlength=int(key.max()) + 1)
+    return int(np.count_nonzero(splits_of_key[key] > 1)), int(key.size - pairs.size)
+
+
+CHECKS.register(Check("CAL011", "Splits that share rows", shared_rows))

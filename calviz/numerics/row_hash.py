@@ -1,0 +1,31 @@
+"""Finding equal rows without comparing them pairwise."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.arrays import FloatArray
+from calviz.numerics.blocks import for_row_blocks
+
+
+def row_hashes(array: FloatArray) -> npt.NDArray[np.uint64]:
+    """One number per row of an (n, K) array: equal rows have equal numbers, others hardly ever.
+
+    A sum of the bits of the entries times fixed odd numbers, modulo 2^64.
+    """
+    wide = np.uint32 if array.dtype.itemsize == 4 else np.uint64
+    factors = np.random.default_rng(0).integers(1 << 63, size=array.shape[1], dtype=np.uint64)
+    factors |= np.uint64(1)
+    out = np.empty(array.shape[0], dtype=np.uint64)
+
+    def work(rows: slice) -> None:
+        bits = np.ascontiguousarray(array[rows]).view(wide).astype(np.uint64)
+        # The low bits of a float are mostly 0 where it is short, so that high bits must count as well.
+        bits ^= bits >> np.uint64(29)
+        bits *= factors
+        bits ^= bits >> np.uint64(32)
+        bits.sum(axis=1, out=out[rows])
+
+    for_row_blocks(array, work, block_bytes=1 << 18)
+    return out

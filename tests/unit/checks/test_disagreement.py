@@ -1,0 +1,114 @@
+"""Findings about metrics that disagree and about true classes: CAL012 and CAL013."""
+
+import numpy as np
+import pytest
+
+import calviz
+from calviz.checks import find
+from calviz.numerics.class_expectation import class_expectation
+from calviz.numerics.sample import Sample
+
+
+def messages(data, code, reduction="top-label"):
+    found = find(Sample(data, reduction), resamples=400)
+    return [f.message for f in found if f.code == code]
+
+
+def positive(n, truth, seed=0):
+    rng = np.random.default_rng(seed)
+    score = rng.random(n)
+    return calviz.Predictions(probs=score, labels=rng.random(n) < truth(score))
+
+
+def classes(n=4_000, k=4, seed=0, sharpen=1.0):
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.full(k, 0.8), n)
+    labels = (rng.random(n)[:, None] > np.cumsum(probs, axis=1)[:, :-1]).sum(axis=1)
+    probs = probs**sharpen
+    return calviz.Predictions(
+        probs=probs / probs.sum(axis=1, keepdims=True),
+        labels=labels,
+        class_names=tuple("abcdefgh"[:k]),
+    )
+
+
+def test_calibrated_models_have_neither():
+    spoken = []
+    for seed in range(20):
+        spoken += messages(classes(1_500, seed=seed), "CAL012")
+        spoken += messages(classes(1_500, seed=seed), "CAL013")
+        spoken += messages(positive(1_500, lambda s: s, seed), "CAL012", "positive")
+    assert len(spoken) <= 3, spoken
+
+
+def test_cal012_mcs_hides_what_cancels():
+    data = positive(6_000, lambda s: 0.5 + 0.5 * (s - 0.5))
+    found = messages(data, "CAL012", "positive")
+    (text,) = [t for t in found if t.startswith("MCS and ECE disagree")]
+    assert "where the ECE is 1" in text  # E|s - t| = 0.5 * E|s - 1/2| = 12.5 points
+    off = positive(6_000, lambda s: np.clip(s - 0.1, 0, 1))
+    assert not messages(off, "CAL012", "positive")
+
+
+def test_cal012_ks_cancels_where_signs_alternate():
+    # Eight bins, each off in the direction that its neighbours are not.
+    data = positive(20_000, lambda s: np.clip(s + 0.04 * (-1) ** np.floor(15 * s), 0, 1), seed=1)
+    found = messages(data, "CAL012", "positive")
+    assert any(t.startswith("The ECE sees an error that KS does not") for t in found) or any(
+        t.startswith("MCS and ECE disagree") for t in found
+    )
+
+
+def test_cal012_bins_drown_a_small_error():
+    found = []
+    for seed in range(8):
+        data = positive(4_000, lambda s: np.clip(s - 0.022, 0, 1), seed)
+        found += messages(data, "CAL012", "positive")
+    assert any(t.startswith("KS sees an error that the ECE does not") for t in found)
+
+
+def test_cal012_classes_hide_behind_the_confidence():
+    rng = np.random.default_rng(0)
+    n = 6_000
+    # The winner is right as often as it says; the rest goes to the other two the wrong way round.
+    top = rng.uniform(0.5, 0.9, n)
+    probs = np.stack([top, 0.9 * (1 - top), 0.1 * (1 - top)], axis=1)
+    right = rng.random(n) < top
+    labels = np.where(right, 0, np.where(rng.random(n) < 0.9, 2, 1))
+    data = calviz.Predictions(probs=probs, labels=labels, class_names=("x", "y", "z"))
+    (text,) = messages(data, "CAL012")
+    assert text.startswith(
+        "Confidence shows no miscalibration, but probabilities of 2 of 3 classes"
+    )
+
+
+def test_expectation_against_simulation():
+    data = classes(800, k=3)
+    expected = class_expectation(Sample(data))
+    rng = np.random.default_rng(3)
+    confidence, winner = data.probs.max(1), data.probs.argmax(1)
+    upto = np.cumsum(data.probs, axis=1)[:, :-1]
+    drawn, rows = [], []
+    for _ in range(3_000):
+        y = (rng.random(800)[:, None] > upto).sum(axis=1)
+        gap = confidence - (winner == y)
+        drawn.append([gap[y == k].mean() for k in range(3)])
+        rows.append(np.bincount(y, minlength=3))
+    np.testing.assert_allclose(expected.rows, np.mean(rows, axis=0), rtol=0.01)
+    np.testing.assert_allclose(expected.mean, np.mean(drawn, axis=0), atol=2e-3)
+    np.testing.assert_allclose(expected.sd, np.std(drawn, axis=0), rtol=0.06)
+
+
+@pytest.mark.parametrize(("sharpen", "word"), [(3.0, "over-confident"), (0.4, "under-confident")])
+def test_cal013_names_the_worst_class(sharpen, word):
+    data = classes(sharpen=sharpen)
+    (text,) = messages(data, "CAL013")
+    assert text.startswith("Of 4 true classes, ")
+    assert word in text
+    assert "calibrated model would show" in text
+
+
+def test_cal013_needs_probabilities_and_classes():
+    data = calviz.ConfidencePredictions(confidence=np.full(100, 0.9), correct=np.arange(100) < 10)
+    assert not messages(data, "CAL013")
+    assert not messages(classes(8, sharpen=3), "CAL013")

@@ -1,0 +1,125 @@
+"""What holds for every figure: themes, texts from files, sizes, whatever data come."""
+
+import json
+import re
+
+import numpy as np
+import plotly.io as pio
+import pytest
+
+import calviz
+from calviz.core.errors import NotAvailable
+from calviz.core.figure import FIGURES
+from calviz.figures._style import PALETTES
+
+KEYS = FIGURES.keys()
+HOSTILE = '<b>x</b><img src=x onerror=alert(1)><a href="http://e.vil">&amp;</a>$x$<br>'
+
+
+def classes(n=120, k=3, seed=0, **own):
+    rng = np.random.default_rng(seed)
+    return calviz.Predictions(
+        probs=rng.dirichlet(np.full(k, 0.5), n), labels=rng.integers(k, size=n), **own
+    )
+
+
+def binary(score, labels=None):
+    score = np.asarray(score, dtype=float)
+    return calviz.Predictions(
+        probs=score, labels=np.zeros(score.size, int) if labels is None else labels
+    )
+
+
+DATA = {
+    "three classes": classes(),
+    "many classes": classes(300, 60),
+    "one row": classes(1),
+    "two rows": classes(2),
+    "one class": calviz.Predictions(probs=classes(30).probs, labels=np.zeros(30, int)),
+    "all scores equal": binary(np.full(50, 0.7), np.arange(50) % 2),
+    "only zeros and ones": binary(np.repeat([0.0, 1.0], 20), np.arange(40) % 2),
+    "all wrong": binary(np.ones(10)),
+    "all right": binary(np.arange(10) % 2, np.arange(10) % 2),
+    "float32": calviz.Predictions(
+        probs=classes(80).probs.astype(np.float32), labels=classes(80).labels
+    ),
+    "confidence only": calviz.ConfidencePredictions(
+        confidence=np.linspace(0.3, 1, 70), correct=np.arange(70) % 3 > 0
+    ),
+}
+
+
+def texts(value):
+    if isinstance(value, dict):
+        for v in value.values():
+            yield from texts(v)
+    elif isinstance(value, list):
+        for v in value:
+            yield from texts(v)
+    elif isinstance(value, str):
+        yield value
+
+
+@pytest.mark.parametrize("case", DATA)
+@pytest.mark.parametrize("key", KEYS)
+def test_whatever_data_come(key, case):
+    if case == "confidence only" and key == "class-bars":
+        with pytest.raises(NotAvailable, match="true classes"):
+            FIGURES[key].compute(DATA[case])
+        return
+    figure = FIGURES[key].compute(DATA[case])
+    assert len(figure.frame()) > 0
+    text = figure.describe()
+    assert text.endswith(".")
+    assert "nan" not in text
+    for theme, width in (("light", None), ("dark", 350)):
+        picture = figure.plot(theme=theme, caption=True, width=width)
+        assert "NaN" not in json.dumps(list(texts(json.loads(picture.to_json()))))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("key", KEYS)
+def test_the_default_template_changes_nothing(key, theme):
+    figure = FIGURES[key].compute(classes())
+    before = figure.plot(theme=theme, caption=True).to_json()
+    old = pio.templates.default
+    try:
+        pio.templates.default = "plotly_dark"
+        assert figure.plot(theme=theme, caption=True).to_json() == before
+    finally:
+        pio.templates.default = old
+    layout = json.loads(before)["layout"]
+    assert layout["paper_bgcolor"] == PALETTES[theme].paper
+    other = PALETTES["dark" if theme == "light" else "light"]
+    assert other.ink not in before
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_texts_from_files_are_text(key):
+    data = classes(
+        class_names=(HOSTILE, "b" * 5_000, "c\u202e\n"), splits=np.full(120, HOSTILE), name=HOSTILE
+    )
+    figure = FIGURES[key].compute(data, split=HOSTILE)
+    picture = json.loads(figure.plot(caption=True).to_json())
+    found = [t for t in texts(picture) if len(t) < 2_000]
+    tags = {tag for text in found for tag in re.findall(r"<[^>]*>?", text)}
+    own = {"<b>", "</b>", "<br>", "</span>", "<extra>", "</extra>"}
+    assert {t for t in tags if not t.startswith('<span style="color:#')} <= own
+    assert not any("$" in text or "\u202e" in text for text in found)
+    assert len(figure.describe()) < 1_500
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_caption_is_there_when_it_is_asked_for(key):
+    figure = FIGURES[key].compute(classes(name="my model"))
+    assert "my model" not in figure.plot().to_json()
+    assert "my model" in figure.plot(caption=True).to_json()
+    assert "own words" in figure.plot(caption="own words").to_json()
+    with_caption, without = (figure.plot(caption=c).layout.height for c in (True, False))
+    assert with_caption > without
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_same_seed_same_figure(key):
+    one, two = (FIGURES[key].compute(classes(), seed=3).frame() for _ in range(2))
+    assert one.equals(two)
