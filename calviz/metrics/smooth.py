@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
@@ -54,9 +54,10 @@ class KernelSteps:
         """Hits redrawn from the scores."""
         return self._with(self.steps.under_calibration(rng, resamples))
 
-    def parts(self) -> list[Self]:
+    def parts(self) -> Iterator[Self]:
         """The resamples in blocks."""
-        return [type(self)(p, self.width, self.nodes, self.params) for p in self.steps.parts()]
+        for part in self.steps.parts():
+            yield type(self)(part, self.width, self.nodes, self.params)
 
     def _with(self, resampled: Steps) -> Self:
         nodes = grid_size(self.width, nodes=RESAMPLE_CELLS, least=256, most=1 << 12)
