@@ -124,6 +124,17 @@ def test_npz_further_arrays() -> None:
     assert loaded.recognition.split_counts == {"cal": 2, "test": 1}
 
 
+def test_npz_logits_beside_probabilities() -> None:
+    both = check(read(npz(probs=P, logits=np.log(P) + 3, labels=Y), name="x.npz"))
+    assert both.logits is not None
+    assert np.array_equal(both.logits, np.log(P) + 3)
+    other = read(npz(probs=P, logits=-np.log(P), labels=Y), name="x.npz")
+    assert check(other).logits is None
+    assert any("'probs' holds the scores; not used: logits" in n.message for n in other.notices)
+    longer = read(npz(probs=P, logits=np.zeros((5, 2)), labels=Y), name="x.npz")
+    assert any("which have 5 rows, not 3" in n.message for n in longer.notices)
+
+
 @pytest.mark.parametrize("form", ["{split}_{role}", "{role}_{split}"])
 def test_npz_pairs_are_splits(form: str) -> None:
     parts = {"val": slice(0, 2), "test": slice(2, 3)}
