@@ -83,11 +83,12 @@ class BinnedColumns:
         k, m = self.scores.shape
         out = np.empty((labels.shape[0], k))
         rows = np.arange(self.data.n)
+        first_of_row = rows * k
         some = np.maximum(self.count, 1)
         table = self._table if labels.shape[0] > 1 else None
         for errors, y in zip(out, labels, strict=True):
             if table is not None:
-                cell = table[rows, y]
+                cell = np.take(table, first_of_row + y)
             else:
                 cell = self.cuts.cells(self.data.probs[rows, y], y, k)
             hits = np.bincount(cell, minlength=k * m + 1)[:-1].reshape(k, m)
@@ -101,7 +102,7 @@ class BinnedColumns:
             return None
         k = probs.shape[1]
         columns = [self.cuts.cells(probs[:, j], j, k) for j in range(k)]
-        return np.stack(columns, axis=1).astype(np.int32)
+        return np.stack(columns, axis=1).astype(np.int32).ravel()
 
     def weighted_errors(self, weights: FloatArray) -> FloatArray:
         """Mean absolute gap per class where row i counts ``weights[i]`` times, (n, b) to (b, K)."""
