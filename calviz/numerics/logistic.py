@@ -1,0 +1,145 @@
+"""Logistic recalibration of scores: hits against the log-odds of the score."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calviz.core.arrays import BoolArray, FloatArray
+from calviz.numerics.memo import once_per_view
+from calviz.numerics.steps import MAX_STEPS, Steps
+
+#: Scores are clipped to [CLIP, 1 - CLIP] before the log-odds (float64 epsilon, as scikit-learn,
+#: netcal and betacal do). On scores of exactly 0 or 1 the slope depends on it.
+CLIP = 2.220446049250313e-16
+
+
+def log_odds(score: FloatArray) -> FloatArray:
+    """log(s / (1 - s)), clipped."""
+    s = np.clip(score, CLIP, 1 - CLIP)
+    return np.asarray(np.log(s) - np.log1p(-s))
+
+
+@once_per_view
+def fit(view: Steps) -> FloatArray:
+    """Intercept and slope of the logistic regression of hits on the log-odds, shape (..., 2).
+
+    ``nan`` where the likelihood has no finite maximum: all hits alike, a single score, or scores
+    that separate hits from misses.
+    """
+    x = log_odds(view.score)
+    scale = max(float(np.abs(x).max()), 1.0)
+    x = x / scale
+    count, hits = np.atleast_2d(view.count), np.atleast_2d(view.hits)
+    finite = _overlap(x, count, hits)
+    theta = np.full((count.shape[0], 2), np.nan)
+    if finite.any():
+        start = np.array([[0.0, scale]])  # the identity map
+        failed = finite
+        if view.score.size > MAX_STEPS:
+            # Many rows have their optimum near that of their summary.
+            near = fit(view.merged()) * (1, scale)
+            if np.isfinite(near).all():
+                theta[finite] = _plain_newton(near[None], x, count, hits)
+                failed = finite & np.isnan(theta[:, 0])
+        elif count.shape[0] > 1:
+            # Resamples have their optimum near that of the rows that they have in common.
+            mean = count[finite].mean(axis=0), hits[finite].mean(axis=0)
+            start = _newton(start, x, mean[0][None], mean[1][None])
+            theta[finite] = _plain_newton(start, x, count[finite], hits[finite])
+            failed = finite & np.isnan(theta[:, 0])
+        if failed.any():
+            theta[failed] = _newton(start, x, count[failed], hits[failed])
+    theta[:, 1] /= scale
+    return theta.reshape(*view.count.shape[:-1], 2)
+
+
+def _overlap(x: FloatArray, count: FloatArray, hits: FloatArray) -> BoolArray:
+    """Whether hits and misses overlap in x (ascending), per row: then there is a finite optimum."""
+    last = x.size - 1
+    hit, miss = hits > 0, count > hits
+    both = hit.any(axis=1) & miss.any(axis=1)
+    first_hit, first_miss = hit.argmax(axis=1), miss.argmax(axis=1)
+    last_hit = last - hit[:, ::-1].argmax(axis=1)
+    last_miss = last - miss[:, ::-1].argmax(axis=1)
+    return np.asarray(both & (x[last_miss] > x[first_hit]) & (x[last_hit] > x[first_miss]))
+
+
+def _step(
+    theta: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray
+) -> tuple[FloatArray, BoolArray]:
+    """Newton's step per row, and whether the Hessian could be inverted."""
+    p = theta[:, 1:] * x
+    p += theta[:, :1]
+    _expit(p)
+    weight = 1 - p
+    weight *= p
+    weight *= count
+    p *= count
+    residual = np.subtract(hits, p, out=p)
+    g0, g1 = residual.sum(axis=1), residual @ x
+    h00, h01, h11 = weight.sum(axis=1), weight @ x, weight @ np.square(x)
+    det = h00 * h11 - h01**2
+    good = det > 1e-14 * np.maximum(h00 * h11, 1e-300)
+    step = np.stack([h11 * g0 - h01 * g1, h00 * g1 - h01 * g0], axis=1)
+    step /= np.where(good, det, 1.0)[:, None]
+    return step, good
+
+
+def _plain_newton(
+    start: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray
+) -> FloatArray:
+    """Full steps from a start nearby; ``nan`` where they have not settled after a few.
+
+    Convergence is quadratic: a step of 1e-4 leaves an error of about 1e-8.
+    """
+    theta = np.repeat(start, count.shape[0], axis=0)
+    for _ in range(5):
+        step, good = _step(theta, x, count, hits)
+        theta += step
+        settled = good & (np.abs(step) <= 1e-4 * (1 + np.abs(theta))).all(axis=1)
+        if settled.all():
+            break
+    theta[~settled] = np.nan
+    return theta
+
+
+def _newton(start: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray) -> FloatArray:
+    """Newton's method with step halving, shape (R, 2)."""
+    theta = np.repeat(start, count.shape[0], axis=0)
+    loss = _loss(theta, x, count, hits)
+    for _ in range(100):
+        step, good = _step(theta, x, count, hits)
+        step[~good] = 0
+        new = loss
+        for _ in range(60):
+            new = _loss(theta + step, x, count, hits)
+            worse = ~(new <= loss + 1e-12 * np.abs(loss))
+            if not worse.any():
+                break
+            step[worse] /= 2
+        theta, loss = theta + step, np.minimum(new, loss)
+        if (np.abs(step) <= 1e-11 * (1 + np.abs(theta))).all():
+            break
+    return theta
+
+
+def _loss(theta: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray) -> FloatArray:
+    eta = theta[:, :1] + theta[:, 1:] * x
+    return np.asarray((count * np.logaddexp(0, eta) - hits * eta).sum(axis=-1))
+
+
+def _expit(eta: FloatArray) -> FloatArray:
+    """1 / (1 + exp(-eta)), in place."""
+    # Beyond this the logistic function is 0 or 1 to all digits, and its derivative must not vanish.
+    np.clip(eta, -80, 80, out=eta)
+    np.negative(eta, out=eta)
+    np.exp(eta, out=eta)
+    eta += 1
+    return np.divide(1, eta, out=eta)
+
+
+@once_per_view
+def curve(view: Steps) -> FloatArray:
+    """The fitted probability per step, shape (..., G)."""
+    theta = fit(view)
+    return _expit(theta[..., :1] + theta[..., 1:] * log_odds(view.score))

@@ -1,0 +1,26 @@
+"""How many threads the linear algebra library may use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+
+@cache
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Inside, products of matrices use one thread.
+
+    The products of resampling are small: threads that wait for a busy core cost up to ten times
+    what they save.
+    """
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
