@@ -84,6 +84,7 @@ class ParquetTable(Table):
             with ThreadPoolExecutor(_WORKERS) as pool:
                 halves = [batches[i::_WORKERS] for i in range(_WORKERS)]
                 list(pool.map(lambda half: self._read_batches(out, half), halves))
+        pa.default_memory_pool().release_unused()
         return out
 
     def _read_batches(self, out: Any, batches: list[tuple[int, tuple[str, ...]]]) -> None:
@@ -95,8 +96,7 @@ class ParquetTable(Table):
                     table = file.read_row_group(g, columns=list(names), use_threads=False)
                     rows = out[start : start + count, j : j + len(names)]
                     arrow.fill(rows, [table.column(name) for name in names])
-                    del table
-                    pa.default_memory_pool().release_unused()
+                    del table  # not to be held while the next one is decoded
                     start += count
 
     def _opened(self) -> AbstractContextManager[Any]:
