@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
@@ -78,9 +78,10 @@ class MonotoneBins:
         drawn = self.steps.under_calibration(rng, resamples)
         return type(self)(drawn, self.base.merged(), self.params)
 
-    def parts(self) -> list[Self]:
+    def parts(self) -> Iterator[Self]:
         """The resamples in blocks."""
-        return [type(self)(part, self.base, self.params) for part in self.steps.parts()]
+        for part in self.steps.parts():
+            yield type(self)(part, self.base, self.params)
 
 
 def sweep_steps(base: Steps, count: FloatArray, hits: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -16,12 +16,11 @@ from scipy.sparse import csr_array
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.predictions import Predictions
 from calviz.numerics.budget import affordable
+from calviz.numerics.column_groups import column_group, for_columns, group_starts
 from calviz.numerics.draws import LABEL_COST, ROW_COST, Redraws, redraws
 from calviz.numerics.losses import full_predictions
 from calviz.numerics.sample import Sample
 
-#: Columns are sorted in groups of about this many entries, so that a group stays in the cache.
-GROUP_ENTRIES = 1 << 20
 #: Redrawn hits that are sorted at a time.
 SORTED_HITS = 1 << 18
 
@@ -123,10 +122,9 @@ class _Ranked(NamedTuple):
 
 
 def _ranked_groups(probs: FloatArray) -> Iterator[_Ranked]:
-    n, k = probs.shape
-    width = max(1, GROUP_ENTRIES // n)
-    for first in range(0, k, width):
-        columns = np.ascontiguousarray(probs[:, first : first + width].T)
+    n = probs.shape[0]
+    for first in group_starts(probs):
+        columns = column_group(probs, first)
         order = np.argsort(columns, axis=1)
         score = np.take_along_axis(columns, order, axis=1)
         start = np.ones(score.shape, dtype=np.bool_)
@@ -188,19 +186,15 @@ def _errors(probs: FloatArray, labels: IntArray) -> FloatArray:
     """Largest absolute cumulative gap per column; the plain sums of one sample."""
     n, k = probs.shape
     out = np.empty(k)
-    width = max(1, GROUP_ENTRIES // n)
     rows = np.argsort(labels, kind="stable")
     bounds = np.searchsorted(labels[rows], np.arange(k + 1))
-    for first in range(0, k, width):
-        columns = np.array(probs[:, first : first + width].T, order="C")
-        own = [
-            np.sort(column[rows[bounds[j] : bounds[j + 1]]])
-            for j, column in enumerate(columns, start=first)
-        ]
-        columns.sort(axis=1)
-        out[first : first + width] = [
-            _one_error(column, hits) for column, hits in zip(columns, own, strict=True)
-        ]
+
+    def work(j: int, column: FloatArray) -> None:
+        hits = np.sort(column[rows[bounds[j] : bounds[j + 1]]])
+        column.sort()
+        out[j] = _one_error(column, hits)
+
+    for_columns(probs, work)
     return np.asarray(out / n)
 
 

@@ -12,19 +12,37 @@ V = TypeVar("V")
 R = TypeVar("R")
 
 
+#: Results larger than this, together, push the oldest out: metrics that share one follow each other.
+KEPT_BYTES = 1 << 24
+
+
 def once_per_view(function: Callable[[V], R]) -> Callable[[V], R]:
-    """Keep the result of ``function(view)`` on the (immutable) view itself."""
-    key = f"_once_{function.__module__}.{function.__qualname__}"
+    """Keep the result of ``function(view)`` on the (immutable) view itself, for a while if it is large."""
+    key = f"{function.__module__}.{function.__qualname__}"
 
     @wraps(function)
     def call(view: V) -> R:
-        kept: dict[str, Any] = view.__dict__
+        kept: dict[str, Any] = view.__dict__.setdefault("_once_per_view", {})
         if key not in kept:
-            kept[key] = function(view)
-        result: R = kept[key]
-        return result
+            result = function(view)
+            kept[key] = result
+            sizes = {name: _size(value) for name, value in kept.items()}
+            for name in list(kept)[:-1]:
+                if sum(sizes.values()) <= KEPT_BYTES:
+                    break
+                if sizes[name] > KEPT_BYTES // 16:
+                    del kept[name], sizes[name]
+            return result
+        found: R = kept[key]
+        return found
 
     return call
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, tuple):
+        return sum(_size(part) for part in value)
+    return int(getattr(value, "nbytes", 0))
 
 
 def kept_draw(owner: Any, what: str, rng: np.random.Generator, draw: Callable[[], R]) -> R:

@@ -15,13 +15,14 @@ from calviz.core.errors import OptionError
 from calviz.core.predictions import Predictions
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.budget import affordable
+from calviz.numerics.column_groups import for_columns, map_threads
 from calviz.numerics.draws import FEW_CLASSES, LABEL_COST, ROW_COST, Redraws, redraws
 from calviz.numerics.edges import assign, check_bins, equal_mass_edges, equal_width_edges
 from calviz.numerics.losses import full_predictions
 from calviz.numerics.sample import Sample
 
-#: Columns are copied in groups of about this many entries, so that a group stays in the cache.
-GROUP_ENTRIES = 1 << 20
+#: Parts of the rows that are summed up on their own, and probabilities that are binned at a time.
+PARTS, WAITING_ENTRIES = 8, 1 << 17
 #: Up to this many probabilities, the cell of each is looked up in a table.
 TABLE_ENTRIES = 1 << 22
 
@@ -82,11 +83,12 @@ class BinnedColumns:
         k, m = self.scores.shape
         out = np.empty((labels.shape[0], k))
         rows = np.arange(self.data.n)
+        first_of_row = rows * k
         some = np.maximum(self.count, 1)
         table = self._table if labels.shape[0] > 1 else None
         for errors, y in zip(out, labels, strict=True):
             if table is not None:
-                cell = table[rows, y]
+                cell = np.take(table, first_of_row + y)
             else:
                 cell = self.cuts.cells(self.data.probs[rows, y], y, k)
             hits = np.bincount(cell, minlength=k * m + 1)[:-1].reshape(k, m)
@@ -100,7 +102,7 @@ class BinnedColumns:
             return None
         k = probs.shape[1]
         columns = [self.cuts.cells(probs[:, j], j, k) for j in range(k)]
-        return np.stack(columns, axis=1).astype(np.int32)
+        return np.stack(columns, axis=1).astype(np.int32).ravel()
 
     def weighted_errors(self, weights: FloatArray) -> FloatArray:
         """Mean absolute gap per class where row i counts ``weights[i]`` times, (n, b) to (b, K)."""
@@ -212,51 +214,62 @@ def equal_width_columns(data: Predictions, bins: int) -> BinnedColumns:
     they leave of the sums over the columns.
     """
     edges = equal_width_edges(bins, data.probs.dtype)
-    k = data.n_classes
-    first = np.arange(k) * bins
+    n, k = data.probs.shape
+    # As many parts whatever the cores, so that sums are the same everywhere.
+    part = -(-n // PARTS)
+    totals, sums = np.zeros(k), np.zeros(k * bins)
+
+    def work(start: int) -> tuple[FloatArray, FloatArray]:
+        return _part_sums(data.probs[start : start + part], edges)
+
+    for total, listed in map_threads(work, range(0, n, part), data.probs):
+        totals += total
+        sums += listed
+    scores = sums.reshape(k, bins)
+    scores[:, 0] += totals - scores.sum(axis=1)
+    return BinnedColumns(data, Cuts(edges[1:-1], bins), scores, np.full(k, float(n)))
+
+
+def _part_sums(probs: FloatArray, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Sums per class, and per class and bin of those above the first bin, over some rows."""
+    k, bins = probs.shape[1], edges.size - 1
+    first = np.arange(k, dtype=np.int32) * np.int32(bins)
     sums = np.zeros(k * bins)
     totals = np.zeros(k)
     waiting: list[tuple[IntArray, FloatArray]] = []
-
-    def flush() -> None:
-        cells, scores = (np.concatenate(part) for part in zip(*waiting, strict=True))
-        cells += assign(scores, edges)
-        np.add(sums, np.bincount(cells, weights=scores, minlength=k * bins), out=sums)
-        waiting.clear()
-
-    for rows in row_blocks(data.probs):
-        block = np.ascontiguousarray(data.probs[rows])
+    for rows in row_blocks(probs):
+        block = np.ascontiguousarray(probs[rows])
         totals += _column_sums(block)
         at = np.flatnonzero(block > edges[1])
         waiting.append((first[at % k], block.ravel()[at]))
-        if sum(scores.size for _, scores in waiting) > GROUP_ENTRIES // 4:
-            flush()
-    if waiting:
-        flush()
-    scores = sums.reshape(k, bins)
-    scores[:, 0] += totals - scores.sum(axis=1)
-    return BinnedColumns(data, Cuts(edges[1:-1], bins), scores, np.full(k, float(data.n)))
+        full = sum(score.size for _, score in waiting) > WAITING_ENTRIES
+        if full or rows.stop == probs.shape[0]:
+            cells, scores = (np.concatenate(part) for part in zip(*waiting, strict=True))
+            sums += np.bincount(cells + assign(scores, edges), scores, minlength=k * bins)
+            waiting.clear()
+    return totals, sums
 
 
 def thresholded_columns(data: Predictions, bins: int, threshold: float) -> BinnedColumns:
     """Every class over equal-mass bins of its probabilities above a threshold."""
-    n, k = data.probs.shape
+    k = data.n_classes
     inner = np.full((k, bins - 1), np.inf, dtype=data.probs.dtype)
     scores = np.zeros((k, bins))
     count = np.zeros(k)
-    width = max(1, GROUP_ENTRIES // n)
-    for first in range(0, k, width):
-        group = np.ascontiguousarray(data.probs[:, first : first + width].T)
-        for j, column in enumerate(group, start=first):
-            kept = np.sort(column[column > column.dtype.type(threshold)])
-            if not kept.size:
-                continue
-            edges = equal_mass_edges(kept, bins)
-            starts = np.searchsorted(kept, edges[:-1], side="right")
-            starts[0] = 0
-            inner[j, : edges.size - 2] = edges[1:-1]
-            scores[j, : edges.size - 1] = np.add.reduceat(kept, starts, dtype=np.float64)
-            count[j] = kept.size
+
+    def work(j: int, column: FloatArray) -> None:
+        kept = column[column > column.dtype.type(threshold)]
+        if not kept.size:
+            return
+        kept.sort()
+        edges = equal_mass_edges(kept, bins)
+        starts = np.searchsorted(kept, edges[:-1], side="right")
+        starts[0] = 0
+        inner[j, : edges.size - 2] = edges[1:-1]
+        scores[j, : edges.size - 1] = np.add.reduceat(kept, starts, dtype=np.float64)
+        count[j] = kept.size
+
+    for_columns(data.probs, work)
     return BinnedColumns(data, Cuts(inner, bins, threshold), scores, count)
 
 

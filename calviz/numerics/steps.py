@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -116,19 +116,12 @@ class Steps:
         count = np.broadcast_to(base.count, hits.shape)
         return type(self)(base.score, count, hits, base.merged_square, base.params)
 
-    def parts(self) -> list[Self]:
+    def parts(self) -> Iterator[Self]:
         """The resamples in blocks that stay in the cache while a metric goes through them."""
         block = max(1, BLOCK_ENTRIES // self.score.size)
-        return [
-            type(self)(
-                self.score,
-                self.count[start : start + block],
-                self.hits[start : start + block],
-                self.merged_square,
-                self.params,
-            )
-            for start in range(0, self.count.shape[0], block)
-        ]
+        for start in range(0, self.count.shape[0], block):
+            count, hits = self.count[start : start + block], self.hits[start : start + block]
+            yield type(self)(self.score, count, hits, self.merged_square, self.params)
 
 
 def _multinomial(rng: np.random.Generator, cells: FloatArray, resamples: int) -> IntArray:

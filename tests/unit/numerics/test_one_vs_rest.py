@@ -5,7 +5,7 @@ import pytest
 
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.numerics import budget, classwise_ks
+from calviz.numerics import budget, classwise_ks, column_groups
 from calviz.numerics.classwise_ks import classwise_ks as ks_view
 from calviz.numerics.draws import redrawn_labels, row_counts
 from calviz.numerics.one_vs_rest import classwise_equal_width, classwise_thresholded
@@ -71,7 +71,7 @@ def test_other_labels(make, tied):
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("group", [1 << 20, 500])
 def test_ks_of_resamples(tied, group, monkeypatch):
-    monkeypatch.setattr(classwise_ks, "GROUP_ENTRIES", group)
+    monkeypatch.setattr(column_groups, "GROUP_ENTRIES", group)
     d = data(tied=tied)
     labels = redrawn_labels(d.probs, np.random.default_rng(3), 4)
     w = weights(d.n)

@@ -90,7 +90,7 @@ def test_drawing_again_from_the_same_seed_gives_the_same_arrays():
 
 def test_parts_are_the_resamples_in_order():
     drawn = make_steps(events(3000)).bootstrap(np.random.default_rng(0), 300)
-    parts = drawn.parts()
+    parts = list(drawn.parts())
     assert len(parts) > 1
     np.testing.assert_array_equal(np.concatenate([p.hits for p in parts]), drawn.hits)
     assert all(isinstance(p, Steps) for p in parts)
