@@ -10,8 +10,9 @@ chosen = settings.current()
 
 with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
     st.title(pages.BY_KEY["overview"].question, anchor=False, width="content")
-    if st.button("Use your file", type="primary", icon=":material/upload_file:"):
-        st.switch_page(pages.link("data"), query_params=st.query_params.to_dict())
+    # A link and not a button: `st.switch_page` fails once a setting is in the address.
+    with st.container(border=True, width="content"):
+        st.page_link(pages.link("data"), label="**Use your file**", icon=":material/upload_file:")
 
 entry = chosen.entry
 with st.container(horizontal=True, vertical_alignment="center"):

@@ -204,7 +204,6 @@ def _ways_on(settings: Settings, index: int, name: str) -> None:
                     pages.link(key),
                     label=f"{name} on {pages.BY_KEY[key].title}",
                     icon=":material/arrow_forward:",
-                    query_params=st.query_params.to_dict(),
                 )
         return
     st.button(

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calviz.core.export import csv_bytes, neutralise
+from calviz.core.export import csv_bytes, latex_table, markdown_table, neutralise
 
 
 def _read(data: bytes) -> list[list[str]]:
@@ -30,3 +30,14 @@ def test_numbers_stay_numbers_and_quotes_survive():
         ["-1", "0.1", 'a "b", c'],
         ["2", "-0.25", ""],
     ]
+
+
+def test_markdown_and_latex_show_texts_as_they_are():
+    frame = pd.DataFrame({"a_b": ["x|y", "50 %"], "v": ["1", "\u22122"]})
+    markdown = markdown_table(frame, caption="<b>", right=["v"])
+    assert markdown.splitlines()[:3] == ["| a\\_b | v |", "| --- | ---: |", "| x\\|y | 1 |"]
+    assert "\\<b\\>" in markdown
+    latex = latex_table(frame, caption="50 % & more", right=["v"])
+    assert r"\begin{tabular}{lr}" in latex
+    assert r"50 \% & $-$2 \\" in latex
+    assert r"\caption{50 \% \& more}" in latex
