@@ -83,7 +83,7 @@ def label(view: View, scores: tuple[Scores, ...], used: set[str]) -> str:
 def _where(view: View, name: str) -> str:
     if view.table.named:
         return f"the column '{short(name)}' is"
-    place = view.table.names.index(name)
+    place = view.table.places[name]
     if place == 0:
         return "the first column is"
     return "the last column is" if place == len(view.table.names) - 1 else f"{name} is"

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import pickle
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -394,3 +397,21 @@ def test_options_reach_arrays() -> None:
     options = ReadingOptions(scores=("mine",), label="truth", class_names=("no", "yes"))
     data = read(npz(mine=P, probs=1 - P, truth=Y, labels=1 - Y), name="x.npz", options=options)
     assert check(data).class_names == ("no", "yes")
+
+
+def test_tables_are_read_without_pandas(tmp_path: Path) -> None:
+    # pyarrow imports it for its to_numpy, which takes longer than reading most files.
+    table = pa.table({"label": ["a", "b", "b"], "site": Y, "p_a": P[:, 0], "p_b": P[:, 1]})
+    (tmp_path / "x.parquet").write_bytes(parquet(table))
+    (tmp_path / "x.arrow").write_bytes(arrow(table))
+    code = (
+        "import sys; from calviz.data import read; read('x.parquet'); read('x.arrow')\n"
+        "assert 'pandas' not in sys.modules"
+    )
+    root = Path(__file__).resolve().parents[3]
+    subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )
