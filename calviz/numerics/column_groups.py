@@ -15,6 +15,8 @@ R = TypeVar("R")
 
 #: Entries, about, of a group of columns.
 GROUP_ENTRIES = 1 << 20
+#: Rows of it that are copied at a time.
+COPIED_ROWS = 256
 
 
 def group_starts(array: FloatArray) -> range:
@@ -25,8 +27,14 @@ def group_starts(array: FloatArray) -> range:
 
 def column_group(array: FloatArray, first: int) -> FloatArray:
     """A copy of the columns of the group that starts at `first`, shape (g, n)."""
-    width = group_starts(array).step
-    return np.array(array[:, first : first + width].T, order="C")
+    n, k = array.shape
+    last = min(first + group_starts(array).step, k)
+    out = np.empty((last - first, n), dtype=array.dtype)
+    # Some rows at a time: what was read for one column is still in the cache for the next.
+    for start in range(0, n, COPIED_ROWS):
+        rows = slice(start, start + COPIED_ROWS)
+        out[:, rows] = array[rows, first:last].T
+    return out
 
 
 def for_columns(array: FloatArray, work: Callable[[int, FloatArray], object]) -> None:

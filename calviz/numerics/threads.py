@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
@@ -15,12 +14,11 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
+def one_blas_thread() -> AbstractContextManager[object]:
     """Inside, products of matrices use one thread.
 
     The products of resampling are small: threads that wait for a busy core cost up to ten times
     what they save.
     """
-    with _controller().limit(limits=1, user_api="blas"):
-        yield
+    limit: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
+    return limit

@@ -120,8 +120,11 @@ def test_the_order_of_rows_does_not_matter(data, seed):
         same(values(data, reduction), values(data.take(order), reduction))
 
 
-#: Metrics whose bins follow from the number of rows.
-DEPENDS_ON_N = {"ece_sturges", "ece_equal_mass"}
+#: Metrics whose bins, bandwidth or scale follow from the number of rows.
+DEPENDS_ON_N = {
+    *("ece_sturges", "ece_equal_mass", "ece_debiased", "ece_sweep", "tace", "skce"),
+    *("kde_ece", "kde_ece_l2", "spiegelhalter_z", "hosmer_lemeshow"),
+}
 
 
 @quick

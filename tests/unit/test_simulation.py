@@ -7,7 +7,7 @@ from scipy import stats
 import calviz
 
 FLOORS = ("ks", "ece", "smece", "kde_ece", "classwise_ece")
-RUNS = 250
+RUNS = 200
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +43,10 @@ def test_intervals_cover_the_truth():
         logit = 0.2 + 0.7 * np.log(score / (1 - score))
         return calviz.Predictions(probs=score, labels=rng.random(n) < 1 / (1 + np.exp(-logit)))
 
-    truth = calviz.evaluate(sample(1_000_000), keys, reduction="positive")
+    runs = 120
+    truth = calviz.evaluate(sample(300_000), keys, reduction="positive")
     covered = dict.fromkeys(keys, 0)
-    for seed in range(RUNS):
+    for seed in range(runs):
         result = calviz.evaluate(
             sample(300), keys, reduction="positive", ci=True, resamples=200, seed=seed
         )
@@ -53,4 +54,4 @@ def test_intervals_cover_the_truth():
             covered[r.key] += r.interval.low <= truth[r.key].value <= r.interval.high
     for key in keys:
         # 95 %, give or take three and a half standard errors; `benchmarks/coverage.py` is finer.
-        assert 0.90 <= covered[key] / RUNS <= 0.99, key
+        assert 0.88 <= covered[key] / runs <= 0.995, key

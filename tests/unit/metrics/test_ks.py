@@ -66,7 +66,7 @@ def test_interval_is_that_of_resampled_rows():
     score = rng.random(200)
     hit = rng.random(200) < score**2
     drawn = []
-    for _ in range(1000):
+    for _ in range(400):
         rows = rng.integers(200, size=200)
         drawn.append(np.abs(plain_gaps(score[rows], hit[rows])[1]).max())
     interval = evaluated(score, hit, ci=True)["ks"].interval
@@ -76,7 +76,7 @@ def test_interval_is_that_of_resampled_rows():
 def test_noise_floor_is_that_of_redrawn_labels():
     rng = np.random.default_rng(2)
     score = np.round(rng.random(300), 2)
-    drawn = [np.abs(plain_gaps(score, rng.random(300) < score)[1]).max() for _ in range(1000)]
+    drawn = [np.abs(plain_gaps(score, rng.random(300) < score)[1]).max() for _ in range(400)]
     floor = evaluated(score, rng.random(300) < score, ci=True)["ks"].noise_floor
-    assert floor.mean == pytest.approx(np.mean(drawn), rel=0.05)
-    assert floor.q95 == pytest.approx(np.quantile(drawn, 0.95), rel=0.07)
+    assert floor.mean == pytest.approx(np.mean(drawn), rel=0.08)
+    assert floor.q95 == pytest.approx(np.quantile(drawn, 0.95), rel=0.1)
