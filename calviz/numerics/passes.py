@@ -1,0 +1,54 @@
+"""One pass over the rows of a large array, summed block by block on the cores there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from calviz.core.arrays import FloatArray
+from calviz.core.predictions import BLOCK_BYTES
+from calviz.numerics.blocks import MAX_THREADS, THREADED_BYTES, available_cores, row_blocks
+
+
+def sum_over_blocks(
+    array: FloatArray, work: Callable[[slice], FloatArray], *, block_bytes: int = BLOCK_BYTES
+) -> FloatArray:
+    """The sum of ``work(rows)`` over all blocks of rows, in float64.
+
+    Every thread takes one run of blocks, so that the order of summation depends on the number of
+    threads alone.
+    """
+    n = array.shape[0]
+    threads = 1 if array.nbytes < THREADED_BYTES else min(available_cores(), MAX_THREADS)
+
+    def share(part: int) -> FloatArray | None:
+        total: FloatArray | None = None
+        span = n * part // threads, n * (part + 1) // threads
+        for rows in row_blocks(array, *span, block_bytes=block_bytes):
+            value = work(rows)
+            if total is None:
+                total = np.array(value, dtype=np.float64)
+            else:
+                total += value
+        return total
+
+    if threads == 1:
+        parts = [share(0)]
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            parts = list(pool.map(share, range(threads)))
+    sums = [part for part in parts if part is not None]
+    for part in sums[1:]:
+        sums[0] += part
+    return sums[0]
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep BLAS to one thread: blocks are threaded here, and small products lose by threads."""
+    with threadpool_limits(limits=1, user_api="blas"):
+        yield
