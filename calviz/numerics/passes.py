@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from calviz.core.arrays import FloatArray
 from calviz.core.predictions import BLOCK_BYTES
@@ -47,8 +48,14 @@ def sum_over_blocks(
     return sums[0]
 
 
+@cache
+def _controller() -> ThreadpoolController:
+    # Looking for the libraries takes milliseconds: once is enough.
+    return ThreadpoolController()
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Keep BLAS to one thread: blocks are threaded here, and small products lose by threads."""
-    with threadpool_limits(limits=1, user_api="blas"):
+    with _controller().limit(limits=1, user_api="blas"):
         yield

@@ -1,0 +1,60 @@
+"""Maps of one probability that are known at some points: steps, or lines between the points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Piecewise:
+    """A function of one score.
+
+    Attributes
+    ----------
+    x : ndarray of float64, shape (m,)
+        Ascending. The points of a broken line, or the inner edges of steps.
+    y : ndarray of float64
+        Values at the points, shape (m,); or of the steps, shape (m + 1,): step j holds the
+        scores in ``(x[j - 1], x[j]]``.
+    """
+
+    x: FloatArray
+    y: FloatArray
+
+    @property
+    def is_steps(self) -> bool:
+        """Whether it is a step function."""
+        return self.y.size == self.x.size + 1
+
+    def __call__(self, score: FloatArray) -> FloatArray:
+        """Values at the scores, in float64; constant beyond the outermost points."""
+        if self.is_steps:
+            return np.asarray(self.y[np.searchsorted(self.x, score, side="left")])
+        return np.interp(score, self.x, self.y)
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """Plain values, for JSON."""
+        return {"x": self.x.tolist(), "y": self.y.tolist()}
+
+    @classmethod
+    def from_dict(cls, record: Any) -> Self:
+        """What `to_dict` wrote."""
+        x, y = (np.asarray(record[key], dtype=np.float64) for key in ("x", "y"))
+        if x.ndim != 1 or y.ndim != 1 or y.size - x.size not in (0, 1) or y.size == 0:
+            raise ValueError("the points of a piecewise map do not fit together.")
+        return cls(x, y)
+
+
+#: A map that changes nothing.
+UNCHANGED = Piecewise(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+
+
+def steps_merged(x: FloatArray, y: FloatArray) -> Piecewise:
+    """A step function without edges at which nothing changes."""
+    keep = y[1:] != y[:-1]
+    return Piecewise(np.asarray(x[keep]), np.asarray(np.append(y[:1], y[1:][keep])))
