@@ -122,6 +122,15 @@ class RecalibratorRegistry(Registry[RecalibratorSpec]):
             return compose(self, key)
         return super().__getitem__(key)
 
+    def _discover(self) -> None:
+        known = self._discovered
+        super()._discover()
+        if self._discovered and not known:
+            # The parts of the named compositions are all there only now.
+            for key in NAMED_COMPOSITIONS:
+                if key not in self._entries:
+                    self.register(compose(self, key))
+
     def __contains__(self, key: object) -> bool:
         try:
             self[str(key)]
@@ -129,6 +138,9 @@ class RecalibratorRegistry(Registry[RecalibratorSpec]):
             return False
         return True
 
+
+#: The compositions that the papers compare (Zhang 2020, section 5); any other pair works by its name.
+NAMED_COMPOSITIONS = ("temperature+isotonic", "temperature+irm", "ets+isotonic")
 
 RECALIBRATORS = RecalibratorRegistry("recalibrator", "calviz.recalibrators")
 

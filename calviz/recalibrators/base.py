@@ -111,8 +111,11 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _transform(self, scores: Scores, out: FloatArray) -> None:
+        # A map that jumps must not see the rounding of a float32 softmax.
+        dtype = np.float64 if self.needs == "probabilities" and not scores.as_given else None
+
         def work(rows: slice) -> None:
-            out[rows] = self._apply(scores.block(rows))
+            out[rows] = self._apply(scores.block(rows, dtype))
 
         for_row_blocks(scores.array, work)
 

@@ -62,20 +62,32 @@ class OneVsRest(BaseRecalibrator):
         return 10
 
     def _transform(self, scores: Scores, out: FloatArray) -> None:
-        array, count = scores.array, scores.shape[1]
-        start = 1 if count == 2 else 0
-        for_columns(scores, lambda k, column: self.maps_[k - start](column), start=start, out=out)
+        start = 1 if scores.shape[1] == 2 else 0
 
-        def work(rows: slice) -> None:
-            block = out[rows]
-            if count == 2:
+        def normalise(block: FloatArray, before: FloatArray) -> None:
+            if start == 1:
                 np.subtract(1, block[:, 1], out=block[:, 0])
-            before = scores.block(rows)
             before *= EPSILON
             block += before
             block /= row_sums(block)[:, None]
 
-        for_row_blocks(array, work)
+        if scores.as_given:
+            for_columns(
+                scores, lambda k, column: self.maps_[k - start](column), start=start, out=out
+            )
+            for_row_blocks(out, lambda rows: normalise(out[rows], scores.block(rows)))
+            return
+
+        def work(rows: slice) -> None:
+            # In double precision: a map that jumps must not see the rounding of a softmax.
+            probs = scores.block(rows, np.float64)
+            mapped = np.empty_like(probs)
+            for k in range(start, probs.shape[1]):
+                mapped[:, k] = self.maps_[k - start](probs[:, k])
+            normalise(mapped, probs)
+            out[rows] = mapped
+
+        for_row_blocks(scores.array, work, block_bytes=1 << 21)
 
     def describe(self) -> dict[str, Any]:
         """How many pieces the maps have."""

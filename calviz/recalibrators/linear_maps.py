@@ -1,0 +1,211 @@
+"""Matrix scaling and Dirichlet calibration: a linear map of all scores, regularised or not."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, ClassVar
+
+import numpy as np
+
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.numerics.blocks import row_blocks
+from calviz.numerics.linear import MatrixProblem, Penalty, fit_linear
+from calviz.numerics.minimise import Minimum, minimise
+from calviz.numerics.scores import Scores, softmax
+from calviz.numerics.temperature import fit_temperature
+from calviz.recalibrators import source
+from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.vector import SEPARATED
+
+#: Strengths that cross-validation looks at, the strongest first: each fit starts where the last one ended.
+GRID = (1e3, 1e2, 1e1, 1e0, 1e-1, 1e-2)
+#: Passes over the rows that a fit is reckoned to need, and those of a short fit of cross-validation.
+_PASSES, _SHORT_PASSES = 60, 25
+_LOOSE = 1e-6
+#: The smallest ridge that gives separable data a finite answer.
+LEAST_RIDGE = 1e-8
+
+
+class LinearMaps(BaseRecalibrator):
+    """Base of matrix scaling and Dirichlet calibration: ``softmax(W z + b)``."""
+
+    fitted = ("weights_", "intercepts_", "strengths_")
+    #: W, shape (K, K): row k holds what class k takes from every score.
+    weights_: FloatArray
+    #: b, shape (K,).
+    intercepts_: FloatArray
+    #: Strengths of the penalties that were used.
+    strengths_: FloatArray
+    #: Whether penalties are measured in the unit of the scores, so that logits may be scaled.
+    in_units_of_scores: ClassVar[bool] = True
+
+    regularisation: str
+    off_diagonal: float | None
+    intercept: float | None
+    l2: float
+    folds: int
+    max_seconds: float
+
+    def _fit(self, scores: Scores, labels: IntArray) -> None:
+        n, k = scores.shape
+        self._check_strengths()
+        counts = np.bincount(labels, minlength=k)
+        z = scores.whole()
+        step = max(1, n // 20_000)
+        warm = fit_temperature(scores.every(step), labels[::step])
+        scale = 1 / _spread(z) if self.in_units_of_scores else 1.0
+        start = np.zeros((k, k + 1))
+        start[:, :-1] = np.eye(k) / (warm.value * scale)
+        problem = MatrixProblem(z, labels, counts > 0, self._penalty(k, (0.0, 0.0)), scale)
+        self._refuse_if_slow(problem, start)
+        strengths = self._strengths(problem, start)
+        problem.penalty = self._penalty(k, strengths)
+        found = fit_linear(problem, start)
+        self.weights_ = found.x[:, :-1] * scale
+        self.intercepts_ = found.x[:, -1].copy()
+        self.strengths_ = np.array(strengths)
+        self._warn_absent(counts, "they keep the common temperature and no offset")
+        self._warn_about(problem, found, n, k)
+
+    def _warn_about(self, problem: MatrixProblem, found: Minimum, n: int, k: int) -> None:
+        if self.regularisation == "l2" and problem.likelihood(found.x)[0] < max(SEPARATED, 1e-3):
+            self._warn(
+                "the calibration rows are separable: the map is held by the ridge alone "
+                "and will be overconfident on other rows."
+            )
+        if self.regularisation == "l2" and n < k * (k + 1):
+            self._warn(f"{k * (k + 1):,} parameters from {n:,} calibration rows: expect overfitting.")
+        if not found.converged:
+            self._warn(f"not converged after {found.passes} passes.")
+
+    # ---------------------------------------------------------------- penalties
+
+    def _check_strengths(self) -> None:
+        for name in ("off_diagonal", "intercept", "l2"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                raise OptionError(f"'{name}' must be 0 or more, got {value!r}.")
+        if self.folds < 2:
+            raise OptionError(f"'folds' must be 2 or more, got {self.folds!r}.")
+
+    def _penalty(self, k: int, strengths: tuple[float, float]) -> Penalty:
+        weights = np.empty((k, k + 1))
+        if self.regularisation == "l2":
+            weights[:] = max(self.l2, LEAST_RIDGE)
+            return Penalty(weights)
+        off_diagonal, intercept = strengths
+        weights[:, :-1] = off_diagonal / max(1, k * (k - 1))
+        weights[np.arange(k), np.arange(k)] = 0
+        weights[:, -1] = intercept / k
+        # So that the sum over classes, which softmax does not see, has a place to be.
+        weights += LEAST_RIDGE
+        return Penalty(weights)
+
+    def _strengths(self, problem: MatrixProblem, start: FloatArray) -> tuple[float, float]:
+        if self.regularisation == "l2":
+            return max(self.l2, LEAST_RIDGE), max(self.l2, LEAST_RIDGE)
+        off_diagonal, intercept = self.off_diagonal, self.intercept
+        if off_diagonal is None:
+            paths = [(s, 1.0 if intercept is None else intercept) for s in GRID]
+            off_diagonal = self._best(problem, start, paths)[0]
+        if intercept is None:
+            intercept = self._best(problem, start, [(off_diagonal, s) for s in GRID])[1]
+        return off_diagonal, intercept
+
+    def _best(
+        self, problem: MatrixProblem, start: FloatArray, paths: list[tuple[float, float]]
+    ) -> tuple[float, float]:
+        """The strengths with the lowest cross-validated loss, along a path of falling strength."""
+        folds = _folds(problem.labels, self.folds)
+        losses = np.zeros(len(paths))
+        for fold in range(self.folds):
+            fitted = problem.of_rows(np.flatnonzero(folds != fold))
+            held_out = problem.of_rows(np.flatnonzero(folds == fold))
+            x = start
+            for i, strengths in enumerate(paths):
+                fitted.penalty = self._penalty(problem.k, strengths)
+                x = minimise(
+                    fitted.at, x, fitted.inverse(x), tolerance=_LOOSE, max_passes=_SHORT_PASSES
+                ).x
+                losses[i] += held_out.likelihood(x)[0] * held_out.n
+                # Weaker still will not help where the loss already climbs.
+                if fold == 0 and i >= 2 and losses[i] > losses[i - 1] > losses[i - 2]:
+                    paths = paths[: i + 1]
+                    losses = losses[: i + 1]
+                    break
+        return paths[int(np.argmin(losses))]
+
+    def _refuse_if_slow(self, problem: MatrixProblem, start: FloatArray) -> None:
+        rows = min(problem.n, 2_000)
+        began = time.perf_counter()
+        problem.every(max(1, problem.n // rows)).likelihood(start)
+        one_pass = (time.perf_counter() - began) * problem.n / rows
+        passes = _PASSES
+        if self.regularisation == "odir":
+            searched = (self.off_diagonal is None) + (self.intercept is None)
+            passes += searched * len(GRID) * (self.folds - 1) * _SHORT_PASSES // 2
+        seconds = one_pass * passes
+        if seconds > self.max_seconds:
+            raise NotAvailable(
+                f"fitting {problem.k * (problem.k + 1):,} parameters to {problem.n:,} rows would take "
+                f"about {seconds:,.0f} seconds, above the limit of {self.max_seconds:,.0f}; raise "
+                "'max_seconds'"
+                + (
+                    ", or give 'off_diagonal' and 'intercept' to spare their search."
+                    if self.regularisation == "odir" and passes > _PASSES
+                    else "."
+                )
+            )
+
+    # ---------------------------------------------------------------- the map
+
+    def _apply(self, block: FloatArray) -> FloatArray:
+        out = block @ self.weights_.T.astype(block.dtype)
+        out += self.intercepts_.astype(block.dtype)
+        return softmax(out)
+
+    def _restored(self) -> None:
+        k = self.classes_.size
+        if self.weights_.shape != (k, k) or self.intercepts_.shape != (k,):
+            raise InputError(f"the map of '{self.key}' does not have {k} classes")
+
+    def describe(self) -> dict[str, Any]:
+        """The strengths, the diagonal, the size of the rest, and the offsets."""
+        off = self.weights_ - np.diag(np.diag(self.weights_))
+        return {
+            "strengths": self.strengths_.tolist(),
+            "diagonal": np.diag(self.weights_).tolist(),
+            "largest_off_diagonal": float(np.abs(off).max()),
+            "intercepts": self.intercepts_.tolist(),
+        }
+
+    def _source(self, name: str) -> str:
+        return (
+            f"{name}_W = {source.array(self.weights_)}\n"
+            f"{name}_b = {source.array(self.intercepts_)}\n\n\n"
+            f"def {name}_of(z):\n    return softmax(z @ {name}_W.T + {name}_b)\n"
+        )
+
+
+def _spread(z: FloatArray) -> float:
+    """Root mean square of the scores about the mean of their row."""
+    total = 0.0
+    for rows in row_blocks(z):
+        block = z[rows].astype(np.float64)
+        block -= block.mean(axis=1, keepdims=True)
+        total += float(np.vdot(block, block))
+    return float(np.sqrt(total / z.size)) or 1.0
+
+
+def _folds(labels: IntArray, folds: int) -> IntArray:
+    """The fold of each row; every class is dealt out in turn."""
+    order = np.argsort(labels, kind="stable")
+    fold = np.empty(labels.size, dtype=np.intp)
+    fold[order] = np.arange(labels.size) % folds
+    return fold
+
+
+def all_true(count: int) -> BoolArray:
+    """A mask in which everything is chosen."""
+    return np.ones(count, dtype=np.bool_)
