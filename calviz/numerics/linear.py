@@ -11,7 +11,6 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.numerics.minimise import Inverse, Minimum, minimise
 from calviz.numerics.passes import sum_over_blocks
-from calviz.numerics.temperature import FIRST_ROWS
 
 #: The mean loss is minimised to this many nats.
 TOLERANCE = 1e-10
@@ -19,6 +18,8 @@ TOLERANCE = 1e-10
 TOLERANCE_SINGLE = 1e-8
 #: Up to so many parameters the Hessian is a matrix; above, a Kronecker product stands in for it.
 DENSE = 2_600
+#: Up to so many classes each class has a block of the Hessian; what classes share is left to L-BFGS.
+BLOCKS = 200
 #: Rows from which the Hessian is estimated.
 _HESSIAN_ROWS = 4_000
 #: Large data are fitted to a part of their rows first.
@@ -51,6 +52,8 @@ class VectorProblem:
         self.z, self.labels, self.free = z, labels, free
         self.n, self.k = z.shape
         self.dtype = working_type(z)
+        #: Tolerances at which the Hessian is worth computing anew.
+        self.phases: tuple[float, ...] = (1e-3,)
 
     def every(self, step: int) -> VectorProblem:
         """The problem of every `step`-th row."""
@@ -104,6 +107,13 @@ class MatrixProblem:
         self.n, self.k = z.shape
         self.dtype = working_type(z)
 
+    @property
+    def phases(self) -> tuple[float, ...]:
+        """Tolerances at which the Hessian is worth computing anew."""
+        if self.k * (self.k + 1) <= DENSE:
+            return (1e-3,)
+        return (1e-6,) if self.k <= BLOCKS else ()
+
     def every(self, step: int) -> MatrixProblem:
         """The problem of every `step`-th row."""
         return self.of_rows(slice(None, None, step))
@@ -149,18 +159,24 @@ class MatrixProblem:
         return float(total[-1]), total[:-1].reshape(k, k + 1)
 
     def inverse(self, x: FloatArray) -> Inverse:
-        """The inverse Hessian: exact on some of the rows for few classes, else a Kronecker product."""
-        rows = max(_HESSIAN_ROWS, 4 * self.k)
-        step = max(1, self.n // rows)
-        part = self.every(step)
-        z = part._inputs(slice(0, part.n))
-        p, _ = _probabilities(
-            z @ x[:, :-1].T.astype(self.dtype) + x[:, -1].astype(self.dtype), part.labels
-        )
-        inputs = np.concatenate([z, np.ones((part.n, 1), dtype=z.dtype)], axis=1)
+        """The inverse Hessian, approximately, from some of the rows.
+
+        With few classes it is exact on these rows; with more, each class has its block; with many,
+        a Kronecker product stands in for it.
+        """
         if self.k * (self.k + 1) <= DENSE:
-            return self._dense(inputs, p)
-        return self._kronecker(inputs, p)
+            return self._dense(*self._some(x))
+        if self.k <= BLOCKS:
+            return self.by_class(self.blocks(x))
+        return self._kronecker(*self._some(x))
+
+    def _some(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Inputs, with a 1 at the end, and probabilities of some rows."""
+        part = self.every(max(1, self.n // max(_HESSIAN_ROWS, 4 * self.k)))
+        z = part._inputs(slice(0, part.n))
+        u = z @ x[:, :-1].T.astype(self.dtype) + x[:, -1].astype(self.dtype)
+        p, _ = _probabilities(u, part.labels)
+        return np.concatenate([z, np.ones((part.n, 1), dtype=z.dtype)], axis=1), p
 
     def _dense(self, inputs: FloatArray, p: FloatArray) -> Inverse:
         k, d = self.k, self.k + 1
@@ -178,6 +194,32 @@ class MatrixProblem:
         flat[np.diag_indices(k * d)] += 2 * self.penalty.weights.ravel()
         solve = dense_inverse(flat, np.repeat(self.free, d), self.n)
         return lambda g: solve(g.ravel()).reshape(k, d)
+
+    def blocks(self, x: FloatArray) -> FloatArray:
+        """The block of the Hessian of each class, without the penalty, shape (K, K + 1, K + 1)."""
+        inputs, p = self._some(x)
+        curvature = p * (1 - p)
+        blocks = np.empty((self.k, self.k + 1, self.k + 1))
+        for i in range(self.k):
+            rows = np.flatnonzero(curvature[:, i] > 1e-5)
+            part = inputs[rows].astype(np.float32)
+            blocks[i] = (part * curvature[rows, i : i + 1].astype(np.float32)).T @ part
+        blocks /= inputs.shape[0]
+        return blocks
+
+    def by_class(self, blocks: FloatArray) -> Inverse:
+        """The inverse of `blocks` and the penalty."""
+        d = self.k + 1
+        held = blocks.astype(np.float32)
+        held[:, np.arange(d), np.arange(d)] += 2 * self.penalty.weights + 1e-5 / d
+        inverses = np.linalg.inv(held).astype(self.dtype)
+        free = self.free[:, None]
+
+        def solve(g: FloatArray) -> FloatArray:
+            moved = (inverses @ g.astype(self.dtype)[:, :, None])[:, :, 0]
+            return np.asarray(moved * free, dtype=np.float64)
+
+        return solve
 
     def _kronecker(self, inputs: FloatArray, p: FloatArray) -> Inverse:
         m = inputs.shape[0]
@@ -207,35 +249,49 @@ def fit_linear(
     *,
     tolerance: float | None = None,
     max_passes: int = 300,
+    least: float = -np.inf,
 ) -> Minimum:
-    """Minimise, on some rows first where there are many."""
+    """Minimise, on some rows first where there are many, with a fresh Hessian on the way.
+
+    Parameters
+    ----------
+    problem, start, tolerance, max_passes
+        As of `minimise`; the tolerance is that of the working precision where left out.
+    least : float
+        A mean loss below which the data count as separable, and the search ends.
+    """
     if tolerance is None:
         tolerance = TOLERANCE if problem.dtype is np.float64 else TOLERANCE_SINGLE
     rows = max(_WARM_ROWS, 10 * problem.k)
     if problem.n >= 3 * rows:
-        step = problem.n // rows
-        few = problem.every(step)
-        start = minimise(
-            few.at, start, few.inverse(start), tolerance=1e-6, max_passes=60
-        ).x
-    found = minimise(
-        problem.at,
-        start,
-        problem.inverse(start),
-        tolerance=max(tolerance, 1e-6),
-        max_passes=max_passes,
-    )
-    if tolerance >= 1e-6:
-        return found
-    # Near the minimum the Hessian is that of the minimum: a second, short search ends there.
-    ended = minimise(
-        problem.at,
-        found.x,
-        problem.inverse(found.x) if problem.k <= 200 else problem.inverse(found.x),
-        tolerance=tolerance,
-        max_passes=max_passes,
-    )
-    return Minimum(ended.x, ended.value, ended.converged, found.passes + ended.passes)
+        few = problem.every(problem.n // rows)
+        start = _in_phases(few, start, (*few.phases, 1e-6), 60, least).x
+        return _in_phases(problem, start, (tolerance,), max_passes, least)
+    return _in_phases(problem, start, (*problem.phases, tolerance), max_passes, least)
+
+
+def _in_phases(
+    problem: VectorProblem | MatrixProblem,
+    start: FloatArray,
+    tolerances: tuple[float, ...],
+    max_passes: int,
+    least: float,
+) -> Minimum:
+    passes = 0
+    found = Minimum(start, np.inf, False, 0)
+    for tolerance in tolerances:
+        found = minimise(
+            problem.at,
+            found.x,
+            problem.inverse(found.x),
+            tolerance=tolerance,
+            max_passes=max_passes - passes,
+            least=least,
+        )
+        passes += found.passes
+        if not found.converged or found.value < least:
+            break
+    return Minimum(found.x, found.value, found.converged, passes)
 
 
 def working_type(z: FloatArray) -> type:
@@ -270,8 +326,3 @@ def _probabilities(u: FloatArray, labels: IntArray) -> tuple[FloatArray, float]:
     total = u @ np.ones(u.shape[1], dtype=u.dtype)
     u /= total[:, None]
     return u, float(np.log(total).sum(dtype=np.float64) - own)
-
-
-def first_rows(n: int) -> int:
-    """A step that leaves about `FIRST_ROWS` rows."""
-    return max(1, n // FIRST_ROWS)

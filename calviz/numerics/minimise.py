@@ -43,6 +43,7 @@ def minimise(
     tolerance: float,
     max_passes: int = 200,
     memory: int = 12,
+    least: float = -np.inf,
 ) -> Minimum:
     """Minimise a smooth convex function by preconditioned L-BFGS with step halving.
 
@@ -58,12 +59,16 @@ def minimise(
     max_passes : int
     memory : int
         Pairs of steps that correct the preconditioner.
+    least : float
+        A value below which there is nothing left to gain.
     """
     x = np.array(start, dtype=np.float64)
     value, gradient = function(x)
     passes = 1
     pairs: list[tuple[FloatArray, FloatArray, float]] = []
     while passes < max_passes:
+        if value < least:
+            return Minimum(x, value, True, passes)
         direction = -_two_loops(gradient, pairs, inverse)
         slope = float(np.vdot(gradient, direction))
         if slope >= 0:

@@ -10,16 +10,16 @@ import numpy as np
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.numerics.blocks import row_blocks
-from calviz.numerics.linear import MatrixProblem, Penalty, fit_linear
+from calviz.numerics.linear import BLOCKS, DENSE, MatrixProblem, Penalty, fit_linear
 from calviz.numerics.minimise import Minimum, minimise
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
 from calviz.recalibrators import source
 from calviz.recalibrators.base import BaseRecalibrator
-from calviz.recalibrators.vector import SEPARATED
+from calviz.recalibrators.vector import separated_below
 
 #: Strengths that cross-validation looks at, the strongest first: each fit starts where the last one ended.
-GRID = (1e3, 1e2, 1e1, 1e0, 1e-1, 1e-2)
+GRID = (1e5, 1e4, 1e3, 1e2, 1e1, 1e0, 1e-1, 1e-2)
 #: Passes over the rows that a fit is reckoned to need, and those of a short fit of cross-validation.
 _PASSES, _SHORT_PASSES = 60, 25
 _LOOSE = 1e-6
@@ -61,22 +61,23 @@ class LinearMaps(BaseRecalibrator):
         self._refuse_if_slow(problem, start)
         strengths = self._strengths(problem, start)
         problem.penalty = self._penalty(k, strengths)
-        found = fit_linear(problem, start)
+        least = separated_below(warm.loss)
+        found = fit_linear(problem, start, least=least)
         self.weights_ = found.x[:, :-1] * scale
         self.intercepts_ = found.x[:, -1].copy()
         self.strengths_ = np.array(strengths)
         self._warn_absent(counts, "they keep the common temperature and no offset")
-        self._warn_about(problem, found, n, k)
+        self._warn_about(found, n, k, separated=found.value < 10 * least)
 
-    def _warn_about(self, problem: MatrixProblem, found: Minimum, n: int, k: int) -> None:
-        if self.regularisation == "l2" and problem.likelihood(found.x)[0] < max(SEPARATED, 1e-3):
+    def _warn_about(self, found: Minimum, n: int, k: int, *, separated: bool) -> None:
+        if separated:
             self._warn(
-                "the calibration rows are separable: the map is held by the ridge alone "
-                "and will be overconfident on other rows."
+                "the calibration rows are separable: larger weights always fit better, the search was "
+                "stopped, and the map will be overconfident on other rows."
             )
         if self.regularisation == "l2" and n < k * (k + 1):
             self._warn(f"{k * (k + 1):,} parameters from {n:,} calibration rows: expect overfitting.")
-        if not found.converged:
+        if not found.converged and not separated:
             self._warn(f"not converged after {found.passes} passes.")
 
     # ---------------------------------------------------------------- penalties
@@ -118,15 +119,21 @@ class LinearMaps(BaseRecalibrator):
     ) -> tuple[float, float]:
         """The strengths with the lowest cross-validated loss, along a path of falling strength."""
         folds = _folds(problem.labels, self.folds)
+        # One Hessian serves all folds and strengths: it only has to point the way.
+        in_blocks = problem.k * (problem.k + 1) > DENSE and problem.k <= BLOCKS
+        blocks = problem.blocks(start) if in_blocks else None
         losses = np.zeros(len(paths))
         for fold in range(self.folds):
             fitted = problem.of_rows(np.flatnonzero(folds != fold))
+            # Strengths are powers of ten: single precision is enough to tell them apart.
+            fitted.dtype = np.float32
             held_out = problem.of_rows(np.flatnonzero(folds == fold))
             x = start
             for i, strengths in enumerate(paths):
                 fitted.penalty = self._penalty(problem.k, strengths)
+                inverse = fitted.inverse(x) if blocks is None else fitted.by_class(blocks)
                 x = minimise(
-                    fitted.at, x, fitted.inverse(x), tolerance=_LOOSE, max_passes=_SHORT_PASSES
+                    fitted.at, x, inverse, tolerance=_LOOSE, max_passes=_SHORT_PASSES
                 ).x
                 losses[i] += held_out.likelihood(x)[0] * held_out.n
                 # Weaker still will not help where the loss already climbs.

@@ -12,8 +12,6 @@ from calviz.numerics.temperature import fit_temperature
 from calviz.recalibrators import source
 from calviz.recalibrators.base import BaseRecalibrator
 
-#: Below this mean loss the calibration rows are separated, and factors would grow for ever.
-SEPARATED = 1e-5
 
 
 @recalibrator(
@@ -57,16 +55,18 @@ class VectorScaling(BaseRecalibrator):
     def _fit(self, scores: Scores, labels: IntArray) -> None:
         k = scores.shape[1]
         counts = np.bincount(labels, minlength=k)
-        warm = fit_temperature(scores.every(max(1, scores.shape[0] // 20_000)), labels[:: max(1, scores.shape[0] // 20_000)])
+        step = max(1, scores.shape[0] // 20_000)
+        warm = fit_temperature(scores.every(step), labels[::step])
         # The search has the unit of the scores: logits times 100 take the same steps.
         start = np.stack([np.full(k, 1 / warm.value), np.zeros(k)])
         z = scores.whole()
         problem = VectorProblem(z, labels, counts > 0)
-        found = fit_linear(problem, start)
+        least = separated_below(warm.loss)
+        found = fit_linear(problem, start, least=least)
         self.weights_ = found.x[0]
         self.intercepts_ = found.x[1] - found.x[1].mean()
         self._warn_absent(counts, "they keep the common temperature and no offset")
-        if found.value < SEPARATED:
+        if found.value < 10 * least:
             self._warn(
                 "the calibration rows are separable: larger factors always fit better, "
                 "the search was stopped."
@@ -85,3 +85,8 @@ class VectorScaling(BaseRecalibrator):
             f"{name}_b = {source.array(self.intercepts_)}\n\n\n"
             f"def {name}_of(z):\n    return softmax({name}_w * z + {name}_b)\n"
         )
+
+
+def separated_below(loss: float) -> float:
+    """The mean loss below which calibration rows count as separable, from that of one temperature."""
+    return 1e-3 * loss
