@@ -58,3 +58,28 @@ def steps_merged(x: FloatArray, y: FloatArray) -> Piecewise:
     """A step function without edges at which nothing changes."""
     keep = y[1:] != y[:-1]
     return Piecewise(np.asarray(x[keep]), np.asarray(np.append(y[:1], y[1:][keep])))
+
+
+def halfway(ordered: FloatArray, edges: FloatArray) -> FloatArray:
+    """Edges moved from the last score below them to the middle of the way to the next score.
+
+    The same rows stay in the same bins, and a score that is computed once more, with another
+    rounding, stays there as well.
+    """
+    after = ordered[np.searchsorted(ordered, edges, side="right")]
+    return np.asarray((edges.astype(np.float64) + after) / 2)
+
+
+def thinned(x: FloatArray, y: FloatArray, tolerance: float) -> Piecewise:
+    """A broken line through some of the points that misses none of the others by more than the tolerance."""
+    kept = np.zeros(x.size, dtype=np.bool_)
+    kept[np.linspace(0, x.size - 1, min(x.size, 33)).astype(np.intp)] = True
+    while True:
+        at = np.flatnonzero(kept)
+        error = np.abs(np.interp(x, x[at], y[at]) - y)
+        if error.max() <= tolerance:
+            return Piecewise(np.asarray(x[at]), np.asarray(y[at]))
+        # The worst point of every interval that has one joins.
+        worst = np.maximum.reduceat(error, at[:-1])
+        of = np.clip(np.searchsorted(at, np.arange(x.size), side="right") - 1, 0, at.size - 2)
+        kept |= (error > tolerance) & (error == worst[of])

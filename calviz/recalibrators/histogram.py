@@ -9,7 +9,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.recalibrator import Input, recalibrator
 from calviz.numerics.binning import equal_mass_edges, equal_width_edges
-from calviz.numerics.piecewise import UNCHANGED, Piecewise, steps_merged
+from calviz.numerics.piecewise import UNCHANGED, Piecewise, halfway, steps_merged
 from calviz.numerics.scores import Scores
 from calviz.numerics.tail import binned_by_class
 from calviz.recalibrators.one_vs_rest import OneVsRest
@@ -75,7 +75,8 @@ class HistogramBinning(OneVsRest):
         )
 
     def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
-        edges = equal_mass_edges(column, self.bins)
+        ordered = np.sort(column)
+        edges = equal_mass_edges(ordered, self.bins, is_sorted=True)
         rows = np.bincount(np.searchsorted(edges[1:-1], column), minlength=edges.size - 1)
         hits = np.bincount(np.searchsorted(edges[1:-1], column[own]), minlength=edges.size - 1)
-        return steps_merged(edges[1:-1].astype(np.float64), hits / rows)
+        return steps_merged(halfway(ordered, edges[1:-1]), hits / rows)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.linear import BLOCKS, DENSE, MatrixProblem, Penalty, fit_linear
@@ -119,28 +119,30 @@ class LinearMaps(BaseRecalibrator):
     ) -> tuple[float, float]:
         """The strengths with the lowest cross-validated loss, along a path of falling strength."""
         folds = _folds(problem.labels, self.folds)
+        fitted = [problem.of_rows(np.flatnonzero(folds != fold)) for fold in range(self.folds)]
+        held_out = [problem.of_rows(np.flatnonzero(folds == fold)) for fold in range(self.folds)]
         # One Hessian serves all folds and strengths: it only has to point the way.
         in_blocks = problem.k * (problem.k + 1) > DENSE and problem.k <= BLOCKS
         blocks = problem.blocks(start) if in_blocks else None
-        losses = np.zeros(len(paths))
-        for fold in range(self.folds):
-            fitted = problem.of_rows(np.flatnonzero(folds != fold))
-            # Strengths are powers of ten: single precision is enough to tell them apart.
-            fitted.dtype = np.float32
-            held_out = problem.of_rows(np.flatnonzero(folds == fold))
-            x = start
-            for i, strengths in enumerate(paths):
-                fitted.penalty = self._penalty(problem.k, strengths)
-                inverse = fitted.inverse(x) if blocks is None else fitted.by_class(blocks)
-                x = minimise(
-                    fitted.at, x, inverse, tolerance=_LOOSE, max_passes=_SHORT_PASSES
+        reached = [start] * self.folds
+        losses: list[float] = []
+        for strengths in paths:
+            problem.penalty = self._penalty(problem.k, strengths)
+            shared = None if blocks is None else problem.by_class(blocks)
+            losses.append(0.0)
+            for fold, part in enumerate(fitted):
+                # Strengths are powers of ten: single precision is enough to tell them apart.
+                part.dtype = np.float32
+                part.penalty = problem.penalty
+                x = reached[fold]
+                inverse = shared or part.inverse(x)
+                reached[fold] = minimise(
+                    part.at, x, inverse, tolerance=_LOOSE, max_passes=_SHORT_PASSES
                 ).x
-                losses[i] += held_out.likelihood(x)[0] * held_out.n
-                # Weaker still will not help where the loss already climbs.
-                if fold == 0 and i >= 2 and losses[i] > losses[i - 1] > losses[i - 2]:
-                    paths = paths[: i + 1]
-                    losses = losses[: i + 1]
-                    break
+                losses[-1] += held_out[fold].likelihood(reached[fold])[0] * held_out[fold].n
+            # Weaker still will not help where the loss already climbs.
+            if len(losses) > 2 and losses[-1] > losses[-2] > losses[-3]:
+                break
         return paths[int(np.argmin(losses))]
 
     def _refuse_if_slow(self, problem: MatrixProblem, start: FloatArray) -> None:
@@ -212,7 +214,3 @@ def _folds(labels: IntArray, folds: int) -> IntArray:
     fold[order] = np.arange(labels.size) % folds
     return fold
 
-
-def all_true(count: int) -> BoolArray:
-    """A mask in which everything is chosen."""
-    return np.ones(count, dtype=np.bool_)

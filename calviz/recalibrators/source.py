@@ -12,7 +12,7 @@ from calviz.core.errors import NotAvailable
 from calviz.core.recalibrator import Input, Needs
 
 #: More numbers than this do not belong into a source file.
-MAX_NUMBERS = 200_000
+MAX_NUMBERS = 500_000
 
 _SOFTMAX = """
 def softmax(z):
