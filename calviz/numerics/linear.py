@@ -65,7 +65,7 @@ class VectorProblem:
         k = self.k
 
         def work(rows: slice) -> FloatArray:
-            z = np.asarray(self.z[rows], dtype=self.dtype)
+            z: FloatArray = np.asarray(self.z[rows], dtype=self.dtype)
             p, loss = _probabilities(z * w + b, self.labels[rows])
             p[np.arange(p.shape[0]), self.labels[rows]] -= 1
             sums = np.empty(2 * k + 1)
@@ -82,7 +82,7 @@ class VectorProblem:
     def inverse(self, x: FloatArray) -> Inverse:
         """The inverse Hessian, from some of the rows."""
         step = max(1, self.n // max(_HESSIAN_ROWS, 4 * self.k))
-        z = np.asarray(self.z[::step], dtype=self.dtype)
+        z: FloatArray = np.asarray(self.z[::step], dtype=self.dtype)
         w, b = x.astype(self.dtype)
         p, _ = _probabilities(z * w + b, self.labels[::step])
         pz = p * z
@@ -120,12 +120,10 @@ class MatrixProblem:
 
     def of_rows(self, rows: slice | IntArray) -> MatrixProblem:
         """The problem of some rows."""
-        return MatrixProblem(
-            self.z[rows], self.labels[rows], self.free, self.penalty, self.scale
-        )
+        return MatrixProblem(self.z[rows], self.labels[rows], self.free, self.penalty, self.scale)
 
     def _inputs(self, rows: slice) -> FloatArray:
-        z = np.array(self.z[rows], dtype=self.dtype)
+        z: FloatArray = np.array(self.z[rows], dtype=self.dtype)
         z *= self.dtype(self.scale)
         return z
 
@@ -138,8 +136,8 @@ class MatrixProblem:
 
     def likelihood(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Mean loss and gradient, without the penalty."""
-        turned = np.ascontiguousarray(x[:, :-1].T.astype(self.dtype))
-        b = x[:, -1].astype(self.dtype)
+        turned: FloatArray = np.ascontiguousarray(x[:, :-1].T.astype(self.dtype))
+        b: FloatArray = x[:, -1].astype(self.dtype)
         k = self.k
 
         def work(rows: slice) -> FloatArray:
@@ -212,7 +210,7 @@ class MatrixProblem:
         d = self.k + 1
         held = blocks.astype(np.float32)
         held[:, np.arange(d), np.arange(d)] += 2 * self.penalty.weights + 1e-5 / d
-        inverses = np.linalg.inv(held).astype(self.dtype)
+        inverses: FloatArray = np.linalg.inv(held).astype(self.dtype)
         free = self.free[:, None]
 
         def solve(g: FloatArray) -> FloatArray:

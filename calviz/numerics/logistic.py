@@ -26,7 +26,7 @@ _BLOCK_BYTES = 1 << 17
 def log_parts(
     scores: Scores, rows: slice, dtype: type | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """log p and log(1 - p) of every class, shape (b, K); with two classes of class 1 alone, shape (b, 1)."""
+    """Log p and log(1 - p) of every class, shape (b, K); with two classes of class 1 alone, shape (b, 1)."""
     if scores.shape[1] == 2:
         both = Scores(scores.array, scores.given, "log-probabilities", scores.floor)
         block = both.block(rows, dtype)
@@ -52,6 +52,10 @@ def log_odds(log_p: FloatArray, log_rest: FloatArray) -> FloatArray:
 def beta_parts(log_p: FloatArray, log_rest: FloatArray) -> FloatArray:
     """The features of beta calibration: log p, -log(1 - p), and 1 (Kull 2017)."""
     return np.stack([log_p, -log_rest, np.ones_like(log_p)])
+
+
+#: By name.
+FEATURES: dict[str, Features] = {"log-odds": log_odds, "beta": beta_parts}
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +212,7 @@ class _Problem:
             separated |= better & (loss < SEPARATED)
             done |= separated | (length < 1e-9)
             # The quadratic model is exact by now: one more step, unseen, squares the error.
-            last = ~done & (decrement < DECREMENT ** 0.5)
+            last = ~done & (decrement < DECREMENT**0.5)
             theta = np.where(last, np.clip(theta + step, -BOUND, BOUND), theta)
             done |= last
         return LogisticFit(theta, separated, bool(done.all()))

@@ -94,7 +94,10 @@ def minimise(
             length = float(np.clip(shorter, 0.1 * length, 0.5 * length))
         moved, turned = trial - x, new_gradient - gradient
         bend = float(np.vdot(moved, turned))
-        if bend > 1e-12 * float(np.vdot(turned, turned)) ** 0.5 * float(np.vdot(moved, moved)) ** 0.5:
+        if (
+            bend
+            > 1e-12 * float(np.vdot(turned, turned)) ** 0.5 * float(np.vdot(moved, moved)) ** 0.5
+        ):
             pairs.append((moved, turned, 1 / bend))
             del pairs[:-memory]
         x, value, gradient = trial, new_value, new_gradient

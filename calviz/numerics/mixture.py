@@ -11,9 +11,7 @@ from calviz.core.arrays import FloatArray
 
 def faces(size: int) -> list[list[int]]:
     """All non-empty subsets of the components, the whole first."""
-    return [
-        list(face) for r in range(size, 0, -1) for face in combinations(range(size), r)
-    ]
+    return [list(face) for r in range(size, 0, -1) for face in combinations(range(size), r)]
 
 
 def squared_error_weights(gram: FloatArray, own: FloatArray) -> FloatArray:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -54,8 +56,27 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+_lock = threading.Lock()
+_inside = 0
+_limit: Any = None
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep BLAS to one thread: blocks are threaded here, and small products lose by threads."""
-    with _controller().limit(limits=1, user_api="blas"):
+    """Keep BLAS to one thread: blocks are threaded here, and small products lose by threads.
+
+    The limit belongs to the whole process, so that the first one in sets it and the last one out
+    lifts it, whichever threads they are.
+    """
+    global _inside, _limit
+    with _lock:
+        if _inside == 0:
+            _limit = _controller().limit(limits=1, user_api="blas")
+        _inside += 1
+    try:
         yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                _limit.restore_original_limits()

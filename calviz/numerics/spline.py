@@ -69,9 +69,7 @@ def pieces(knots: int, run_out: RunOut) -> FloatArray:
     return out
 
 
-def fit_spline(
-    t: FloatArray, v: FloatArray, knots: int, run_out: RunOut
-) -> FloatArray:
+def fit_spline(t: FloatArray, v: FloatArray, knots: int, run_out: RunOut) -> FloatArray:
     """The cubics of the least-squares spline, shape (K - 1, 4).
 
     Parameters
@@ -131,7 +129,7 @@ def spline_map(events: BinaryEvents, knots: int = 6, run_out: RunOut = "natural"
     n = score.size
     ends = np.flatnonzero(np.append(score[1:] != score[:-1], True)) + 1
     ranks = np.arange(1, n + 1, dtype=np.float64)
-    gap = np.cumsum(hit - score.astype(np.float64))
+    gap: FloatArray = np.cumsum(hit - score.astype(np.float64))
     if ends.size < n:
         # Inside a group of ties the order is arbitrary: the sums go straight to its end.
         gap = np.interp(ranks, np.append(0, ends), np.append(0.0, gap[ends - 1]))
@@ -151,4 +149,8 @@ def spline_map(events: BinaryEvents, knots: int = 6, run_out: RunOut = "natural"
         # The hit rate of tied scores is that of their group: the mean slope over its fractiles.
         first, last = starts[tied] / n, ends[tied] / n
         rise[tied] = (values(cubics, last) - values(cubics, first)) / (last - first)
-    return thinned(x, np.clip(x + rise, 0, 1), TOLERANCE) if x.size > 1 else Piecewise(x, np.clip(x + rise, 0, 1))
+    return (
+        thinned(x, np.clip(x + rise, 0, 1), TOLERANCE)
+        if x.size > 1
+        else Piecewise(x, np.clip(x + rise, 0, 1))
+    )

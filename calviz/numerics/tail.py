@@ -10,9 +10,7 @@ from calviz.numerics.passes import sum_over_blocks
 from calviz.numerics.scores import Scores
 
 
-def binned_by_class(
-    scores: Scores, labels: IntArray, bins: int
-) -> tuple[FloatArray, FloatArray]:
+def binned_by_class(scores: Scores, labels: IntArray, bins: int) -> tuple[FloatArray, FloatArray]:
     """Rows and hits per class and bin, shape (K, M) each; scores hold probabilities.
 
     A row has fewer than M probabilities above 1/M, so that all others, the bulk of many classes,

@@ -169,7 +169,9 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if column.shape[0] != n:
             raise InputError(f"there are {n:,} rows of scores but {column.shape[0]:,} labels")
         if column.dtype.kind not in "biuf":
-            raise InputError(f"labels must be column numbers 0..{k - 1}, got {column.dtype}")
+            raise InputError(
+                f"Unknown label type {column.dtype}: labels are column numbers 0..{k - 1}"
+            )
         if column.dtype.kind == "f" and not np.isfinite(column).all():
             raise InputError("the labels hold NaN or infinity")
         labels: IntArray = column.astype(np.intp)

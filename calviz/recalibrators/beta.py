@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from calviz.core.recalibrator import Input, recalibrator
-from calviz.numerics.logistic import beta_parts
 from calviz.recalibrators.logistic_maps import LogisticMaps
 
 
@@ -33,7 +32,7 @@ class BetaCalibration(LogisticMaps):
 
     key = "beta"
     names = ("a", "b", "c")
-    features = staticmethod(beta_parts)
+    kind = "beta"
     start = (1.0, 1.0, 0.0)
     non_negative = 2
 

@@ -120,4 +120,3 @@ class Composition(BaseRecalibrator):
         return source.program(
             self.key, self.input, self.first_._pieces("first"), self.second_._pieces("second")
         )
-

@@ -76,7 +76,9 @@ class LinearMaps(BaseRecalibrator):
                 "stopped, and the map will be overconfident on other rows."
             )
         if self.regularisation == "l2" and n < k * (k + 1):
-            self._warn(f"{k * (k + 1):,} parameters from {n:,} calibration rows: expect overfitting.")
+            self._warn(
+                f"{k * (k + 1):,} parameters from {n:,} calibration rows: expect overfitting."
+            )
         if not found.converged and not separated:
             self._warn(f"not converged after {found.passes} passes.")
 
@@ -213,4 +215,3 @@ def _folds(labels: IntArray, folds: int) -> IntArray:
     fold = np.empty(labels.size, dtype=np.intp)
     fold[order] = np.arange(labels.size) % folds
     return fold
-

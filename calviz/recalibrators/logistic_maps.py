@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.recalibrator import Needs
 from calviz.numerics.blocks import for_row_blocks
-from calviz.numerics.logistic import BOUND, Features, LogisticFit, fit_logistic, log_parts
+from calviz.numerics.logistic import BOUND, FEATURES, LogisticFit, fit_logistic, log_parts
 from calviz.numerics.scores import Scores, row_sums
 from calviz.recalibrators import source
 from calviz.recalibrators.base import BaseRecalibrator
@@ -26,7 +26,7 @@ class LogisticMaps(BaseRecalibrator):
     #: Shape (D, C): one column per class, or one in all where there are two classes.
     coefficients_: FloatArray
     names: ClassVar[tuple[str, ...]]
-    features: ClassVar[Features]
+    kind: ClassVar[Literal["log-odds", "beta"]]
     start: ClassVar[tuple[float, ...]]
     non_negative: ClassVar[int] = 0
 
@@ -37,7 +37,8 @@ class LogisticMaps(BaseRecalibrator):
         found = self._fit_maps(scores, labels)
         self.coefficients_ = found.parameters
         self._warn_absent(
-            np.bincount(labels, minlength=scores.shape[1]), "their probabilities are only normalised"
+            np.bincount(labels, minlength=scores.shape[1]),
+            "their probabilities are only normalised",
         )
         if found.separated.any():
             self._warn(
@@ -52,12 +53,12 @@ class LogisticMaps(BaseRecalibrator):
     def _fit_maps(self, scores: Scores, labels: IntArray) -> LogisticFit:
         cls = type(self)
         return fit_logistic(
-            scores, labels, cls.features, np.array(cls.start), non_negative=cls.non_negative
+            scores, labels, FEATURES[cls.kind], np.array(cls.start), non_negative=cls.non_negative
         )
 
     def _transform(self, scores: Scores, out: FloatArray) -> None:
         theta = self.coefficients_
-        features = type(self).features
+        features = FEATURES[self.kind]
 
         def work(rows: slice) -> None:
             x = features(*log_parts(scores, rows))
@@ -73,7 +74,9 @@ class LogisticMaps(BaseRecalibrator):
 
     def _source(self, name: str) -> str:
         least = float(self.floor_[0]) if len(self.floor_) == 1 else 0.0
-        floor = f"np.array({list(self.floor_)!r})" if len(self.floor_) > 1 else repr(max(least, 1e-300))
+        floor = (
+            f"np.array({list(self.floor_)!r})" if len(self.floor_) > 1 else repr(max(least, 1e-300))
+        )
         return f"""{name}_w = {source.array(self.coefficients_)}
 
 
@@ -103,7 +106,7 @@ def {name}_of(p):
 def sigmoid(margin: FloatArray) -> FloatArray:
     """1 / (1 + exp(-margin)), without overflow."""
     e = np.exp(-np.abs(margin))
-    return np.where(margin >= 0, 1, e) / (1 + e)
+    return np.asarray(np.where(margin >= 0, 1, e) / (1 + e))
 
 
 def normalised(margin: FloatArray, scores: Scores, rows: slice) -> FloatArray:

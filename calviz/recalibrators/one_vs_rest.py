@@ -37,7 +37,7 @@ class OneVsRest(BaseRecalibrator):
         raise NotImplementedError
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
-        n, count = scores.shape
+        count = scores.shape[1]
         own = rows_by_class(labels, count)
         start = 1 if count == 2 else 0
         maps: list[Piecewise] = [UNCHANGED] * (count - start)

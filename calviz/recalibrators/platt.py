@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from calviz.core.recalibrator import Input, recalibrator
-from calviz.numerics.logistic import log_odds
 from calviz.recalibrators.logistic_maps import LogisticMaps
 
 
@@ -38,7 +37,7 @@ class PlattScaling(LogisticMaps):
 
     key = "platt"
     names = ("a", "b")
-    features = staticmethod(log_odds)
+    kind = "log-odds"
     start = (1.0, 0.0)
 
     def __init__(self, *, floor: float | None = None, input: Input = "probabilities") -> None:

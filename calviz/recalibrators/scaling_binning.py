@@ -66,8 +66,8 @@ class ScalingBinning(Composition):
         What X holds.
     """
 
-    key = "scaling-binning"  # type: ignore[assignment]
-    accuracy_preserving = False  # type: ignore[assignment]
+    key = "scaling-binning"
+    accuracy_preserving = False
 
     def __init__(
         self,

@@ -176,8 +176,8 @@ def {name}_of(p):
 def _top(block: FloatArray, r: int) -> IntArray:
     """The r largest classes of each row, the lowest index first on ties, shape (b, r)."""
     if r == 1:
-        return block.argmax(axis=1)[:, None]
-    return np.argsort(-block, axis=1, kind="stable")[:, :r]
+        return np.asarray(block.argmax(axis=1)[:, None])
+    return np.asarray(np.argsort(-block, axis=1, kind="stable")[:, :r])
 
 
 def _draw_together(rest: FloatArray, new: FloatArray, k: int) -> None:

@@ -13,7 +13,6 @@ from calviz.recalibrators import source
 from calviz.recalibrators.base import BaseRecalibrator
 
 
-
 @recalibrator(
     key="vector",
     label="Vector scaling",
