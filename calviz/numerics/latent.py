@@ -83,9 +83,9 @@ class LatentProblem:
         own = self.place[np.arange(self.n), self.labels]
         left = own.astype(np.intp)
         right = own - left
-        counts: FloatArray = np.bincount(left, weights=1 - right, minlength=GRID)
+        counts = np.asarray(np.bincount(left, weights=1 - right, minlength=GRID), np.float64)
         counts[1:] += np.bincount(left, weights=right, minlength=GRID)[:-1]
-        return np.asarray(counts, dtype=np.float64)
+        return counts
 
     def responsibilities(self, raised: FloatArray) -> tuple[float, FloatArray]:
         """Sum over the rows of log sum exp(x + raised), and the probabilities added up on the grid."""
