@@ -5,26 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, get_args
 
 import numpy as np
 
+from calviz.checks import Verdict, find
+from calviz.checks import verdict as verdict_on
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.metric import METRICS, Metric, Parameter
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.core.results import ClassRow, Evaluation, Interval, MetricResult, NoiseFloor
+from calviz.numerics import error_bars
+from calviz.numerics.binning import Scheme
 from calviz.numerics.classes import class_table
+from calviz.numerics.error_bars import LEVEL, RESAMPLES, Draw
 from calviz.numerics.sample import Sample
 
-#: Resamples behind an interval or a noise floor, and the level of an interval.
-RESAMPLES = 1_000
-LEVEL = 0.95
 #: Bins of the table of classes and of the verdict, as of the binned metrics.
 DEFAULT_BINS = 15
-
-How = Literal["bootstrap", "under_calibration"]
 
 
 def evaluate(
@@ -38,6 +38,9 @@ def evaluate(
     level: float = LEVEL,
     resamples: int = RESAMPLES,
     seed: int = 0,
+    classes: bool | None = None,
+    findings: bool | None = None,
+    scheme: Scheme = "equal-width",
     **options: Any,
 ) -> Evaluation:
     """Compute metrics of one set of predictions.
@@ -64,6 +67,11 @@ def evaluate(
         Resamples behind each interval and each noise floor.
     seed : int
         Seed of all resampling, 0 or more.
+    classes, findings : bool, optional
+        Whether to add the table of classes and the findings, which may take longer than a metric;
+        where left out, they are there when all metrics are.
+    scheme : {"equal-width", "equal-mass", "sturges"}
+        The bins that the findings look at; metrics that differ in their bins have keys of their own.
     **options
         Parameters of the metrics (``bins=15``), passed on to those that have them.
 
@@ -78,8 +86,11 @@ def evaluate(
     """
     chosen = _chosen(metrics)
     _check_options(options)
-    drawing = _Drawing(ci, ci if noise_floor is None else noise_floor, level, resamples, seed)
+    _check_choice("scheme", scheme, get_args(Scheme))
+    drawing = _Drawing(ci, _default(noise_floor, ci), level, resamples, seed)
     sample = _sample(data, reduction, split)
+    bins = options.get("bins", DEFAULT_BINS)
+    everything = metrics is None
     return Evaluation(
         name=sample.data.name,
         rows=sample.data.n,
@@ -88,7 +99,10 @@ def evaluate(
         split=split,
         reduction=sample.reduction.key,
         metrics=_results(sample, chosen, options, drawing),
-        classes=_classes(sample, options.get("bins", DEFAULT_BINS)),
+        classes=_classes(sample, bins) if _default(classes, everything) else (),
+        findings=find(sample, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
+        if _default(findings, everything)
+        else (),
     )
 
 
@@ -98,15 +112,36 @@ def verdict(
     reduction: Reduction | str = "top-label",
     split: str | None = None,
     bins: int = DEFAULT_BINS,
+    scheme: Scheme = "equal-width",
     seed: int = 0,
-) -> Any:
+) -> Verdict:
     """Say in one sentence whether these probabilities can be trusted.
 
-    Parameters are those of `evaluate`.
-    """
-    from calviz import checks
+    Parameters
+    ----------
+    data : Predictions or ConfidencePredictions
+    reduction : Reduction or str
+        Which (score, hit) pair to judge.
+    split : str, optional
+        Judge the rows of this split only.
+    bins, scheme
+        The bins in which to look for the worst place.
+    seed : int
+        Seed of all resampling, 0 or more.
 
-    return checks.verdict(_sample(data, reduction, split), bins=bins, seed=seed)
+    Raises
+    ------
+    OptionError, InputError, NotAvailable
+        As `evaluate`.
+    """
+    _check_whole("seed", seed, least=0)
+    _check_whole("bins", bins)
+    _check_choice("scheme", scheme, get_args(Scheme))
+    return verdict_on(_sample(data, reduction, split), bins=bins, scheme=scheme, seed=seed)
+
+
+def _default(choice: bool | None, otherwise: bool) -> bool:
+    return otherwise if choice is None else choice
 
 
 def _sample(data: Dataset, reduction: Reduction | str, split: str | None) -> Sample:
@@ -132,23 +167,30 @@ def _check_options(options: Mapping[str, Any]) -> None:
 
 def _check_option(parameter: Parameter, value: Any) -> None:
     if parameter.choices:
-        if value not in parameter.choices:
-            allowed = ", ".join(str(choice) for choice in parameter.choices)
-            raise OptionError(f"'{parameter.name}' must be one of {allowed}; got {value!r}.")
-    elif parameter.annotation is int and not _is_whole(value):
-        raise OptionError(f"'{parameter.name}' must be a whole number, got {value!r}.")
+        _check_choice(parameter.name, value, parameter.choices)
+    elif parameter.annotation is int:
+        _check_whole(parameter.name, value)
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    if value not in choices:
+        allowed = ", ".join(str(choice) for choice in choices)
+        raise OptionError(f"'{name}' must be one of {allowed}; got {value!r}.")
+
+
+def _check_whole(name: str, value: Any, *, least: int | None = None) -> None:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or (least is not None and value < least):
+        rule = "a whole number" if least is None else f"a whole number, {least} or more"
+        raise OptionError(f"'{name}' must be {rule}, got {value!r}.")
 
 
 @dataclass(frozen=True)
 class _Drawing:
     """Which resampling is wanted, and how."""
 
-    interval: bool
-    noise_floor: bool
+    intervals: bool
+    noise_floors: bool
     level: float
     resamples: int
     seed: int
@@ -156,19 +198,13 @@ class _Drawing:
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
             raise OptionError(f"'level' must lie between 0 and 1, got {self.level!r}.")
-        if not (_is_whole(self.resamples) and self.resamples > 0):
-            raise OptionError(
-                f"'resamples' must be a whole number above 0, got {self.resamples!r}."
-            )
-        if not (_is_whole(self.seed) and self.seed >= 0):
-            raise OptionError(f"'seed' must be a whole number, 0 or more, got {self.seed!r}.")
+        _check_whole("resamples", self.resamples, least=1)
+        _check_whole("seed", self.seed, least=0)
 
-    def draw(self, view: Any, metrics: list[Metric], how: How) -> dict[str, FloatArray]:
+    def draw(self, view: Any, metrics: list[Metric], how: Draw) -> dict[str, FloatArray]:
         """Values of the metrics over resamples of the view that they share; none if it has none."""
-        # Every view starts its own stream, so that what else is asked for changes nothing.
-        rng = np.random.default_rng([self.seed, how == "bootstrap"])
         try:
-            drawn = getattr(view, how)(rng, self.resamples)
+            drawn = getattr(view, how)(error_bars.stream(self.seed, how), self.resamples)
         except NotAvailable:
             return {}
         return {m.key: np.asarray(m.value(drawn), dtype=np.float64) for m in metrics}
@@ -221,38 +257,14 @@ def _error_bars(
     drawing: _Drawing,
 ) -> Iterator[tuple[Metric, Interval | None, NoiseFloor | None]]:
     # One row resamples to itself, so it has no interval.
-    wanted = drawing.interval and sample.data.n > 1
+    wanted = drawing.intervals and sample.data.n > 1
     drawn = drawing.draw(view, metrics, "bootstrap") if wanted else {}
-    calibrated = drawing.draw(view, metrics, "under_calibration") if drawing.noise_floor else {}
+    calibrated = drawing.draw(view, metrics, "under_calibration") if drawing.noise_floors else {}
     for m in metrics:
         yield (
             m,
-            _interval(drawn[m.key], drawing.level) if m.key in drawn else None,
-            _noise_floor(calibrated[m.key], results[m.key].value, m.tail)
+            error_bars.interval(drawn[m.key], drawing.level) if m.key in drawn else None,
+            error_bars.noise_floor(calibrated[m.key], results[m.key].value, m.tail)
             if m.key in calibrated
             else None,
         )
-
-
-def _interval(values: FloatArray, level: float) -> Interval | None:
-    values = values[np.isfinite(values)]
-    if values.size == 0:
-        return None
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-    # Rows that all agree resample to themselves: a width of zero would claim certainty.
-    return Interval(float(low), float(high)) if low < high else None
-
-
-def _noise_floor(values: FloatArray, value: float, tail: str) -> NoiseFloor | None:
-    values = values[np.isfinite(values)]
-    if values.size == 0:
-        return None
-    mean = float(values.mean())
-    # Equal values must count as equal whatever the order of summation.
-    slack = 1e-12
-    if tail == "two-sided":
-        extreme = np.abs(values - mean) >= abs(value - mean) - slack
-    else:
-        extreme = values >= value - slack
-    p_value = (1 + int(np.count_nonzero(extreme))) / (1 + values.size)
-    return NoiseFloor(mean, float(np.quantile(values, 0.95)), p_value)

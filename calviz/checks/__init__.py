@@ -1,1 +1,9 @@
-"""Checks, one file each; each registers itself."""
+"""Checks, one file each; each registers itself and yields findings in plain words.
+
+``find`` runs them all, ``verdict`` says in one sentence whether the probabilities can be trusted.
+"""
+
+from calviz.checks.finding import find
+from calviz.checks.verdict import Verdict, verdict
+
+__all__ = ["Verdict", "find", "verdict"]

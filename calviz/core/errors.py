@@ -81,7 +81,7 @@ class InputError(CalvizError):
         if self.line is not None:
             place.append(f"line {self.line:,}")
         if self.column is not None:
-            place.append(f"column '{self.column}'")
+            place.append(f"column '{_short(self.column)}'")
         head = ", ".join(([self.file] if self.file else []) + place)
         text = f"{head}: {self.what}" if head else self.what
         return _finished(text, self.remedy)
@@ -98,6 +98,11 @@ class InputError(CalvizError):
             repairs=self.repairs,
             placed=self.placed,
         )
+
+
+def _short(name: str) -> str:
+    name = " ".join(name.split())
+    return name if len(name) <= 80 else f"{name[:79]}…"
 
 
 def _finished(text: str, remedy: str | None) -> str:

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, Self
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from calviz.core.metric import Parameter, parameters_of
-from calviz.core.predictions import Dataset
 from calviz.core.registry import Registry
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Theme = Literal["light", "dark"]
 
 
 class Figure(Protocol):
-    """A computed figure: `compute` makes it, `frame` is what is drawn, `plot` draws it."""
-
-    @classmethod
-    def compute(cls, data: Dataset, **params: Any) -> Self:
-        """Compute plain arrays from predictions."""
-        ...
+    """A computed figure, plain arrays: `frame` is what is drawn, `plot` draws it."""
 
     def frame(self) -> pd.DataFrame:
         """Exactly what is drawn, as a table."""
@@ -38,7 +33,21 @@ class Figure(Protocol):
 
 @dataclass(frozen=True)
 class FigureSpec:
-    """A registered figure."""
+    """A registered figure.
+
+    Attributes
+    ----------
+    key : str
+        The stable name by which it is asked for.
+    label : str
+        What it is called on screen.
+    summary : str
+        What it shows, in one or two plain sentences.
+    reference : str
+        The source.
+    compute : callable
+        ``compute(data, **parameters)`` gives the figure; its keyword-only parameters are the user's.
+    """
 
     key: str
     label: str

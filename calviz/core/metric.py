@@ -6,7 +6,7 @@ import inspect
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Literal, Protocol, Self, TypeVar
 
 import numpy as np
@@ -60,6 +60,7 @@ class Parameter:
         return typing.get_args(self.annotation) if is_literal else ()
 
 
+@lru_cache(maxsize=512)
 def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     """The keyword-only parameters of a function that a user may still set (bound ones are not)."""
     bound: set[str] = set()

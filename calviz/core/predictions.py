@@ -50,7 +50,6 @@ class RowSums:
         return max(abs(self.low - 1), abs(self.high - 1))
 
 
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Rows:
     """What full predictions and confidence-only data have in common: columns beside the scores."""

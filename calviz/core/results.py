@@ -104,8 +104,9 @@ class Evaluation:
         The written form of the reduction.
     metrics : mapping of str to MetricResult
     classes : tuple of ClassRow
-        Empty for confidence-only data without labels.
+        Empty where they were not asked for, and for confidence-only data without labels.
     findings : tuple of Finding
+        Empty where they were not asked for.
     """
 
     name: str

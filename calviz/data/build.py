@@ -53,7 +53,8 @@ class _Builder:
 
     def build(self) -> Built:
         layout = self.layout
-        singles = {c for c in (layout.label, layout.split, layout.id, *layout.groups) if c}
+        roles = (layout.label, layout.split, layout.id, *layout.groups)
+        singles = {c for c in roles if c is not None}
         singles |= set(layout.one_hot)
         blocks = [s.columns for s in layout.scores]
         if layout.confidence is not None:
@@ -185,9 +186,11 @@ class _Builder:
             return labels.Labels(indices, "one-hot", first.class_names)
         if not isinstance(values, Factor) and values.ndim == 2:
             values = values[:, 0]
-        names = self.options.class_names or self.table.class_names or first.class_names
-        if len(names) == 1 and k == 2:
-            names = self._names_of_one(names[0], values)
+        names = self.options.class_names or self.table.class_names
+        if not names:
+            names = first.class_names
+            if len(names) == 1:
+                names = self._names_of_one(names[0], values)
         if names and len(names) != k:
             raise InputError(
                 f"there are {len(names):,} class names for {k:,} classes",
@@ -221,6 +224,8 @@ class _Builder:
 
     def _check_lengths(self, fetched: Fetched, rows: int, name: str) -> None:
         n = fetched.scores[0].shape[0]
+        if not n:
+            raise InputError("there are no rows of data")
         if rows != n:
             scores = self.layout.scores[0].columns[0]
             raise InputError(
@@ -288,7 +293,9 @@ class _Builder:
         if layout.id is not None:
             ids = _one_dimensional(fetched.columns[layout.id])
             columns["ids"] = ids.values() if isinstance(ids, Factor) else ids
-        shown = {name.removeprefix("group_") if self.table.arrays else name: name for name in groups}
+        shown = {
+            name.removeprefix("group_") if self.table.arrays else name: name for name in groups
+        }
         columns["groups"] = {key: groups[name] for key, name in shown.items()}
         return columns, tuple(shown)
 
@@ -317,7 +324,8 @@ class _Builder:
             correct, form = told.indices == 1, f"'{layout.correct}' says whether it was right"
             missing |= told.missing
         else:
-            assert truth is not None and predicted is not None
+            assert truth is not None
+            assert predicted is not None
             correct, form = truth == predicted, f"compared with '{layout.predicted}'"
         keep = self._rows_to_keep([fetched.scores[0]], missing)
         if keep is not None:
@@ -367,7 +375,9 @@ def _joint_classes(
         if level and level not in index and not level.isdigit():
             raise InputError(f"label '{short(level)}' is none of the class names")
     codes = [
-        np.array([index.get(v, int(v) if v.isdigit() else -1) for v in f.levels], dtype=np.int32)[f.codes]
+        np.array([index.get(v, int(v) if v.isdigit() else -1) for v in f.levels], dtype=np.int32)[
+            f.codes
+        ]
         for f in (one, two)
     ]
     return codes[0], codes[1], names

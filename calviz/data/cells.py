@@ -50,7 +50,7 @@ class Cells:
 
 
 def place(row: int, line: Callable[[int], int | None]) -> str:
-    """ "row 4 (line 5)"; the line only where there is one."""
+    """Write "row 4 (line 5)"; the line only where there is one."""
     at = line(row)
     return f"row {row + 1:,}" + (f" (line {at:,})" if at is not None else "")
 
@@ -64,7 +64,8 @@ def listed(places: list[str], total: int) -> str:
 def ragged_error(lines: list[tuple[int, int]], expected: int) -> InputError:
     """The error about lines with another number of cells than the header."""
     shown = [
-        f"line {line:,} has {count} cell{'s' if count != 1 else ''}" for line, count in lines[:NAMED]
+        f"line {line:,} has {count} cell{'s' if count != 1 else ''}"
+        for line, count in lines[:NAMED]
     ]
     return InputError(
         f"{listed(shown, len(lines))}, expected {expected:,}",

@@ -16,7 +16,21 @@ from calviz.core.limits import MAX_COLUMNS
 SEPARATORS = ("\t", ";", "|", ",", "\x01", "^", "~", " ", ":")
 NAMES = {"\t": "tabs", " ": "spaces", "\x01": "control-A"}
 #: What stands for a missing number.
-MISSING_WORDS = ("", "NA", "N/A", "n/a", "na", "null", "NULL", "None", "none", "-", "?", ".", "#N/A")
+MISSING_WORDS = (
+    "",
+    "NA",
+    "N/A",
+    "n/a",
+    "na",
+    "null",
+    "NULL",
+    "None",
+    "none",
+    "-",
+    "?",
+    ".",
+    "#N/A",
+)
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.I)
 _INTEGER = re.compile(r"[+-]?\d+")
@@ -112,7 +126,9 @@ def records(text: str, separator: str) -> Iterator[list[str]]:
             if record and (len(record) > 1 or record[0].strip()):
                 yield record
     except csv.Error as error:
-        raise InputError(f"the text cannot be split into cells ({error})", line=reader.line_num) from None
+        raise InputError(
+            f"the text cannot be split into cells ({error})", line=reader.line_num
+        ) from None
 
 
 def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str]]]:
@@ -133,6 +149,7 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
     while skip < len(lines) and (not lines[skip].strip() or _COMMENT.match(lines[skip])):
         if lines[skip].strip():
             if _is_commented_header(lines, skip):
+                lines[skip] = lines[skip].lstrip(" #")
                 break
             comments += 1
         skip += 1
@@ -154,9 +171,7 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
     decimal_comma = separator != "," and _has_decimal_comma(rows[1:] or rows)
     header = _is_header(rows, decimal_comma)
     if header:
-        if first[0].startswith("#"):
-            first[0] = first[0].lstrip("#").strip()
-        names = tuple(first)
+        names = tuple(cell or f"Unnamed: {j}" for j, cell in enumerate(first))
         skip += _lines_of_first_record(body, separator)
         rows = rows[1:]
     else:
@@ -255,4 +270,3 @@ def _lines_of_first_record(body: str, separator: str) -> int:
         if record and (len(record) > 1 or record[0].strip()):
             break
     return reader.line_num
-

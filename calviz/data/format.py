@@ -28,6 +28,8 @@ class Format:
         ``matches(head)``: whether the first bytes are those of this format, whatever the name.
     open : callable
         ``open(source)`` gives the columns without reading more than it must.
+    text : bool
+        Whether it is text, which may be gzip-compressed.
     summary : str
         What may be in it, in one sentence.
     """
@@ -37,6 +39,7 @@ class Format:
     suffixes: tuple[str, ...]
     matches: Callable[[bytes], bool]
     open: Callable[[Source], Table]
+    text: bool = False
     summary: str = ""
 
 
@@ -86,19 +89,23 @@ def format_of(source: Source) -> Format:
         raise InputError("the file is empty")
     for entry in FORMATS:
         if entry.key != "csv" and entry.matches(head):
+            if source.compressed and not entry.text:
+                raise InputError(
+                    f"{entry.label} inside gzip is not supported", remedy="unpack it first"
+                )
             return entry
-    refuse_unreadable(head)
     suffix = source.name.lower()
+    for entry in FORMATS:
+        # What begins like a pickle is one, whatever it is called.
+        if not entry.text and suffix.endswith(entry.suffixes) and head[:1] != b"\x80":
+            raise InputError(
+                f"the file is damaged or incomplete: it does not begin like {entry.label}",
+                remedy="save or copy it again",
+            )
+    refuse_unreadable(head)
     if suffix.endswith((".pkl", ".pickle", ".joblib", ".pt", ".pth")):
         raise InputError(
             "pickle files are not read, because opening one can run any program",
             remedy="save the arrays as NPZ, Parquet or CSV",
         )
-    for entry in FORMATS:
-        binary = entry.key in ("parquet", "arrow", "npz", "npy")
-        if binary and suffix.endswith(entry.suffixes):
-            raise InputError(
-                f"the file is damaged or incomplete: it does not begin like {entry.label}",
-                remedy="save or copy it again",
-            )
     return FORMATS["csv"]

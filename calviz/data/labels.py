@@ -86,10 +86,26 @@ def decode(
     InputError
         Naming the row, where a label is none of the classes.
     """
+    if (plain := _plain_indices(values, k, class_names, base)) is not None:
+        return Labels(plain, "class index", class_names or tuple(str(j) for j in range(k)))
     factor = Factor.of(values)
     decoder = _Decoder(factor, k, class_names, columns, base, name, line)
     codes, form, names, notice = decoder.decode()
     return Labels(codes[factor.codes], form, names, notice)
+
+
+def _plain_indices(
+    values: npt.NDArray[Any] | Factor, k: int, class_names: tuple[str, ...], base: int | None
+) -> IntArray | None:
+    """Whole numbers 0..K-1 that cannot be names: by far the commonest, and no sorting is needed."""
+    if isinstance(values, Factor) or values.dtype.kind not in "iu" or not values.size or base:
+        return None
+    counted = class_names == tuple(str(j) for j in range(k))
+    if not counted and any(_whole(name) is not None for name in class_names):
+        return None
+    if values.min() < 0 or values.max() >= k:
+        return None
+    return values.astype(np.int32, copy=False)
 
 
 class _Decoder:
@@ -108,8 +124,7 @@ class _Decoder:
         self.name, self.line = name, line
         self.levels = [level.strip() for level in factor.levels]
         self.known = [j for j, level in enumerate(self.levels) if not _is_missing(level)]
-        wholes = [_WHOLE.fullmatch(self.levels[j]) for j in self.known]
-        self.wholes = [int(m[1]) if m else None for m in wholes]
+        self.wholes = [_whole(self.levels[j]) for j in self.known]
 
     def decode(self) -> tuple[IntArray, str, tuple[str, ...], str]:
         if not self.known:
@@ -140,7 +155,8 @@ class _Decoder:
         texts = [self.levels[j] for j in self.known]
         # "1.0" names the class "1": the column was read as numbers somewhere on its way.
         texts = [
-            t if t in index or w is None else str(w) for t, w in zip(texts, self.wholes, strict=True)
+            t if t in index or w is None else str(w)
+            for t, w in zip(texts, self.wholes, strict=True)
         ]
         if all(t in index for t in texts):
             counted = self.class_names == tuple(str(j) for j in range(self.k))
@@ -176,21 +192,24 @@ class _Decoder:
         form = "class index" if base == 0 else "class index, counted from 1"
         return self._codes([v - base for v in values]), form, names, notice
 
-    def _by_pair(
-        self, names: tuple[str, ...]
-    ) -> tuple[IntArray, str, tuple[str, ...], str] | None:
+    def _by_pair(self, names: tuple[str, ...]) -> tuple[IntArray, str, tuple[str, ...], str] | None:
         lower = [self.levels[j].casefold() for j in self.known]
         for negative, positive in PAIRS:
             if set(lower) <= {negative, positive}:
                 codes = [int(text == positive) for text in lower]
-                written = {int(t == positive): self.levels[j] for t, j in zip(lower, self.known, strict=True)}
+                written = {
+                    int(t == positive): self.levels[j]
+                    for t, j in zip(lower, self.known, strict=True)
+                }
                 if not self.class_names:
                     names = (written.get(0, negative), written.get(1, positive))
                 notice = f"the label '{written.get(1, positive)}' was read as class 1"
                 return self._codes(codes), f"{negative} or {positive}", names, notice
         return None
 
-    def _out_of_range(self, wrong: list[tuple[int, int]], values: list[int], base: int) -> InputError:
+    def _out_of_range(
+        self, wrong: list[tuple[int, int]], values: list[int], base: int
+    ) -> InputError:
         level, value = min(wrong, key=lambda w: self._first_row(w[0]))
         row = self._first_row(level)
         remedy = "correct the label, or check which columns are the scores"
@@ -227,6 +246,17 @@ class _Decoder:
 
     def _first_row(self, level: int) -> int:
         return int(np.argmax(self.factor.codes == level))
+
+
+def _whole(level: str) -> int | None:
+    """The whole number that a text writes ("3", "3.0", "3.0e+00"); None where it is none."""
+    if match := _WHOLE.fullmatch(level):
+        return int(match[1])
+    try:
+        value = float(level)
+    except ValueError:
+        return None
+    return int(value) if value.is_integer() and abs(value) < 2**53 else None
 
 
 def _is_missing(level: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 LABELS = (
     "label", "labels", "y", "y_true", "ytrue", "true_label", "true_labels", "truelabel", "target",
@@ -15,7 +16,7 @@ SPLITS = (
 )  # fmt: skip
 IDS = (
     "id", "ids", "index", "idx", "row", "row_id", "sample_id", "example_id", "image_id", "image",
-    "filename", "file_name", "file", "path", "uid", "uuid", "guid", "key", "", "unnamed: 0",
+    "filename", "file_name", "file", "path", "uid", "uuid", "guid", "key", "", "unnamed:_0",
     "record_id", "case_id", "patient_id", "subject_id", "user_id", "doc_id",
 )  # fmt: skip
 CONFIDENCES = (
@@ -76,3 +77,11 @@ def one_hot_names(column: str, class_name: str) -> tuple[str, ...]:
     return tuple(form.format(column) for form in _OUTCOME) + tuple(
         form.format(class_name) for form in _ONE_HOT
     )
+
+
+_SCORE = re.compile(r"(?:p|prob|proba|probs|probability|logit|logits|score)_", re.IGNORECASE)
+
+
+def count_scores(columns: Iterable[str]) -> int:
+    """How many names begin like those of score columns: a quick look at very wide tables."""
+    return sum(_SCORE.match(name) is not None for name in columns)

@@ -17,6 +17,8 @@ from calviz.data.types import ReadingOptions, short
 
 ScoreKind = Literal["probabilities", "logits"]
 
+#: Names that say that a column of whole numbers is a score all the same (0 and 1, per cent).
+_STRONG = ("p", "y_prob", "y_score", "score", "risk", "logit", "log")
 #: Rounded rows may sum this far from 1 and still be found as a block of probabilities.
 _SUM_SLACK = 0.02
 
@@ -93,7 +95,9 @@ def _check_options(table: Table, options: ReadingOptions) -> None:
     ]
     for what, name in wanted:
         if name and name not in table:
-            raise OptionError(f"the {what} '{short(name)}' is not in the file; {_known(table.names)}.")
+            raise OptionError(
+                f"the {what} '{short(name)}' is not in the file; {_known(table.names)}."
+            )
 
 
 def _known(columns: Iterable[str]) -> str:
@@ -115,7 +119,8 @@ class _Recogniser:
         identifier = self._role(self.options.id_column, names.IDS, self._may_be_id)
         taken = {c for c in (split, identifier, self.options.label) if c}
         confidence = None
-        label, one_hot = self.options.label, ()
+        label = self.options.label
+        one_hot: tuple[str, ...] = ()
         scores = self._chosen_scores() or self._models(taken) or self._named_block(taken)
         if not scores:
             confidence = self._confidence(taken)
@@ -212,7 +217,11 @@ class _Recogniser:
         return (self._scores(tuple(chosen), stripped, kind),)
 
     def _scores(
-        self, columns: tuple[str, ...], class_names: tuple[str, ...], kind: ScoreKind, model: str = ""
+        self,
+        columns: tuple[str, ...],
+        class_names: tuple[str, ...],
+        kind: ScoreKind,
+        model: str = "",
     ) -> Scores:
         if len(set(class_names)) != len(class_names):
             class_names = columns
@@ -229,7 +238,13 @@ class _Recogniser:
         found: dict[str, dict[str, str]] = {}
         for column in self.table.columns:
             model, colon, name = column.name.partition(":")
-            if colon and model.strip() and name.strip() and column.numeric and column.name not in taken:
+            if (
+                colon
+                and model.strip()
+                and name.strip()
+                and column.numeric
+                and column.name not in taken
+            ):
                 found.setdefault(model.strip(), {})[name.strip()] = column.name
         sets = {frozenset(classes) for classes in found.values()}
         if len(sets) != 1 or len(found) * len(next(iter(sets))) < 2:
@@ -255,6 +270,10 @@ class _Recogniser:
                 if names.plain(column.name) in known and column.numeric:
                     self._mention_other_scores(column, arrays)
                     return (self._block(column),)
+        for column in self.table.columns:
+            scores = names.plain(column.name) in (*names.PROBABILITIES, *names.LOGITS)
+            if column.type == "other" and scores and column.name not in taken:
+                raise InputError(f"cannot hold the scores: {column.note}", column=column.name)
         numeric = [
             c for c in self.table.columns if c.numeric and c.width is None and c.name not in taken
         ]
@@ -289,15 +308,21 @@ class _Recogniser:
         for known, kind in ((names.PROBABILITIES, "probabilities"), (names.LOGITS, "logits")):
             for column in candidates:
                 key = names.plain(column.name)
-                if key in known and not _is_label_like(column) and column.name != label:
+                weak = key in names.PREDICTED or not key.startswith(_STRONG)
+                if key in known and column.name != label and not (weak and _is_label_like(column)):
                     declared: ScoreKind = "logits" if kind == "logits" else "probabilities"
                     return (self._scores((column.name,), (), declared),)
+        text = self._text_scores()
+        if text:
+            return ()
         for pattern, kind in names.PREFIXES:
             for column in candidates:
                 match = pattern.fullmatch(column.name)
                 if match and column.type == "number" and _in_unit(column.head):
                     declared = "logits" if kind == "logits" else "probabilities"
-                    return (Scores((column.name,), (match["name"],), self.options.kind or declared, 1),)
+                    return (
+                        Scores((column.name,), (match["name"],), self.options.kind or declared, 1),
+                    )
         return ()
 
     def _fitting_block(self, taken: set[str]) -> tuple[Scores, ...]:
@@ -309,7 +334,9 @@ class _Recogniser:
             if c.numeric and c.width is None and c.name not in taken and c.name != label
         ]
         arrays = [
-            c for c in self.table.columns if c.numeric and c.width is not None and c.name not in taken
+            c
+            for c in self.table.columns
+            if c.numeric and c.width is not None and c.name not in taken and c.name != label
         ]
         if len(arrays) == 1:
             return (self._block(arrays[0]),)
@@ -325,7 +352,15 @@ class _Recogniser:
         whole = self._summing(numeric)
         if whole is not None:
             named = self.table.named
-            return (self._scores(whole, _class_names(whole) if named else _indices(whole), "probabilities"),)
+            return (
+                self._scores(
+                    whole, _class_names(whole) if named else _indices(whole), "probabilities"
+                ),
+            )
+        # The confidence of an unknown prediction is not P(class 1).
+        numeric = [c for c in numeric if names.plain(c.name) not in names.CONFIDENCES]
+        if self._text_scores():
+            return ()
         scores = [c for c in numeric if c.type == "number" and _in_unit(c.head)]
         rest = [c for c in self.table.columns if c not in scores and c.name not in taken]
         if len(scores) == 1 and (label is not None or any(_is_label_like(c) for c in rest)):
@@ -354,8 +389,7 @@ class _Recogniser:
             (stop - start, start, stop)
             for start in range(min(len(unit), 64))
             for stop in range(start + 2, len(unit) + 1)
-            if (stop == len(unit) or stop - start <= 64)
-            and _is_one(sums[:, stop] - sums[:, start])
+            if (stop == len(unit) or stop - start <= 64) and _is_one(sums[:, stop] - sums[:, start])
         ]
         if not runs:
             return None
@@ -413,6 +447,8 @@ class _Recogniser:
 
     def _label(self, scores: tuple[Scores, ...], used: set[str]) -> str:
         named = self._named(names.LABELS, used) if self.table.named else None
+        if named is not None and self.table[named].type == "other":
+            raise InputError(f"cannot be the label: {self.table[named].note}", column=named)
         if named is not None:
             return named
         free = [
@@ -471,19 +507,28 @@ class _Recogniser:
             and (c.type != "number" or len(set(c.head.tolist())) <= 20)
         )
 
+    def _text_scores(self) -> list[str]:
+        """Columns that are called like scores and hold text."""
+        return [
+            c.name
+            for c in self.table.columns
+            if c.type == "text" and _by_prefix(c.name)[1] in ("probabilities", "logits")
+        ]
+
     def _no_scores(self, taken: set[str]) -> InputError:
         word = "array" if self.table.arrays else "column"
-        odd = [c for c in self.table.columns if c.type == "other"]
-        for column in odd:
-            if names.plain(column.name) in (*names.PROBABILITIES, *names.LOGITS):
-                return InputError(f"cannot be used: {column.note}", column=column.name)
-        text = [
-            c.name for c in self.table.columns if c.type == "text" and _by_prefix(c.name)[0]
-        ]
+        text = self._text_scores()
         if text:
             return InputError(
                 f"the {word} '{short(text[0])}' holds text, not numbers",
                 remedy="check the decimal sign and the separator",
+            )
+        confidence = self._named(names.CONFIDENCES, taken)
+        if confidence is not None:
+            return InputError(
+                "there is a confidence, but nothing says whether the prediction was right",
+                column=confidence,
+                remedy="add a column 'correct', or the columns 'true_label' and 'pred_label'",
             )
         known = ", ".join(short(c) for c in self.table.names[:10])
         return InputError(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -32,8 +33,8 @@ class Column:
     name : str
     type : {"number", "integer", "boolean", "text", "other"}
         What the elements are, as far as the sample tells.
-    head : ndarray, shape (m,) or (m, width)
-        The first rows; text as objects, missing numbers as nan, missing text as "".
+    sample : ndarray or callable
+        The first rows, or how to get them; see `head`.
     width : int or None
         The number of elements per row where each row holds a list (a 2-D array, a list column).
     fields : tuple of str
@@ -44,10 +45,15 @@ class Column:
 
     name: str
     type: ElementType
-    head: npt.NDArray[Any]
+    sample: npt.NDArray[Any] | Callable[[], npt.NDArray[Any]]
     width: int | None = None
     fields: tuple[str, ...] = ()
     note: str = ""
+
+    @cached_property
+    def head(self) -> npt.NDArray[Any]:
+        """The first rows: text as objects, missing numbers as nan, missing text as ""."""
+        return self.sample() if callable(self.sample) else self.sample
 
     @property
     def numeric(self) -> bool:

@@ -143,7 +143,10 @@ class Recognition:
             softmax = " (their softmax is taken)" if self.kind == "logits" else ""
             parts.append(f"{self.kind} {_span(self.scores)}{softmax}")
         if self.label is not None:
-            parts.append(f"label {_quoted(self.label)} ({self.label_form})")
+            label = _quoted(self.label)
+            if self.label_form == "one-hot" and ", " in self.label:
+                label = _span(tuple(self.label.split(", ")))
+            parts.append(f"label {label} ({self.label_form})")
         elif self.label_form:
             parts.append(self.label_form)
         if self.split_counts:
@@ -163,7 +166,8 @@ def _first_named(names: Mapping[str, int], wanted: tuple[str, ...]) -> str | Non
 
 
 def short(text: str, length: int = 40) -> str:
-    """Text for the middle of a sentence, cut where it is very long."""
+    """Text for the middle of a sentence: on one line, cut where it is very long."""
+    text = " ".join(text.split())
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 

@@ -5,70 +5,42 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
-from calviz.core.events import BinaryEvents
-from calviz.numerics.resample import resample_cells
+from calviz.core.events import BinaryEvents, Ordered
+from calviz.numerics.edges import (
+    MAX_BINS,
+    Scheme,
+    assign,
+    equal_mass_edges,
+    equal_width_edges,
+    make_edges,
+    sturges_bins,
+)
+from calviz.numerics.resample import resample_cells, resample_rows
 
-Scheme = Literal["equal-width", "equal-mass", "sturges"]
+__all__ = [
+    "MAX_BINS",
+    "BinSums",
+    "Scheme",
+    "assign",
+    "bin_between",
+    "bin_events",
+    "equal_mass_edges",
+    "equal_width_edges",
+    "make_edges",
+    "sturges_bins",
+]
 
-#: More bins than this say nothing and slow everything down.
-MAX_BINS = 1_000
-#: Up to this many rows, redrawing labels goes row by row and is exact.
+#: Up to this many rows, resampling goes row by row and is exact.
 EXACT_ROWS = 1_000
 #: Rows whose sums are taken at a time, so that they stay in the cache.
 _BLOCK_ROWS = 1 << 14
-
-
-def equal_width_edges(bins: int, dtype: np.dtype[Any] | type = np.float64) -> FloatArray:
-    """Edges 0, 1/M, ..., 1 as the nearest numbers of the scores' type, shape (M + 1,).
-
-    A score that was written as an edge lies on that edge, whatever its type: the float32 number
-    nearest to 0.3 is larger than the float64 number nearest to 0.3, so that against float64
-    edges it would fall into the next bin. (Edges as multiples of 1/M have the same flaw:
-    ``3 * 0.1`` is larger than ``0.3``, where ``3 / 10`` is not.)
-    """
-    return (np.arange(bins + 1) / bins).astype(dtype)
-
-
-def sturges_bins(n: int) -> int:
-    """Sturges' data-dependent number of bins, ceil(log2 n) + 1 (Zhang 2020, section 5.1)."""
-    # Exact for every n, where a floating-point logarithm may round across a whole number.
-    return max(n - 1, 0).bit_length() + 1
-
-
-def equal_mass_edges(score: FloatArray, bins: int, *, is_sorted: bool = False) -> FloatArray:
-    """Edges between bins of (nearly) equal counts; ties stay together, no bin is empty.
-
-    The sorted scores are cut as ``np.array_split`` cuts them: bin sizes differ by at most one, the larger
-    ones first. A cut inside a group of ties moves to the end of that group, and cuts that coincide are one,
-    so that there may be fewer bins than asked for. The edge is the last score below the cut.
-
-    Notes
-    -----
-    uncertainty-calibration cuts in the same places and puts the edge half-way to the next score; both put
-    every row of these data into the same bin. Implementations that split by rank (torch-uncertainty,
-    robustness_metrics, Mix-n-Match) tear ties apart, so that their value depends on the order of the rows.
-    """
-    ordered = score if is_sorted else np.sort(score)
-    n = ordered.shape[0]
-    size, larger = divmod(n, bins)
-    m = np.arange(1, bins)
-    cuts = m * size + np.minimum(m, larger)
-    inner = np.unique(ordered[cuts[(cuts > 0) & (cuts < n)] - 1])
-    inner = inner[inner < ordered[-1]]
-    # Rounding may leave scores a little outside [0, 1]; the edges still enclose them all.
-    ends = np.array([min(0, ordered[0]), max(1, ordered[-1])], dtype=ordered.dtype)
-    return np.concatenate([ends[:1], inner, ends[1:]])
-
-
-def assign(score: FloatArray, edges: FloatArray) -> IntArray:
-    """Index of the right-closed bin ``(edges[m], edges[m + 1]]`` of each score; the first holds 0."""
-    return np.searchsorted(edges[1:-1], score, side="left")
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,14 +60,14 @@ class BinSums:
         for a bin as a whole only.
     params : mapping
         How the bins were made.
-    scores : ndarray, shape (n,), optional
-        The scores, ascending, where there are few (`EXACT_ROWS`): redrawing is then exact.
+    rows : Ordered, optional
+        The rows themselves, where there are few (`EXACT_ROWS`): resampling is then exact.
     """
 
     edges: FloatArray
     cells: FloatArray
     params: Mapping[str, Any] = field(default_factory=dict)
-    scores: FloatArray | None = None
+    rows: Ordered | None = None
 
     @property
     def count(self) -> FloatArray:
@@ -145,41 +117,62 @@ class BinSums:
     def pooled(self) -> BinSums:
         """The sums over all bins, as one bin; how there were bins no longer matters."""
         cells = self.cells.sum(axis=-2, keepdims=True)
-        return BinSums(self.edges[[0, -1]], cells, scores=self.scores)
+        return BinSums(self.edges[[0, -1]], cells, rows=self.rows)
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Sums of samples drawn with replacement: multinomial over the (bin, hit) cells.
 
-        Rows and hits per bin are distributed as if rows were drawn; the sum of the drawn scores of
-        a cell is normal with the cell's mean and variance.
+        Exact where the rows are at hand (`rows`). Otherwise rows and hits per bin are distributed as if rows
+        were drawn, and the sum of the drawn scores of a cell is normal with the cell's mean and variance.
         """
-        rows, total = resample_cells(rng, self.cells.reshape(3, -1), resamples)
-        cells = np.stack([rows, total, np.zeros_like(rows)], axis=1)
-        return type(self)(self.edges, cells.reshape(resamples, *self.cells.shape), self.params)
+        if self.rows is None:
+            low, high = np.repeat(self.edges[:-1], 2), np.repeat(self.edges[1:], 2)
+            rows, total = resample_cells(rng, self.cells.reshape(3, -1), resamples)
+            # The tail of the normal must not carry the mean of a few rows out of their bin.
+            np.clip(total, rows * low, rows * high, out=total)
+            cells = np.stack([rows, total, np.zeros_like(rows)], axis=1)
+            cells = cells.reshape(resamples, *self.cells.shape)
+        else:
+            cells = self._resampled_rows(self.rows, rng, resamples)
+        return type(self)(self.edges, cells, self.params)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Sums with the hits redrawn from the scores.
 
-        Exact, row by row, where the scores are at hand (`scores`). Otherwise the hits of a bin, a sum of
-        independent Bernoulli draws with its scores, are drawn as a binomial of the same mean and
-        variance, which needs the sums alone: ``n' = (sum s)^2 / sum s^2`` trials of probability
-        ``sum s / n'``. The two agree in the third moment as well where the scores of a bin are close together.
+        Exact where the rows are at hand (`rows`). Otherwise the hits of a bin, a sum of independent
+        Bernoulli draws with its scores, are drawn as a binomial of the same mean and variance, which needs the
+        sums alone: ``n' = (sum s)^2 / sum s^2`` trials of probability ``sum s / n'``. The two agree in the third
+        moment as well where the scores of a bin are close together.
         """
-        draw = self._draw_hits if self.scores is None else self._draw_hits_by_row
-        hits = draw(rng, resamples)
+        if self.rows is None:
+            hits = self._draw_hits(rng, resamples)
+        else:
+            score = self.rows.score
+            hits = self._by_bin(rng.random((resamples, score.size)) < score)
         cells = np.zeros((resamples, *self.cells.shape))
         cells[:, 0, :, 1] = hits
         cells[:, 0, :, 0] = self.count - hits
         cells[:, 1, :, 0] = self.score_sum
         return type(self)(self.edges, cells, self.params)
 
-    def _draw_hits_by_row(self, rng: np.random.Generator, resamples: int) -> FloatArray:
-        assert self.scores is not None
-        drawn = rng.random((resamples, self.scores.size)) < self.scores
-        hits = np.zeros((resamples, self.edges.size - 1))
+    def _resampled_rows(
+        self, rows: Ordered, rng: np.random.Generator, resamples: int
+    ) -> FloatArray:
+        times = resample_rows(rng, rows.score.size, resamples)
+        cells = np.zeros((resamples, *self.cells.shape))
+        for hit in (0, 1):
+            chosen = times * (rows.hit == hit)
+            cells[:, 0, :, hit] = self._by_bin(chosen)
+            chosen *= rows.score
+            cells[:, 1, :, hit] = self._by_bin(chosen)
+        return cells
+
+    def _by_bin(self, per_row: npt.NDArray[Any]) -> FloatArray:
+        """Sums per bin of something per row, shape (B, n) to (B, M); rows are in the order of `rows`."""
+        sums = np.zeros((per_row.shape[0], self.edges.size - 1))
         filled, starts = _filled(self.count)
-        hits[:, filled] = np.add.reduceat(drawn, starts, axis=1, dtype=np.float64)
-        return hits
+        sums[:, filled] = np.add.reduceat(per_row, starts, axis=1, dtype=np.float64)
+        return sums
 
     def _draw_hits(self, rng: np.random.Generator, resamples: int) -> FloatArray:
         count, total = self.count, np.maximum(self.score_sum, 0)
@@ -197,17 +190,6 @@ def _divide(a: FloatArray, b: FloatArray, *, empty: float = math.nan) -> FloatAr
     out = np.full(np.broadcast_shapes(np.shape(a), np.shape(b)), empty)
     np.divide(a, b, out=out, where=np.asarray(b) > 0)
     return out
-
-
-def make_edges(events: BinaryEvents, bins: int, scheme: Scheme) -> FloatArray:
-    """Edges of a binning scheme on these events."""
-    if not 1 <= bins <= MAX_BINS:
-        raise OptionError(f"the number of bins must be from 1 to {MAX_BINS:,}, got {bins}.")
-    if scheme == "equal-mass":
-        return equal_mass_edges(events.ordered.score, bins, is_sorted=True)
-    if scheme == "sturges":
-        bins = sturges_bins(events.n)
-    return equal_width_edges(bins, events.score.dtype)
 
 
 def bin_events(events: BinaryEvents, *, bins: int = 15, scheme: Scheme = "equal-width") -> BinSums:
@@ -230,32 +212,28 @@ def bin_between(
     events: BinaryEvents, edges: FloatArray, params: Mapping[str, Any] | None = None
 ) -> BinSums:
     """Bin over edges that are given (of the scores' type), so that sums of several samples can be added."""
-    score, hit = events.ordered
+    few = events.ordered if events.n <= EXACT_ROWS else None
+    cells = np.stack([_run_sums(scores, edges) for scores in events.by_hit], axis=-1)
+    return BinSums(edges, cells, params or {}, few)
+
+
+def _run_sums(score: FloatArray, edges: FloatArray) -> FloatArray:
+    """Rows, sum and sum of squares of sorted scores per bin, shape (3, M): every bin is one run."""
     ends = np.searchsorted(score, edges[1:-1], side="right")
-    bounds = np.concatenate([[0], ends, [score.size]])
-    few = score if score.size <= EXACT_ROWS else None
-    return BinSums(edges, _cell_sums(score, hit, bounds), params or {}, few)
-
-
-def _cell_sums(score: FloatArray, hit: BoolArray, bounds: IntArray) -> FloatArray:
-    """`BinSums.cells` of sorted events; bin m holds the rows from ``bounds[m]`` to ``bounds[m + 1]``."""
-    count = np.diff(bounds)
+    count = np.diff(ends, prepend=0, append=score.size)
     filled, starts = _filled(count)
-    # Score and score squared of all rows; hits; score and score squared of the hits.
-    sums = np.zeros((5, count.size))
-    table = np.empty((5, min(_BLOCK_ROWS, score.size)))
+    sums = np.zeros((3, count.size))
+    sums[0] = count
+    table = np.empty((2, min(_BLOCK_ROWS, score.size)))
     for start in range(0, score.size, _BLOCK_ROWS):
-        rows = slice(start, start + _BLOCK_ROWS)
-        part = table[:, : score[rows].size]
-        part[0], part[2] = score[rows], hit[rows]
+        block = score[start : start + _BLOCK_ROWS]
+        part = table[:, : block.size]
+        part[0] = block
         np.square(part[0], out=part[1])
-        np.multiply(part[:2], part[2], out=part[3:])
-        first, last = np.searchsorted(starts, [start, start + part.shape[1] - 1], side="right") - 1
+        first, last = np.searchsorted(starts, [start, start + block.size - 1], side="right") - 1
         inside = np.maximum(starts[first : last + 1] - start, 0)
-        sums[:, filled[first : last + 1]] += np.add.reduceat(part, inside, axis=1)
-    of_hits = sums[2:]
-    of_all = np.stack([count, sums[0], sums[1]])
-    return np.stack([of_all - of_hits, of_hits], axis=-1)
+        sums[1:, filled[first : last + 1]] += np.add.reduceat(part, inside, axis=1)
+    return sums
 
 
 def _filled(count: FloatArray | IntArray) -> tuple[IntArray, IntArray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,14 +16,12 @@ THREADED_BYTES = 1 << 23
 MAX_THREADS = 4
 
 
-def row_blocks(
-    array: FloatArray, start: int = 0, stop: int | None = None, *, block_bytes: int = BLOCK_BYTES
-) -> Iterator[slice]:
-    """Slices of rows that fit the cache, in order, from row `start` up to row `stop`."""
-    end = array.shape[0] if stop is None else stop
+def row_blocks(array: FloatArray, *, block_bytes: int = BLOCK_BYTES) -> Iterator[slice]:
+    """Slices of rows that fit the cache, in order."""
+    n = array.shape[0]
     step = max(1, block_bytes // max(1, array[:1].nbytes))
-    for first in range(start, end, step):
-        yield slice(first, min(first + step, end))
+    for first in range(0, n, step):
+        yield slice(first, min(first + step, n))
 
 
 def for_row_blocks(
@@ -32,20 +31,26 @@ def for_row_blocks(
 
     NumPy lets go of the interpreter inside its loops. `work` writes only to its own rows.
     """
-    n = array.shape[0]
     threads = 1 if array.nbytes < THREADED_BYTES else min(available_cores(), MAX_THREADS)
+    left = deque(row_blocks(array, block_bytes=block_bytes))
 
-    def share(part: int) -> None:
-        span = n * part // threads, n * (part + 1) // threads
-        for rows in row_blocks(array, *span, block_bytes=block_bytes):
+    def take_turns() -> None:
+        # Whoever is free takes the next block: a core that is busy elsewhere holds nobody up.
+        while True:
+            try:
+                rows = left.popleft()
+            except IndexError:
+                return
             work(rows)
 
     if threads == 1:
-        share(0)
+        take_turns()
         return
-    with ThreadPoolExecutor(threads) as pool:
-        # Consuming the results passes an error of a thread on.
-        list(pool.map(share, range(threads)))
+    with ThreadPoolExecutor(threads - 1) as pool:
+        helpers = [pool.submit(take_turns) for _ in range(threads - 1)]
+        take_turns()
+        for helper in helpers:
+            helper.result()  # passes an error of a thread on
 
 
 def available_cores() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +12,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable
-from calviz.core.predictions import Predictions
+from calviz.core.predictions import BLOCK_BYTES, Predictions
 from calviz.numerics.blocks import for_row_blocks, row_blocks
 from calviz.numerics.resample import resample_cells, shifted_gamma
 from calviz.numerics.sample import Sample
@@ -68,25 +69,26 @@ class RandomLabels:
     @cached_property
     def cumulants(self) -> Cumulants:
         """Of the mean loss; one pass over the array, when they are first needed."""
-        n = self.probs.shape[0]
-        sums = np.empty((3, n))
+        parts: list[tuple[float, ...]] = []
 
         def work(rows: slice) -> None:
             # In the type of the array: its rounding is far below the noise of the draws.
             block = np.ascontiguousarray(self.probs[rows])
             losses = self.loss(block)
             weights = _weights(block)
-            sums[0, rows] = mean = np.einsum("ij,ij->i", weights, losses)
+            mean = np.einsum("ij,ij->i", weights, losses)
             # Central moments about the row's mean: differences of raw moments would cancel.
             losses -= mean[:, None]
             weights *= losses
-            sums[1, rows] = np.einsum("ij,ij->i", weights, losses)
+            variance = np.einsum("ij,ij->i", weights, losses)
             weights *= losses
-            sums[2, rows] = np.einsum("ij,ij->i", weights, losses)
+            third = np.einsum("ij,ij->i", weights, losses)
+            parts.append(tuple(float(c.sum(dtype=np.float64)) for c in (mean, variance, third)))
 
         for_row_blocks(self.probs, work, block_bytes=1 << 17)
-        mean, variance, third = sums.sum(axis=1)
-        return Cumulants(float(mean / n), float(variance / n**2), float(third / n**3))
+        n = self.probs.shape[0]
+        total = [math.fsum(part) for part in zip(*parts, strict=True)]
+        return Cumulants(*(value / n**power for power, value in enumerate(total, 1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +99,8 @@ class MeanLoss:
     ----------
     mean : ndarray, shape (...)
         Mean loss; a leading axis of resamples is allowed.
-    losses : ndarray of float64, shape (n,)
-        Loss of each row.
+    losses : ndarray of float32 or float64, shape (n,)
+        Loss of each row, in the type of the probabilities: it serves for resampling only.
     random_labels : RandomLabels, optional
         The mean loss under calibration, where that is known.
     params, details : mapping
@@ -119,7 +121,7 @@ class MeanLoss:
         """
         n = self.losses.shape[0]
         if n <= EXACT_ROWS:
-            mean = self.losses[rng.integers(n, size=(resamples, n))].mean(axis=1)
+            mean = self.losses[rng.integers(n, size=(resamples, n))].mean(axis=1, dtype=np.float64)
         else:
             mean = resample_cells(rng, self._cells, resamples)[1].sum(axis=1) / n
         return type(self)(mean, self.losses, params=self.params)
@@ -136,13 +138,14 @@ class MeanLoss:
         """Rows, total and total of squares per cell of sorted losses, shape (3, C)."""
         ordered = np.sort(self.losses)[::-1]
         n = ordered.size
-        starts = [*range(_SINGLE_CELLS)]
+        starts = [*range(min(_SINGLE_CELLS, n))]
         while (step := starts[-1] + 1 + int(_CELL_GROWTH * starts[-1])) < n:
             starts.append(step)
-        rows = np.diff([*starts, n]).astype(np.float64)
-        return np.stack(
-            [rows, np.add.reduceat(ordered, starts), np.add.reduceat(np.square(ordered), starts)]
+        total, squares = (
+            np.add.reduceat(values, starts, dtype=np.float64)
+            for values in (ordered, np.square(ordered))
         )
+        return np.stack([np.diff([*starts, n]), total, squares])
 
 
 def negative_log_likelihood(sample: Sample) -> MeanLoss:
@@ -152,31 +155,52 @@ def negative_log_likelihood(sample: Sample) -> MeanLoss:
     ``details["clipped_rows"]`` says how many rows that changed.
     """
     data = _full(sample)
-    p = _of_label(data.probs, data.labels)
-    losses = -np.log(np.maximum(p, _TINY))
-    losses += 0.0  # a certain row has a loss of 0, not of -0
-    return MeanLoss(
-        losses.mean(),
-        losses,
-        RandomLabels(data.probs, _log_losses),
-        details={"clipped_rows": float(np.count_nonzero(p < _TINY))},
-    )
+    clipped: list[int] = []
+
+    def of_rows(block: FloatArray, labels: IntArray) -> FloatArray:
+        p = _of_label(block, labels)
+        clipped.append(int(np.count_nonzero(p < _TINY)))
+        # A certain row has a loss of 0, not of -0.
+        return 0.0 - np.log(np.maximum(p, _TINY))
+
+    # Nearly all of the array is passed over: large blocks only save calls.
+    mean, losses = _mean_of_rows(data, of_rows, block_bytes=1 << 22)
+    details = {"clipped_rows": float(sum(clipped))}
+    return MeanLoss(mean, losses, RandomLabels(data.probs, _log_losses), details=details)
 
 
 def squared_error(sample: Sample) -> MeanLoss:
     """Squared distance to the one-hot label, summed over classes, per row."""
     data = _full(sample)
-    losses = np.empty(data.n)
 
-    def work(rows: slice) -> None:
-        block = data.probs[rows].astype(np.float64, order="C")
-        losses[rows] = np.einsum("ij,ij->i", block, block)
+    def of_rows(block: FloatArray, labels: IntArray) -> FloatArray:
+        wide = block.astype(np.float64, order="C")
+        squares: FloatArray = np.einsum("ij,ij->i", wide, wide)
+        return squares + 1 - 2 * _of_label(wide, labels)
 
-    for_row_blocks(data.probs, work)
-    losses += 1 - 2 * _of_label(data.probs, data.labels)
-    mean = losses.mean()
+    mean, losses = _mean_of_rows(data, of_rows)
     details = {"one_column": float(mean / 2)} if data.n_classes == 2 else {}
     return MeanLoss(mean, losses, RandomLabels(data.probs, _squared_errors), details=details)
+
+
+def _mean_of_rows(
+    data: Predictions,
+    of_rows: Callable[[FloatArray, IntArray], FloatArray],
+    *,
+    block_bytes: int = BLOCK_BYTES,
+) -> tuple[FloatArray, FloatArray]:
+    """Mean of the losses of all rows in float64, and the losses in the type of the probabilities."""
+    losses = np.empty(data.n, dtype=data.probs.dtype)
+    sums: list[float] = []
+
+    def work(rows: slice) -> None:
+        values = of_rows(data.probs[rows], data.labels[rows])
+        losses[rows] = values
+        sums.append(float(values.sum()))
+
+    for_row_blocks(data.probs, work, block_bytes=block_bytes)
+    # fsum does not depend on the order in which the threads were done.
+    return np.asarray(math.fsum(sums) / data.n), losses
 
 
 def _log_losses(block: FloatArray) -> FloatArray:

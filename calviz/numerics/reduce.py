@@ -56,7 +56,7 @@ def top_label(data: Predictions) -> tuple[FloatArray, IntArray]:
         find(data.probs[rows], score[rows], winner[rows])
 
     # argmax needs no room of its own, so that large blocks only save calls.
-    for_row_blocks(data.probs, work, block_bytes=1 << 20 if few else 1 << 22)
+    for_row_blocks(data.probs, work, block_bytes=1 << 20 if few else 1 << 24)
     return score, winner
 
 

@@ -30,13 +30,12 @@ def resample_cells(
     -------
     rows, total : ndarray of float64, shape (B, C)
     """
+    # Each cell costs as much as every other, so leave out empty ones.
     filled = np.flatnonzero(cells[0])
     rows, total, squares = cells[:, filled]
-    n = rows.sum()
     mean = total / rows
     spread = np.sqrt(np.maximum(squares / rows - mean**2, 0))
-    # Each draw of a row costs about as much as a normal number per cell: leave out empty cells.
-    drawn = rng.multinomial(int(n), rows / n, size=resamples).astype(np.float64)
+    drawn = rng.multinomial(int(rows.sum()), rows / rows.sum(), size=resamples).astype(np.float64)
     totals = rng.standard_normal(drawn.shape)
     totals *= np.sqrt(drawn)
     totals *= spread
@@ -46,6 +45,14 @@ def resample_cells(
     out = np.zeros((2, resamples, cells.shape[1]))
     out[:, :, filled] = drawn, totals
     return out[0], out[1]
+
+
+def resample_rows(rng: np.random.Generator, n: int, resamples: int) -> FloatArray:
+    """How often each of n rows is in each sample drawn with replacement, shape (B, n)."""
+    place = rng.integers(n, size=(resamples, n))
+    place += np.arange(0, resamples * n, n)[:, None]
+    times = np.bincount(place.ravel(), minlength=resamples * n)
+    return times.reshape(resamples, n).astype(np.float64)
 
 
 def shifted_gamma(

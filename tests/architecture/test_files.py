@@ -55,6 +55,6 @@ def test_source_files_are_one_room_each():
         if p.suffix == ".py"
         and p.is_relative_to(ROOT / "calviz")
         and p.is_file()
-        and (lines := len(p.read_text(encoding="utf-8").splitlines())) > 500
+        and (lines := len(p.read_text(encoding="utf-8").splitlines())) > 600
     }
     assert not long

@@ -115,7 +115,6 @@ class TestWrongArguments:
             (["audit", "{file}", "--fail-on", "ece=1"], ["not understood"]),
             (["audit", "{file}", "--fail-on", "nonsense>1"], ["there is no metric 'nonsense'"]),
             (["app", "--port", "0"], ["--port"]),
-            (["app", "{folder}/none.csv"], ["none.csv", "no such file"]),
         ],
     )
     def test_they_are_answered_in_one_sentence(self, arguments, words, plain):
@@ -286,6 +285,10 @@ class TestApp:
             taken.listen()
             port = taken.getsockname()[1]
             assert_one_sentence(run("app", "--port", str(port)), f"port {port} is not free")
+        assert not handed_over
+
+    def test_a_file_that_is_not_there(self, handed_over, tmp_path):
+        assert_one_sentence(run("app", tmp_path / "none.csv"), "none.csv", "no such file")
         assert not handed_over
 
     def test_without_streamlit_it_says_what_to_install(self, monkeypatch):

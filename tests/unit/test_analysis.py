@@ -8,9 +8,11 @@ import pytest
 from scipy import stats
 
 import calviz
+from calviz import checks
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.metric import METRICS
 from calviz.core.results import MetricResult
+from calviz.numerics.sample import Sample
 
 ALL = METRICS.keys()
 
@@ -115,7 +117,8 @@ def test_options_reach_the_metrics_that_have_them(data):
         ({"bins": True}, "'bins' must be a whole number"),
         ({"bins": 0}, "number of bins"),
         ({"level": 1.0}, "'level' must lie between 0 and 1"),
-        ({"resamples": 0}, "'resamples' must be a whole number above 0"),
+        ({"resamples": 0}, "'resamples' must be a whole number, 1 or more"),
+        ({"scheme": "deciles"}, "'scheme' must be one of equal-width, equal-mass, sturges; got"),
         ({"seed": -1}, "'seed' must be a whole number, 0 or more"),
         ({"reduction": "topmost"}, "'topmost' is unknown"),
         ({"reduction": "class:zebra"}, "there is no class 'zebra'"),
@@ -192,7 +195,8 @@ def test_the_noise_floor_of_the_mcs_is_that_of_a_sum_of_bernoulli_draws():
 
 
 def test_the_classes_are_the_rows_of_each_true_class_scored_by_the_top_label(data):
-    rows = calviz.evaluate(data, ["accuracy"], reduction="top-2").classes
+    assert calviz.evaluate(data, ["accuracy"]).classes == ()
+    rows = calviz.evaluate(data, ["accuracy"], reduction="top-2", classes=True).classes
     assert [row.name for row in rows] == list(data.class_names)
     assert sum(row.rows for row in rows) == data.n
     for k, row in enumerate(rows):
@@ -210,6 +214,29 @@ def test_confidence_only_data_have_classes_where_they_have_labels():
     assert [(row.name, row.rows) for row in rows] == [("0", 2), ("1", 0), ("2", 1)]
     assert rows[0].mcs == pytest.approx(0.75 - 1)
     assert math.isnan(rows[1].ece)
+
+
+def test_findings_and_verdict_are_those_of_the_checks(data):
+    sample = Sample(data.split("test"), "top-2")
+    full = calviz.evaluate(data, split="test", reduction="top-2", bins=10, seed=2, resamples=200)
+    assert full.findings == checks.find(sample, bins=10, seed=2, resamples=200)
+    assert calviz.evaluate(data, ["ece"]).findings == ()
+    massed = calviz.evaluate(data, ["ece"], findings=True, scheme="equal-mass", resamples=200)
+    assert massed.findings == checks.find(Sample(data), scheme="equal-mass", resamples=200)
+    found = calviz.verdict(data, split="test", reduction="top-2", bins=10, seed=2)
+    assert found == checks.verdict(sample, bins=10, seed=2)
+    assert found.sentence.endswith(".")
+    with pytest.raises(OptionError, match="'seed' must be a whole number"):
+        calviz.verdict(data, seed=-1)
+
+
+def test_the_verdict_has_the_numbers_of_the_evaluation(data):
+    full = calviz.evaluate(data, ci=True, seed=5)
+    found = calviz.verdict(data, seed=5)
+    assert found.mcs == full["mcs"].value
+    assert found.interval == full["mcs"].interval
+    assert found.ece == full["ece"].value
+    assert found.noise_floor == full["ece"].noise_floor
 
 
 KEYS = ["accuracy", "ece", "ece_equal_mass", "mcs", "nll", "brier"]

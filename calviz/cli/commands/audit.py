@@ -139,11 +139,11 @@ def _audit(
     if unknown:
         known = ", ".join(loaded.models)
         raise OptionError(f"there is no model '{unknown[0]}'; known: {known}.")
-    if not quiet:
-        print_recognition(file, loaded)
-    for name in models or loaded.models:
+    for number, name in enumerate(models or loaded.models):
         audit = _judge(file, loaded, loaded.models[name], settings)
         if not quiet:
+            if number == 0:
+                print_recognition(file, loaded)
             print_evaluation(audit.evaluation, audit.verdict, named=len(loaded.models) > 1)
         yield audit
 

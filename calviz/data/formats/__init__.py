@@ -1,0 +1,1 @@
+"""File formats, one per module; each announces itself in `calviz.data.format.FORMATS`."""

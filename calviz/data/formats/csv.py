@@ -6,16 +6,17 @@ import codecs
 import csv
 import io
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
-from polars.exceptions import PolarsError
+import numpy.typing as npt
 
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
-from calviz.core.limits import MAX_DOUBLE_CELLS, MAX_ROWS
+from calviz.core.limits import MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_ROWS
 from calviz.core.notes import Finding
 from calviz.data.cells import BadCell, Cells, ragged_error
 from calviz.data.dialect import (
@@ -29,8 +30,12 @@ from calviz.data.dialect import (
 )
 from calviz.data.format import FORMATS, Format
 from calviz.data.growing import Growing
+from calviz.data.names import count_scores
 from calviz.data.source import HEAD_BYTES, Source
 from calviz.data.table import Column, ElementType, Fetched, Table
+
+if TYPE_CHECKING:  # imported on first use: a reader of NPZ files never pays for it
+    import polars as pl
 
 #: Text is parsed in blocks of about this many bytes: large enough for the parser's threads,
 #: small enough that the copies of a block do not count beside the array.
@@ -61,9 +66,13 @@ class CsvTable(Table):
             return self._fetch(scores, columns)
 
     def _fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+        import polars as pl
+
         index = {name: j for j, name in enumerate(self.dialect.names)}
         blocks = [[index[c] for c in group] for group in scores]
         numbers = sorted({j for group in blocks for j in group})
+        place = {j: i for i, j in enumerate(numbers)}
+        places = [[place[j] for j in group] for group in blocks]
         texts = sorted({index[c] for c in columns})
         dtype = self._float_type(len(numbers))
         parser = _Parser(self.dialect, numbers, texts, dtype)
@@ -71,14 +80,14 @@ class CsvTable(Table):
         parts: dict[int, list[pl.Series]] = {j: [] for j in texts}
         self._rows_of_block = []
         self._cells = parser.cells
-        for block in self._blocks():
-            frame = parser.parse(block, self)
-            self._rows_of_block.append(frame.height)
+        for block in ahead(self._blocks()):
+            parsed = parser.parse(block, self)
+            self._rows_of_block.append(parsed.rows)
             MAX_ROWS.check(parser.cells.rows, "the file has more rows than are accepted:")
-            for array, group in zip(arrays, blocks, strict=True):
-                array.append(frame.select([f"f{j}" for j in group]).to_numpy())
+            for array, at in zip(arrays, places, strict=True):
+                array.append(_columns_at(parsed.numbers, at))
             for j in texts:
-                parts[j].append(frame[f"t{j}"])
+                parts[j].append(parsed.texts[j])
             if parser.cells.bad:
                 break
         parser.cells.raise_bad(self.line)
@@ -130,33 +139,53 @@ class CsvTable(Table):
         with self.source.open() as stream:
             rest, skip = b"", self.dialect.skip
             reader = _Reader(stream, self.dialect.encoding)
-            line = self.dialect.skip
             while True:
                 block = reader.read(BLOCK_BYTES)
                 if not block:
                     break
-                if (at := block.find(b"\0")) >= 0:
-                    # `rest` is the unfinished line that this block goes on with.
-                    where = (0 if skip else line) + rest.count(b"\n") + block.count(b"\n", 0, at)
-                    raise InputError("there are NUL bytes: this is not a text file", line=where + 1)
+                if b"\0" in block:
+                    raise self._nul_bytes()
+                quoted = b'"' in rest or b'"' in block
+                if not skip and not quoted and (cut := block.rfind(b"\n") + 1):
+                    # Without quotes the last newline ends a record; one copy, not two.
+                    yield b"".join((rest, memoryview(block)[:cut]))
+                    rest = block[cut:]
+                    continue
                 block = rest + block
                 while skip and (end := block.find(b"\n")) >= 0:
                     block, skip = block[end + 1 :], skip - 1
-                if skip:
-                    rest = block
-                    continue
-                cut = _end_of_records(block)
+                cut = 0 if skip else _end_of_records(block)
                 rest = block[cut:]
                 if cut:
-                    line += block.count(b"\n", 0, cut)
                     yield block[:cut]
                 elif len(rest) > _LONGEST_LINE:
                     raise InputError(
-                        "a cell or line goes on for more than 256 MiB", line=line + 1,
+                        "a cell or line goes on for more than 256 MiB",
                         remedy="check for a quotation mark that is not closed",
-                    )  # fmt: skip
+                    )
             if rest.strip() and not skip:
                 yield rest
+
+    def _nul_bytes(self) -> InputError:
+        """The error about NUL bytes; lines are counted only now that there are some."""
+        line = 1
+        with self.source.open() as stream:
+            reader = _Reader(stream, self.dialect.encoding)
+            while block := reader.read(BLOCK_BYTES):
+                at = block.find(b"\0")
+                line += block.count(b"\n", 0, at if at >= 0 else None)
+                if at >= 0:
+                    break
+        return InputError("there are NUL bytes: this is not a text file", line=line)
+
+
+def ahead(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """The same blocks, the next of which is read while the last one is worked on."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, blocks, None)
+        while (block := coming.result()) is not None:
+            coming = pool.submit(next, blocks, None)
+            yield block
 
 
 class _OtherEncoding(Exception):
@@ -164,13 +193,13 @@ class _OtherEncoding(Exception):
 
 
 class _Reader:
-    """Bytes of a stream as UTF-8 with ``\\n`` at the end of lines, without a byte-order mark."""
+    """Bytes of a stream as UTF-8 with line feeds at the end of lines, without byte-order mark."""
 
     def __init__(self, stream: Any, encoding: str) -> None:
         self._stream, self._encoding, self._start = stream, encoding, True
         utf16 = encoding.startswith("utf-16")
         self._decoder = codecs.getincrementaldecoder(encoding)() if utf16 else None
-        self._tail = b""
+        self._utf8 = codecs.getincrementaldecoder("utf-8")()
 
     def read(self, size: int) -> bytes:
         block: bytes = self._stream.read(size)
@@ -181,34 +210,34 @@ class _Reader:
             return self._decoder.decode(block, final=not block).encode()
         if self._encoding == "cp1252":
             return decode(block, "cp1252").encode()
-        if not block.isascii():
-            self._check_utf8(block)
+        # A character may be cut in two at the end of a block: the decoder remembers it.
+        if not block.isascii() or self._utf8.getstate()[0]:
+            try:
+                self._utf8.decode(block, final=not block)
+            except UnicodeDecodeError:
+                raise _OtherEncoding from None
         if b"\r" in block and b"\n" not in block:
             block = block.replace(b"\r", b"\n")
         return block
 
-    def _check_utf8(self, block: bytes) -> None:
-        # A character may be cut in two at the end of a block: at most three bytes are missing.
-        for cut in range(4):
-            try:
-                block[: len(block) - cut].decode()
-            except UnicodeDecodeError as error:
-                if error.start == 0 and error.end < 4 and cut == 0:
-                    block = block[error.end :]
-                    continue
-                if error.end < len(block) - 4:
-                    raise _OtherEncoding from None
-            else:
-                return
-        raise _OtherEncoding
+
+@dataclass(frozen=True, eq=False)
+class _Parsed:
+    """A block: its numbers by row, and its text columns by column number."""
+
+    numbers: npt.NDArray[np.floating[Any]]
+    texts: dict[int, pl.Series]
+    rows: int
 
 
 class _Parser:
-    """Parses blocks of records into floats (``f<j>``) and text (``t<j>``) by column number."""
+    """Parses blocks of records into numbers and text, by column number."""
 
     def __init__(
         self, dialect: Dialect, numbers: list[int], texts: list[int], dtype: type[Any]
     ) -> None:
+        import polars as pl
+
         self.dialect, self.numbers, self.texts = dialect, numbers, texts
         self.float = pl.Float32 if dtype is np.float32 else pl.Float64
         self.cells = Cells()
@@ -218,45 +247,61 @@ class _Parser:
         self.columns = sorted({*numbers, *texts, self.last})
         self.slow_blocks = 0
 
-    def parse(self, block: bytes, table: CsvTable) -> pl.DataFrame:
-        """A block as a frame; ragged lines raise, cells that are not numbers are collected."""
+    def parse(self, block: bytes, table: CsvTable) -> _Parsed:
+        """Parse a block; ragged lines raise, cells that are not numbers are collected."""
+        import polars as pl
+
         frame = self._fast(block) if self.plain else None
         if frame is None:
             # Three blocks that need it, and all others probably do.
             self.slow_blocks += 1
             self.plain = self.plain and self.slow_blocks < 3
             frame = self._careful(block, table)
-        self._note_missing(frame)
-        self.cells.rows += frame.height
-        return frame
-
-    def _read(self, block: bytes, floats: frozenset[int]) -> pl.DataFrame:
-        names = [f"c{j}" for j in range(len(self.dialect.names))]
-        return pl.read_csv(
-            block,
-            has_header=False,
-            separator=self.dialect.separator,
-            decimal_comma=self.dialect.decimal_comma,
-            columns=self.columns,
-            schema={c: self.float if j in floats else pl.String for j, c in enumerate(names)},
+        floats = frame.select(pl.col(self.float)) if self.numbers else None
+        if floats is not None:
+            self._note_missing(floats)
+        parsed = _Parsed(
+            numbers=np.empty((frame.height, 0)) if floats is None else floats.to_numpy(),
+            texts={j: frame[f"t{j}"].str.strip_chars() for j in self.texts},
+            rows=frame.height,
         )
+        self.cells.rows += frame.height
+        return parsed
+
+    def _name(self, j: int) -> str:
+        return f"f{j}" if j in self._floats else f"t{j}"
+
+    @cached_property
+    def _floats(self) -> frozenset[int]:
+        return frozenset(self.numbers)
+
+    @cached_property
+    def _schema(self) -> dict[str, Any]:
+        import polars as pl
+
+        columns = range(len(self.dialect.names))
+        return {self._name(j): self.float if j in self._floats else pl.String for j in columns}
 
     def _fast(self, block: bytes) -> pl.DataFrame | None:
         """The block, if nothing in it needs a second look."""
+        import polars as pl
+
         try:
-            frame = self._read(block, frozenset(self.numbers))
-        except PolarsError:
+            frame = pl.read_csv(
+                block,
+                has_header=False,
+                separator=self.dialect.separator,
+                decimal_comma=self.dialect.decimal_comma,
+                columns=self.columns,
+                schema=self._schema,
+            )
+        except pl.exceptions.PolarsError:
             return None
-        if frame.height == 0 or not self._is_rectangular(frame, block):
-            return None
-        return frame.select(
-            *[pl.col(f"c{j}").alias(f"f{j}") for j in self.numbers],
-            *[pl.col(f"c{j}").str.strip_chars().alias(f"t{j}") for j in self.texts],
-        )
+        return frame if frame.height and self._is_rectangular(frame, block) else None
 
     def _is_rectangular(self, frame: pl.DataFrame, block: bytes) -> bool:
         """Whether no line is blank or short: the parser fills both with nulls."""
-        short = frame[f"c{self.last}"].is_null()
+        short = frame[self._name(self.last)].is_null()
         if not short.any():
             return True
         lines = block.removesuffix(b"\n").split(b"\n")
@@ -269,30 +314,37 @@ class _Parser:
 
     def _careful(self, block: bytes, table: CsvTable) -> pl.DataFrame:
         """The block as text first, so that every cell that is not right can be named."""
+        import polars as pl
+
         rows = _records_of(block, self.dialect, table)
-        frame = pl.DataFrame(
-            {f"c{j}": [row[j].strip() for row in rows] for j in self.columns},
-            schema={f"c{j}": pl.String for j in self.columns},
-        )
+        columns = {j: [row[j].strip() for row in rows] for j in self.columns}
         made = []
         for j in self.numbers:
-            text = frame[f"c{j}"]
+            text = pl.Series(f"f{j}", columns[j], dtype=pl.String)
             plain = text.str.replace(",", ".", literal=True) if self.dialect.decimal_comma else text
             values = plain.cast(self.float, strict=False)
             missing = text.is_in(list(MISSING_WORDS))
             for row in (values.is_null() & ~missing).arg_true().to_list():
                 name = self.dialect.names[j]
                 self.cells.bad.append(BadCell(self.cells.rows + row, name, text[row]))
-            made.append(values.alias(f"f{j}"))
-        made.extend(frame[f"c{j}"].alias(f"t{j}") for j in self.texts)
-        return pl.DataFrame(made) if made else pl.DataFrame({"": [None] * len(rows)})
+            made.append(values)
+        made.extend(pl.Series(f"t{j}", columns[j], dtype=pl.String) for j in self.texts)
+        return pl.DataFrame(made or [pl.Series("", [None] * len(rows))])
 
-    def _note_missing(self, frame: pl.DataFrame) -> None:
-        for j in self.numbers:
-            series = frame[f"f{j}"]
-            if series.null_count() and len(self.cells.empty) < 1_000:
-                for row in series.is_null().arg_true().to_list():
+    def _note_missing(self, floats: pl.DataFrame) -> None:
+        counts = floats.null_count().row(0)
+        for j, count in zip(self.numbers, counts, strict=True):
+            if count and len(self.cells.empty) < 1_000:
+                for row in floats[f"f{j}"].is_null().arg_true().to_list():
                     self.cells.empty.add((self.cells.rows + row, self.dialect.names[j]))
+
+
+def _columns_at(array: npt.NDArray[Any], columns: list[int]) -> npt.NDArray[Any]:
+    """The columns of an array, without a copy where they stand side by side."""
+    first = columns[0]
+    if columns == list(range(first, first + len(columns))):
+        return array[:, first : first + len(columns)]
+    return array[:, columns]
 
 
 def _records_of(block: bytes, dialect: Dialect, table: CsvTable) -> list[list[str]]:
@@ -348,6 +400,8 @@ def _end_of_records(block: bytes) -> int:
 
 def series_factor(series: pl.Series) -> Factor:
     """A factor of a text column; missing cells become the level ""."""
+    import polars as pl
+
     series = series.fill_null("")
     levels = series.unique(maintain_order=True)
     codes = series.cast(pl.Enum(levels)).to_physical().to_numpy().astype(np.int32)
@@ -382,7 +436,8 @@ def _head(source: Source) -> tuple[bytes, bool]:
 def _column(name: str, cells: list[str], decimal_comma: bool) -> Column:
     known = [c for c in cells if c not in MISSING_WORDS]
     numbers = sum(is_number(c, decimal_comma) for c in known)
-    if known and 2 * numbers > len(known):
+    # A score column is one by its name: cells that are not numbers are mistakes to be named.
+    if known and (2 * numbers > len(known) or (numbers and count_scores([name]))):
         kind: ElementType = "integer" if all(is_integer(c) for c in known) else "number"
         head = np.array([_float(c, decimal_comma) for c in cells])
         return Column(name, kind, head)
@@ -420,6 +475,9 @@ def open_csv(source: Source) -> Table:
             Finding("DATA001", "info", f"{lines} skipped at the top, beginning with '#'")
         )
     k = len(dialect.names)
+    if k > MAX_CLASSES.value:
+        scores = count_scores(dialect.names)
+        MAX_CLASSES.check(scores, f"there are {scores:,} score columns")
     rows = [row for row in rows[: max(20, _SAMPLE_CELLS // k)] if len(row) == k] or rows[:1]
     cells = [[row[j] if j < len(row) else "" for row in rows] for j in range(k)]
     return CsvTable(
@@ -449,6 +507,7 @@ FORMATS.register(
         suffixes=(".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"),
         matches=lambda head: False,  # whatever is nothing else is tried as text
         open=open_csv,
+        text=True,
         summary="One row per line; the separator, the header and the encoding are recognised.",
     )
 )

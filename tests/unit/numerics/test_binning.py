@@ -184,6 +184,11 @@ def test_a_number_of_bins_out_of_range(bins):
         bin_events(events_of(10), bins=bins)
 
 
+def test_an_unknown_scheme():
+    with pytest.raises(OptionError, match="equal-mass"):
+        bin_events(events_of(10), scheme="by-feel")
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("lowest", [0.0, -0.0, -1e-7], ids=["0", "-0", "below 0"])
 def test_ordered_is_a_sort_by_score_then_hit(dtype, lowest):
@@ -194,6 +199,9 @@ def test_ordered_is_a_sort_by_score_then_hit(dtype, lowest):
     np.testing.assert_array_equal(events.ordered.score, events.score[order])
     np.testing.assert_array_equal(events.ordered.hit, events.hit[order])
     assert events.ordered.score.dtype == dtype
+    misses, hits = events.by_hit
+    np.testing.assert_array_equal(misses, np.sort(events.score[~events.hit]))
+    np.testing.assert_array_equal(hits, np.sort(events.score[events.hit]))
 
 
 def test_ordered_of_a_strided_column():

@@ -96,7 +96,7 @@ def test_bootstrap_of_sums_is_bootstrap_of_rows(n, bins, value):
 def test_redrawn_hits_are_those_of_rows(n, shape, value, bins):
     events = events_of(n, shape)
     sums = bin_events(events, bins=bins)
-    assert (sums.scores is not None) == (n <= binning.EXACT_ROWS)
+    assert (sums.rows is not None) == (n <= binning.EXACT_ROWS)
     mine = value(sums.under_calibration(rng(), DRAWS))
     assert alike(mine, row_calibration(events, value, bins), step=1 / n) < 0.05
 

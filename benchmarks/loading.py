@@ -1,0 +1,169 @@
+"""Time and peak memory of loading, against the peers, each in a fresh process.
+
+    python benchmarks/loading.py [--rows 50000] [--classes 1000] [--formats npz,parquet] [--repeats 3]
+
+Beside the time on the clock stands the processor's, which a busy machine disturbs less.
+Peak memory is the growth of the largest resident set over what the imports need, as a multiple
+of the float32 array. calviz validates what it reads; the peers do not. A peer that is not
+installed is left out and named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+# What is timed: each is run as a program of its own, `path` and `k` being set.
+CALVIZ = (
+    "import polars, pyarrow.parquet; from calviz.data import FORMATS, read; len(FORMATS)",
+    "x = read(path)",
+)
+FLOATS = "{f'p_{j}': pl.Float32 for j in range(k)}"
+PEERS = {
+    "npz": {
+        "calviz": CALVIZ,
+        "numpy": ("import numpy as np", "z = np.load(path); x = z['probs'], z['labels']"),
+    },
+    "npy": {
+        "calviz": CALVIZ,
+        "numpy": ("import numpy as np", "x = np.load(path)"),
+    },
+    "parquet": {
+        "calviz": CALVIZ,
+        "polars": ("import polars as pl", "x = pl.read_parquet(path)"),
+        "polars+numpy": (
+            "import polars as pl",
+            "x = pl.read_parquet(path); y = x['label']; x = x.drop('label').to_numpy(order='c')",
+        ),
+        "pyarrow": ("import pyarrow.parquet as pq", "x = pq.read_table(path)"),
+        "pandas": ("import pandas as pd, pyarrow.parquet", "x = pd.read_parquet(path)"),
+    },
+    "arrow": {
+        "calviz": CALVIZ,
+        "polars": (
+            "import polars as pl",
+            "x = pl.read_ipc(path).drop('label').to_numpy(order='c')",
+        ),
+        "pyarrow": (
+            "import pyarrow as pa",
+            "x = pa.ipc.open_file(pa.OSFile(path)).read_all()",
+        ),
+    },
+    "csv": {
+        "calviz": CALVIZ,
+        "polars": ("import polars as pl", f"x = pl.read_csv(path, schema_overrides={FLOATS})"),
+        "pandas": (
+            "import pandas as pd, numpy as np",
+            "x = pd.read_csv(path, dtype={f'p_{j}': np.float32 for j in range(k)})",
+        ),
+        "pyarrow": (
+            "import pyarrow.csv as pc",
+            "x = pc.read_csv(path, pc.ReadOptions(block_size=16 << 20))",
+        ),
+    },
+}
+MAKE = """
+import sys
+import numpy as np, polars as pl
+path, n, k = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+key = path.rsplit(".", 1)[1]
+rng = np.random.default_rng(0)
+labels = rng.integers(0, k, n)
+scores = rng.normal(scale=2, size=(n, k)).astype(np.float32)
+scores[np.arange(n), labels] += 8
+scores -= scores.max(axis=1, keepdims=True)
+np.exp(scores, out=scores)
+scores /= scores.sum(axis=1, keepdims=True)
+if key == "npz":
+    np.savez(path, probs=scores, labels=labels)
+elif key == "npy":
+    np.save(path, np.column_stack([scores, labels]).astype(np.float32))
+else:
+    frame = pl.DataFrame(scores, schema=[f"p_{j}" for j in range(k)])
+    frame = frame.with_columns(label=pl.Series(labels))
+    write = {"csv": frame.write_csv, "parquet": frame.write_parquet, "arrow": frame.write_ipc}
+    write[key](path)
+"""
+PROGRAM = """
+import json, resource, sys, time
+path, k = sys.argv[1], int(sys.argv[2])
+{setup}
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+before = peak()
+start, cpu = time.perf_counter(), time.process_time()
+{work}
+print(json.dumps([time.perf_counter() - start, time.process_time() - cpu, peak() - before]))
+"""
+
+
+def make(folder: Path, n: int, k: int, key: str) -> Path:
+    """Write the predictions in one format, in a process of its own.
+
+    A child inherits the largest resident set of its parent: this one must stay small.
+    """
+    path = folder / f"w3.{key}"
+    subprocess.run([sys.executable, "-c", MAKE, str(path), str(n), str(k)], check=True, cwd=folder)
+    return path
+
+
+def measure(
+    key: str, peer: str, path: Path, k: int, repeats: int
+) -> tuple[float, float, float] | None:
+    """Median seconds, seconds of processor time and largest growth in bytes, or None where the peer is not installed."""
+    setup, work = PEERS[key][peer]
+    program = PROGRAM.format(setup=setup, work=work)
+    seconds, busy, peaks = [], [], []
+    for _ in range(repeats):
+        done = subprocess.run(
+            [sys.executable, "-c", program, str(path), str(k)],
+            capture_output=True,
+            text=True,
+            cwd=Path(__file__).parents[1],
+        )
+        if done.returncode:
+            print(f"  {peer}: left out ({done.stderr.strip().splitlines()[-1]})")
+            return None
+        took, cpu, peak = json.loads(done.stdout.splitlines()[-1])
+        seconds.append(took)
+        busy.append(cpu)
+        peaks.append(peak)
+    return statistics.median(seconds), statistics.median(busy), max(peaks)
+
+
+def main() -> None:
+    """Print one table per format."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=50_000)
+    parser.add_argument("--classes", type=int, default=1_000)
+    parser.add_argument("--formats", default=",".join(PEERS))
+    parser.add_argument("--repeats", type=int, default=3)
+    args = parser.parse_args()
+    formats = args.formats.split(",")
+    array = args.rows * args.classes * 4
+    print(f"{args.rows:,} x {args.classes:,}, float32 array {array / 1e6:,.0f} MB")
+    with tempfile.TemporaryDirectory() as folder:
+        for key in formats:
+            path = make(Path(folder), args.rows, args.classes, key)
+            print(f"{key} ({path.stat().st_size / 1e6:,.0f} MB)")
+            results = {}
+            for peer in PEERS[key]:
+                result = measure(key, peer, path, args.classes, args.repeats)
+                if result is not None:
+                    results[peer] = result
+            fastest = min((t for p, (t, _, _) in results.items() if p != "calviz"), default=None)
+            for peer, (seconds, cpu, peak) in results.items():
+                ratio = f"{seconds / fastest:5.2f}x fastest peer" if fastest else ""
+                print(
+                    f"  {peer:13} {seconds:7.3f} s  cpu {cpu:7.3f} s  peak {peak / array:5.2f}x array  {ratio}"
+                )
+            path.unlink()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""CAL005: every row has the same true class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from calviz.core.check import CHECKS, Check
+from calviz.core.notes import Finding
+from calviz.core.words import counted, listed
+from calviz.numerics.sample import Sample
+
+
+def one_class(sample: Sample) -> Iterator[Finding]:
+    """Speak up where all labels are equal."""
+    data = sample.data
+    if data.labels is None or data.n < 2 or (data.labels != data.labels[0]).any():
+        return
+    label = int(data.labels[0])
+    name = data.class_names[label] if data.class_names else str(label)
+    yield Finding(
+        "CAL005",
+        "warning",
+        f"All {counted(data.n, 'row')} have the label {listed([name])}: whether the model tells classes "
+        "apart cannot be seen, and numbers for other classes are undefined.",
+    )
+
+
+CHECKS.register(Check("CAL005", "One class among the labels", one_class))

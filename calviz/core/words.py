@@ -1,0 +1,127 @@
+"""How numbers and names are written in sentences, captions and tooltips (plain text, not escaped)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from calviz.core.reduction import Reduction
+
+#: Control characters, and those that are invisible or turn the direction of the text round.
+_INVISIBLE = re.compile(
+    r"[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+"
+)
+
+
+def shorten(text: str, limit: int = 40) -> str:
+    """Text on one line, without invisible characters, cut at `limit` with an ellipsis.
+
+    >>> shorten("a very long name", limit=7)
+    'a very…'
+    """
+    line = " ".join(_INVISIBLE.sub(" ", text).split())
+    return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
+
+
+def counted(n: int, one: str, many: str | None = None) -> str:
+    """A number and its noun.
+
+    >>> counted(1, "row"), counted(10_000, "row"), counted(2, "class", "classes")
+    ('1 row', '10,000 rows', '2 classes')
+    """
+    return f"{n:,} {one}" if n == 1 else f"{n:,} {many or one + 's'}"
+
+
+def listed(names: Sequence[str], *, most: int = 3, limit: int = 30) -> str:
+    """The first few names in quotes, and how many more there are.
+
+    >>> listed(["a", "b", "c", "d", "e"])
+    "'a', 'b', 'c' and 2 more"
+    """
+    quoted = [f"'{shorten(name, limit)}'" for name in names[:most]]
+    more = len(names) - most
+    return ", ".join(quoted) + (f" and {more:,} more" if more > 0 else "")
+
+
+def decimal(value: float, decimals: int = 3) -> str:
+    """A number with a true minus sign.
+
+    >>> decimal(-0.0537), decimal(-0.0001)
+    ('−0.054', '0.000')
+    """
+    if math.isnan(value):
+        return "–"
+    text = f"{abs(value):,.{decimals}f}"
+    return f"−{text}" if value < 0 and float(text.replace(",", "")) != 0 else text
+
+
+def points(value: float, decimals: int = 1) -> str:
+    """A difference of probabilities in percentage points, without the unit.
+
+    >>> points(0.0607), points(-0.0107)
+    ('6.1', '−1.1')
+    """
+    return decimal(100 * value, decimals)
+
+
+def percent(value: float, decimals: int = 1) -> str:
+    """A share.
+
+    >>> percent(0.0129)
+    '1.3 %'
+    """
+    return f"{points(value, decimals)} %"
+
+
+def decimals_for(*values: float, figures: int = 2, least: int = 1, most: int = 4) -> int:
+    """Decimals that leave so many significant digits of the smallest of the values that are not 0.
+
+    >>> decimals_for(6.1, 5.2), decimals_for(0.043, 12.0), decimals_for(0.0537, figures=3)
+    (1, 3, 4)
+    """
+    smallest = min((abs(v) for v in values if v != 0 and math.isfinite(v)), default=1.0)
+    return min(most, max(least, figures - 1 - math.floor(math.log10(smallest))))
+
+
+def ends(low: float, high: float, *, tolerance: float = 0.02) -> tuple[str, str]:
+    """Both ends of a range, with as few decimals as leave an error of this share of its width.
+
+    >>> ends(0.8, 0.9), ends(0.8, 13 / 15), ends(0.8, 13 / 15, tolerance=0.06)
+    (('0.8', '0.9'), ('0.800', '0.867'), ('0.80', '0.87'))
+    """
+    width = high - low
+    for decimals in range(1, 8):
+        texts = f"{low:.{decimals}f}", f"{high:.{decimals}f}"
+        if all(
+            abs(float(t) - v) <= tolerance * width for t, v in zip(texts, (low, high), strict=True)
+        ):
+            return texts
+    return texts
+
+
+def too_high(reduction: Reduction) -> tuple[str, str]:
+    """What scores above and below the observed frequency are called.
+
+    >>> too_high(Reduction()), too_high(Reduction("positive"))
+    (('Overconfident', 'Underconfident'), ('Forecast too high', 'Forecast too low'))
+    """
+    if reduction.kind == "top-label":
+        return "Overconfident", "Underconfident"
+    noun = {"positive": "Forecast", "within-top-r": "Sum"}.get(reduction.kind, "Probability")
+    return f"{noun} too high", f"{noun} too low"
+
+
+def score_and_hit(reduction: Reduction) -> tuple[str, str]:
+    """Short names of the mean score and of the share of hits.
+
+    >>> score_and_hit(Reduction())
+    ('mean confidence', 'accuracy')
+    """
+    if reduction.kind == "top-label":
+        return "mean confidence", "accuracy"
+    if reduction.kind == "positive":
+        return "mean forecast", "frequency"
+    if reduction.kind == "within-top-r":
+        return "mean sum", "frequency"
+    return "mean probability", "frequency"

@@ -1,0 +1,141 @@
+"""Array files as a table: every array is a column, a 2-D one a column of lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.errors import InputError
+from calviz.core.factor import Factor
+from calviz.core.limits import MAX_CLASSES, MAX_ROWS
+from calviz.data.growing import allocate
+from calviz.data.npy import Header, Readable, float_type, read_array, read_rows
+from calviz.data.table import SAMPLE_ROWS, Column, ElementType, Fetched, Table
+
+_TYPES: dict[str, ElementType] = {
+    "f": "number", "i": "integer", "u": "integer", "b": "boolean", "U": "text", "S": "text",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One stored array.
+
+    Attributes
+    ----------
+    name : str
+    header : Header
+    open : callable
+        A context manager that gives the stream just behind the header.
+    """
+
+    name: str
+    header: Header
+    open: Callable[[], AbstractContextManager[Readable]]
+
+    @property
+    def rows(self) -> int:
+        """Length of the first axis."""
+        return self.header.shape[0] if self.header.shape else 0
+
+    @property
+    def width(self) -> int | None:
+        """Length of the second axis of a 2-D array; None where it is a single column."""
+        shape = self.header.shape
+        return shape[1] if len(shape) == 2 and shape[1] != 1 else None
+
+
+@dataclass(eq=False, kw_only=True)
+class ArrayTable(Table):
+    """Columns that are stored one after the other, in one or several parts (splits)."""
+
+    parts: dict[str, list[Member]]
+    splits: Factor | None = None
+    split_column: str = "split"
+    whole: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+
+    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+        """Read the arrays that are asked for; see `Table.fetch`."""
+        found: dict[str, npt.NDArray[Any] | Factor] = {}
+        for name in columns:
+            if self.splits is not None and name == self.split_column:
+                found[name] = self.splits
+                continue
+            arrays = [self._single(member) for member in self.parts[name]]
+            found[name] = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+        return Fetched(tuple(self._scores(group) for group in scores), found)
+
+    def _scores(self, group: tuple[str, ...]) -> npt.NDArray[Any]:
+        if len(group) == 1:
+            return self._block(self.parts[group[0]])
+        columns = [self._block(self.parts[name]) for name in group]
+        if len({c.shape[0] for c in columns}) > 1:
+            raise InputError(f"the score arrays {', '.join(group[:5])} differ in length")
+        return np.concatenate(columns, axis=1)
+
+    @staticmethod
+    def _block(members: list[Member]) -> npt.NDArray[Any]:
+        k = members[0].width or 1
+        dtype = np.result_type(*(float_type(m.header.dtype) for m in members))
+        out = allocate(sum(m.rows for m in members), k, dtype)
+        start = 0
+        for member in members:
+            head = member.header
+            flat = Header((member.rows, k), head.dtype, head.fortran, head.size)
+            with member.open() as stream:
+                read_rows(stream, flat, out[start : start + member.rows], slice(0, k), member.name)
+            start += member.rows
+        return out
+
+    @staticmethod
+    def _single(member: Member) -> npt.NDArray[Any]:
+        with member.open() as stream:
+            array = read_array(stream, member.header, member.name)
+        return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def column_of(members: list[Member], name: str | None = None) -> Column:
+    """Describe an array; its first rows are read for one-dimensional ones only."""
+    member = members[0]
+    name = name or member.name
+    header = member.header
+    kind = _TYPES.get(header.dtype.kind, "other")
+    shape = header.shape
+    none = np.empty(0)
+    if kind == "other" or header.dtype.names:
+        return Column(
+            name, "other", none, note=f"it holds {header.dtype}, expected numbers or text"
+        )
+    if len(shape) not in (1, 2):
+        hint = " (one prediction per row: reshape it)" if len(shape) > 2 else ""
+        return Column(name, "other", none, note=f"it has shape {shape}, expected 2-D{hint}")
+    MAX_ROWS.check(shape[0], f"'{name}' has {shape[0]:,} rows")
+    if member.width is not None:
+        if header.dtype.kind == "f":
+            MAX_CLASSES.check(member.width, f"'{name}' has {member.width:,} columns")
+        return Column(name, kind, none, width=member.width)
+    if header.fortran and len(shape) == 2:
+        shape = (shape[0],)
+    rows = min(shape[0], SAMPLE_ROWS)
+    with member.open() as stream:
+        head = read_array(stream, Header((rows,), header.dtype, False, header.size), name)
+    if kind == "number":
+        head = head.astype(np.float64)
+    if kind == "text":
+        head = head.astype(object)
+    return Column(name, kind, head)
+
+
+def precision_of(members: list[Member]) -> str:
+    """What to say about numbers that are stored with few digits; empty where nothing."""
+    if any(m.header.dtype == np.float16 for m in members):
+        return (
+            f"'{members[0].name}' is stored in half precision (3 digits): calibration errors "
+            "below 0.001 mean nothing"
+        )
+    return ""

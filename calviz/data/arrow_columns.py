@@ -1,0 +1,208 @@
+"""Arrow columns as columns of a table, and their values in one row-wise array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from calviz.core.arrays import FloatArray
+from calviz.core.errors import InputError
+from calviz.core.factor import Factor
+from calviz.core.limits import MAX_CLASSES
+from calviz.data.source import Source
+from calviz.data.table import MISSING, Column, ElementType, text_factor
+
+#: Columns are transposed into the row-wise array in tiles that stay in the cache; not a power
+#: of two, so that the columns of a tile do not fall into the same lines of it.
+_TILE_ROWS = 4_112
+
+
+def opened(source: Source) -> Any:
+    """The file for Arrow's own readers, which do not go through Python to read it."""
+    if source.path is not None:
+        return pa.OSFile(str(source.path))
+    return pa.BufferReader(source.data)
+
+
+def describe(name: str, kind: Any, head: Callable[[], Any]) -> Column:
+    """A column of a table from its Arrow type; `head` gives its first rows (a ChunkedArray)."""
+    if pa.types.is_dictionary(kind):
+        return describe(name, kind.value_type, lambda: head().cast(kind.value_type))
+    if isinstance(kind, pa.BaseExtensionType):
+        return describe(name, kind.storage_type, head)
+    none = np.empty(0)
+    if _is_list(kind):
+        element = _element(kind.value_type)
+        if element not in ("number", "integer", "boolean"):
+            return Column(name, "other", none, note=f"it holds lists of {kind.value_type}")
+        lengths = pc.list_value_length(head()).to_pylist()
+        widths = list(dict.fromkeys(w for w in lengths if w is not None))
+        if len(widths) > 1:
+            first, second = (lengths.index(w) + 1 for w in widths[:2])
+            note = f"row {first} holds {widths[0]} values, but row {second} holds {widths[1]}"
+            return Column(name, "other", none, note=note)
+        if not widths:
+            return Column(name, "other", none, note="it holds no values")
+        return Column(name, element, none, width=widths[0])
+    if pa.types.is_struct(kind):
+        fields = [kind.field(j) for j in range(kind.num_fields)]
+        if fields and all(_element(f.type) in ("number", "integer") for f in fields):
+            names = tuple(f.name for f in fields)
+            return Column(name, "number", none, width=len(fields), fields=names)
+        return Column(name, "other", none, note=f"it holds {kind}")
+    element = _element(kind)
+    if pa.types.is_temporal(kind) or element == "text":
+        # Dates are of use as groups, as the text that they are written as.
+        return Column(name, "text", lambda: _text(head()))
+    if element == "other":
+        return Column(name, "other", none, note=f"it holds {kind}, expected numbers")
+    return Column(name, element, lambda: numbers(head(), np.dtype(np.float64)))
+
+
+def _is_list(kind: Any) -> bool:
+    return bool(
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
+
+
+def _element(kind: Any) -> ElementType:
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind):
+        return "number"
+    if pa.types.is_integer(kind):
+        return "integer"
+    if pa.types.is_boolean(kind):
+        return "boolean"
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return "text"
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return "text"
+    return "other"
+
+
+def _text(values: Any) -> npt.NDArray[Any]:
+    listed = values.cast(pa.string()).to_pylist()
+    return np.array([MISSING if v is None else v for v in listed], dtype=object)
+
+
+def float_type(kinds: list[Any]) -> np.dtype[Any]:
+    """float32 where every column has few digits, float64 otherwise."""
+    inner = [_innermost(kind) for kind in kinds]
+    small = all(pa.types.is_float32(k) or pa.types.is_float16(k) for k in inner)
+    return np.dtype(np.float32 if small else np.float64)
+
+
+def _innermost(kind: Any) -> Any:
+    if pa.types.is_dictionary(kind) or _is_list(kind):
+        return _innermost(kind.value_type)
+    if pa.types.is_struct(kind):
+        wide = [kind.field(j).type for j in range(kind.num_fields)]
+        return next((k for k in wide if not pa.types.is_float32(k)), wide[0])
+    return kind
+
+
+def numbers(values: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """A column of numbers as floats, missing values as nan."""
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if pa.types.is_float16(values.type) or pa.types.is_decimal(values.type):
+        values = values.cast(pa.float64())
+    if pa.types.is_boolean(values.type):
+        values = values.cast(pa.uint8())
+    if values.null_count:
+        values = pc.fill_null(values.cast(pa.float64()), float("nan"))
+    array: npt.NDArray[Any] = values.to_numpy()
+    return array.astype(dtype, copy=False)
+
+
+def fill(out: FloatArray, columns: list[Any]) -> None:
+    """Write columns (ChunkedArrays of numbers) side by side into a row-wise array."""
+    parts = [numbers(c, out.dtype) for c in columns]
+    for start in range(0, out.shape[0], _TILE_ROWS):
+        rows = slice(start, start + _TILE_ROWS)
+        out[rows] = np.stack([p[rows] for p in parts]).T
+
+
+def fill_block(out: FloatArray, column: Any, name: str, first_row: int) -> None:
+    """Write a column of lists or of structs into a row-wise array."""
+    k = out.shape[1]
+    start = 0
+    for chunk in column.chunks:
+        rows = out[start : start + len(chunk)]
+        if pa.types.is_struct(chunk.type):
+            fill(rows, [pa.chunked_array([pc.struct_field(chunk, [j])]) for j in range(k)])
+        else:
+            _fill_lists(rows, chunk, name, first_row + start)
+        start += len(chunk)
+
+
+def _fill_lists(out: FloatArray, chunk: Any, name: str, first_row: int) -> None:
+    k = out.shape[1]
+    lengths = pc.fill_null(pc.list_value_length(chunk), 0).to_numpy(zero_copy_only=False)
+    present = np.asarray(chunk.is_valid().to_numpy(zero_copy_only=False))
+    wrong = present & (lengths != k)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InputError(
+            f"holds {int(lengths[row])} values, but other rows hold {k}",
+            row=first_row + row + 1,
+            column=name,
+        )
+    flat = numbers(pa.chunked_array([chunk.flatten()]), out.dtype)
+    if present.all():
+        out[:] = flat.reshape(-1, k)
+    else:
+        out[~present] = np.nan
+        out[present] = flat.reshape(-1, k)
+
+
+def single(column: Any) -> npt.NDArray[Any] | Factor:
+    """A column for labels, groups, splits or identifiers: numbers as they are, text as a factor."""
+    kind = column.type
+    if pa.types.is_dictionary(kind) or _element(kind) == "text":
+        return _factor(column)
+    if _is_list(kind):
+        width = pc.list_value_length(column).drop_null().unique().to_pylist()
+        out = np.empty((len(column), width[0] if width else 0))
+        fill_block(out, column, "label", 0)
+        return out
+    if pa.types.is_temporal(kind):
+        return text_factor(_text(column))
+    if pa.types.is_boolean(kind) and not column.null_count:
+        booleans: npt.NDArray[Any] = column.to_numpy()
+        return booleans
+    if pa.types.is_integer(kind) and not column.null_count:
+        integers: npt.NDArray[Any] = column.to_numpy()
+        return integers
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return text_factor(_text(column))
+    return numbers(column, np.dtype(np.float64))
+
+
+def _factor(column: Any) -> Factor:
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    encoded = column.cast(pa.large_string()).fill_null(MISSING).dictionary_encode()
+    whole = encoded.unify_dictionaries().combine_chunks()
+    if isinstance(whole, pa.ChunkedArray):
+        whole = (
+            whole.chunk(0)
+            if whole.num_chunks
+            else pa.array([], pa.large_string()).dictionary_encode()
+        )
+    return Factor(
+        codes=whole.indices.to_numpy(zero_copy_only=False).astype(np.int32),
+        levels=tuple(whole.dictionary.to_pylist()),
+    )
+
+
+def check_width(column: Column) -> None:
+    """Raise InputError where lists are longer than the limit on classes."""
+    if column.width is not None:
+        MAX_CLASSES.check(
+            column.width, f"'{column.name[:80]}' holds {column.width:,} values per row"
+        )

@@ -1,0 +1,27 @@
+"""Arrow files and streams, and Feather 2: announced here, read in `calviz.data.arrow_table`."""
+
+from __future__ import annotations
+
+from calviz.data.format import FORMATS, Format
+from calviz.data.source import Source
+from calviz.data.table import Table
+
+
+def _open(source: Source) -> Table:
+    # Imported on first use: a reader of NPZ files never pays for pyarrow.
+    from calviz.data.arrow_table import open_arrow
+
+    return open_arrow(source)
+
+
+FORMATS.register(
+    Format(
+        key="arrow",
+        label="Arrow and Feather",
+        suffixes=(".arrow", ".feather", ".ipc", ".arrows"),
+        # A file begins with its name, a stream with the marker of a message.
+        matches=lambda head: head.startswith((b"ARROW1", b"\xff\xff\xff\xff")),
+        open=_open,
+        summary="Columns as in CSV, or one column 'probs' of lists.",
+    )
+)

@@ -1,0 +1,226 @@
+"""JSON Lines (one object per line) and a JSON array of objects."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.errors import InputError
+from calviz.core.factor import Factor
+from calviz.core.limits import MAX_ARRAY, MAX_COLUMNS, MAX_ROWS, size_text
+from calviz.data.format import FORMATS, Format
+from calviz.data.growing import allocate
+from calviz.data.source import Source
+from calviz.data.table import SAMPLE_ROWS, Fetched, Table
+
+
+@dataclass(eq=False, kw_only=True)
+class JsonTable(Table):
+    """Parsed objects as columns; lists of numbers and objects of numbers are score blocks."""
+
+    data: Any
+    lines: npt.NDArray[np.int64] | None = None
+
+    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+        """Copy the columns that are asked for; see `Table.fetch`."""
+        from calviz.data import arrow_columns
+
+        arrays = tuple(self._scores(group) for group in scores)
+        single: dict[str, npt.NDArray[Any] | Factor] = {
+            name: arrow_columns.single(self.data.column(name)) for name in columns
+        }
+        return Fetched(arrays, single)
+
+    def _scores(self, group: tuple[str, ...]) -> Any:
+        from calviz.data import arrow_columns
+
+        width = self[group[0]].width if len(group) == 1 else None
+        out = allocate(self.data.num_rows, width or len(group), np.float64)
+        if width is not None:
+            try:
+                arrow_columns.fill_block(out, self.data.column(group[0]), group[0], 0)
+            except InputError as error:
+                line = self.line(error.row - 1) if error.row else None
+                raise InputError(error.what, row=error.row, line=line, column=group[0]) from None
+        else:
+            arrow_columns.fill(out, [self.data.column(name) for name in group])
+        return out
+
+    def line(self, row: int) -> int | None:
+        """The line of a row; blank lines are counted."""
+        if self.lines is None:
+            return None
+        return int(self.lines[row])
+
+    def is_empty(self, row: int, name: str) -> bool:
+        """Whether a value is absent rather than a written NaN."""
+        outer, _, inner = name.partition("[")
+        if outer not in self:
+            return False
+        value = self.data.column(outer)[row].as_py()
+        if isinstance(value, dict):
+            value = value.get(inner.removesuffix("]"))
+        return value is None
+
+
+def open_json(source: Source) -> Table:
+    """Parse the objects; see `Format.open`."""
+    from calviz.data import arrow_columns
+
+    with source.open() as stream:
+        data = stream.read(MAX_ARRAY.value)
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    MAX_ARRAY.check(len(data), f"the text has {size_text(len(data))}")
+    listed = data.lstrip()[:1] == b"["
+    lines = None
+    if listed:
+        table = _parsed_list(data)
+    else:
+        text_lines = data.split(b"\n")
+        kept = [j for j, text in enumerate(text_lines) if text.strip()]
+        lines = np.array(kept, dtype=np.int64) + 1
+        del text_lines
+        MAX_ROWS.check(len(kept), f"the file has {len(kept):,} lines")
+        # One object over many lines, or one line alone, may be a table by columns.
+        first = data.lstrip().split(b"\n", 1)[0].rstrip()
+        by_column = _columnar(data) if len(kept) == 1 or not first.endswith(b"}") else None
+        listed = by_column is not None
+        table = by_column if listed else _parsed_lines(data)
+        lines = None if listed else lines
+    MAX_COLUMNS.check(table.num_columns, f"the objects have {table.num_columns:,} keys")
+    if not table.num_rows:
+        raise InputError("there are no rows of data")
+    columns = []
+    for name in table.column_names:
+        head = partial(table.column(name).slice, 0, SAMPLE_ROWS)
+        column = arrow_columns.describe(name, table.column(name).type, head)
+        arrow_columns.check_width(column)
+        columns.append(column)
+    return JsonTable(
+        format="JSON" if listed else "JSON Lines", columns=tuple(columns), data=table, lines=lines
+    )
+
+
+def _parsed_lines(data: bytes) -> Any:
+    import polars as pl
+
+    try:
+        frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
+        if frame.width and not any(t == pl.Null for t in frame.dtypes):
+            return frame.to_arrow()
+    except (pl.exceptions.PolarsError, ValueError, OverflowError):
+        pass
+    # Python's parser knows NaN, names the line of a mistake, and takes mixed types.
+    rows: list[Any] = []
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if line.strip():
+            rows.append(_object(line, number))
+    return _from_objects(rows)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return error.msg
+    return "nested too deeply" if isinstance(error, RecursionError) else "not UTF-8 text"
+
+
+def _columnar(data: bytes) -> Any:
+    """One object whose values are lists of one length: a table by columns; None otherwise."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    lists = list(value.values()) if isinstance(value, dict) else []
+    if len(lists) < 2 or not all(isinstance(v, list) for v in lists):
+        return None
+    if len({len(v) for v in lists}) != 1:
+        lengths = ", ".join(f"'{key:.40}' {len(v):,}" for key, v in list(value.items())[:5])
+        raise InputError(f"the lists differ in length: {lengths}")
+    import pyarrow as pa
+
+    return pa.table({str(key): _array(str(key), v) for key, v in value.items()})
+
+
+def _object(line: bytes, number: int) -> Any:
+    try:
+        value = json.loads(line)
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        reason = _reason(error)
+        raise InputError(
+            f"this is not a JSON object ({reason})",
+            line=number,
+            remedy='write one object per line, such as {"label": 0, "probs": [0.9, 0.1]}',
+        ) from None
+    if not isinstance(value, dict):
+        raise InputError(f"expected a JSON object, got {type(value).__name__}", line=number)
+    return value
+
+
+def _parsed_list(data: bytes) -> Any:
+    try:
+        rows = json.loads(data)
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        reason = _reason(error)
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else None
+        raise InputError(f"the text is not valid JSON ({reason})", line=line) from None
+    if not all(isinstance(row, dict) for row in rows):
+        raise InputError("the JSON array holds other things than objects")
+    return _from_objects(rows)
+
+
+def _from_objects(rows: list[dict[str, Any]]) -> Any:
+    import pyarrow as pa
+
+    names = list(dict.fromkeys(key for row in rows for key in row))
+    return pa.table({name: _array(name, [row.get(name) for row in rows]) for name in names})
+
+
+def _array(name: str, values: list[Any]) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+        nested = [v for v in values if isinstance(v, list | dict)]
+        if nested:
+            _name_odd_row(name, values)
+            raise InputError("its values differ in kind from row to row", column=name) from None
+        return pa.array([None if v is None else _written(v) for v in values])
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _name_odd_row(name: str, values: list[Any]) -> None:
+    for row, value in enumerate(values):
+        inner = value.items() if isinstance(value, dict) else enumerate(value or ())
+        if value is not None and not isinstance(value, list | dict):
+            raise InputError(f"is {value!r:.40}, expected a list", row=row + 1, column=name)
+        for key, cell in inner:
+            if cell is not None and not isinstance(cell, int | float):
+                raise InputError(
+                    f"{cell!r:.40} is not a number", row=row + 1, column=f"{name}[{key}]"
+                )
+
+
+FORMATS.register(
+    Format(
+        key="jsonl",
+        label="JSON Lines",
+        suffixes=(".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz"),
+        matches=lambda head: head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["),
+        open=open_json,
+        text=True,
+        summary='One object per line: {"label": "cat", "probs": {"cat": 0.9, "dog": 0.1}}.',
+    )
+)

@@ -1,0 +1,178 @@
+"""NPY: one array whose rows hold the scores and, in the last or first column, the label."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.errors import InputError
+from calviz.core.factor import Factor
+from calviz.core.limits import MAX_CLASSES, MAX_ROWS
+from calviz.core.notes import Finding
+from calviz.data.arrays import Member, column_of, precision_of
+from calviz.data.format import FORMATS, Format
+from calviz.data.growing import allocate
+from calviz.data.npy import (
+    MAGIC,
+    Header,
+    Readable,
+    check_size,
+    float_type,
+    read_array,
+    read_header,
+    read_rows,
+)  # fmt: skip
+from calviz.data.source import Source
+from calviz.data.table import SAMPLE_ROWS, Column, Fetched, Table
+
+
+@dataclass(eq=False, kw_only=True)
+class MatrixTable(Table):
+    """The columns of one 2-D array."""
+
+    member: Member
+
+    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+        """Read the columns that are asked for; see `Table.fetch`."""
+        blocks = [self._columns([self.names.index(c) for c in group]) for group in scores]
+        found: dict[str, npt.NDArray[Any] | Factor] = {
+            name: self._columns([self.names.index(name)])[:, 0] for name in columns
+        }
+        return Fetched(tuple(blocks), found)
+
+    def _columns(self, wanted: list[int]) -> npt.NDArray[Any]:
+        header = self.member.header
+        start, stop = min(wanted), max(wanted) + 1
+        out = allocate(header.shape[0], stop - start, float_type(header.dtype))
+        with self.member.open() as stream:
+            read_rows(stream, header, out, slice(start, stop), self.member.name)
+        in_order = wanted == list(range(start, stop))
+        return out if in_order else out[:, [j - start for j in wanted]]
+
+
+@dataclass(eq=False, kw_only=True)
+class RecordTable(Table):
+    """The fields of a structured array."""
+
+    member: Member
+
+    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+        """Read the fields that are asked for; see `Table.fetch`."""
+        with self.member.open() as stream:
+            records = read_array(stream, self.member.header, self.member.name)
+        blocks = []
+        for group in scores:
+            fields = [records[name] for name in group]
+            if len(fields) == 1:
+                block = fields[0].reshape(len(records), -1)
+                blocks.append(block.astype(float_type(block.dtype)))
+                continue
+            dtype = np.result_type(*(float_type(f.dtype) for f in fields))
+            out = allocate(len(records), len(fields), dtype)
+            for j, values in enumerate(fields):
+                out[:, j] = values
+            blocks.append(out)
+        return Fetched(tuple(blocks), {name: _text(records[name]) for name in columns})
+
+
+def _text(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values
+
+
+def open_npy(source: Source) -> Table:
+    """Look at the header and the first rows; see `Format.open`."""
+    with source.open() as stream:
+        header = read_header(cast(Readable, stream), "array")
+    check_size(header, source.size - header.size, "array")
+
+    @contextmanager
+    def opened() -> Iterator[Readable]:
+        with source.open() as raw:
+            raw.seek(header.size)
+            yield cast(Readable, raw)
+
+    member = Member("array", header, opened)
+    notices = [Finding("DATA009", "warning", text)] if (text := precision_of([member])) else []
+    if header.dtype.names:
+        return RecordTable(
+            format="NPY (structured)", columns=_fields(member), notices=notices, member=member
+        )
+    if len(header.shape) != 2 or header.dtype.kind not in "fiu":
+        raise InputError(
+            f"the array has shape {header.shape} and type {header.dtype}, expected 2-D numbers: "
+            "the scores and one column with the label",
+            remedy="save scores and labels together as NPZ (probs, labels)",
+        )
+    n, m = header.shape
+    MAX_ROWS.check(n, f"the array has {n:,} rows")
+    MAX_CLASSES.check(m - 1, f"the array has {m:,} columns")
+    if not n or not m:
+        raise InputError("the array is empty")
+    head = _head(source, member)
+    return MatrixTable(
+        format="NPY",
+        columns=tuple(
+            Column(f"column {j + 1}", "number", head[:, j].astype(np.float64)) for j in range(m)
+        ),
+        named=False,
+        arrays=True,
+        notices=notices,
+        member=member,
+    )
+
+
+def _head(source: Source, member: Member) -> npt.NDArray[Any]:
+    header = member.header
+    n, m = header.shape
+    rows = min(n, SAMPLE_ROWS)
+    if not header.fortran:
+        with member.open() as stream:
+            flat = Header((rows, m), header.dtype, False, header.size)
+            return read_array(stream, flat, member.name)
+    # The first rows are spread over the whole file, one piece per column.
+    out = np.empty((rows, m), dtype=header.dtype)
+    with source.open() as raw:
+        for j in range(m):
+            raw.seek(header.size + j * n * header.dtype.itemsize)
+            out[:, j] = np.frombuffer(raw.read(rows * header.dtype.itemsize), header.dtype)
+    return out
+
+
+def _fields(member: Member) -> tuple[Column, ...]:
+    header = member.header
+    assert header.dtype.fields is not None
+    if len(header.shape) != 1:
+        raise InputError(f"the structured array has shape {header.shape}, expected 1-D")
+    rows = min(header.shape[0], SAMPLE_ROWS)
+    with member.open() as stream:
+        head = read_array(stream, Header((rows,), header.dtype, False, header.size), member.name)
+    columns = []
+    for name in header.dtype.names or ():
+        values = _text(head[name])
+        part = Header(header.shape[:1] + values.shape[1:], values.dtype, False, 0)
+        column = column_of([Member(name, part, lambda v=values: _in_memory(v))])  # type: ignore[misc]
+        columns.append(column)
+    return tuple(columns)
+
+
+@contextmanager
+def _in_memory(values: npt.NDArray[Any]) -> Iterator[Readable]:
+    yield io.BytesIO(np.ascontiguousarray(values).tobytes())
+
+
+FORMATS.register(
+    Format(
+        key="npy",
+        label="NPY (one NumPy array)",
+        suffixes=(".npy",),
+        matches=lambda head: head.startswith(MAGIC),
+        open=open_npy,
+        summary="One 2-D array: the scores, and the label in the last or the first column.",
+    )
+)

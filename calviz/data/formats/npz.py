@@ -1,0 +1,204 @@
+"""NPZ: the arrays of a zip file, read from their headers, never unpickled."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+
+from calviz.core.errors import InputError
+from calviz.core.factor import Factor
+from calviz.core.limits import check_expansion
+from calviz.core.notes import Finding
+from calviz.data.arrays import ArrayTable, Member, column_of, precision_of
+from calviz.data.format import FORMATS, Format
+from calviz.data.names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
+from calviz.data.npy import Readable, check_size, read_array, read_header
+from calviz.data.source import Source
+from calviz.data.table import Column, Table
+
+_LOCAL_HEADER = 30
+_NAMES = ("class_names", "classes", "target_names", "label_names", "categories")
+
+
+def _matches(head: bytes) -> bool:
+    """A zip file whose first member is an NPY file."""
+    if head[:4] != b"PK\x03\x04" or len(head) < _LOCAL_HEADER:
+        return False
+    length = int.from_bytes(head[26:28], "little")
+    return head[_LOCAL_HEADER : _LOCAL_HEADER + length].endswith(b".npy")
+
+
+def open_npz(source: Source) -> Table:
+    """Look at the headers of all arrays; see `Format.open`."""
+    try:
+        with source.open() as stream, zipfile.ZipFile(stream) as archive:
+            entries = [e for e in archive.infolist() if e.filename.endswith(".npy")]
+            members = {e.filename[:-4]: _member(source, archive, e) for e in entries}
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError):
+        raise _damaged() from None
+    if len(members) != len(entries):
+        raise InputError("two arrays have the same name")
+    members = {name: m for name, m in members.items() if m.header.shape != ()}
+    class_names = _class_names(members)
+    paired = _paired(members)
+    if paired is not None:
+        parts, splits = paired
+    else:
+        parts, splits = {name: [member] for name, member in members.items()}, None
+    columns = [column_of(group, name) for name, group in parts.items()]
+    split_column = "split"
+    if splits is not None:
+        columns.append(Column(split_column, "text", np.array(list(splits.levels), dtype=object)))
+    notices = [
+        Finding("DATA009", "warning", text) for g in parts.values() if (text := precision_of(g))
+    ]
+    return ArrayTable(
+        format="NPZ",
+        columns=tuple(columns),
+        arrays=True,
+        class_names=class_names,
+        notices=notices,
+        parts=parts,
+        splits=splits,
+    )
+
+
+def _damaged() -> InputError:
+    return InputError("the file is damaged or incomplete", remedy="save or copy it again")
+
+
+def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Member:
+    name = entry.filename[:-4]
+    if entry.flag_bits & 1:
+        raise InputError("is encrypted", column=name, remedy="save it without a password")
+    with archive.open(entry) as stream:
+        header = read_header(cast(Readable, stream), name)
+    check_size(header, entry.file_size - header.size, name)
+    check_expansion(f"'{name}'", entry.file_size, entry.compress_size)
+
+    @contextmanager
+    def opened() -> Iterator[Readable]:
+        try:
+            with source.open() as raw:
+                if entry.compress_type == zipfile.ZIP_STORED:
+                    yield _stored(raw, entry, header.size)
+                else:
+                    with zipfile.ZipFile(raw) as archive, archive.open(entry) as stream:
+                        stream.read(header.size)
+                        yield cast(Readable, stream)
+        except (zipfile.BadZipFile, zlib.error, EOFError):
+            raise _damaged() from None
+
+    return Member(name, header, opened)
+
+
+class _Stored:
+    """A member that is not compressed: read straight from the file into the array, CRC checked."""
+
+    def __init__(self, raw: BinaryIO, entry: zipfile.ZipInfo, start: int, skip: int) -> None:
+        raw.seek(start)
+        self._crc = zlib.crc32(raw.read(skip))
+        self._raw: Any = raw
+        self._left, self._expected = entry.file_size - skip, entry.CRC
+
+    def read(self, size: int) -> bytes:
+        data = bytearray(min(size, self._left))
+        return bytes(data[: self.readinto(data)])
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer; the checksum is compared when the last byte has been read."""
+        view = memoryview(buffer)[: self._left]
+        count = int(self._raw.readinto(view) or 0)
+        self._crc = zlib.crc32(view[:count], self._crc)
+        self._left -= count
+        if not self._left and self._crc != self._expected:
+            raise zipfile.BadZipFile("bad checksum")
+        return count
+
+
+def _stored(raw: BinaryIO, entry: zipfile.ZipInfo, skip: int) -> _Stored:
+    raw.seek(entry.header_offset)
+    local = raw.read(_LOCAL_HEADER)
+    if local[:4] != b"PK\x03\x04":
+        raise zipfile.BadZipFile("no local header")
+    # The local header repeats name and extra field, with lengths of its own.
+    lengths = int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little")
+    return _Stored(raw, entry, entry.header_offset + _LOCAL_HEADER + lengths, skip)
+
+
+def _class_names(members: dict[str, Member]) -> tuple[str, ...]:
+    for key in list(members):
+        if plain(key) in _NAMES and len(members[key].header.shape) == 1:
+            member = members.pop(key)
+            with member.open() as stream:
+                return tuple(str(v) for v in read_array(stream, member.header, key))
+    return ()
+
+
+def _role(key: str) -> tuple[str, str] | None:
+    """("val", "probs") of "val_probs" or "probs_val"."""
+    words = plain(key).split("_")
+    if words[0] in SPLIT_WORDS:
+        return key[: len(words[0])], "_".join(words[1:])
+    if words[-1] in SPLIT_WORDS:
+        return key[-len(words[-1]) :], "_".join(words[:-1])
+    return None
+
+
+def _paired(members: dict[str, Member]) -> tuple[dict[str, list[Member]], Factor] | None:
+    """Arrays such as val_probs, val_labels, test_probs, test_labels as columns with splits."""
+    splits: dict[str, dict[str, Member]] = {}
+    for key, member in members.items():
+        if pair := _role(key):
+            splits.setdefault(pair[0], {})[pair[1]] = member
+    scores = {*PROBABILITIES, *LOGITS, "logits"}
+    complete = {
+        split: roles
+        for split, roles in splits.items()
+        if any(r in scores for r in roles) and any(r in LABELS for r in roles)
+    }
+    alone = [k for k in members if _role(k) is None and (plain(k) in scores or plain(k) in LABELS)]
+    if not complete or alone:
+        return None
+    first = next(iter(complete.values()))
+    shared = [role for role in first if all(role in roles for roles in complete.values())]
+    parts: dict[str, list[Member]] = {}
+    for role in shared:
+        group = [roles[role] for roles in complete.values()]
+        if len({m.width for m in group}) > 1:
+            shapes = ", ".join(f"'{m.name}' {m.header.shape}" for m in group)
+            raise InputError(f"the splits have different numbers of classes: {shapes}")
+        parts[role] = group
+    rows = [_rows(roles, scores) for roles in complete.values()]
+    codes = np.repeat(np.arange(len(rows), dtype=np.int32), rows)
+    return parts, Factor(codes=codes, levels=tuple(complete))
+
+
+def _rows(roles: dict[str, Member], scores: set[str]) -> int:
+    """Rows of one split; its scores and labels must agree."""
+    score = next(m for r, m in roles.items() if r in scores)
+    label = next(m for r, m in roles.items() if r in LABELS)
+    if score.rows != label.rows:
+        raise InputError(
+            f"there are {score.rows:,} rows of probabilities ('{score.name}') but {label.rows:,} "
+            f"labels ('{label.name}')",
+            remedy="save both for the same rows",
+        )
+    return score.rows
+
+
+FORMATS.register(
+    Format(
+        key="npz",
+        label="NPZ (NumPy arrays)",
+        suffixes=(".npz",),
+        matches=_matches,
+        open=open_npz,
+        summary="Arrays 'probs' (or 'logits') and 'labels'; val_probs, val_labels, ... are splits.",
+    )
+)

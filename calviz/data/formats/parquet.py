@@ -1,0 +1,26 @@
+"""Parquet: announced here, read in `calviz.data.parquet_table`."""
+
+from __future__ import annotations
+
+from calviz.data.format import FORMATS, Format
+from calviz.data.source import Source
+from calviz.data.table import Table
+
+
+def _open(source: Source) -> Table:
+    # Imported on first use: a reader of NPZ files never pays for pyarrow.
+    from calviz.data.parquet_table import open_parquet
+
+    return open_parquet(source)
+
+
+FORMATS.register(
+    Format(
+        key="parquet",
+        label="Parquet",
+        suffixes=(".parquet", ".pq"),
+        matches=lambda head: head.startswith(b"PAR1"),
+        open=_open,
+        summary="Columns as in CSV, or one column 'probs' of lists.",
+    )
+)

@@ -1,0 +1,194 @@
+"""NPY streams, read by their header: nothing is allocated before it is checked, nothing unpickled."""
+
+from __future__ import annotations
+
+import io
+import math
+import struct
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib import format as npy_format
+
+from calviz.core.arrays import FloatArray
+from calviz.core.errors import InputError
+from calviz.core.limits import MAX_ARRAY, size_text
+
+MAGIC = b"\x93NUMPY"
+#: Blocks that stay in the cache between the copy and the checksum.
+_BLOCK_BYTES = 1 << 19
+_LONGEST_HEADER = 1 << 20
+
+
+class Readable(Protocol):
+    """A stream that fills a buffer."""
+
+    def read(self, size: int, /) -> bytes:
+        """The next bytes."""
+        ...
+
+    def readinto(self, buffer: Any, /) -> int | None:
+        """Fill a buffer and say how many bytes came."""
+        ...
+
+
+@dataclass(frozen=True)
+class Header:
+    """What an NPY stream declares.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    dtype : numpy dtype
+    fortran : bool
+        Whether the first index runs fastest.
+    size : int
+        Bytes of the header itself.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    fortran: bool
+    size: int
+
+    @property
+    def nbytes(self) -> int:
+        """Declared bytes of the values."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def read_header(stream: Readable, name: str) -> Header:
+    """Read and check the header of an NPY stream; raises InputError where it is not usable."""
+    try:
+        magic = stream.read(8)
+        if magic[:6] != MAGIC:
+            raise ValueError
+        wide = magic[6] >= 2
+        field = stream.read(4 if wide else 2)
+        (length,) = struct.unpack("<I" if wide else "<H", field)
+        if length > _LONGEST_HEADER:
+            raise InputError("its header is longer than 1 MiB", column=name)
+        raw = stream.read(length)
+        if len(raw) != length:
+            raise ValueError
+        shape, fortran, dtype = _parse(magic, field + raw)
+    except InputError:
+        raise
+    except (ValueError, TypeError, SyntaxError, struct.error, IndexError, EOFError):
+        raise InputError(
+            "is damaged or incomplete: its NPY header cannot be read", column=name
+        ) from None
+    if dtype.hasobject:
+        raise _objects(name)
+    return Header(shape, dtype, fortran, 8 + len(field) + length)
+
+
+def _parse(magic: bytes, rest: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    reader = npy_format.read_array_header_2_0 if magic[6] >= 2 else npy_format.read_array_header_1_0
+    shape, fortran, dtype = reader(io.BytesIO(rest), max_header_size=_LONGEST_HEADER)
+    if any(side < 0 for side in shape):
+        raise ValueError
+    return tuple(int(side) for side in shape), bool(fortran), np.dtype(dtype)
+
+
+def _objects(name: str) -> InputError:
+    return InputError(
+        "holds Python objects (pickle), refused because opening them can run any program",
+        column=name,
+        remedy="save it as an array of numbers or of text",
+    )
+
+
+def check_size(header: Header, present: int, name: str) -> None:
+    """Raise InputError where more is declared than is there, or than the limit."""
+    shape = " x ".join(f"{side:,}" for side in header.shape) or "one value"
+    declared = f"declares {shape} {header.dtype.name} ({size_text(header.nbytes)})"
+    if header.nbytes > present:
+        raise InputError(
+            f"{declared} but holds {size_text(present)}: the file is damaged or incomplete",
+            column=name,
+            remedy="save or copy it again",
+        )
+    try:
+        MAX_ARRAY.check(header.nbytes, declared)
+    except InputError as error:
+        error.column = name
+        raise InputError(error.what, column=name, remedy=error.remedy) from None
+
+
+def float_type(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
+    """The float type in which numbers of a type are held."""
+    small = dtype.kind == "f" and dtype.itemsize <= 4
+    return np.float32 if small else np.float64
+
+
+def _bytes(array: npt.NDArray[Any]) -> memoryview:
+    return memoryview(array.view(np.uint8).reshape(-1))  # type: ignore[arg-type]
+
+
+def fill_exactly(stream: Readable, buffer: memoryview, name: str) -> None:
+    """Fill a buffer from a stream; raises InputError where the stream ends early."""
+    done = 0
+    while done < len(buffer):
+        count = stream.readinto(buffer[done : done + _BLOCK_BYTES])
+        if not count:
+            raise InputError(
+                "is damaged or incomplete: it breaks off",
+                column=name,
+                remedy="save or copy it again",
+            )
+        done += count
+
+
+def read_rows(stream: Readable, header: Header, out: FloatArray, columns: slice, name: str) -> None:
+    """Read a 2-D array of numbers into `out`, converted to its type, in blocks.
+
+    Parameters
+    ----------
+    stream : binary stream
+        Just behind the header.
+    header : Header
+        Of an array of shape (n, m).
+    out : ndarray, shape (n, K)
+        The columns `columns` of the array are written here.
+    columns : slice
+        Which of the m columns are wanted.
+    name : str
+        For messages.
+    """
+    n, m = header.shape
+    whole = columns == slice(0, m)
+    if whole and not header.fortran and header.dtype == out.dtype and out.flags.c_contiguous:
+        fill_exactly(stream, _bytes(out), name)
+        return
+    # A C-ordered file comes in rows, a Fortran-ordered one in columns.
+    count, length = (m, n) if header.fortran else (n, m)
+    step = max(1, _BLOCK_BYTES // max(1, length * header.dtype.itemsize))
+    if header.fortran:
+        # Sixteen float32 columns fill a cache line of the row-wise target.
+        step = max(step, 16)
+    buffer = np.empty((min(step, count), length), dtype=header.dtype)
+    for start in range(0, count, step):
+        part = buffer[: min(step, count - start)]
+        fill_exactly(stream, _bytes(part), name)
+        if not header.fortran:
+            out[start : start + len(part)] = part[:, columns]
+            continue
+        first, last = max(start, columns.start), min(start + len(part), columns.stop)
+        if first < last:
+            out[:, first - columns.start : last - columns.start] = part[
+                first - start : last - start
+            ].T
+
+
+def read_array(stream: Readable, header: Header, name: str) -> npt.NDArray[Any]:
+    """The whole array as it is, in native byte order; for columns, not for scores."""
+    flat = np.empty(math.prod(header.shape), dtype=header.dtype)
+    if flat.nbytes:
+        fill_exactly(stream, _bytes(flat), name)
+    array = flat.reshape(header.shape, order="F" if header.fortran else "C")
+    if array.dtype.kind == "S":
+        return np.char.decode(array, "utf-8", "replace")
+    return array.astype(array.dtype.newbyteorder("="), copy=False)

@@ -1,0 +1,155 @@
+"""Parquet: read by groups of columns into one row-wise array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from calviz.core.errors import InputError
+from calviz.core.limits import MAX_COLUMNS, MAX_ROWS
+from calviz.core.notes import Finding
+from calviz.data import arrow_columns as arrow
+from calviz.data.growing import allocate
+from calviz.data.source import Source
+from calviz.data.table import SAMPLE_ROWS, Column, Fetched, Table
+
+#: Columns that are decoded together: enough to fill cache lines, few beside the array.
+_BATCH = 32
+_WORKERS = 2
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Turn what goes wrong inside the reader into one sentence."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
+        if isinstance(error, pa.ArrowNotImplementedError):
+            raise InputError(f"uses a feature of Parquet that is not supported ({error})") from None
+        raise InputError(
+            "the file is damaged or incomplete", remedy="save or copy it again"
+        ) from None
+
+
+@dataclass(eq=False, kw_only=True)
+class ParquetTable(Table):
+    """The columns of a Parquet file."""
+
+    source: Source
+    schema: Any
+    rows: int
+    groups: tuple[int, ...]
+
+    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+        """Read the columns that are asked for; see `Table.fetch`."""
+        with _readable():
+            arrays = tuple(self._scores(group) for group in scores)
+            single = {}
+            if columns:
+                with _opened(self.source) as file:
+                    table = file.read(columns=list(columns))
+                single = {name: arrow.single(table.column(name)) for name in columns}
+        return Fetched(arrays, single)
+
+    def _scores(self, group: tuple[str, ...]) -> Any:
+        kinds = [self.schema.field(name).type for name in group]
+        dtype = arrow.float_type(kinds)
+        if len(group) == 1 and (width := self[group[0]].width) is not None:
+            out = allocate(self.rows, width, dtype)
+            with _opened(self.source) as file:
+                start = 0
+                for g, count in enumerate(self.groups):
+                    column = file.read_row_group(g, columns=list(group)).column(0)
+                    arrow.fill_block(out[start : start + count], column, group[0], start)
+                    start += count
+            return out
+        out = allocate(self.rows, len(group), dtype)
+        batches = [(j, group[j : j + _BATCH]) for j in range(0, len(group), _BATCH)]
+        if len(batches) == 1:
+            self._read_batches(out, batches)
+        else:
+            with ThreadPoolExecutor(_WORKERS) as pool:
+                halves = [batches[i::_WORKERS] for i in range(_WORKERS)]
+                list(pool.map(lambda half: self._read_batches(out, half), halves))
+        return out
+
+    def _read_batches(self, out: Any, batches: list[tuple[int, tuple[str, ...]]]) -> None:
+        # Each worker has a file of its own: a reader is not shared between threads.
+        with _opened(self.source) as file:
+            for j, names in batches:
+                start = 0
+                for g, count in enumerate(self.groups):
+                    table = file.read_row_group(g, columns=list(names), use_threads=False)
+                    rows = out[start : start + count, j : j + len(names)]
+                    arrow.fill(rows, [table.column(name) for name in names])
+                    del table
+                    pa.default_memory_pool().release_unused()
+                    start += count
+
+
+@contextmanager
+def _opened(source: Source) -> Iterator[Any]:
+    with arrow.opened(source) as stream, pq.ParquetFile(stream, pre_buffer=False) as file:
+        yield file
+
+
+def open_parquet(source: Source) -> Table:
+    """Look at the metadata and the first rows; see `Format.open`."""
+    with _readable(), _opened(source) as file:
+        meta, schema = file.metadata, file.schema_arrow
+        MAX_COLUMNS.check(meta.num_columns, f"the file has {meta.num_columns:,} columns")
+        MAX_ROWS.check(meta.num_rows, f"the file has {meta.num_rows:,} rows")
+        if not meta.num_rows:
+            raise InputError("there are columns but no rows of data")
+        groups = tuple(meta.row_group(g).num_rows for g in range(meta.num_row_groups))
+        if sum(groups) != meta.num_rows or min(groups, default=0) < 0:
+            raise InputError("the file is damaged: its numbers of rows disagree")
+        doubled = [name for name in schema.names if schema.names.count(name) > 1] if len(
+            set(schema.names)
+        ) != len(schema.names) else []  # fmt: skip
+        if doubled:
+            raise InputError(f"there are two columns called '{doubled[0][:80]}'")
+        columns = [_column(source, name, schema) for name in schema.names]
+    notices = half_precision(schema)
+    return ParquetTable(
+        format="Parquet",
+        columns=tuple(columns),
+        notices=notices,
+        source=source,
+        schema=schema,
+        rows=meta.num_rows,
+        groups=groups,
+    )
+
+
+def _column(source: Source, name: str, schema: Any) -> Column:
+    def head() -> Any:
+        # Only the columns that recognition looks at are decoded.
+        with _readable(), _opened(source) as file:
+            for batch in file.iter_batches(batch_size=SAMPLE_ROWS, columns=[name]):
+                return pa.chunked_array([batch.column(name)])
+        raise InputError("there are columns but no rows of data")
+
+    column = arrow.describe(name, schema.field(name).type, head)
+    arrow.check_width(column)
+    return column
+
+
+def half_precision(schema: Any) -> list[Finding]:
+    """A notice about columns that are stored with three digits."""
+    half = [name for name in schema.names if pa.types.is_float16(schema.field(name).type)]
+    if not half:
+        return []
+    text = (
+        f"{len(half):,} column{'s are' if len(half) > 1 else ' is'} stored in half precision "
+        "(3 digits): calibration errors below 0.001 mean nothing"
+    )
+    return [Finding("DATA009", "warning", text)]

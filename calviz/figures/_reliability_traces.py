@@ -1,0 +1,256 @@
+"""What a reliability diagram is drawn with: bars, gaps, band, points, histogram."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calviz.core.arrays import BoolArray, FloatArray
+from calviz.core.words import counted, decimal, ends, percent, score_and_hit, too_high
+from calviz.figures._style import Palette
+
+if TYPE_CHECKING:
+    from calviz.figures.reliability import Reliability
+
+Trace = dict[str, Any]
+
+#: With more bins than this, outlines and large points would hide what they show.
+_MANY_BINS = 30
+_UNSEEN: Trace = {"color": "rgba(0, 0, 0, 0)", "line": {"width": 0}}
+
+
+@dataclass(frozen=True)
+class Traces:
+    """The traces of a computed diagram, as plain dicts for plotly."""
+
+    figure: Reliability
+    palette: Palette
+
+    @cached_property
+    def left(self) -> FloatArray:
+        return np.clip(self.figure.low, 0, 1)
+
+    @cached_property
+    def right(self) -> FloatArray:
+        return np.clip(self.figure.high, 0, 1)
+
+    @property
+    def _dense(self) -> bool:
+        return self.figure.sums.edges.size - 1 > _MANY_BINS
+
+    def all(self) -> list[Trace]:
+        """All of it, in the order in which it is drawn."""
+        return [*self.bars(), *self.band(), self.diagonal(), self.points(), *self.histogram()]
+
+    def _bars(self, which: BoolArray, base: FloatArray, height: FloatArray, **own: Any) -> Trace:
+        """Bars over the chosen bins; a click or hover on one gives its bin."""
+        return {
+            "type": "bar",
+            "x": ((self.left + self.right) / 2)[which],
+            "width": (self.right - self.left)[which],
+            "base": base[which],
+            "y": height[which],
+            "customdata": self.figure.bin[which],
+            # A selection is marked by `highlight`, not by fading everything else.
+            "selected": {"marker": {"opacity": 1}},
+            "unselected": {"marker": {"opacity": 1}},
+            **own,
+        }
+
+    def bars(self) -> Iterator[Trace]:
+        """Observed frequency, the gap to the mean score, and the space above, which can be clicked."""
+        f, p = self.figure, self.palette
+        everywhere = np.ones(f.bin.shape, dtype=np.bool_)
+        nothing = np.zeros(f.bin.shape)
+        hit = score_and_hit(f.reduction)[1].capitalize()
+        yield self._bars(
+            everywhere,
+            nothing,
+            f.observed,
+            name=f"{hit} per bin",
+            marker=self._fill(p.blue, 0.28),
+            hoverinfo="text",
+            hovertext=self._hover,
+            legendrank=1,
+        )
+        # Empty bars are as easy to hit as tall ones, and their label stands at the observed frequency.
+        yield self._bars(
+            everywhere,
+            nothing + 1,
+            f.observed - 1,
+            marker=_UNSEEN,
+            hoverinfo="text",
+            hovertext=self._hover,
+            showlegend=False,
+        )
+        high, low = too_high(f.reduction)
+        above, below = f.gap > 0, f.gap < 0
+        for which, base, name, colour, shape, rank in (
+            (above, f.observed, high, p.vermillion, "/", 3),
+            (below, f.mean_score, low, p.purple, "\\", 4),
+        ):
+            yield self._bars(
+                which,
+                base,
+                np.abs(f.gap),
+                name=f"{name} (gap)",
+                marker=self._hatch(colour, shape),
+                hoverinfo="skip",
+                legendrank=rank,
+                visible=bool(which.any()),
+            )
+
+    def _fill(self, colour: str, share: float) -> Trace:
+        width = 0 if self._dense else 1
+        return {
+            "color": self.palette.tint(colour, share + 0.2 * self._dense),
+            "line": {"color": colour, "width": width},
+        }
+
+    def _hatch(self, colour: str, shape: str) -> Trace:
+        return {
+            "color": colour,
+            "line": {"color": colour, "width": 0 if self._dense else 1},
+            "pattern": {
+                "shape": shape,
+                "fillmode": "replace",
+                "fgcolor": colour,
+                "bgcolor": self.palette.tint(colour, 0.16),
+                "fgopacity": 1,
+                "size": 6,
+                "solidity": 0.28,
+            },
+        }
+
+    def band(self) -> Iterator[Trace]:
+        """Where a calibrated model would fall: one box per bin, with a lid and a floor."""
+        f, p = self.figure, self.palette
+        if f.band is None:
+            return
+        low, high = f.band
+        left, right, gap = self.left, self.right, np.full(f.bin.shape, np.nan)
+        same: Trace = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"}
+        yield {
+            **same,
+            "x": np.stack([left, right, right, left, left, gap], axis=1).ravel(),
+            "y": np.stack([low, low, high, high, low, gap], axis=1).ravel(),
+            "fill": "toself",
+            "fillcolor": p.glaze(p.ink, 0.09),
+            "line": {"width": 0},
+            "showlegend": False,
+        }
+        yield {
+            **same,
+            "x": np.stack([left, right, gap, left, right, gap], axis=1).ravel(),
+            "y": np.stack([low, low, gap, high, high, gap], axis=1).ravel(),
+            # Filled for the sake of the legend; a line encloses nothing.
+            "fill": "toself",
+            "fillcolor": p.glaze(p.ink, 0.09),
+            "line": {"width": 0 if self._dense else 1, "color": p.muted},
+            "name": f"{self._level} range if calibrated",
+            "legendrank": 5,
+        }
+
+    def diagonal(self) -> Trace:
+        """Perfect calibration."""
+        return {
+            "type": "scatter",
+            "mode": "lines",
+            "x": [0, 1],
+            "y": [0, 1],
+            "line": {"color": self.palette.ink, "width": 1.5, "dash": "dash"},
+            "name": "Perfect calibration",
+            "hoverinfo": "skip",
+            "legendrank": 6,
+        }
+
+    def points(self) -> Trace:
+        """Observed frequency at the mean score, with its exact interval."""
+        f, p = self.figure, self.palette
+        low, high = f.interval
+        size = 4 if self._dense else 7
+        return {
+            "type": "scatter",
+            "mode": "markers",
+            "x": f.mean_score,
+            "y": f.observed,
+            "customdata": f.bin,
+            "error_y": {
+                "type": "data",
+                "symmetric": False,
+                "array": high - f.observed,
+                "arrayminus": f.observed - low,
+                "color": p.glaze(p.ink, 0.6) if self._dense else p.ink,
+                "thickness": 1 if self._dense else 1.5,
+                "width": 0 if self._dense else 3,
+            },
+            "marker": {
+                "color": p.ink,
+                "size": size,
+                "line": {"color": p.paper, "width": 0 if self._dense else 1},
+            },
+            "selected": {"marker": {"opacity": 1}},
+            "unselected": {"marker": {"opacity": 1}},
+            "cliponaxis": False,
+            "name": f"Exact {self._level} interval",
+            "hoverinfo": "text",
+            "hovertext": self._hover,
+            "legendrank": 2,
+        }
+
+    def histogram(self) -> Iterator[Trace]:
+        """Share of the rows per bin, and the space above, which can be clicked."""
+        everywhere = np.ones(self.figure.bin.shape, dtype=np.bool_)
+        base = np.zeros(self.figure.bin.shape)
+        same: Trace = {
+            "yaxis": "y2",
+            "hoverinfo": "text",
+            "hovertext": self._hover,
+            "showlegend": False,
+        }
+        share = 100 * self.figure.share
+        bars = self._fill(self.palette.neutral, 0.45)
+        yield self._bars(everywhere, base, share, marker=bars, **same)
+        top = self.histogram_top
+        yield self._bars(everywhere, base + top, share - top, marker=_UNSEEN, **same)
+
+    @property
+    def histogram_top(self) -> float:
+        """Percent; above the tallest bar there is room for its label."""
+        return 132 * float(self.figure.share.max())
+
+    @property
+    def _level(self) -> str:
+        return f"{100 * self.figure.level:g} %"
+
+    @cached_property
+    def _hover(self) -> list[str]:
+        f = self.figure
+        score, hit = (name.capitalize() for name in score_and_hit(f.reduction))
+        high, low = (name.lower() for name in too_high(f.reduction))
+        bins = f.sums.edges.size - 1
+        band = f.band or (f.observed, f.observed)
+        texts = []
+        for m, index in enumerate(f.bin):
+            start, stop = ends(float(f.low[m]), float(f.high[m]))
+            gap = float(f.gap[m])
+            lines = [
+                f"<b>Bin {index + 1:,} of {bins:,}</b>: {start} to {stop}",
+                f"{counted(int(f.count[m]), 'row')} ({percent(float(f.share[m]))})",
+                f"{score} {decimal(float(f.mean_score[m]))}",
+                f"{hit} {decimal(float(f.observed[m]))}",
+                f"Exact {self._level} interval {_range(f.interval, m)}",
+                f"Gap {decimal(abs(gap))}" + (f", {high if gap > 0 else low}" if gap else ""),
+            ]
+            if f.band is not None:
+                lines.append(f"If calibrated: {_range(band, m)}")
+            texts.append("<br>".join(lines))
+        return texts
+
+
+def _range(pair: tuple[FloatArray, FloatArray], m: int) -> str:
+    return f"{decimal(float(pair[0][m]))} to {decimal(float(pair[1][m]))}"

@@ -1,0 +1,153 @@
+"""What all figures share: colours, fonts, safe text, and how a picture leaves the browser."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from calviz.core.figure import Theme
+from calviz.core.words import shorten
+
+FONT = '"Source Sans 3", "Source Sans Pro", "Helvetica Neue", Helvetica, Arial, sans-serif'
+
+
+@dataclass(frozen=True)
+class Palette:
+    """The colours of a theme.
+
+    The four data colours are those of Okabe and Ito that stand out 3:1 from white and from the dark
+    background alike. Colour is never the only difference: patterns, dashes and shapes go with it.
+    """
+
+    paper: str
+    ink: str
+    muted: str
+    grid: str
+    neutral: str
+    blue: str = "#0072B2"
+    vermillion: str = "#D55E00"
+    green: str = "#009E73"
+    purple: str = "#CC79A7"
+
+    def tint(self, colour: str, share: float) -> str:
+        """`colour` mixed into the paper, opaque."""
+        ink, paper = _rgb(colour), _rgb(self.paper)
+        mixed = (round(p + share * (i - p)) for i, p in zip(ink, paper, strict=True))
+        return "#{:02x}{:02x}{:02x}".format(*mixed)
+
+    def glaze(self, colour: str, opacity: float) -> str:
+        """`colour`, see-through."""
+        return f"rgba({', '.join(str(v) for v in _rgb(colour))}, {opacity})"
+
+
+PALETTES: dict[Theme, Palette] = {
+    "light": Palette(
+        paper="#ffffff", ink="#1f2430", muted="#5b6270", grid="#e6e8ec", neutral="#7d8594"
+    ),
+    "dark": Palette(
+        paper="#0e1117", ink="#f0f2f6", muted="#a9b0bd", grid="#262b36", neutral="#8a92a3"
+    ),
+}
+
+
+def _rgb(colour: str) -> tuple[int, int, int]:
+    value = int(colour[1:], 16)
+    return value >> 16, value >> 8 & 255, value & 255
+
+
+def safe(text: str, limit: int = 60) -> str:
+    """Text from a file, for plotly: shortened, and none of it read as HTML or as a formula.
+
+    plotly reads a subset of HTML (``<b>``, ``<br>``, ``<a href>``) in every text, and LaTeX between dollar
+    signs where MathJax is on the page.
+    """
+    return escape(shorten(text, limit))
+
+
+def escape(text: str) -> str:
+    """Text that plotly shows as it is."""
+    # Not html.escape: plotly does not know &quot; and would show it.
+    return re.sub(r"[&<>$]", lambda m: _ENTITIES[m[0]], text)
+
+
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}
+
+
+def axis(palette: Palette, **own: Any) -> dict[str, Any]:
+    """An axis: thin frame, quiet grid, small ticks; not to be dragged, so that a phone can scroll."""
+    return {
+        "showline": True,
+        "mirror": True,
+        "linecolor": palette.neutral,
+        "linewidth": 1,
+        "showgrid": True,
+        "gridcolor": palette.grid,
+        "gridwidth": 1,
+        "zeroline": False,
+        "ticks": "outside",
+        "ticklen": 4,
+        "tickcolor": palette.neutral,
+        "tickfont": {"size": 12, "color": palette.muted},
+        "fixedrange": True,
+        **own,
+    }
+
+
+def axis_title(text: str, palette: Palette) -> dict[str, Any]:
+    """The title of an axis; `text` is already safe."""
+    return {"text": text, "font": {"size": 14, "color": palette.ink}, "standoff": 10}
+
+
+def layout(palette: Palette, **own: Any) -> dict[str, Any]:
+    """Everything that plotly would else take from its default template, which streamlit changes."""
+    return {
+        "template": "none",
+        "autosize": True,
+        "paper_bgcolor": palette.paper,
+        "plot_bgcolor": palette.paper,
+        "font": {"family": FONT, "size": 13, "color": palette.ink},
+        "hovermode": "closest",
+        "dragmode": False,
+        "hoverlabel": {
+            "bgcolor": palette.paper,
+            "bordercolor": palette.neutral,
+            "font": {"family": FONT, "size": 13, "color": palette.ink},
+            "align": "left",
+        },
+        "modebar": {
+            "bgcolor": "rgba(0, 0, 0, 0)",
+            "color": palette.muted,
+            "activecolor": palette.ink,
+        },
+        **own,
+    }
+
+
+def plot_config(filename: str = "calviz", *, image: str = "png") -> dict[str, Any]:
+    """The configuration that goes with a figure into the browser.
+
+    No logo, nothing is sent anywhere, and the picture that a person takes home is made in
+    the browser at three times the size on screen.
+
+    Parameters
+    ----------
+    filename : str
+        Name of the picture, without its ending; characters that a file name should not have are replaced.
+    image : {"png", "svg"}
+        Its format.
+    """
+    return {
+        "displaylogo": False,
+        "showSendToCloud": False,
+        "responsive": True,
+        "scrollZoom": False,
+        "doubleClick": False,
+        "displayModeBar": "hover",
+        "modeBarButtons": [["toImage"]],
+        "toImageButtonOptions": {
+            "format": image,
+            "filename": re.sub(r"[^\w.-]+", "-", shorten(filename, 80)).strip("-.") or "calviz",
+            "scale": 3,
+        },
+    }

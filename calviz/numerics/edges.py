@@ -1,0 +1,81 @@
+"""Where bins begin and end."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import OptionError
+from calviz.core.events import BinaryEvents
+
+Scheme = Literal["equal-width", "equal-mass", "sturges"]
+
+#: More bins than this say nothing and slow everything down.
+MAX_BINS = 1_000
+
+
+def equal_width_edges(bins: int, dtype: np.dtype[Any] | type = np.float64) -> FloatArray:
+    """Edges 0, 1/M, ..., 1 as the nearest numbers of the scores' type, shape (M + 1,).
+
+    A score that was written as an edge lies on that edge, whatever its type: the float32 number
+    nearest to 0.3 is larger than the float64 number nearest to 0.3, so that against float64
+    edges it would fall into the next bin. (Edges as multiples of 1/M have the same flaw:
+    ``3 * 0.1`` is larger than ``0.3``, where ``3 / 10`` is not.)
+    """
+    return (np.arange(bins + 1) / bins).astype(dtype)
+
+
+def sturges_bins(n: int) -> int:
+    """Sturges' data-dependent number of bins, ceil(log2 n) + 1 (Zhang 2020, section 5.1)."""
+    # Exact for every n, where a floating-point logarithm may round across a whole number.
+    return max(n - 1, 0).bit_length() + 1
+
+
+def equal_mass_edges(score: FloatArray, bins: int, *, is_sorted: bool = False) -> FloatArray:
+    """Edges between bins of (nearly) equal counts; ties stay together, no bin is empty.
+
+    The sorted scores are cut as ``np.array_split`` cuts them: bin sizes differ by at most one, the larger
+    ones first. A cut inside a group of ties moves to the end of that group, and cuts that coincide are one,
+    so that there may be fewer bins than asked for. The edge is the last score below the cut.
+
+    Notes
+    -----
+    uncertainty-calibration cuts in the same places and puts the edge half-way to the next score; both put
+    every row of these data into the same bin. Implementations that split by rank (torch-uncertainty,
+    robustness_metrics, Mix-n-Match) tear ties apart, so that their value depends on the order of the rows.
+    """
+    ordered = score if is_sorted else np.sort(score)
+    n = ordered.shape[0]
+    size, larger = divmod(n, bins)
+    m = np.arange(1, bins)
+    cuts = m * size + np.minimum(m, larger)
+    inner = np.unique(ordered[cuts[(cuts > 0) & (cuts < n)] - 1])
+    inner = inner[inner < ordered[-1]]
+    # Rounding may leave scores a little outside [0, 1]; the edges still enclose them all.
+    ends = np.array([min(0, ordered[0]), max(1, ordered[-1])], dtype=ordered.dtype)
+    return np.concatenate([ends[:1], inner, ends[1:]])
+
+
+def assign(score: FloatArray, edges: FloatArray) -> IntArray:
+    """Index of the right-closed bin ``(edges[m], edges[m + 1]]`` of each score; the first holds 0."""
+    return np.searchsorted(edges[1:-1], score, side="left")
+
+
+def check_bins(bins: int) -> None:
+    """Raise OptionError where this is not a number of bins that is allowed."""
+    if not 1 <= bins <= MAX_BINS:
+        raise OptionError(f"the number of bins must be from 1 to {MAX_BINS:,}, got {bins}.")
+
+
+def make_edges(events: BinaryEvents, bins: int, scheme: Scheme) -> FloatArray:
+    """Edges of a binning scheme on these events, of the scores' type; OptionError on an unknown one."""
+    if scheme not in get_args(Scheme):
+        raise OptionError(f"'scheme' must be one of {', '.join(get_args(Scheme))}; got {scheme!r}.")
+    check_bins(bins)
+    if scheme == "equal-mass":
+        return equal_mass_edges(events.score, bins)
+    if scheme == "sturges":
+        bins = sturges_bins(events.n)
+    return equal_width_edges(bins, events.score.dtype)

@@ -1,0 +1,76 @@
+"""Cards: a number never stands alone, it comes with its interval and its noise floor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from calviz.core.metric import METRICS
+from calviz.core.notes import Finding
+from calviz.core.results import Evaluation, MetricResult
+from calviz.ui.text import Written, md
+
+_ICONS = {"info": ":material/info:", "warning": ":material/warning:", "error": ":material/error:"}
+
+
+def metric_cards(evaluation: Evaluation, keys: Sequence[str]) -> None:
+    """One card per metric, side by side."""
+    with st.container(horizontal=True, gap="small"):
+        for key in keys:
+            with st.container(border=True, width=CARD_WIDTH, height="stretch", gap="xsmall"):
+                _card(evaluation[key], evaluation.rows)
+
+
+#: Five cards in a row on a desk, three on a small one, two on a phone, always in columns.
+CARD_WIDTH = 171
+
+
+def _card(result: MetricResult, rows: int) -> None:
+    metric = METRICS[result.key]
+    written = Written(result)
+    unit = f" ({written.unit_words})" if written.unit_words else ""
+    st.metric(f"{metric.label}{unit}", written.value, help=md(metric.summary, 1_000))
+    if not result.available:
+        st.caption(md(result.reason or "not available", 300))
+        return
+    if rows == 1:
+        st.caption("n = 1: not meaningful")
+        return
+    st.caption(written.interval(result.interval))
+    noise = written.noise(tail=metric.tail)
+    if noise:
+        st.caption(noise[:1].upper() + noise[1:])
+
+
+def metric_line(evaluation: Evaluation, keys: Sequence[str]) -> None:
+    """Metrics in one line each: value, interval, noise floor."""
+    with st.container(gap="xsmall"):
+        for key in keys:
+            _line(evaluation[key], evaluation.rows)
+
+
+def _line(result: MetricResult, rows: int) -> None:
+    metric = METRICS[result.key]
+    written = Written(result)
+    if not result.available:
+        st.markdown(f"**{metric.label}** {md(result.reason or 'not available', 300)}")
+        return
+    unit = f" {written.unit_words}" if written.unit_words else ""
+    parts = [f"**{metric.label} {written.value}{unit}**"]
+    if rows == 1:
+        parts.append("n = 1: not meaningful")
+    else:
+        parts += [written.interval(result.interval), written.noise(tail=metric.tail)]
+    st.markdown(" · ".join(p for p in parts if p), help=md(metric.summary, 1_000))
+
+
+def findings(found: Sequence[Finding]) -> None:
+    """What was found, worst first, each with its code."""
+    order = {"error": 0, "warning": 1, "info": 2}
+    if not found:
+        st.caption("Nothing to report.")
+    for finding in sorted(found, key=lambda f: order[f.severity]):
+        with st.container(border=True):
+            st.markdown(f"{_ICONS[finding.severity]} {md(finding.message, 1_000)}")
+            st.caption(md(finding.code))

@@ -1,0 +1,53 @@
+"""What keeps a page standing: the first request to a fresh server, and the unexpected."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from calviz.core.errors import CalvizError
+from calviz.ui.pages import ICON, navigation
+from calviz.ui.text import md
+
+_FRAME = "calviz.frame"
+_LOG = logging.getLogger("calviz.ui")
+
+
+def enter() -> None:
+    """Make sure that `app.py` is around the page; the first line of every script.
+
+    Until a fresh server has seen ``st.navigation``, streamlit takes `pages/` for the older kind of
+    multi-page app and runs the script that the address names alone. Declaring the navigation ends
+    that for the whole server; the run that follows goes through `app.py`, keeps address and query,
+    and gives every widget the identity that it keeps.
+    """
+    if _FRAME not in st.session_state:
+        st.session_state[_FRAME] = True
+        configure()
+        navigation()
+        st.rerun()
+
+
+def configure() -> None:
+    """Title, picture and width; before the navigation, or the browser fetches a page's icon elsewhere."""
+    st.set_page_config(page_title="calviz", page_icon=ICON, layout="wide")
+
+
+@contextmanager
+def boundary() -> Iterator[None]:
+    """Say what went wrong in one sentence; what was loaded stays."""
+    try:
+        yield
+    except CalvizError as error:
+        st.error(md(error, 2_000), icon=":material/error:")
+    except Exception:
+        _LOG.exception("a page failed")
+        st.error(
+            "Something went wrong that calviz did not foresee; your data are still loaded. "
+            "Change a setting or open another page, and please report it with the lines that the "
+            "server wrote.",
+            icon=":material/error:",
+        )

@@ -1,0 +1,53 @@
+"""The pages that there are, in the order of the navigation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+from streamlit.navigation.page import Page
+
+
+@dataclass(frozen=True)
+class PageSpec:
+    """A page: its place in the address, its name, the question it answers and its script."""
+
+    key: str
+    title: str
+    question: str
+    icon: str
+
+    @property
+    def file(self) -> str:
+        """The script, relative to `app.py`."""
+        return f"pages/{self.key}.py"
+
+
+PAGES = (
+    PageSpec("overview", "Overview", "Can I trust these probabilities?", ":material/speed:"),
+    PageSpec("data", "Data", "Did it read my file right?", ":material/table_view:"),
+    PageSpec("reliability", "Reliability", "Where is it off?", ":material/show_chart:"),
+)
+#: The picture in the browser's tab. A material icon there would be fetched from the network.
+ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
+BY_KEY = {page.key: page for page in PAGES}
+
+
+def _page(spec: PageSpec, **options: object) -> Page:
+    return st.Page(spec.file, title=spec.title, icon=spec.icon, help=spec.question, **options)  # type: ignore[arg-type]
+
+
+def navigation() -> Page:
+    """Draw the navigation and return the page that was asked for."""
+    first, *others = PAGES
+    pages = [_page(first, default=True, url_path="start")]
+    pages += [_page(spec, url_path=spec.key) for spec in others]
+    # The first page lives at "/", but people also write its name.
+    pages.append(_page(first, url_path=first.key, visibility="hidden"))
+    return st.navigation(pages)
+
+
+def link(key: str) -> str:
+    """What `st.switch_page` takes to open a page."""
+    return BY_KEY[key].file

@@ -1,0 +1,105 @@
+"""What was recognised of a file, item by item, and how its rows spread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from calviz.core.predictions import Dataset
+from calviz.data import Recognition
+from calviz.ui import tables
+from calviz.ui.text import md, plain
+
+_MANY = 8
+
+
+def table(found: Recognition) -> None:
+    """Every item that was recognised, in words."""
+    items = {
+        "Format": found.format,
+        "Rows": f"{found.rows:,}",
+        "Kind": found.kind,
+        "Label": " — ".join(part for part in (found.label, found.label_form) if part),
+        "Score columns": _names(found.scores),
+        "Classes": f"{len(found.class_names):,}: {_names(found.class_names)}"
+        if found.class_names
+        else "not named",
+        "Models": _names(found.models),
+        "Split": _split(found),
+        "Identifiers": found.id_column or "none",
+        "Groups": _names(found.groups) or "none",
+    }
+    # A static table, because its cells wrap; they are markdown, so what the file says is escaped.
+    frame = pd.DataFrame(
+        {"item": list(items), "recognised as": [md(v, 600) for v in items.values()]}
+    )
+    st.table(frame, border="horizontal", hide_index=True, hide_header=True)
+
+
+def _names(names: Sequence[str]) -> str:
+    shown = [plain(name, 32) for name in names[:_MANY]]
+    more = f", … ({len(names):,} in all)" if len(names) > _MANY else ""
+    return ", ".join(shown) + more
+
+
+def _split(found: Recognition) -> str:
+    if not found.split_counts:
+        return "none"
+    counts = ", ".join(f"{plain(k, 40)} {v:,}" for k, v in found.split_counts.items())
+    return f"{found.split_column}: {counts}" if found.split_column else counts
+
+
+def counts(data: Dataset) -> None:
+    """Rows per class, per split and per level of each group."""
+    tabs: dict[str, pd.DataFrame] = {}
+    classes = tables.class_counts(data)
+    if classes is not None:
+        tabs["class"] = classes
+    if data.splits is not None:
+        tabs["split"] = tables.level_counts(data.splits.counts(), "split")
+    for name, column in data.groups.items():
+        tabs[name if name not in tabs else f"{name} (group)"] = tables.level_counts(
+            column.counts(), plain(name, 40)
+        )
+    if not tabs:
+        st.caption("This file names no classes, splits or groups.")
+        return
+    by = st.selectbox(
+        "Rows per", list(tabs), format_func=lambda n: plain(n, 40), key="calviz.counts"
+    )
+    frame = tabs[by if by in tabs else next(iter(tabs))]
+    st.dataframe(
+        frame,
+        hide_index=True,
+        height=min(360, 37 + 35 * len(frame)),
+        column_config={
+            "rows": st.column_config.NumberColumn(format="localized"),
+            "share": st.column_config.ProgressColumn(
+                format="%.1f %%", min_value=0, max_value=max(1.0, float(frame["share"].max()))
+            ),
+        },
+    )
+    empty = int((frame["rows"] == 0).sum())
+    if empty:
+        st.caption(f"{empty:,} of them without rows.")
+
+
+def first_rows(data: Dataset) -> None:
+    """The first rows as they were understood."""
+    frame = tables.preview(data)
+    numbers = [name for name in frame.columns if frame[name].dtype.kind == "f"]
+    st.dataframe(
+        frame,
+        hide_index=True,
+        height=min(280, 37 + 35 * len(frame)),
+        column_config={name: st.column_config.NumberColumn(format="%.4f") for name in numbers},
+    )
+    notes = []
+    if data.kind != "confidence" and data.n_classes > tables.PREVIEW_CLASSES:
+        notes.append(f"The first {tables.PREVIEW_CLASSES} of {data.n_classes:,} classes.")
+    if data.kind == "logits":
+        notes.append("The probabilities are the softmax of the file's logits.")
+    if notes:
+        st.caption(" ".join(notes))

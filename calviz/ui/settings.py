@@ -1,0 +1,258 @@
+"""How the data are looked at: sidebar widgets that live in the address, and what they choose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import numpy as np
+import streamlit as st
+
+from calviz.core.arrays import BoolArray
+from calviz.core.predictions import Dataset
+from calviz.core.reduction import Reduction, ReductionKind
+from calviz.numerics.binning import Scheme
+from calviz.ui import state
+from calviz.ui.text import distinct, md, plain, rows
+
+ALL_ROWS = "all rows"
+MAX_BINS = 1_000
+DEFAULT_BINS = 15
+SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
+
+_CHOSEN = "calviz.chosen"
+_SEED = "calviz.settings"
+_HELP: Mapping[ReductionKind, str] = {
+    "top-label": "the largest probability, and whether its class is the true one",
+    "top-r": "the r-th largest probability, and whether its class is the true one",
+    "within-top-r": "the sum of the r largest probabilities, and whether the true class is among them",
+    "class": "the probability of one class, and whether it is the true one (one against the rest)",
+    "positive": "the probability of the second class, and whether it is the true one",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """What is looked at, and how.
+
+    Attributes
+    ----------
+    entry : Entry
+    model : str
+    split : str or None
+        None: all rows.
+    reduction : Reduction
+    bins : int
+    scheme : {"equal-width", "equal-mass", "sturges"}
+    group, level : str or None
+        The slice: rows whose column `group` holds `level`.
+    """
+
+    entry: state.Entry
+    model: str
+    split: str | None
+    reduction: Reduction
+    bins: int
+    scheme: Scheme
+    group: str | None = None
+    level: str | None = None
+
+    @property
+    def whole(self) -> Dataset:
+        """The model's data, all rows."""
+        return self.entry.loaded.models[self.model]
+
+    @property
+    def rows_key(self) -> tuple[str, ...]:
+        """Names the rows that are looked at, for caches."""
+        parts = (self.model, self.split, self.group, self.level)
+        return (self.entry.content, *(repr(part) for part in parts))
+
+    def mask(self) -> BoolArray | None:
+        """The rows that are looked at; None for all."""
+        data = self.whole
+        mask: BoolArray | None = None
+        if self.split is not None and data.splits is not None:
+            mask = data.splits.mask(self.split)
+        if self.group is not None and self.level is not None:
+            level = data.groups[self.group].mask(self.level)
+            mask = level if mask is None else np.logical_and(mask, level)
+        return mask
+
+    def words(self, n: int) -> str:
+        """What is looked at, in one line of markdown."""
+        parts = [rows(n), "all splits" if self.whole.splits is not None else ""]
+        if self.split is not None:
+            parts[1] = f"split {md(self.split, 40)}"
+        if self.group is not None and self.level is not None:
+            parts.append(f"{md(self.group, 40)} = {md(self.level, 40)}")
+        if len(self.entry.loaded.models) > 1:
+            parts.insert(0, f"model {md(self.model, 40)}")
+        parts.append(self.reduction_words)
+        return " · ".join(part for part in parts if part)
+
+    @property
+    def reduction_words(self) -> str:
+        """The reduction, in markdown, a long class name cut."""
+        if self.reduction.kind == "class":
+            return md(f"class '{plain(self.reduction.class_name, 40)}' against the rest")
+        return md(self.reduction.label)
+
+    @property
+    def bins_words(self) -> str:
+        """The binning, in words."""
+        if self.scheme == "sturges":
+            return "bins by Sturges' rule"
+        return f"{self.bins:,} {self.scheme} bin{'s' if self.bins != 1 else ''}"
+
+
+def current() -> Settings:
+    """What the sidebar chose in this run (or, in a fragment, in the last)."""
+    chosen: Settings = st.session_state[_CHOSEN]
+    return chosen
+
+
+def draw() -> Settings:
+    """Draw the widgets and keep what they choose."""
+    entry = state.current()
+    seed: dict[str, str] = st.session_state.pop(_SEED, {})
+    models = tuple(entry.loaded.models)
+    model = models[0]
+    if len(models) > 1:
+        model = _choose("Model", "model", models, seed)
+    data = entry.loaded.models[model]
+    split = _split(data, entry.loaded.recognition.eval_split, seed)
+    reduction = _reduction(data, seed)
+    scheme, bins = _bins(seed)
+    group, level = _slice(data, seed)
+    chosen = Settings(entry, model, split, reduction, bins, scheme, group, level)
+    st.session_state[_CHOSEN] = chosen
+    return chosen
+
+
+def _choose(
+    label: str,
+    key: str,
+    names: Sequence[str],
+    seed: Mapping[str, str],
+    *,
+    default: str | None = None,
+    help: str | None = None,
+) -> str:
+    """A list to choose from; the address holds the name as it is shown."""
+    shown = distinct(tuple(names))
+    if key in seed:
+        _seed(key, {text: name for name, text in shown.items()}.get(seed[key]))
+    chosen = st.selectbox(
+        label,
+        list(names),
+        index=list(names).index(default) if default is not None and default in names else 0,
+        format_func=lambda name: shown.get(name, str(name)),
+        key=key,
+        bind="query-params",
+        filter_mode="contains",
+        help=help,
+    )
+    return chosen if chosen is not None else names[0]
+
+
+def _seed(key: str, value: Any) -> None:
+    if value is not None:
+        st.session_state[key] = value
+
+
+def _split(data: Dataset, default: str | None, seed: Mapping[str, str]) -> str | None:
+    if data.splits is None:
+        return None
+    chosen = _choose(
+        "Evaluation split",
+        "split",
+        (ALL_ROWS, *data.split_names),
+        seed,
+        default=default,
+        help="The rows that everything on the pages is measured on.",
+    )
+    return None if chosen == ALL_ROWS else chosen
+
+
+def _reduction(data: Dataset, seed: Mapping[str, str]) -> Reduction:
+    if data.kind == "confidence":
+        st.caption("Reduction: top label, the only one that confidence-only data allow.")
+        return Reduction()
+    kinds: tuple[ReductionKind, ...] = ("top-label", "top-r", "within-top-r", "class")
+    if data.n_classes == 2:
+        kinds = ("top-label", "positive")
+    help = "Which score is compared with which event.\n\n" + "\n".join(
+        f"- {kind}: {_HELP[kind]}" for kind in kinds
+    )
+    kind = _choose("Reduction", "reduction", kinds, seed, help=help)
+    if kind in ("top-r", "within-top-r"):
+        if "r" in seed and seed["r"].isdigit():
+            _seed("r", min(max(int(seed["r"]), 2), data.n_classes))
+        elif st.session_state.get("r", 2) > data.n_classes:
+            st.session_state["r"] = 2
+        r = st.number_input(
+            "r", 2, data.n_classes, 2, key="r", bind="query-params", help="The rank, 2 or more."
+        )
+        return Reduction(kind, int(r))  # type: ignore[arg-type]
+    if kind == "class":
+        name = _choose("Class", "class", data.class_names, seed, help="Type to search.")
+        return Reduction("class", class_name=name)
+    return Reduction(kind)  # type: ignore[arg-type]
+
+
+def _bins(seed: Mapping[str, str]) -> tuple[Scheme, int]:
+    scheme = _choose(
+        "Bins",
+        "scheme",
+        SCHEMES,
+        seed,
+        help="equal-width: edges at 0, 1/M, 2/M, ...; equal-mass: as many rows in each bin; "
+        "sturges: equal width, as many bins as the number of rows suggests.",
+    )
+    if scheme == "sturges":
+        return "sturges", DEFAULT_BINS
+    if "bins" in seed and seed["bins"].isdigit():
+        _seed("bins", min(max(int(seed["bins"]), 1), MAX_BINS))
+    bins = st.number_input(
+        "Number of bins", 1, MAX_BINS, DEFAULT_BINS, key="bins", bind="query-params"
+    )
+    return scheme, int(bins)  # type: ignore[return-value]
+
+
+def _slice(data: Dataset, seed: Mapping[str, str]) -> tuple[str | None, str | None]:
+    if not data.groups:
+        return None, None
+    group = _choose(
+        "Slice by", "slice", ("no slice", *data.groups), seed, help="Look at some rows only."
+    )
+    if group not in data.groups:
+        return None, None
+    level = _choose(f"Rows where {plain(group, 30)} is", "level", data.groups[group].levels, seed)
+    return group, level
+
+
+def other_view_of_two_classes(chosen: Settings) -> None:
+    """With two classes, say which of the two usual figures this is, and offer the other."""
+    if chosen.whole.n_classes != 2 or chosen.whole.kind == "confidence":
+        return
+    positive = chosen.reduction.kind == "positive"
+    first, second = (md(name, 40) for name in chosen.whole.class_names)
+    if positive:
+        this, other, key = f"the positive class, {second}", "top label", "top-label"
+    else:
+        this, other, key = (
+            f"the top label, whichever of {first} and {second} it is",
+            "positive class",
+            "positive",
+        )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"Two classes: this figure looks at {this}.", width="content")
+        st.button(
+            f"Show the {other}", on_click=_set_reduction, args=(key,), key="calviz.other_view"
+        )
+
+
+def _set_reduction(key: str) -> None:
+    st.session_state["reduction"] = key

@@ -1,0 +1,114 @@
+"""What is always there: the data set, how it is looked at, and the link to this view."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode, urlsplit
+
+import streamlit as st
+
+from calviz.ui import settings, state, upload
+from calviz.ui.text import distinct, md, plain, rows
+
+_PICK = "calviz.pick"
+
+
+def draw() -> None:
+    """Draw the sidebar; a link that waits for its file has no settings yet."""
+    with st.sidebar:
+        if state.waiting() is not None:
+            st.caption("Waiting for the file of a link.")
+            return
+        _data_set()
+        settings.draw()
+        _copy_link()
+        st.caption(stays_here())
+
+
+def stays_here() -> str:
+    """Where the data are."""
+    host = urlsplit(st.context.url or "").hostname
+    place = "machine" if host in ("127.0.0.1", "localhost", "::1") else "server"
+    return f"Your data stay on this {place}; nothing is sent anywhere."
+
+
+def _data_set() -> None:
+    titles = distinct(tuple(state.known().values()), 40)
+    names = {key: titles[title] for key, title in state.known().items()}
+    # Two files of one name are told apart by their digest.
+    names = {
+        key: f"{name} ({key[:6]})" if list(names.values()).count(name) > 1 else name
+        for key, name in names.items()
+    }
+    st.session_state[_PICK] = state.current_key()
+    st.selectbox(
+        "Data set",
+        list(names),
+        format_func=lambda key: names.get(key, key),
+        key=_PICK,
+        on_change=lambda: state.select(st.session_state[_PICK]),
+    )
+    entry = state.current()
+    loaded = entry.loaded
+    if entry.sample is not None:
+        st.badge("Sample data", color="violet")
+    facts = [rows(loaded.recognition.rows)]
+    if loaded.first.n_classes:
+        facts.append(f"{loaded.first.n_classes:,} classes")
+    st.caption(f"{' · '.join(facts)} · digest {md(loaded.digest[:8])}")
+    if entry.title != plain(entry.title, 40):
+        with st.popover("Full name", type="tertiary"):
+            st.text(entry.title)
+
+
+def link() -> str:
+    """The address of this view: settings and the data's digest, never data."""
+    base = (st.context.url or "").split("?")[0]
+    query = {**st.query_params.to_dict(), **state.address()}
+    return f"{base}?{urlencode({k: v for k, v in query.items() if v is not None})}"
+
+
+@st.fragment
+def _copy_link() -> None:
+    # Drawn anew when it is opened: a bin may have been chosen since.
+    with st.popover(
+        "Copy link",
+        icon=":material/link:",
+        width="stretch",
+        on_change="rerun",
+        key="calviz.link",
+    ):
+        st.code(link(), language=None, wrap_lines=True)
+        if state.current().sample is not None:
+            st.caption("The link holds the settings and the name of the sample set.")
+        else:
+            st.caption(
+                "The link holds the settings and the digest of the file, not the data: whoever "
+                "opens it is asked for the file."
+            )
+
+
+def note() -> None:
+    """Say once what has to be said about how this view came about."""
+    text = state.take_note()
+    if text is not None:
+        st.info(md(text), icon=":material/info:")
+
+
+def ask_for_file() -> None:
+    """Ask for the file that a link was made with."""
+    wanted = state.waiting()
+    assert wanted is not None
+    st.title("This link needs its file", anchor=False)
+    st.markdown(
+        f"It was made with the file with digest **{md(wanted.key, 32)}**, which is not loaded "
+        "here: links carry settings, never data. Open that file and you see the same view."
+    )
+    upload.uploader("The file of this link")
+    upload.failure_card()
+    kept = {k: v for k, v in wanted.query.items() if k not in (state.DATA, state.READING)}
+    if kept:
+        settings_words = ", ".join(f"{md(k, 20)} {md(v, 40)}" for k, v in kept.items())
+        st.caption(f"Settings in the link: {settings_words}")
+    if st.button("Show sample data instead"):
+        state.stop_waiting()
+        st.rerun()

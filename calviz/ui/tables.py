@@ -1,0 +1,102 @@
+"""Tables of rows: what a person sees of the data, and takes home."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from calviz.core.arrays import IntArray
+from calviz.core.predictions import Dataset, Predictions
+from calviz.core.reduction import Reduction
+from calviz.numerics.reduce import predicted_classes, reduce
+from calviz.ui.text import distinct
+
+#: More score columns than this make a preview unreadable.
+PREVIEW_CLASSES = 12
+
+
+def rows_table(
+    data: Dataset, rows: IntArray, reduction: Reduction, numbers: IntArray | None
+) -> pd.DataFrame:
+    """Rows of the data with what calviz made of them.
+
+    Parameters
+    ----------
+    data : Predictions or ConfidencePredictions
+    rows : ndarray of int
+        Which rows of `data`, 0-based.
+    reduction : Reduction
+        Gives score and hit.
+    numbers : ndarray of int, optional
+        Which rows of the file the rows of `data` are, 0-based.
+    """
+    part = data.take(rows)
+    events = reduce(part, reduction)
+    columns = _facts(part)
+    original = rows if numbers is None else numbers[rows]
+    front: dict[str, object] = {"row": np.asarray(original) + 1}
+    if "id" in columns:
+        front["id"] = columns.pop("id")
+    if "label" in columns:
+        front["label"] = columns.pop("label")
+    predicted = predicted_classes(part) if isinstance(part, Predictions) else part.predicted
+    if predicted is not None and part.class_names:
+        front["predicted"] = np.asarray(part.class_names, dtype=object)[predicted]
+    front["score"] = events.score
+    front["hit"] = np.where(events.hit, "yes", "no")
+    for name in list(front):
+        # A group may be called "score": the file's column then keeps its name, marked.
+        if name in columns:
+            columns[f"{name} (file)"] = columns.pop(name)
+    return pd.DataFrame({**front, **columns})
+
+
+def preview(data: Dataset, n: int = 50) -> pd.DataFrame:
+    """The first rows as they were understood."""
+    part = data.take(np.arange(min(n, data.n)))
+    columns: dict[str, object] = {"row": np.arange(1, part.n + 1)}
+    facts = _facts(part)
+    columns |= {name: facts.pop(name) for name in ("id", "label") if name in facts}
+    if isinstance(part, Predictions):
+        shown = distinct(part.class_names[:PREVIEW_CLASSES], 24)
+        for j, short in enumerate(shown.values()):
+            columns[f"P({short})"] = part.probs[:, j]
+    else:
+        columns["confidence"] = part.confidence
+        columns["correct"] = np.where(part.correct, "yes", "no")
+        if part.predicted is not None and part.class_names:
+            columns["predicted"] = np.asarray(part.class_names, dtype=object)[part.predicted]
+    for name, column in facts.items():
+        columns[name if name not in columns else f"{name} (file)"] = column
+    return pd.DataFrame(columns)
+
+
+def class_counts(data: Dataset) -> pd.DataFrame | None:
+    """Rows per true class, or None where the data do not say."""
+    if data.labels is None or not data.class_names:
+        return None
+    counts = np.bincount(data.labels, minlength=data.n_classes)
+    return pd.DataFrame(
+        {"class": list(data.class_names), "rows": counts, "share": 100 * counts / data.n}
+    )
+
+
+def level_counts(counts: dict[str, int], name: str) -> pd.DataFrame:
+    """Rows per level of a column."""
+    rows = np.fromiter(counts.values(), dtype=np.int64, count=len(counts))
+    return pd.DataFrame(
+        {name: list(counts), "rows": rows, "share": 100 * rows / max(1, int(rows.sum()))}
+    )
+
+
+def _facts(part: Dataset) -> dict[str, object]:
+    columns: dict[str, object] = {}
+    if part.ids is not None:
+        columns["id"] = part.ids
+    if part.labels is not None and part.class_names:
+        columns["label"] = np.asarray(part.class_names, dtype=object)[part.labels]
+    if part.splits is not None:
+        columns["split"] = part.splits.values()
+    for name, column in part.groups.items():
+        columns[name if name not in columns else f"{name} (group)"] = column.values()
+    return columns

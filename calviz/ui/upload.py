@@ -1,0 +1,207 @@
+"""Opening files: the uploader, what to do about a file that cannot be read, how to read one again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import streamlit as st
+
+from calviz.core.errors import Repair
+from calviz.data import ReadingOptions, Recognition
+from calviz.ui import state
+from calviz.ui.text import md, plain, size
+
+_TURN = "calviz.uploader"
+_AS_FOUND = "as recognised"
+_NONE = "none"
+
+
+def uploader(label: str) -> None:
+    """A box to drop a file on; a file that could be read is looked at from the next run on."""
+    turn = st.session_state.setdefault(_TURN, 0)
+    given = st.file_uploader(
+        label,
+        key=f"calviz.upload.{turn}",
+        help="CSV, TSV (also .gz), Parquet, Feather, NPZ, NPY or JSON Lines. Nothing is unpickled.",
+    )
+    if given is None:
+        return
+    # Taken at once: the box forgets its file on a page switch, and a new box lets streamlit's copy go.
+    content = given.getvalue()
+    st.session_state[_TURN] = turn + 1
+    read(given.name, content)
+
+
+def read(name: str, source: bytes, options: ReadingOptions | None = None) -> None:
+    """Read a file with its progress on screen, then start the run that shows it."""
+    words = f"Reading {md(plain(name, 60))} ({size(len(source))})"
+    with st.spinner(f"{words}: recognising columns, checking every row …", show_time=True):
+        state.open_file(name, source, options)
+    st.rerun()
+
+
+def failure_card() -> None:
+    """The file that could not be read: why, what can be done, and that nothing was lost."""
+    failure = state.failed()
+    if failure is None:
+        return
+    with st.container(border=True):
+        st.error(md(failure.message, 2_000), icon=":material/error:")
+        if state.waiting() is None:
+            st.caption(f"{md(state.current().title, 60)} is still loaded.")
+        with st.container(horizontal=True):
+            for repair in failure.repairs:
+                if st.button(sentence(repair), key=f"calviz.repair.{repair.key}"):
+                    _again(failure.name, failure.source, with_repair(failure.options, repair))
+            if st.button("Dismiss", type="tertiary"):
+                state.forget_failed()
+                st.rerun()
+        with st.expander("Say how to read it"):
+            options = reading_form("failed", failure.options, None)
+            if options is not None:
+                _again(failure.name, failure.source, options)
+
+
+def _again(name: str, source: object, options: ReadingOptions) -> None:
+    with st.spinner(f"Reading {md(plain(name, 60))} again …", show_time=True):
+        state.open_file(name, source, options)  # type: ignore[arg-type]
+    st.rerun()
+
+
+def read_again(entry: state.Entry, options: ReadingOptions) -> None:
+    """Read the file of an entry again."""
+    _again(entry.title, entry.source, options)
+
+
+def with_repair(options: ReadingOptions, repair: Repair) -> ReadingOptions:
+    """The options with one more repair asked for."""
+    return replace(options, repair=(*options.repair, repair.key))
+
+
+def sentence(repair: Repair) -> str:
+    """A repair as the label of a button."""
+    return md(repair.label[:1].upper() + repair.label[1:], 80)
+
+
+def reading_form(
+    key: str, options: ReadingOptions, found: Recognition | None
+) -> ReadingOptions | None:
+    """One widget per item of what was recognised; the options that were sent, or None."""
+    columns = list(found.columns) if found else []
+    with st.form(f"calviz.reading.{key}", border=False):
+        left, right = st.columns(2)
+        with left:
+            kind = st.selectbox(
+                "Kind",
+                [_AS_FOUND, "probabilities", "logits"],
+                index=[None, "probabilities", "logits"].index(options.kind),
+                key=f"{key}.kind",
+            )
+            label = _column("Label column", f"{key}.label", columns, options.label)
+            scores = st.multiselect(
+                "Score columns",
+                columns,
+                default=[c for c in options.scores or () if c in columns],
+                key=f"{key}.scores",
+                placeholder=_AS_FOUND,
+                accept_new_options=True,
+                help="In the order of the classes; or type a prefix that ends in *, such as p_*.",
+            )
+            base = st.selectbox(
+                "Number labels count from",
+                [_AS_FOUND, "0", "1"],
+                index=[None, 0, 1].index(options.label_base),
+                key=f"{key}.base",
+            )
+        with right:
+            split = _column(
+                "Split column", f"{key}.split", columns, options.split_column, none=True
+            )
+            ident = _column("Identifier column", f"{key}.id", columns, options.id_column, none=True)
+            groups_mode = st.multiselect(
+                "Group columns",
+                [_NONE, *columns],
+                default=_groups_default(options, columns),
+                key=f"{key}.groups",
+                placeholder=_AS_FOUND,
+                accept_new_options=not columns,
+                help="Columns to slice by.",
+            )
+            names = st.text_area(
+                "Class names, one per line",
+                value="\n".join(options.class_names or ()),
+                key=f"{key}.names",
+                placeholder=_AS_FOUND,
+                height=90,
+                help="In the order of the score columns.",
+            )
+        if not st.form_submit_button("Read it this way"):
+            return None
+    return ReadingOptions(
+        kind=None if kind == _AS_FOUND else kind,  # type: ignore[arg-type]
+        label=label,
+        scores=tuple(scores) or None,
+        label_base=None if base == _AS_FOUND else int(base),  # type: ignore[arg-type]
+        split_column=split,
+        id_column=ident,
+        groups=_groups(groups_mode),
+        class_names=tuple(line.strip() for line in names.splitlines() if line.strip()) or None,
+        repair=options.repair,
+    )
+
+
+def _column(
+    label: str, key: str, columns: Sequence[str], chosen: str | None, *, none: bool = False
+) -> str | None:
+    options = [_AS_FOUND, *([_NONE] if none else []), *columns]
+    at = _AS_FOUND if chosen is None else (chosen or _NONE)
+    value = st.selectbox(
+        label,
+        options,
+        index=options.index(at) if at in options else 0,
+        format_func=lambda text: plain(text, 60),
+        key=key,
+        accept_new_options=not columns,
+        filter_mode="contains",
+    )
+    if value in (None, _AS_FOUND):
+        return None
+    return "" if none and value == _NONE else value
+
+
+def _groups_default(options: ReadingOptions, columns: Sequence[str]) -> list[str]:
+    if options.groups == ():
+        return [_NONE]
+    return [c for c in options.groups or () if c in columns]
+
+
+def _groups(chosen: Sequence[str]) -> tuple[str, ...] | None:
+    if not chosen:
+        return None
+    return tuple(name for name in chosen if name != _NONE)
+
+
+def repairs(entry: state.Entry) -> None:
+    """Repairs that were made, and those that may be asked for."""
+    loaded = entry.loaded
+    for made in loaded.repairs_made:
+        st.markdown(f":material/build: **Repair made, on request:** {md(made)}")
+    if entry.source is None:
+        return
+    with st.container(horizontal=True):
+        for repair in loaded.repairs_offered:
+            if st.button(sentence(repair), key=f"calviz.offer.{repair.key}"):
+                read_again(entry, with_repair(entry.options, repair))
+        if entry.options.repair and st.button("Undo the repairs", type="tertiary"):
+            read_again(entry, replace(entry.options, repair=()))
+
+
+def override_form(entry: state.Entry) -> None:
+    """How the file of an entry is read, item by item; samples are read one way."""
+    if entry.source is None:
+        st.caption("The sample sets are read one way. Open your own file to change how it is read.")
+        return
+    options = reading_form(entry.content, entry.options, entry.loaded.recognition)
+    if options is not None:
+        read_again(entry, options)

@@ -1,0 +1,46 @@
+"""Whether these probabilities can be trusted."""
+
+import streamlit as st
+
+from calviz.ui import cached, cards, diagram, guard, pages, settings, sidebar
+from calviz.ui.text import md
+
+guard.enter()
+chosen = settings.current()
+
+with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+    st.title(pages.BY_KEY["overview"].question, anchor=False, width="content")
+    if st.button("Use your file", type="primary", icon=":material/upload_file:"):
+        st.switch_page(pages.link("data"), query_params=st.query_params.to_dict())
+
+entry = chosen.entry
+with st.container(horizontal=True, vertical_alignment="center"):
+    if entry.sample is not None:
+        st.badge("Sample data", color="violet")
+    st.markdown(f"{md(entry.title, 80)} · {chosen.words(cached.data(chosen).n)}")
+if entry.sample is not None:
+    st.caption(f"{md(entry.sample.description)} {sidebar.stays_here()}")
+
+with guard.boundary():
+    st.header(md(cached.verdict(chosen), 1_000), anchor=False)
+
+with guard.boundary():
+    evaluation = cached.evaluation(chosen)
+    cards.metric_cards(evaluation, ("accuracy", cached.ece_key(chosen), "mcs", "nll", "brier"))
+    st.caption(
+        "Noise floor: what the number would be if the model were perfectly calibrated, with as many "
+        f"rows. Calibration metrics look at the {chosen.reduction_words}, {chosen.bins_words}."
+    )
+
+row = st.container(horizontal=True, gap="medium")
+with row.container(width=diagram.WIDTH), guard.boundary():
+    diagram.draw(cached.reliability(chosen), key="overview.diagram")
+with row.container(), guard.boundary():
+    st.subheader("Findings", anchor=False)
+    cards.findings(cached.evaluation(chosen).findings)
+    st.page_link(
+        pages.link("reliability"),
+        label="See every bin and its rows",
+        icon=":material/arrow_forward:",
+        query_params=st.query_params.to_dict(),
+    )

@@ -1,0 +1,226 @@
+"""The logic of the dashboard, without a browser."""
+
+import re
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from calviz.data import ReadingOptions
+from calviz.data.samples import SAMPLES
+from calviz.ui.pages import PAGES
+from calviz.ui.state import decode_options, encode_options
+
+ROOT = Path(__file__).resolve().parents[2]
+GOOD = b"label,p_cat,p_dog,p_fox\ncat,0.81,0.12,0.07\ndog,0.25,0.55,0.2\nfox,0.1,0.3,0.6\n"
+FILES = {
+    "sum to 0.999": b"label,p_a,p_b\na,0.809,0.19\nb,0.249,0.75\n",
+    "one row": b"label,p_a,p_b\na,0.81,0.19\n",
+    "one class": b"label,p_a,p_b\na,0.81,0.19\na,0.7,0.3\na,0.6,0.4\n",
+    "confidence": b"confidence,correct\n0.9,1\n0.7,0\n0.8,1\n",
+    "all certain": b"label,p_a,p_b\na,1,0\nb,1,0\n",
+}
+
+
+def _app(query: str = "", page: str = "overview") -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    for part in filter(None, query.split("&")):
+        name, _, value = part.partition("=")
+        app.query_params[name] = value
+    app.run()
+    if page != "overview":
+        app.switch_page(f"pages/{page}.py").run()
+    return app
+
+
+def _quiet(app: AppTest) -> AppTest:
+    assert not app.exception
+    assert [e.value for e in app.error] == []
+    return app
+
+
+def _words(app: AppTest) -> str:
+    kinds = (app.markdown, app.caption, app.header, app.title, app.subheader, app.error)
+    text = "\n".join(e.value for kind in kinds for e in kind)
+    return re.sub(r"&#(\d+);", lambda m: chr(int(m[1])), text).replace("\u2060", "")
+
+
+def _upload(app: AppTest, name: str, content: bytes) -> AppTest:
+    app.switch_page("pages/data.py").run()
+    app.file_uploader[0].set_value((name, content, "text/csv")).run()
+    return app
+
+
+def test_every_file_in_pages_is_registered_and_no_other_is():
+    assert {f"pages/{path.name}" for path in (ROOT / "pages").glob("*.py")} == {
+        page.file for page in PAGES
+    }
+
+
+@pytest.mark.parametrize("page", [page.key for page in PAGES])
+@pytest.mark.parametrize("sample", [sample.key for sample in SAMPLES])
+def test_every_page_shows_every_sample(page, sample):
+    app = _quiet(_app(f"data={sample}", page))
+    assert next(p.question for p in PAGES if p.key == page) in _words(app)
+
+
+def test_it_opens_on_sample_data_with_a_verdict_and_five_numbers():
+    app = _quiet(_app())
+    assert len(app.metric) == 5
+    assert [m.label.split(" (")[0] for m in app.metric] == [
+        "Accuracy",
+        "ECE",
+        "MCS",
+        "NLL",
+        "Brier score",
+    ]
+    assert len(app.header) == 1
+    assert "Sample data" in "".join(b.value for b in app.markdown)
+
+
+def test_the_evaluation_split_is_the_one_whose_name_says_so():
+    app = _app()
+    assert app.selectbox(key="split").value == "test"
+    app.selectbox(key="split").set_value("all rows").run()
+    assert "all splits" in _words(_quiet(app))
+
+
+@pytest.mark.parametrize("reduction", ["top-r", "within-top-r", "class"])
+def test_reductions(reduction):
+    app = _app(page="reliability")
+    app.selectbox(key="reduction").set_value(reduction).run()
+    _quiet(app)
+    if reduction == "class":
+        app.selectbox(key="class").set_value("7").run()
+        assert "class '7' against the rest" in _words(_quiet(app))
+    else:
+        app.number_input(key="r").set_value(3).run()
+        assert "top 3" in _words(_quiet(app))
+
+
+def test_a_slice_looks_at_some_rows():
+    app = _app()
+    app.selectbox(key="slice").set_value("condition").run()
+    app.selectbox(key="level").set_value("rotated").run()
+    assert "condition = rotated" in _words(_quiet(app))
+    app.selectbox(key="calviz.pick").set_value("breast_cancer").run()
+    # The other data have no such column.
+    assert "condition" not in _words(_quiet(app))
+
+
+def test_settings_that_do_not_fit_the_data_are_left_out():
+    app = _quiet(_app("model=nobody&split=nowhere&bins=0&reduction=class&class=none&slice=x"))
+    assert app.selectbox(key="model").value == "MLP"
+
+
+@pytest.mark.parametrize("scheme", ["equal-mass", "sturges"])
+def test_the_ece_shown_is_of_the_bins_drawn(scheme):
+    app = _app(f"scheme={scheme}", "reliability")
+    _quiet(app)
+    assert "**ECE" in _words(app)
+
+
+def test_a_file_is_read_and_looked_at():
+    app = _quiet(_upload(_app(), "mine.csv", GOOD))
+    assert "3 rows, 3 classes (cat, dog, fox)" in _words(app)
+    app.switch_page("pages/overview.py").run()
+    assert "mine.csv · 3 rows" in _words(_quiet(app))
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_unusual_files_are_shown_on_every_page(kind):
+    app = _quiet(_upload(_app(), "mine.csv", FILES[kind]))
+    for page in PAGES:
+        app.switch_page(page.file).run()
+        _quiet(app)
+    if kind == "one row":
+        app.switch_page("pages/overview.py").run()
+        assert _words(app).count("n = 1: not meaningful") == 5
+
+
+def test_a_bad_file_gives_one_sentence_and_what_was_loaded_stays():
+    app = _upload(_app(), "mine.csv", GOOD)
+    _upload(app, "broken.csv", b"label,p_a,p_b\na,x,0.5\nb,0.5,0.5\n")
+    assert not app.exception
+    assert len(app.error) == 1
+    words = _words(app)
+    assert "broken.csv" in words
+    assert "mine.csv is still loaded." in words
+    assert "3 rows, 3 classes" in words
+    next(b for b in app.button if b.label == "Dismiss").click().run()
+    _quiet(app)
+
+
+def test_repairs_are_offered_made_on_request_and_undone():
+    app = _upload(_app(), "mine.csv", b"label,p_a,p_b\na,80.9,19.1\nb,24.9,75.1\n")
+    button = next(b for b in app.button if "100" in b.label)
+    button.click().run()
+    assert "Repair made" in _words(_quiet(app))
+    assert "percent" in str(app.query_params["reading"])
+    next(b for b in app.button if b.label == "Undo the repairs").click().run()
+    assert not app.exception
+
+
+def test_what_was_recognised_can_be_said_otherwise():
+    app = _upload(_app(), "mine.csv", b"label,second,p_a,p_b\na,b,0.8,0.2\nb,a,0.3,0.7\n")
+    label = next(s for s in app.selectbox if s.label == "Label column")
+    label.set_value("second")
+    next(b for b in app.button if b.label == "Read it this way").click().run()
+    _quiet(app)
+    assert "label 'second'" in _words(app)
+
+
+def test_a_link_waits_for_its_file_and_gives_it_its_settings():
+    app = _app("data=0123456789abcdef&bins=4&reduction=class&class=fox")
+    assert "0123456789abcdef" in _words(app)
+    assert not app.number_input
+    app.file_uploader[0].set_value(("mine.csv", GOOD, "text/csv")).run()
+    _quiet(app)
+    assert app.number_input(key="bins").value == 4
+    assert app.selectbox(key="class").value == "fox"
+    # It is another file than the link's, which is said.
+    assert "digest" in app.info[0].value
+
+
+def test_a_link_that_waits_can_be_left():
+    app = _app("data=0123456789abcdef")
+    next(b for b in app.button if "sample" in b.label).click().run()
+    assert len(_quiet(app).metric) == 5
+
+
+def test_an_unforeseen_error_is_one_sentence(monkeypatch):
+    from calviz import analysis
+
+    def broken(*args, **kwargs):
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr(analysis, "verdict", broken)
+    app = _app()
+    assert not app.exception
+    assert len(app.error) == 1
+    assert "secret detail" not in _words(app)
+    assert len(app.metric) == 5
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ReadingOptions(),
+        ReadingOptions(label="y", scores=("a", "b*"), kind="logits", label_base=1),
+        ReadingOptions(split_column="", groups=(), class_names=("é", "&=?")),
+        ReadingOptions(repair=("renormalise",)),
+    ],
+)
+def test_reading_options_survive_an_address(options):
+    assert decode_options(encode_options(options)) == options
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("{", "[]", "1", '{"x": 1}', '{"kind": "pickle"}', '{"label": ["a"]}'),
+        *('{"scores": "a"}', '{"label_base": true}', '{"repair": ["x"]}', '{"groups": [1]}'),
+    ],
+)
+def test_reading_options_that_make_no_sense_are_left_out(text):
+    assert decode_options(text) == ReadingOptions()

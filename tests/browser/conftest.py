@@ -1,0 +1,185 @@
+"""A freshly started server and a real browser; nothing may leave the machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+HOW = "install Chromium (apt-get install chromium, or python -m playwright install chromium)"
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+#: Starting a server and loading the first page on a busy machine takes a while.
+PATIENCE = 40_000
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+def _missing(what: str) -> None:
+    if os.environ.get("CI", "").lower() == "true":
+        pytest.fail(f"{what}; {HOW}")
+    pytest.skip(f"{what}; {HOW}")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A real Chromium."""
+    try:
+        from playwright.sync_api import Error, sync_playwright
+    except ImportError:
+        _missing("playwright is not installed")
+    path = os.environ.get("CALVIZ_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    with sync_playwright() as playwright:
+        try:
+            found = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        except Error:
+            _missing("no Chromium was found")
+        yield found
+        found.close()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class Server:
+    """A running dashboard."""
+
+    url: str
+    log: Path
+    process: subprocess.Popen[bytes]
+
+
+@pytest.fixture(scope="module")
+def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Server]]:
+    """Start a server that nobody has visited yet."""
+    running: list[Server] = []
+
+    def start() -> Server:
+        port = _free_port()
+        log = tmp_path_factory.mktemp("server") / "log.txt"
+        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+        environment = {**os.environ, "HOME": str(log.parent)}
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, env=environment
+            )
+        server = Server(f"http://127.0.0.1:{port}", log, process)
+        running.append(server)
+        for _ in range(300):
+            try:
+                urllib.request.urlopen(f"{server.url}/_stcore/health", timeout=2).close()
+                return server
+            except OSError:
+                assert process.poll() is None, log.read_text()
+                time.sleep(0.1)
+        raise AssertionError(f"the server did not start: {log.read_text()}")
+
+    yield start
+    for server in running:
+        server.process.send_signal(signal.SIGTERM)
+        try:
+            server.process.wait(10)
+        except subprocess.TimeoutExpired:
+            server.process.kill()
+            server.process.wait(10)
+
+
+@pytest.fixture(scope="module")
+def server(start_server: Callable[[], Server]) -> Server:
+    """One freshly started server for the tests of a module."""
+    return start_server()
+
+
+@dataclass
+class View:
+    """A browser tab with what it asked the network for."""
+
+    page: Any
+    server: Server
+    requests: list[str] = field(default_factory=list)
+
+    def open(self, path: str = "/") -> View:
+        """Open a page by its link and wait until it is drawn."""
+        self.page.goto(self.server.url + path)
+        return self.settle()
+
+    def settle(self) -> View:
+        """Wait until streamlit has nothing more to do."""
+        self.page.wait_for_selector("h1", timeout=PATIENCE)
+        self.page.wait_for_selector(
+            "[data-testid=stApp][data-test-script-state=notRunning]", timeout=PATIENCE
+        )
+        return self
+
+    def expect(self, text: str) -> View:
+        """Wait for a text to be visible."""
+        self.page.get_by_text(text).first.wait_for(timeout=PATIENCE)
+        return self
+
+    @property
+    def text(self) -> str:
+        """All text of the page's main part."""
+        return str(self.page.locator("[data-testid=stMain]").inner_text())
+
+    @property
+    def elsewhere(self) -> list[str]:
+        """Requests that would have left the machine."""
+        inside = (self.server.url, self.server.url.replace("http", "ws"), "data:", "blob:")
+        return [url for url in self.requests if not url.startswith(inside)]
+
+
+@pytest.fixture
+def view(browser: Any, server: Server) -> Iterator[Callable[..., View]]:
+    """Open a new tab; at the end nothing may have been asked of another machine, nor a traceback shown."""
+    opened: list[tuple[Any, View]] = []
+
+    def new(
+        *, width: int = 1440, height: int = 900, dark: bool = False, at: Server | None = None
+    ) -> View:
+        context = browser.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme="dark" if dark else "light",
+            accept_downloads=True,
+        )
+        context.set_default_timeout(PATIENCE)
+        page = context.new_page()
+        made = View(page, at or server)
+        page.on("request", lambda request: made.requests.append(request.url))
+        page.on("websocket", lambda socket: made.requests.append(socket.url))
+        opened.append((context, made))
+        return made
+
+    yield new
+    for context, made in opened:
+        text = made.page.locator("body").inner_text()
+        context.close()
+        assert made.elsewhere == []
+        assert "Traceback" not in text

@@ -1,0 +1,65 @@
+"""A click on a bar of the diagram lists the rows of that bin."""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+
+def _click_bar(page, number):
+    page.wait_for_selector(".js-plotly-plot .bars .point path")
+    box = page.locator(".js-plotly-plot .bars .point path").nth(number).bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] * 0.7)
+
+
+def test_a_click_lists_the_rows_of_the_bin_and_they_can_be_taken_home(view):
+    tab = view(height=1100).open("/reliability?data=digits&model=MLP")
+    page = tab.page
+    _click_bar(page, 6)
+    page.get_by_role("button", name="Clear", exact=True).wait_for()
+    title = page.locator("[data-testid=stMain] h3").first.inner_text()
+    assert title.startswith("Bin ")
+    rows = int(title.split("], ")[1].split(" row")[0].replace(",", ""))
+    low, high = (float(v) for v in title.split(" ", 2)[2].split("]")[0].strip("([").split(","))
+
+    with page.expect_download() as download:
+        page.get_by_role("button", name="rows as CSV").click()
+    content = Path(download.value.path()).read_text()
+    listed = list(csv.DictReader(io.StringIO(content)))
+    assert len(listed) == rows
+    assert all(low - 0.005 <= float(row["score"]) <= high + 0.005 for row in listed)
+    assert {row["hit"] for row in listed} <= {"yes", "no"}
+    assert all((row["label"] == row["predicted"]) == (row["hit"] == "yes") for row in listed)
+    assert {"row", "id", "split"} <= set(listed[0])
+
+    number = title.split()[1]
+    page.wait_for_url(f"**bin={number}**")
+    page.get_by_role("button", name="Clear", exact=True).click()
+    page.get_by_text("Click a bar").wait_for()
+    assert page.locator("[data-testid=stMain] h3").count() == 0
+
+
+def test_a_row_of_the_table_and_a_link_choose_a_bin_too(view):
+    tab = view(height=1100).open("/reliability?data=digits&model=MLP&bin=15")
+    tab.expect("Bin 15 (")
+    box = tab.page.locator("[data-testid=stDataFrame]").first.bounding_box()
+    tab.page.mouse.click(box["x"] + 18, box["y"] + 37 + 17)
+    tab.page.wait_for_function(
+        "() => !document.querySelector('[data-testid=stMain] h3').innerText.startsWith('Bin 15')"
+    )
+
+
+def test_with_two_classes_the_figure_says_which_it_is_and_offers_the_other(view):
+    tab = view().open("/reliability?data=breast_cancer")
+    tab.expect("this figure looks at the top label")
+    tab.page.get_by_role("button", name="Show the positive class").click()
+    tab.expect("this figure looks at the positive class")
+    tab.page.wait_for_url("**reduction=positive**")
+
+
+@pytest.mark.parametrize("scheme", ["equal-mass", "sturges"])
+def test_other_bins(scheme, view):
+    tab = view().open(f"/reliability?scheme={scheme}")
+    tab.page.wait_for_selector(".js-plotly-plot .bars .point path")
+    assert "ECE" in tab.text

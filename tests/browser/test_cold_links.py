@@ -1,0 +1,34 @@
+"""The first request that a fresh server ever gets may be for any page."""
+
+import pytest
+
+QUESTIONS = {
+    "/": "Can I trust these probabilities?",
+    "/overview": "Can I trust these probabilities?",
+    "/data": "Did it read my file right?",
+    "/reliability": "Where is it off?",
+}
+
+
+@pytest.mark.parametrize("path", QUESTIONS)
+def test_a_cold_link_opens_its_page_and_keeps_its_settings(path, start_server, view):
+    fresh = start_server()
+    tab = view(at=fresh).open(f"{path}?bins=7&model=random+forest&data=breast_cancer")
+    tab.expect(QUESTIONS[path])
+    page = tab.page
+    assert page.get_by_role("dialog").count() == 0
+    assert page.get_by_text("Page not found").count() == 0
+    links = page.locator("[data-testid=stSidebarNavLink]").all_inner_texts()
+    assert [text.strip().splitlines()[-1] for text in links] == ["Overview", "Data", "Reliability"]
+    assert page.get_by_label("Number of bins").input_value() == "7"
+    for part in ("bins=7", "model=random+forest", "data=breast_cancer"):
+        assert part in page.url.replace("%20", "+")
+    assert page.url.startswith(fresh.url + path)
+
+    # Neither is the session after it harmed, nor the widgets of this one.
+    page.get_by_label("Number of bins").fill("9")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**bins=9**")
+    second = view(at=fresh).open("/")
+    second.expect(QUESTIONS["/"])
+    assert "Traceback" not in fresh.log.read_text()

@@ -1,0 +1,151 @@
+"""A person's own file: opened through the file chooser, read right or refused, linked to."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+BASE = """label,p_cat,p_dog,p_fox
+cat,0.81,0.12,0.07
+dog,0.25,0.55,0.2
+fox,0.1,0.3,0.6
+cat,0.35,0.4,0.25
+"""
+
+
+def _choose(page, path):
+    with page.expect_file_chooser() as chooser:
+        page.locator("[data-testid=stFileUploaderDropzone] button").first.click()
+    chooser.value.set_files(str(path))
+
+
+@pytest.fixture
+def good(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text(BASE)
+    return path
+
+
+@pytest.fixture
+def bad(tmp_path):
+    path = tmp_path / "broken.csv"
+    path.write_text("label,p_cat,p_dog\ncat,0.8,0.2\ndog,n/a?,0.5\ndog,0.5,0.5\n")
+    return path
+
+
+def test_a_file_is_read_and_stays_on_every_page(view, good):
+    tab = view().open("/data")
+    page = tab.page
+    _choose(page, good)
+    tab.expect("4 rows, 3 classes (cat, dog, fox)")
+    tab.settle()
+    assert page.locator("[data-testid=stMain]").get_by_text("Sample data", exact=True).count() == 0
+    page.get_by_text("Overview", exact=True).first.click()
+    tab.expect("Can I trust these probabilities?").settle()
+    tab.expect("mine.csv · 4 rows")
+    page.get_by_text("Data", exact=True).first.click()
+    tab.expect("Did it read my file right?").expect("4 rows, 3 classes")
+    assert re.search(r"data=[0-9a-f]{16}", page.url)
+
+
+def test_a_bad_file_gives_one_sentence_and_what_was_loaded_stays(view, good, bad):
+    tab = view().open("/data")
+    page = tab.page
+    _choose(page, good)
+    tab.expect("4 rows, 3 classes")
+    tab.settle()
+    _choose(page, bad)
+    tab.expect("mine.csv is still loaded.")
+    alerts = page.locator("[data-testid=stAlert]").all_inner_texts()
+    assert len(alerts) == 1
+    assert "broken.csv" in alerts[0]
+    assert "n/a?" in alerts[0]
+    assert "4 rows, 3 classes" in tab.text
+    page.get_by_role("button", name="Dismiss").click()
+    page.wait_for_selector("[data-testid=stAlert]", state="detached")
+    page.get_by_text("Overview", exact=True).first.click()
+    tab.expect("mine.csv · 4 rows")
+
+
+def test_how_a_file_is_read_can_be_said_item_by_item(view, good):
+    tab = view().open("/data")
+    page = tab.page
+    _choose(page, good)
+    tab.expect("4 rows, 3 classes")
+    tab.settle()
+    page.get_by_text("Read it another way").click()
+    page.get_by_role("textbox", name="Class names").fill("a\nb\nc")
+    page.get_by_role("button", name="Read it this way").click()
+    # The labels say cat, dog, fox: these names do not fit, and the file stays as it was.
+    tab.expect("mine.csv is still loaded.")
+    assert "4 rows, 3 classes (cat, dog, fox)" in tab.text
+
+
+def test_a_link_asks_for_its_file_and_keeps_its_settings(view, good):
+    tab = view().open("/data")
+    _choose(tab.page, good)
+    tab.expect("4 rows, 3 classes")
+    tab.page.wait_for_url(re.compile(r"data=[0-9a-f]{16}"))
+    digest = re.search(r"data=([0-9a-f]{16})", tab.page.url)[1]
+
+    other = view().open(f"/reliability?bins=4&reduction=class&class=fox&data={digest}")
+    other.expect("This link needs its file").expect(digest)
+    _choose(other.page, good)
+    other.expect("Where is it off?").settle()
+    other.expect("class 'fox' against the rest · 4 equal-width bins")
+    from playwright.sync_api import expect  # here, so that the tests are collected without it
+
+    expect(other.page.get_by_label("Number of bins")).to_have_value("4")
+
+
+def test_a_link_to_a_file_that_nobody_has_can_be_left(view):
+    tab = view().open("/?data=0123456789abcdef&bins=3")
+    tab.expect("This link needs its file")
+    tab.page.get_by_role("button", name="Show sample data instead").click()
+    tab.expect("Can I trust these probabilities?")
+
+
+HOSTILE = [
+    "<img src=http://example.invalid/a.png onerror=alert(1)>",
+    "![x](http://example.invalid/b.png) **bold** $x$ :material/home:",
+    "=HYPERLINK(A1)",
+]
+
+
+def test_hostile_names_are_text(view, tmp_path):
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet([1, 1, 1], size=60).round(6)
+    path = tmp_path / "![x](http:⁄⁄example.invalid) <b>.csv"
+    header = "label," + ",".join('"' + name.replace('"', '""') + '"' for name in HOSTILE)
+    lines = [f"{k % 3},{a:.6f},{b:.6f},{1 - a - b:.6f}" for k, (a, b, _) in enumerate(probs)]
+    path.write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
+    tab = view().open("/data")
+    page = tab.page
+    page.on("dialog", lambda dialog: pytest.fail("a script ran"))
+    _choose(page, path)
+    tab.expect("60 rows, 3 classes")
+    tab.settle()
+    assert "<img src=http" in tab.text.replace("\u2060", "")
+    for name, title in (("Overview", "Can I trust"), ("Reliability", "Where is it off?")):
+        page.get_by_text(name, exact=True).first.click()
+        tab.expect(title).settle()
+        page.wait_for_selector(".js-plotly-plot")
+        assert page.locator("[data-testid=stMain] img").count() == 0
+    page.get_by_role("combobox", name="Reduction").click()
+    page.get_by_role("option", name="class", exact=True).click()
+    tab.expect("against the rest").settle()
+    # `view` checks at the end that nothing was asked of another machine.
+
+
+def test_sample_sets_can_be_chosen_and_templates_downloaded(view):
+    tab = view().open("/data")
+    page = tab.page
+    page.get_by_text("Templates to download").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download", exact=True).first.click()
+    assert Path(download.value.path()).read_text().startswith("label,")
+    page.get_by_text("Sample data sets").click()
+    page.get_by_role("button", name="Look at it").nth(1).click()
+    tab.expect("569 rows")
+    page.wait_for_url("**data=breast_cancer**")

@@ -1,0 +1,59 @@
+"""Every page, light and dark, on a desk and on a phone."""
+
+import pytest
+
+PAGES = ["/", "/data", "/reliability"]
+
+
+def _background(page):
+    return page.evaluate("getComputedStyle(document.querySelector('.stApp')).backgroundColor")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_fits_a_phone_in_both_themes(path, dark, view):
+    tab = view(width=390, height=844, dark=dark).open(path)
+    page = tab.page
+    wide = page.evaluate(
+        """() => [document.documentElement, document.querySelector('[data-testid=stMain]')]
+                 .map(e => e.scrollWidth - e.clientWidth)"""
+    )
+    assert wide == [0, 0]
+    assert _background(page) == ("rgb(14, 17, 23)" if dark else "rgb(255, 255, 255)")
+
+
+@pytest.mark.parametrize("path", ["/", "/reliability"])
+def test_the_diagram_appears_with_its_words(path, view):
+    tab = view().open(path)
+    tab.page.wait_for_selector(".js-plotly-plot .bars .point path")
+    chart = tab.page.locator("[data-testid=stPlotlyChart]").first
+    label = chart.get_attribute("aria-label") or chart.locator("[aria-label]").first.get_attribute(
+        "aria-label"
+    )
+    assert "Reliability diagram of" in label
+
+
+def test_the_overview_says_what_it_is_with_a_verdict_and_five_numbers(view):
+    tab = view().open("/")
+    tab.page.wait_for_selector("[data-testid=stMetric]")
+    assert tab.page.locator("[data-testid=stMetric]").count() == 5
+    assert "Sample data" in tab.text
+    assert tab.text.count("95\u00a0% interval") == 5
+    assert "Your data stay on this machine" in tab.text
+    verdict = tab.page.locator("[data-testid=stMain] h2").first.inner_text()
+    assert "points" in verdict or "calibrat" in verdict
+    tab.page.get_by_role("button", name="Use your file").click()
+    tab.expect("Did it read my file right?")
+
+
+def test_settings_survive_a_page_switch_and_a_step_back(view):
+    tab = view().open("/")
+    page = tab.page
+    page.get_by_label("Number of bins").fill("20")
+    page.keyboard.press("Enter")
+    tab.expect("20 equal-width bins").settle()
+    page.get_by_text("Reliability", exact=True).first.click()
+    tab.expect("Where is it off?").expect("20 equal-width bins").settle()
+    page.go_back()
+    tab.expect("Can I trust these probabilities?").expect("20 equal-width bins")
+    assert page.get_by_label("Number of bins").input_value() == "20"

@@ -1,0 +1,232 @@
+"""What the documents tell people to do works: the examples are taken out of them and run."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calviz.data import read
+
+ROOT = Path(__file__).resolve().parents[2]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(document: str, language: str) -> list[str]:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    return [code for kind, code in FENCE.findall(text) if kind == language]
+
+
+def examples() -> dict[str, str]:
+    """The files that CONTRIBUTING.md writes, by path."""
+    found = {}
+    for code in blocks("CONTRIBUTING.md", "python"):
+        match = re.match(r"# ((?:calviz|tests)/[\w/]+\.py)\n", code)
+        assert match, f"an example does not name its file: {code[:60]!r}"
+        found[match[1]] = code.removeprefix(match[0])
+    return found
+
+
+def run(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-B", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project into which somebody has put the files of CONTRIBUTING.md."""
+    folder = tmp_path_factory.mktemp("project")
+    shutil.copytree(
+        ROOT / "calviz", folder / "calviz", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    for path, code in examples().items():
+        target = folder / path
+        assert not (ROOT / path).exists(), f"{path} is taken"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(code, encoding="utf-8")
+    return folder
+
+
+def test_every_kind_of_addition_has_an_example() -> None:
+    rooms = {str(Path(path).parent) for path in examples()}
+    for room in ("metrics", "figures", "data/formats", "checks"):
+        assert f"calviz/{room}" in rooms
+        assert f"tests/unit/{room.split('/')[0]}" in rooms
+
+
+def test_the_tests_beside_the_examples_pass(project: Path) -> None:
+    tests = [path for path in examples() if path.startswith("tests/")]
+    out = run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
+    assert re.search(rf"\b{sum(c.count('def test_') for c in examples().values())} passed", out)
+
+
+def test_everything_registers_itself(project: Path) -> None:
+    """One process, in which only the registries are asked."""
+    out = run(
+        project,
+        "-c",
+        "import json, calviz\n"
+        "from calviz.core.check import CHECKS\n"
+        "from calviz.core.figure import FIGURES\n"
+        "from calviz.core.metric import METRICS\n"
+        "from calviz.data import FORMATS\n"
+        "p = calviz.Predictions(probs=[0.2, 0.4, 0.9], labels=[0, 1, 1])\n"
+        "print(json.dumps({'metric': METRICS.keys(), 'figure': FIGURES.keys(),\n"
+        "    'format': FORMATS.keys(), 'check': CHECKS.keys(),\n"
+        "    'evaluated': list(calviz.evaluate(p).metrics),\n"
+        "    'parameters': [q.name for q in METRICS['average_ce'].parameters],\n"
+        "    'summary': METRICS['average_ce'].summary, 'home': calviz.__file__}))",
+    )
+    found = json.loads(out)
+    assert Path(found["home"]).is_relative_to(project)
+    assert "average_ce" in found["metric"]
+    assert "average_ce" in found["evaluated"]
+    assert found["parameters"] == ["bins"]
+    assert found["summary"].startswith("Average calibration error:")
+    assert "spread" in found["figure"]
+    assert "arff" in found["format"]
+    assert "CAL901" in found["check"]
+
+
+def test_the_command_line_knows_them(project: Path) -> None:
+    assert "average_ce" in run(project, "-m", "calviz", "metrics")
+    assert "ARFF (Weka)" in run(project, "-m", "calviz", "formats")
+    (project / "small.arff").write_text(
+        "@relation r\n@attribute label {cat,dog}\n@attribute p_cat real\n@attribute p_dog real\n"
+        "@data\ncat,0.9,0.1\ndog,0.2,0.8\ncat,0.4,0.6\n"
+    )
+    found = json.loads(run(project, "-m", "calviz", "audit", "small.arff", "--json", "-"))
+    assert found["rows"] == 3
+    assert 0 <= found["metrics"]["average_ce"]["value"] <= 1
+
+
+@pytest.mark.parametrize("arguments", [["check"], ["format", "--check"]], ids=" ".join)
+def test_the_examples_follow_the_house_style(project: Path, arguments: list[str]) -> None:
+    pytest.importorskip("ruff", reason="ruff is not installed")
+    run(project, "-m", "ruff", *arguments, "--no-cache", *examples())
+
+
+def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
+    (code,) = blocks("README.md", "python")
+    script = tmp_path / "readme.py"
+    script.write_text(f"import sys; sys.path.insert(0, {str(ROOT)!r})\n" + code, encoding="utf-8")
+    assert "Interval(" in run(ROOT, str(script))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        line.removeprefix("python -m calviz ")
+        for code in blocks("README.md", "sh")
+        for line in code.splitlines()
+        if line.startswith("python -m calviz ") and not line.startswith("python -m calviz app")
+    ],
+)
+def test_the_command_lines_of_the_readme_run(line: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {
+            "label": ["cat", "dog", "fox", "dog"] * 3,
+            "split": ["test", "test", "calibration", "test"] * 3,
+            "p_cat": [0.7, 0.1, 0.2, 0.3] * 3,
+            "p_dog": [0.2, 0.8, 0.2, 0.4] * 3,
+            "p_fox": [0.1, 0.1, 0.6, 0.3] * 3,
+        }
+    )
+    frame.to_csv(tmp_path / "predictions.csv", index=False)
+    frame.to_parquet(tmp_path / "predictions.parquet")
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from calviz.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", code, *shlex.split(line)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    allowed = (0, 1) if "--fail-on" in line else (0,)
+    assert done.returncode in allowed, done.stdout + done.stderr
+    if "--json -" in line:
+        assert json.loads(done.stdout)["reduction"] == "class:dog"
+
+
+def test_links_in_the_documents_lead_somewhere() -> None:
+    documents = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md",
+                 ROOT / "CHANGELOG.md", ROOT / "sample_data" / "README.md"]  # fmt: skip
+    for document in documents:
+        text = document.read_text(encoding="utf-8")
+        for target in re.findall(r"\]\(([^)#\s]+)", text):
+            if "://" not in target:
+                assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+#: A row or two for every layout in the README's table: header, rows, models, kind, splits, groups.
+LAYOUTS = {
+    "label,p_cat,p_dog,p_fox": ("dog,0.1,0.8,0.1\ncat,0.7,0.2,0.1", 1, "probabilities"),
+    "label,logit_cat,logit_dog,logit_fox": ("1,0.5,2.0,-1.0\n0,3.0,-2.5,1.0", 1, "logits"),
+    "label,probability": ("1,0.8\n0,0.3", 1, "probabilities"),
+    "confidence,correct": ("0.8,1\n0.6,0", 1, "confidence"),
+    "confidence,true_label,pred_label": ("0.8,cat,cat\n0.6,dog,cat", 1, "confidence"),
+    "label,mlp:cat,mlp:dog,forest:cat,forest:dog": (
+        "cat,0.9,0.1,0.6,0.4\ndog,0.2,0.8,0.3,0.7",
+        2,
+        "probabilities",
+    ),
+}
+
+
+@pytest.mark.parametrize("header", LAYOUTS)
+def test_the_layouts_of_the_readme_are_read(header: str) -> None:
+    rows, models, kind = LAYOUTS[header]
+    assert f"`{header}`" in (ROOT / "README.md").read_text(encoding="utf-8")
+    loaded = read(f"{header}\n{rows}\n".encode(), name="layout.csv")
+    assert len(loaded.models) == models
+    assert {data.kind for data in loaded.models.values()} == {kind}
+    assert all(data.n == 2 for data in loaded.models.values())
+
+
+def test_other_columns_of_the_readme_are_read() -> None:
+    text = (
+        b"id,split,hospital,p_a,p_b,y_a,y_b\nr1,test,north,0.9,0.1,1,0\nr2,cal,south,0.2,0.8,0,1\n"
+    )
+    (data,) = read(text, name="layout.csv").models.values()
+    assert data.split_names == ("test", "cal")
+    assert data.ids is not None
+    assert list(data.groups) == ["hospital"]
+    assert data.labels is not None
+    assert data.labels.tolist() == [0, 1]
+
+
+def test_the_arrays_of_the_readme_are_read() -> None:
+    probs, labels = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0, 1])
+    for keys in (
+        ("probs", "labels"),
+        ("logits", "labels"),
+        ("val_probs", "val_labels", "test_probs", "test_labels"),
+    ):
+        arrays = {key: labels if "labels" in key else probs for key in keys}
+        if "logits" in arrays:
+            arrays["logits"] = 3 * np.log(probs)
+        stream = io.BytesIO()
+        np.savez(stream, **arrays)
+        (data,) = read(stream.getvalue(), name="arrays.npz").models.values()
+        assert data.n == len(keys)
+        assert data.split_names == (("val", "test") if len(keys) == 4 else ())

@@ -1,0 +1,278 @@
+"""Every example file of the shared inputs: read to the same numbers, or refused in one sentence."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from calviz.core.errors import InputError
+from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.data import ReadingOptions, read
+
+SHARED = Path(__file__).resolve().parents[2].parent / "shared"
+INPUTS, DATA = SHARED / "inputs", SHARED / "data"
+
+pytestmark = pytest.mark.skipif(not INPUTS.is_dir(), reason="the shared example files are absent")
+
+BASE = {"accuracy": 0.5416666667, "nll": 0.9054668899, "brier": 0.5261529930}
+BASE |= {"ece10": 0.2121994583, "ece15": 0.2279787083}
+LOADED_AS_BASE = {
+    "01_plain.csv": "CSV separated by ','",
+    "02_bom_crlf.csv": "CSV separated by ','",
+    "03_semicolon.csv": "CSV separated by ';'",
+    "05_tab.tsv": "CSV separated by tabs",
+    "06_latin1_header.csv": "classes (été, automne, hiver)",
+    "07_labels_as_class_names.csv": "label 'label' (class name)",
+    "09_class_names_with_commas.csv": 'classes (cat, tabby, dog, "mutt", fox)',
+    "10_prob_columns_out_of_order.csv": "classes (fox, cat, dog)",
+    "11_extra_id_split_group.csv": "split 'split' (cal 12, test 12), identifiers 'id', groups hospital",
+    "12_logits.csv": "logits logit_cat … logit_fox (their softmax is taken)",
+    "23_blank_lines_and_comment.csv": "3 classes (cat, dog, fox)",
+    "25_sci_notation_and_spaces.csv": "3 classes (cat, dog, fox)",
+    "30_gzip.csv.gz": "CSV separated by ','",
+    "31_jsonl.jsonl": "JSON Lines: 24 rows, 3 classes (cat, dog, fox)",
+    "32_jsonl_list_probs.jsonl": "JSON Lines: 24 rows, 3 classes (0, 1, 2)",
+    "33_table.parquet": "Parquet: 24 rows, 3 classes (cat, dog, fox)",
+    "35_probs_labels.npz": "NPZ: 24 rows, 3 classes (0, 1, 2), probabilities probs",
+    "36_y_true_y_prob.npz": "probabilities y_prob, label 'y_true'",
+    "39_val_and_test.npz": "(val 12, test 12)",
+    "40_label_last_column.npy": "NPY: 24 rows, 3 classes",
+    "90_formula_injection_class_names.csv": "classes (=cmd|' /C calc'!A0, +1+1, @SUM(1+1))",
+    "91_html_script_class_names.csv": '(<script>alert(1)</script>, <img src=x onerror=alert(2)>, "><svg',
+    "93_very_long_class_name.csv": "3 classes (aaaa",
+}
+REFUSED = {
+    "50_empty.csv": ["empty"],
+    "51_header_only.csv": ["header", "no rows"],
+    "52_rows_sum_1.2.csv": ["24 of 24 rows sum to 1.2", "not probabilities"],
+    "53_nan_and_empty_cells.csv": ["row 5", "'p_dog' is NaN", "row 10", "'p_cat' is empty", "2 rows of 24"],
+    "54_inf.csv": ["row 5", "'p_dog' is infinite"],
+    "56_label_out_of_range.csv": ["row 8", "label 3 but there are 3 classes (0..2)"],
+    "57_unknown_class_name.csv": ["row 8", "'wolf' has no probability column", "known: cat, dog, fox"],
+    "59_ragged_rows.csv": ["line 7 has 3", "line 13 has 5", "expected 4"],
+    "60_non_numeric_cells.csv": ["row 4", "'p_dog' = 'n/a?'", "row 9", "'p_cat' = '0.2O1'", "not numbers"],
+    "61_no_label_column.csv": ["no label column", "3 probability columns found"],
+    "62_labels_only.csv": ["no probability columns"],
+    "65_object_dtype.npz": ["probs", "Python objects", "refused"],
+    "66_pickle_payload.npz": ["probs", "Python objects", "refused"],
+    "67_pickle_payload.pkl": ["pickle"],
+    "68_declared_1e12_rows.npz": ["1,000,000,000,000 x 3 float64", "21.8 TiB", "80 bytes"],
+    "69_zip_bomb_400MB.npz": ["limit", "CALVIZ_MAX_EXPANSION"],
+    "71_truncated.parquet": ["damaged or incomplete"],
+    "72_truncated.npz": ["damaged or incomplete"],
+    "73_table.xlsx": ["Excel files are not supported", "CSV"],
+    "75_wide_200k_columns.csv": ["200,000", "limit of 20,000 classes", "CALVIZ_MAX_CLASSES"],
+    "77_nul_bytes.csv": ["line 6", "NUL bytes", "not a text file"],
+    "78_length_mismatch.npz": ["24 rows of probabilities", "23 labels"],
+    "80_3d_probs.npz": ["probs", "(4, 6, 3)", "2-D"],
+    "82_path_traversal.zip": ["zip archives are not supported"],
+    "15_percent_0_100.csv": ["percentages", "sum to 100"],
+}  # fmt: skip
+
+
+def plain_metrics(probs: np.ndarray, labels: np.ndarray) -> dict[str, float]:
+    """Textbook definitions, written once more here: bins [a, b) of the top probability."""
+    rows = np.arange(len(labels))
+    top, hit = probs.max(axis=1), probs.argmax(axis=1) == labels
+    one_hot = np.eye(probs.shape[1])[labels]
+    found = {
+        "accuracy": hit.mean(),
+        "nll": -np.log(probs[rows, labels]).mean(),
+        "brier": ((probs - one_hot) ** 2).sum(axis=1).mean(),
+    }
+    return {k: float(v) for k, v in found.items()} | {
+        f"ece{m}": plain_ece(top, hit, m) for m in (10, 15)
+    }
+
+
+def plain_ece(score: np.ndarray, hit: np.ndarray, bins: int) -> float:
+    place = np.minimum((score * bins).astype(int), bins - 1)
+    return sum(
+        abs(float((score - hit)[place == b].sum())) for b in range(bins)
+    ) / len(score)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOADED_AS_BASE)
+def test_loads_as_base(name: str) -> None:
+    loaded = read(INPUTS / name)
+    data = loaded.first
+    assert isinstance(data, Predictions)
+    assert LOADED_AS_BASE[name] in loaded.recognition.sentence()
+    tolerance = {"12_logits.csv": 2e-6, "35_probs_labels.npz": 1e-6}.get(name, 1e-9)
+    found = plain_metrics(data.probs.astype(float), data.labels)
+    assert found == pytest.approx(BASE, abs=tolerance)
+
+
+def test_names_are_kept_verbatim() -> None:
+    read_names = read(INPUTS / "90_formula_injection_class_names.csv").recognition.class_names
+    assert read_names == ("=cmd|' /C calc'!A0", "+1+1", "@SUM(1+1)")
+    long = read(INPUTS / "93_very_long_class_name.csv")
+    assert len(long.recognition.class_names[0]) == 5000
+    assert len(long.recognition.sentence()) < 400
+
+
+def test_latin_1_is_said() -> None:
+    loaded = read(INPUTS / "06_latin1_header.csv")
+    assert any("UTF-8" in n.message for n in loaded.notices)
+    assert loaded.recognition.label == "étiquette"
+
+
+def test_val_and_test_have_their_roles() -> None:
+    recognised = read(INPUTS / "39_val_and_test.npz").recognition
+    assert (recognised.fit_split, recognised.eval_split) == ("val", "test")
+    recognised = read(INPUTS / "11_extra_id_split_group.csv").recognition
+    assert (recognised.fit_split, recognised.eval_split) == ("cal", "test")
+
+
+def test_half_precision_logits() -> None:
+    loaded = read(INPUTS / "37_logits_targets.npz")
+    assert loaded.recognition.kind == "logits"
+    assert any("precision" in n.message for n in loaded.notices)
+    found = plain_metrics(loaded.first.probs.astype(float), loaded.first.labels)
+    assert {k: found[k] for k in ("accuracy", "nll", "brier")} == pytest.approx(
+        {k: BASE[k] for k in ("accuracy", "nll", "brier")}, abs=1e-2
+    )
+
+
+def test_sums_of_0_999_are_said_and_renormalising_is_offered() -> None:
+    path = INPUTS / "14_rows_sum_0.999.csv"
+    loaded = read(path)
+    assert [r.key for r in loaded.repairs_offered] == ["renormalise"]
+    assert any(
+        "24 of 24 rows sum to 0.999 (max deviation 0.001" in n.message for n in loaded.notices
+    )
+    done = read(path, options=ReadingOptions(repair=("renormalise",)))
+    assert "24 of 24 rows" in done.repairs_made[0]
+    found = plain_metrics(done.first.probs, done.first.labels)
+    assert found == pytest.approx(BASE, abs=2e-6)
+    assert np.allclose(done.first.probs.sum(axis=1), 1, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "repair", "tolerance"),
+    [("15_percent_0_100.csv", "percent", 1e-9), ("52_rows_sum_1.2.csv", "renormalise", 2e-6)],
+)
+def test_offered_repair_gives_base(name: str, repair: str, tolerance: float) -> None:
+    with pytest.raises(InputError) as caught:
+        read(INPUTS / name)
+    assert repair in [r.key for r in caught.value.repairs]
+    done = read(INPUTS / name, options=ReadingOptions(repair=(repair,)))
+    assert done.repairs_made
+    assert any(done.repairs_made[0] in n.message for n in done.notices)
+    found = plain_metrics(done.first.probs, done.first.labels)
+    assert found == pytest.approx(BASE, abs=tolerance)
+
+
+@pytest.mark.parametrize("name", ["17_binary_one_column.csv", "18_binary_labels_minus1_plus1.csv"])
+def test_binary(name: str) -> None:
+    loaded = read(INPUTS / name)
+    data = loaded.first
+    p, y = data.probs[:, 1], data.labels
+    assert ((p >= 0.5) == y).mean() == 0.5
+    assert -np.log(np.where(y == 1, p, 1 - p)).mean() == pytest.approx(0.8144721561, abs=1e-9)
+    assert ((p - y) ** 2).mean() == pytest.approx(0.3024021472, abs=1e-9)
+    assert plain_ece(p, y, 10) == pytest.approx(0.2536911667, abs=1e-9)
+    assert plain_ece(p, y, 15) == pytest.approx(0.3387936667, abs=1e-9)
+    if "minus1" in name:
+        assert any("-1 and +1" in n.message for n in loaded.notices)
+
+
+@pytest.mark.parametrize("name", ["19_confidence_correct.csv", "20_top1_pred_label.csv"])
+def test_confidence_only(name: str) -> None:
+    data = read(INPUTS / name).first
+    assert isinstance(data, ConfidencePredictions)
+    assert data.correct.mean() == pytest.approx(BASE["accuracy"], abs=1e-9)
+    assert plain_ece(data.confidence, data.correct, 10) == pytest.approx(BASE["ece10"], abs=1e-9)
+    assert plain_ece(data.confidence, data.correct, 15) == pytest.approx(BASE["ece15"], abs=1e-9)
+    if "pred_label" in name:
+        assert data.predicted is not None
+        assert data.class_names == ("cat", "dog", "fox")
+
+
+def test_one_row_and_one_class_load() -> None:
+    assert read(INPUTS / "28_one_row.csv").first.n == 1
+    labels = read(INPUTS / "29_one_class_only.csv").first.labels
+    assert labels is not None
+    assert set(labels.tolist()) == {0}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_in_one_sentence(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as caught:
+        read(INPUTS / name)
+    text = str(caught.value)
+    assert text.startswith(name)
+    assert "\n" not in text
+    assert text.endswith(".")
+    for part in REFUSED[name]:
+        assert part in text
+    # Nothing was executed and nothing was unpacked.
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["68_declared_1e12_rows.npz", "69_zip_bomb_400MB.npz"])
+def test_memory_stays_flat(name: str) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError):
+            read(INPUTS / name)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 5e6
+
+
+def test_missing_values_can_be_dropped_on_request() -> None:
+    options = ReadingOptions(repair=("drop-missing",))
+    done = read(INPUTS / "53_nan_and_empty_cells.csv", options=options)
+    assert done.first.n == 22
+    assert "2 of 24 rows" in done.repairs_made[0]
+
+
+REAL = {
+    "netcal_cifar/wideresnet-16-4-cifar-10.npz": (10_000, 10, "probabilities"),
+    "netcal_cifar/wideresnet-16-4-cifar-100.npz": (10_000, 100, "probabilities"),
+    "netcal_cifar/densenet-bc-100-cifar-100.npz": (10_000, 100, "probabilities"),
+    "netcal_cifar/lenet-5-cifar-10.npz": (10_000, 10, "probabilities"),
+    "netcal_cifar/lenet-5-cifar-100.npz": (10_000, 100, "probabilities"),
+    "verified_calibration/cifar10_vgg.npz": (10_000, 10, "probabilities"),
+    "fivethirtyeight/nba_games.csv": (8_886, 2, "probabilities"),
+    "fivethirtyeight/club_soccer_matches.csv": (32_390, 3, "probabilities"),
+    "fivethirtyeight/world_cup_matches_men.csv": (176, 3, "probabilities"),
+    "adult/y_and_p.csv": (16_281, 2, "probabilities"),
+    "imagenet_top1/resnext101_32x8d.csv": (50_000, 1_000, "confidence"),
+}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_data(name: str) -> None:
+    n, k, kind = REAL[name]
+    data = read(DATA / name).first
+    assert (data.n, data.n_classes, data.kind) == (n, k, kind)
+
+
+def test_real_data_against_pandas() -> None:
+    pd = pytest.importorskip("pandas")
+    games = pd.read_csv(DATA / "fivethirtyeight" / "nba_games.csv")
+    data = read(DATA / "fivethirtyeight" / "nba_games.csv").first
+    assert isinstance(data, Predictions)
+    assert np.array_equal(data.probs[:, 1], games["prob1"].to_numpy())
+    assert np.array_equal(data.labels, games["prob1_outcome"].to_numpy())
+    assert data.groups["season"].values().tolist() == games["season"].astype(str).tolist()
+    soccer = pd.read_csv(DATA / "fivethirtyeight" / "club_soccer_matches.csv")
+    data = read(DATA / "fivethirtyeight" / "club_soccer_matches.csv").first
+    assert isinstance(data, Predictions)
+    outcomes = soccer[["prob1_outcome", "probtie_outcome", "prob2_outcome"]].to_numpy()
+    assert np.array_equal(data.labels, outcomes.argmax(axis=1))
+    assert np.array_equal(data.probs, soccer[["prob1", "probtie", "prob2"]].to_numpy())
+    adult = pd.read_csv(DATA / "adult" / "y_and_p.csv", header=None)
+    data = read(DATA / "adult" / "y_and_p.csv").first
+    assert isinstance(data, Predictions)
+    assert np.array_equal(data.probs[:, 1], adult[1].to_numpy())
+    assert np.array_equal(data.labels, (adult[0] > 0).to_numpy())

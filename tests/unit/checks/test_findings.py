@@ -1,0 +1,163 @@
+"""Each check speaks where it should, and nowhere else."""
+
+import re
+
+import numpy as np
+import pytest
+
+import calviz
+from calviz.checks import find
+from calviz.core.check import CHECKS
+from calviz.core.notes import Finding
+from calviz.numerics.sample import Sample
+
+
+def findings(data, reduction="top-label", **options) -> dict[str, list[Finding]]:
+    found: dict[str, list[Finding]] = {}
+    for f in find(Sample(data, reduction), **options):
+        found.setdefault(f.code, []).append(f)
+    return found
+
+
+def calibrated(n=4_000, k=3, seed=0) -> calviz.Predictions:
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.full(k, 2.0), n)
+    labels = (rng.random(n)[:, None] > np.cumsum(probs, axis=1)[:, :-1]).sum(axis=1)
+    return calviz.Predictions(probs=probs, labels=labels, class_names=("cat", "dog", "fox")[:k])
+
+
+def binary(score, labels, **options) -> calviz.Predictions:
+    return calviz.Predictions(probs=np.asarray(score), labels=labels, **options)
+
+
+def test_a_good_sample_has_one_finding_that_says_so():
+    found = findings(calibrated(), bins=5)
+    assert set(found) <= {"CAL001", "CAL003"}
+    (f,) = found["CAL001"]
+    assert f.severity == "info"
+    assert f.message.startswith("No miscalibration beyond noise on 4,000 rows: mean confidence ")
+
+
+def test_registered_under_their_codes():
+    assert {check.key for check in CHECKS} >= {f"CAL00{i}" for i in range(1, 10)}
+    # Every kind of finding at once.
+    p = binary(np.repeat([0.0, 1.0], 40), np.arange(80) % 2)
+    codes = [f.code for f in find(Sample(p, "positive"))]
+    assert codes == sorted(codes)
+    for f in find(Sample(p, "positive")):
+        assert re.fullmatch(r"CAL\d{3}", f.code)
+        assert f.message.endswith(".")
+        assert f.message.count(". ") == 0  # one sentence
+
+
+def test_cal001_and_cal002_name_size_and_place():
+    score = np.repeat([0.25, 0.85], 500)
+    hits = np.concatenate([np.arange(500) < 125, np.arange(500) < 300])
+    found = findings(binary(score, hits), "positive", bins=10)
+    assert found["CAL001"][0].severity == "warning"
+    assert "Forecast too high, beyond noise: mean forecast 55.0 % against frequency 42.5 %" in (
+        found["CAL001"][0].message
+    )
+    # 300 of 500: exact interval from statistical tables, 55.6 % to 64.3 %.
+    assert found["CAL002"][0].message == (
+        "Worst between 0.8 and 0.9 (500 rows): mean forecast 85.0 % but frequency 60.0 % "
+        "(exact 95 % CI 55.6 % to 64.3 %), 25.0 points too high."
+    )
+
+
+def test_cal003_bins_with_few_rows():
+    score = np.concatenate([np.full(100, 0.25), np.full(5, 0.75), np.full(1, 0.95)])
+    found = findings(binary(score, np.arange(106) % 4 == 0), "positive", bins=10)
+    (f,) = found["CAL003"]
+    assert f.severity == "warning"
+    assert f.message.startswith("2 of the 3 bins with rows have fewer than 20 rows (6 rows in all)")
+    assert "CAL003" not in findings(binary(score[:100], np.arange(100) % 4 == 0), "positive")
+
+
+@pytest.mark.parametrize(("n", "severity"), [(1, "error"), (2, "warning"), (29, "warning")])
+def test_cal004_few_rows(n, severity):
+    p = binary(np.full(n, 0.3), np.zeros(n, int))
+    (f,) = findings(p)["CAL004"]
+    assert f.severity == severity
+    assert f.message.startswith(f"n = {n}: ")
+    assert not {"CAL001", "CAL002", "CAL003"} & set(findings(p))
+
+
+def test_cal004_enough_rows():
+    assert "CAL004" not in findings(binary(np.full(30, 0.3), np.zeros(30, int)))
+
+
+def test_cal005_and_cal006_one_class_only():
+    p = calviz.Predictions(
+        probs=np.full((40, 3), 1 / 3), labels=np.zeros(40, int), class_names=("cat", "dog", "fox")
+    )
+    found = findings(p)
+    assert found["CAL005"][0].message.startswith("All 40 rows have the label 'cat'")
+    assert found["CAL006"][0].message.startswith("2 of 3 classes have no rows ('dog', 'fox')")
+    assert not {"CAL005", "CAL006"} & set(findings(calibrated()))
+
+
+def test_cal006_many_classes_are_not_all_listed():
+    probs = np.full((50, 1_000), 1e-3)
+    (f,) = findings(calviz.Predictions(probs=probs, labels=np.arange(50)))["CAL006"]
+    assert "950 of 1,000 classes have no rows ('50', '51', '52' and 947 more)" in f.message
+
+
+def test_cal007_saturated():
+    score = np.linspace(0.01, 0.99, 200)
+    score[:4] = 1.0
+    labels = np.ones(200, int)
+    (f,) = findings(binary(score, labels), "positive")["CAL007"]
+    assert (f.severity, f.message) == ("info", "4 scores are exactly 1 (2.0 % of the rows).")
+    labels[0] = 0
+    (f,) = findings(binary(score, labels), "positive")["CAL007"]
+    assert f.severity == "warning"
+    assert f.message.endswith("and in 1 of them the event did not happen.")
+    (f,) = findings(binary(score, labels))["CAL007"]
+    assert f.message.endswith("and 1 of them is wrong.")
+    score[:4] = 0.5
+    assert "CAL007" not in findings(binary(score, labels), "positive")
+
+
+def test_cal008_probability_zero():
+    p = binary([0.0] * 3 + [0.5] * 60, np.ones(63, int))
+    (f,) = findings(p)["CAL008"]
+    assert f.message.startswith("3 rows (4.76 %) give the true class probability 0")
+    assert calviz.evaluate(p, ["nll"])["nll"].details["clipped_rows"] == 3
+    assert "CAL008" not in findings(calibrated())
+
+
+def test_cal009_ties():
+    p = binary(np.tile([0.2, 0.4, 0.8], 50), np.arange(150) % 2)
+    assert "only 3 different values" in findings(p, "positive")["CAL009"][0].message
+    equal = binary(np.full(50, 0.7), np.arange(50) % 2)
+    assert findings(equal, "positive")["CAL009"][0].message.startswith(
+        "All 50 rows have the score 0.7"
+    )
+    assert "CAL009" not in findings(calibrated())
+
+
+def test_confidence_only():
+    rng = np.random.default_rng(0)
+    data = calviz.ConfidencePredictions(
+        confidence=rng.uniform(0.5, 1, 500), correct=rng.random(500) < 0.5
+    )
+    assert findings(data)["CAL001"][0].message.startswith("Overconfident, beyond noise")
+
+
+def test_every_reduction_of_one_row_and_of_many():
+    from calviz.core.reduction import reductions_for
+
+    for p in (calibrated(1), calibrated(100), calibrated(100, k=2)):
+        for reduction in reductions_for(p):
+            for f in find(Sample(p, reduction), resamples=50):
+                assert "nan" not in f.message
+
+
+def test_names_from_files_are_cut():
+    names = ("a" * 5_000, "b\n\u202eb", "c")
+    p = calviz.Predictions(probs=np.full((9, 3), 1 / 3), labels=np.full(9, 2), class_names=names)
+    for f in find(Sample(p)):
+        assert len(f.message) < 250
+        assert "\n" not in f.message
+        assert "\u202e" not in f.message

@@ -1,0 +1,217 @@
+"""Which column is what, how labels name classes, options, models and repairs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import calviz
+from calviz.core.errors import CalvizError, InputError, OptionError
+from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.data import Loaded, ReadingOptions, read
+
+
+def loaded(text: str, **options: object) -> Loaded:
+    return read(text.encode(), name="x.csv", options=ReadingOptions(**options))  # type: ignore[arg-type]
+
+
+# What is read, and the labels and class names that must come out.
+LABELS = {
+    "names by text": ("label,p_a,p_b\nb,.5,.5\na,.4,.6\n", [1, 0], "a b"),
+    "names by text, without case": ("label,p_Cat,p_dog\nCAT,.5,.5\ndog,.4,.6\n", [0, 1], "Cat dog"),
+    "full column names": ("label,p_a,p_b\np_b,.5,.5\np_a,.4,.6\n", [1, 0], "a b"),
+    "indices": ("label,p_a,p_b\n1,.5,.5\n0,.4,.6\n", [1, 0], "a b"),
+    "one-based by name": ("y,p_1,p_2,p_3\n3,.2,.3,.5\n1,.1,.1,.8\n", [2, 0], "1 2 3"),
+    "indices although names are numbers": ("y,p_1,p_2,p_3\n0,.2,.3,.5\n1,.1,.1,.8\n", [0, 1], "1 2 3"),
+    "minus one and one": ("y,prob\n-1,.5\n1,.4\n", [0, 1], "0 1"),
+    "yes and no": ("outcome,risk\nyes,.5\nno,.4\n", [1, 0], "no yes"),
+    "true and false": ("y,prob\nTrue,.5\nFalse,.4\n", [1, 0], "False True"),
+    "column names the event": ("d,p_malignant\nmalignant,.5\nbenign,.4\n", [1, 0], "benign malignant"),
+    "one-hot": ("p_a,p_b,y_a,y_b\n.5,.5,0,1\n.4,.6,1,0\n", [1, 0], "a b"),
+    "outcome of one forecast": ("prob1,prob1_outcome\n.5,1\n.4,0\n", [1, 0], "0 1"),
+    "columns called like the classes": ("y,cat,dog,w\ndog,.2,.8,8\ncat,.1,.9,3\n", [1, 0], "cat dog"),
+    "columns called 0, 1": ("0,1,label\n.2,.8,1\n.1,.9,0\n", [1, 0], "0 1"),
+    "numbers that sum to 1": ("y,u,v,w\n1,.2,.8,8.5\n0,.1,.9,3.5\n", [1, 0], "u v"),
+    "two class probabilities by number": ("target,p0,p1\n1,.2,.8\n0,.1,.9\n", [1, 0], "0 1"),
+    "parentheses": ("y,P(a),P(b)\n1,.2,.8\n0,.1,.9\n", [1, 0], "a b"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", LABELS)
+def test_labels(key: str) -> None:
+    text, labels, names = LABELS[key]
+    found = loaded(text)
+    assert found.first.labels is not None
+    assert found.first.labels.tolist() == labels
+    assert " ".join(found.first.class_names) == names
+    assert found.recognition.sentence().startswith("CSV separated by ','")
+
+
+def test_one_based_labels_only_when_said() -> None:
+    text = "label,p_a,p_b,p_c\n3,.2,.3,.5\n1,.1,.1,.8\n"
+    with pytest.raises(
+        InputError, match=r"label 3 but there are 3 classes \(0\.\.2\).*count from 1"
+    ):
+        loaded(text)
+    assert loaded(text, label_base=1).first.labels.tolist() == [2, 0]  # type: ignore[union-attr]
+
+
+def test_roles_of_other_columns() -> None:
+    text = (
+        "id,split,site,version,age,label,p_a,p_b\n"
+        "r1,val,x,1.2,50,0,.5,.5\nr2,val,y,1.2,60,1,.4,.6\nr3,test,x,1.2,60,1,.1,.9\n"
+    )
+    found = loaded(text)
+    recognised = found.recognition
+    assert recognised.split_counts == {"val": 2, "test": 1}
+    assert (recognised.fit_split, recognised.eval_split) == ("val", "test")
+    assert recognised.id_column == "id"
+    assert recognised.groups == ("site", "age")
+    assert found.first.ids is not None
+    assert found.first.ids.tolist() == ["r1", "r2", "r3"]
+    none = loaded(text, split_column="", id_column="", groups=()).recognition
+    assert (none.split_column, none.id_column, none.groups) == (None, None, ())
+    other = loaded(text, split_column="site", groups=("version",)).recognition
+    assert other.split_counts == {"x": 2, "y": 1}
+    assert other.groups == ("version",)
+
+
+def test_models() -> None:
+    text = "label,m1:a,m1:b,m2:b,m2:a\nb,.5,.5,.25,.75\na,.25,.75,1,0\n"
+    found = loaded(text)
+    assert list(found.models) == ["m1", "m2"]
+    second = found.models["m2"]
+    assert isinstance(second, Predictions)
+    assert second.class_names == ("a", "b")
+    assert second.probs.tolist() == [[0.75, 0.25], [0, 1]]
+    assert "2 models (m1, m2)" in found.recognition.sentence()
+
+
+def test_load_asks_for_a_model(tmp_path: Path) -> None:
+    path = tmp_path / "two.csv"
+    path.write_text("label,m1:a,m1:b,m2:a,m2:b\na,.5,.5,.25,.75\n")
+    with pytest.raises(OptionError, match="m1, m2"):
+        calviz.load(path)
+    with pytest.raises(OptionError, match="m3"):
+        calviz.load(path, model="m3")
+    assert calviz.load(path, model="m2").name == "m2"
+    with pytest.raises(OptionError, match="there is no reading option 'lable'"):
+        calviz.load(path, lable="x")
+
+
+def test_options_override_what_is_recognised() -> None:
+    text = "label,truth,m_a,m_b,n_a,n_b\n0,1,.5,.5,-2,1\n1,0,.4,.6,3,1\n"
+    chosen = loaded(text, label="truth", scores=("m_*",))
+    assert chosen.first.labels.tolist() == [1, 0]  # type: ignore[union-attr]
+    assert chosen.recognition.scores == ("m_a", "m_b")
+    assert chosen.first.class_names == ("a", "b")
+    logits = loaded(text, scores=("n_a", "n_b"), kind="logits", class_names=("x", "y"))
+    data = logits.first
+    assert isinstance(data, Predictions)
+    assert data.logits is not None
+    assert data.logits.tolist() == [[-2, 1], [3, 1]]
+    expected = np.exp([[-2, 1], [3, 1]])
+    assert np.allclose(data.probs, expected / expected.sum(axis=1, keepdims=True), atol=1e-15)
+    assert data.class_names == ("x", "y")
+
+
+def test_confidence_only() -> None:
+    text = "y,pred,confidence,split\n10,2,.5,a\n2,2,.75,b\n"
+    data = loaded(text).first
+    assert isinstance(data, ConfidencePredictions)
+    assert data.class_names == ("2", "10")
+    assert data.correct.tolist() == [False, True]
+    assert data.splits is not None
+    data = loaded("confidence,is_correct\n.5,yes\n.75,no\n").first
+    assert isinstance(data, ConfidencePredictions)
+    assert data.correct.tolist() == [True, False]
+
+
+def test_one_logit_column_is_the_logit_of_class_1() -> None:
+    data = loaded("label,logit\n0,-2.5\n1,.4\n").first
+    assert isinstance(data, Predictions)
+    assert np.allclose(data.probs[:, 1], 1 / (1 + np.exp([2.5, -0.4])), atol=1e-15)
+
+
+# What is refused, what the sentence says, and what may be asked for.
+REFUSED = {
+    "p_a,p_b\n.5,.5\n": ("no label column: 2 probability columns found", ""),
+    "label\n0\n1\n": ("no probability columns", ""),
+    "label,p_a,p_b\n0,.5,.5\nb,.4,.6\n": ("label '0' has no probability column", ""),
+    "outcome,risk\nfoo,.5\nbar,.4\n": ("nothing says which class", ""),
+    "foo,bar,p_a,p_b\n0,1,.5,.5\n1,0,.4,.6\n": ("several could be it: foo, bar", ""),
+    "label,confidence\n0,.5\n1,.4\n": ("nothing says whether the prediction was right", ""),
+    "label,p_a,p_b\n,.5,.5\n1,.4,.6\n": ("1 of 2 rows have no label", "drop-missing"),
+    "label,p_a,p_b\n0,-2.5,1.5\n1,.4,.6\n": ("not probabilities", "softmax"),
+    "label,p_a,p_b\n0,50,50\n1,40,60\n": ("percentages", "percent"),
+    "label,prob\n0,25\n1,40\n": ("percentages", "percent"),
+    "label,prob\n0,-2.5\n1,4.5\n": ("outside [0, 1]", "sigmoid"),
+    "label,p_a,p_b\n0,.6,.6\n1,.5,.7\n": ("2 of 2 rows sum to 1.2", "renormalise"),
+    "label,logit_a,logit_b\n0,.5,.5\n1,.4,.6\n": ("they are probabilities", ""),
+    "label,p_a,p_b\n0,.5,?!\n1,.4,?!\n": ("'p_b' holds text", ""),
+    "p_a,p_b,y_a,y_b\n.5,.5,1,1\n": ("expected exactly one", ""),
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_refused(text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        loaded(text)
+    sentence, repair = REFUSED[text]
+    assert sentence in str(caught.value)
+    offered = [r.key for r in caught.value.repairs]
+    assert repair in offered if repair else not offered
+    if repair:
+        done = loaded(text, repair=(repair,))
+        assert len(done.repairs_made) == 1
+        assert done.repairs_made[0].startswith(repair)
+
+
+def test_repairs_compute_what_they_say() -> None:
+    def probs(text: str, repair: str) -> list[list[float]]:
+        data = loaded(text, repair=(repair,)).first
+        assert isinstance(data, Predictions)
+        return data.probs.tolist()
+
+    assert probs("label,p_a,p_b\n0,75,25\n1,40,60\n", "percent") == [[0.75, 0.25], [0.4, 0.6]]
+    assert probs("label,p_a,p_b\n0,3,1\n1,1,1\n", "renormalise") == [[0.75, 0.25], [0.5, 0.5]]
+    found = probs("label,p_a,p_b\n0,-2,1\n1,1,1\n", "softmax")
+    assert found[0][1] == pytest.approx(1 / (1 + np.exp(-3)))
+    found = probs("label,p_a,p_b,id\n0,,.5,r1\n1,.25,.75,r2\n", "drop-missing")
+    assert found == [[0.25, 0.75]]
+
+
+def test_a_repair_that_is_not_needed_changes_nothing() -> None:
+    text = "label,p_a,p_b\n0,.5,.5\n1,.25,.75\n"
+    plain, asked = loaded(text), loaded(text, repair=("renormalise", "drop-missing"))
+    assert asked.repairs_made == ()
+    assert asked.first.fingerprint() == plain.first.fingerprint()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"label": "foo"},
+        {"scores": ("foo",)},
+        {"scores": ("foo*",)},
+        {"groups": ("foo",)},
+        {"kind": "odds"},
+        {"label_base": 2},
+        {"repair": ("magic",)},
+        {"class_names": ("one",)},
+        {"scores": ("label2",)},
+    ],
+)
+def test_options_that_do_not_fit(options: dict[str, object]) -> None:
+    with pytest.raises(CalvizError):
+        loaded("label,p_a,p_b,label2\n0,.5,.5,x\n1,.4,.6,y\n", **options)
+
+
+def test_the_sentence_is_one_line_whatever_the_names() -> None:
+    text = 'label,"p_a\nb",p_' + "x" * 5_000 + "\n0,.5,.5\n1,.4,.6\n"
+    found = loaded(text)
+    assert found.first.class_names == ("a\nb", "x" * 5_000)
+    assert "\n" not in found.recognition.sentence()
+    assert len(found.recognition.sentence()) < 400

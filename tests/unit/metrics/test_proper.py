@@ -1,0 +1,100 @@
+"""Accuracy, error, NLL and Brier score: by hand and against scikit-learn."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn import metrics as sklearn
+
+import calviz
+from calviz.core.predictions import ConfidencePredictions, Predictions
+
+KEYS = ["accuracy", "error", "nll", "brier"]
+
+
+def values(probs, labels, keys=KEYS):
+    result = calviz.evaluate(Predictions(probs=np.asarray(probs), labels=np.asarray(labels)), keys)
+    return [result[key].value for key in keys]
+
+
+def sample(n, k, dtype=np.float64, seed=0):
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.full(k, 0.5), size=n).astype(dtype)
+    return probs, np.r_[np.arange(k), rng.integers(k, size=n - k)]
+
+
+def test_by_hand():
+    accuracy, error, nll, brier = values([[0.5, 0.25, 0.25], [0.1, 0.1, 0.8]], [0, 1])
+    assert accuracy == 0.5
+    assert error == 0.5
+    assert nll == pytest.approx((math.log(2) + math.log(10)) / 2, abs=1e-15)
+    assert brier == pytest.approx((0.25 + 2 * 0.0625 + 0.01 + 0.81 + 0.64) / 2, abs=1e-15)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [2, 3, 10, 40])
+def test_against_scikit_learn(k, dtype):
+    probs, labels = sample(800, k, dtype)
+    wide = probs.astype(float)
+    wide /= wide.sum(axis=1, keepdims=True)  # float32 rows sum to 1 up to 1e-7
+    names = list(range(k))
+    accuracy, error, nll, brier = values(probs, labels)
+    tolerance = 1e-12 if dtype == np.float64 else 1e-6
+    assert accuracy == sklearn.accuracy_score(labels, probs.argmax(axis=1))
+    assert error == pytest.approx(1 - accuracy, abs=1e-15)
+    assert nll == pytest.approx(sklearn.log_loss(labels, wide, labels=names), abs=tolerance)
+    peer = sklearn.brier_score_loss(labels, wide, labels=names, scale_by_half=False)
+    assert brier == pytest.approx(peer, abs=tolerance)
+
+
+def test_one_column_form_of_two_classes():
+    probs, labels = sample(300, 2)
+    result = calviz.evaluate(Predictions(probs=probs, labels=labels), ["brier"])["brier"]
+    assert result.details["one_column"] == pytest.approx(
+        sklearn.brier_score_loss(labels, probs[:, 1]), abs=1e-14
+    )
+    three = calviz.evaluate(Predictions(probs=np.eye(3), labels=[0, 1, 2]), ["brier"])["brier"]
+    assert "one_column" not in three.details
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_certain_mistakes_stay_finite_and_are_counted(dtype):
+    data = Predictions(probs=np.array([[1, 0], [1, 0], [0.5, 0.5]], dtype=dtype), labels=[0, 1, 1])
+    result = calviz.evaluate(data, ["nll"])["nll"]
+    clip = -math.log(np.finfo(np.float64).tiny)
+    assert result.value == pytest.approx((clip + math.log(2)) / 3, abs=1e-12)
+    assert result.details["clipped_rows"] == 1
+    sure = calviz.evaluate(Predictions(probs=np.eye(2), labels=[0, 1]), ["nll"])["nll"]
+    assert math.copysign(1, sure.value) == 1  # 0, not -0
+    assert sure.details["clipped_rows"] == 0
+
+
+def test_a_tie_predicts_the_first_class():
+    assert values([[0.5, 0.5]], [0], ["accuracy"]) == [1]
+    assert values([[0.5, 0.5]], [1], ["accuracy"]) == [0]
+
+
+def test_large_arrays_go_through_blocks():
+    probs, labels = sample(4000, 150, np.float32)
+    brier, nll = values(probs, labels, ["brier", "nll"])
+    one_hot = np.eye(150)[labels]
+    assert brier == pytest.approx(((probs.astype(float) - one_hot) ** 2).sum() / 4000, abs=1e-12)
+    p = probs[np.arange(4000), labels].astype(float)
+    assert nll == pytest.approx(-np.log(p).mean(), abs=1e-12)
+
+
+@pytest.mark.parametrize("reduction", ["top-label", "positive", "class:0"])
+def test_accuracy_does_not_depend_on_the_reduction(reduction):
+    probs, labels = sample(200, 2)
+    data = Predictions(probs=probs, labels=labels)
+    expected = (probs.argmax(axis=1) == labels).mean()
+    assert calviz.evaluate(data, ["accuracy"], reduction=reduction)["accuracy"].value == expected
+
+
+def test_confidence_only_data_say_why_there_is_no_value():
+    data = ConfidencePredictions(confidence=[0.9, 0.6, 0.7], correct=[True, False, True])
+    result = calviz.evaluate(data, KEYS)
+    assert result["accuracy"].value == pytest.approx(2 / 3)
+    for key in ("nll", "brier"):
+        assert math.isnan(result[key].value)
+        assert "confidence-only" in result[key].reason

@@ -1,0 +1,52 @@
+"""What every metric declares."""
+
+import math
+import re
+
+import pytest
+
+from calviz.core.metric import FAMILIES, METRICS, MetricRegistry
+
+ALL = pytest.mark.parametrize("metric", list(METRICS), ids=lambda m: m.key)
+
+
+@ALL
+def test_declares_what_the_app_shows(metric):
+    assert metric.family in FAMILIES
+    assert metric.label
+    assert metric.reference
+    assert metric.summary.endswith(".")
+    assert "\n" not in metric.summary
+    low, high = metric.bounds
+    assert low < high
+    assert metric.direction != "zero" or low == -high
+    assert metric.direction != "higher" or math.isfinite(high)
+
+
+@ALL
+def test_formula_is_balanced_latex(metric):
+    formula = metric.formula
+    assert formula.count("{") == formula.count("}")
+    assert len(re.findall(r"\\left", formula)) == len(re.findall(r"\\right", formula))
+    # Only commands that KaTeX has.
+    known = {"frac", "sum", "mathbf", "mathrm", "hat", "neq", "log", "left", "right", "sqrt"}
+    known |= {"overline", "max", "min", "int", "hat", "cdot", "lvert", "rvert", "text"}
+    assert set(re.findall(r"\\([a-zA-Z]+)", formula)) <= known
+    assert formula.isascii()
+
+
+def test_families_come_in_their_order():
+    families = [m.family for m in METRICS]
+    assert families == sorted(families, key=FAMILIES.index)
+    assert METRICS.keys()[:5] == ("accuracy", "error", "nll", "brier", "ece")
+    assert len(METRICS.keys()) == len(METRICS)
+
+
+def test_an_unknown_family_comes_last():
+    from dataclasses import replace
+
+    registry = MetricRegistry("metric", "calviz.core")
+    ece = METRICS["ece"]
+    registry.register(replace(ece, key="strange", family="Strange"))
+    registry.register(ece)
+    assert registry.keys() == ("ece", "strange")

@@ -1,0 +1,85 @@
+"""JSON of results: plain values, nothing that the standard does not know."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from calviz.core.notes import Finding
+from calviz.core.results import ClassRow, Evaluation, Interval, MetricResult, NoiseFloor
+from calviz.report.json import audit_record, to_json
+
+EVALUATION = Evaluation(
+    name="m",
+    rows=3,
+    n_classes=2,
+    kind="logits",
+    split="test",
+    reduction="class:a",
+    metrics={
+        "ece": MetricResult(
+            "ece",
+            0.1,
+            Interval(0.05, np.float64(0.2)),
+            NoiseFloor(0.04, 0.09, 0.01),
+            params={"bins": np.int64(15), "scheme": "equal-width"},
+        ),
+        "nll": MetricResult("nll", math.nan, reason="not available.", details={"x": math.inf}),
+    },
+    classes=(ClassRow("a", 0, *[math.nan] * 5), ClassRow("b", 3, 0.5, 0.7, 0.2, 0.2, 0.2)),
+    findings=(Finding("CAL001", "warning", "Overconfident."),),
+)
+
+
+def test_the_record_is_the_contract():
+    record = audit_record(
+        EVALUATION, file="m.csv", notices=[Finding("DATA001", "info", "Read.")], seed=4
+    )
+    version = record.pop("calviz")
+    assert version.count(".") == 2
+    assert json.loads(to_json(record)) == record
+    nothing = dict.fromkeys(["accuracy", "confidence", "ece", "mcs", "ks"])
+    assert record == {
+        "file": "m.csv",
+        "name": "m",
+        "rows": 3,
+        "classes": 2,
+        "kind": "logits",
+        "split": "test",
+        "reduction": "class:a",
+        "metrics": {
+            "ece": {
+                "value": 0.1,
+                "interval": [0.05, 0.2],
+                "noise_floor": {"mean": 0.04, "q95": 0.09, "p_value": 0.01},
+                "params": {"bins": 15, "scheme": "equal-width"},
+            },
+            "nll": {
+                "value": None,
+                "interval": None,
+                "noise_floor": None,
+                "params": {},
+                "reason": "not available.",
+                "details": {"x": None},
+            },
+        },
+        "classes_table": [
+            {"class": "a", "rows": 0, **nothing},
+            {"class": "b", "rows": 3, "accuracy": 0.5, "confidence": 0.7}
+            | dict.fromkeys(["ece", "mcs", "ks"], 0.2),
+        ],
+        "findings": [
+            {"code": "DATA001", "severity": "info", "message": "Read."},
+            {"code": "CAL001", "severity": "warning", "message": "Overconfident."},
+        ],
+        "seed": 4,
+    }
+
+
+@pytest.mark.parametrize("name", ["été", '"quoted"', "\x1b[31m", "\ud800", "a\nb", "\0", "猫" * 3])
+def test_any_name_can_be_written_and_read_back(name):
+    text = to_json({"name": name})
+    assert text.isascii()
+    assert text.count("\n") == 3
+    assert json.loads(text) == {"name": name}
