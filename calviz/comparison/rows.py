@@ -107,6 +107,7 @@ def _named(data: Dataset, fit: str | None, evaluation: str | None, in_sample: bo
 
 
 def strata(data: Dataset) -> IntArray:
+    """What is kept in proportion when rows are divided: the class, or whether the prediction is right."""
     if isinstance(data, Predictions):
         return data.labels
     return data.correct.astype(np.intp)

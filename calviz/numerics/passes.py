@@ -25,13 +25,13 @@ def sum_over_blocks(
     Every thread takes one run of blocks, so that the order of summation depends on the number of
     threads alone.
     """
-    n = array.shape[0]
+    blocks = list(row_blocks(array, block_bytes=block_bytes))
     threads = 1 if array.nbytes < THREADED_BYTES else min(available_cores(), MAX_THREADS)
+    threads = max(1, min(threads, len(blocks)))
 
     def share(part: int) -> FloatArray | None:
         total: FloatArray | None = None
-        span = n * part // threads, n * (part + 1) // threads
-        for rows in row_blocks(array, *span, block_bytes=block_bytes):
+        for rows in blocks[len(blocks) * part // threads : len(blocks) * (part + 1) // threads]:
             value = work(rows)
             if total is None:
                 total = np.array(value, dtype=np.float64)
