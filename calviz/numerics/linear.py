@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
-from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.minimise import Inverse, Minimum, minimise
 from calviz.numerics.passes import sum_over_blocks
 
 #: The mean loss is minimised to this many nats.
-TOLERANCE = 1e-10
+TOLERANCE = 1e-12
 #: As far as single precision can tell.
 TOLERANCE_SINGLE = 1e-8
 #: Up to so many parameters the Hessian is a matrix; above, a Kronecker product stands in for it.
@@ -48,8 +48,8 @@ class Penalty:
 class VectorProblem:
     """Mean NLL of ``softmax(w * z + b)``; parameters have shape (2, K): w, then b."""
 
-    def __init__(self, z: FloatArray, labels: IntArray, free: BoolArray) -> None:
-        self.z, self.labels, self.free = z, labels, free
+    def __init__(self, z: FloatArray, labels: IntArray) -> None:
+        self.z, self.labels = z, labels
         self.n, self.k = z.shape
         self.dtype = working_type(z)
         #: Tolerances at which the Hessian is worth computing anew.
@@ -57,7 +57,7 @@ class VectorProblem:
 
     def every(self, step: int) -> VectorProblem:
         """The problem of every `step`-th row."""
-        return VectorProblem(self.z[::step], self.labels[::step], self.free)
+        return VectorProblem(self.z[::step], self.labels[::step])
 
     def at(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Mean loss and gradient."""
@@ -75,9 +75,7 @@ class VectorProblem:
             return sums
 
         total = sum_over_blocks(self.z, work) / self.n
-        gradient = total[:-1].reshape(2, k)
-        gradient[:, ~self.free] = 0
-        return float(total[-1]), gradient
+        return float(total[-1]), total[:-1].reshape(2, k)
 
     def inverse(self, x: FloatArray) -> Inverse:
         """The inverse Hessian, from some of the rows."""
@@ -93,7 +91,7 @@ class VectorProblem:
         h[k:, :k] = h[:k, k:].T
         h[k:, k:] = np.diag(p.sum(axis=0)) - p.T @ p
         h /= z.shape[0]
-        solve = dense_inverse(h, np.tile(self.free, 2), self.n)
+        solve = dense_inverse(h)
         return lambda g: solve(g.ravel()).reshape(2, k)
 
 
@@ -101,9 +99,9 @@ class MatrixProblem:
     """Mean NLL of ``softmax(W z + b)``; parameters have shape (K, K + 1): W, with b as the last column."""
 
     def __init__(
-        self, z: FloatArray, labels: IntArray, free: BoolArray, penalty: Penalty, scale: float = 1.0
+        self, z: FloatArray, labels: IntArray, penalty: Penalty, scale: float = 1.0
     ) -> None:
-        self.z, self.labels, self.free, self.penalty, self.scale = z, labels, free, penalty, scale
+        self.z, self.labels, self.penalty, self.scale = z, labels, penalty, scale
         self.n, self.k = z.shape
         self.dtype = working_type(z)
 
@@ -120,7 +118,7 @@ class MatrixProblem:
 
     def of_rows(self, rows: slice | IntArray) -> MatrixProblem:
         """The problem of some rows."""
-        return MatrixProblem(self.z[rows], self.labels[rows], self.free, self.penalty, self.scale)
+        return MatrixProblem(self.z[rows], self.labels[rows], self.penalty, self.scale)
 
     def _inputs(self, rows: slice) -> FloatArray:
         z: FloatArray = np.array(self.z[rows], dtype=self.dtype)
@@ -131,7 +129,6 @@ class MatrixProblem:
         """Penalised mean loss and gradient."""
         loss, gradient = self.likelihood(x)
         loss, gradient = self.penalty.add(x, loss, gradient)
-        gradient[~self.free] = 0
         return loss, gradient
 
     def likelihood(self, x: FloatArray) -> tuple[float, FloatArray]:
@@ -190,7 +187,7 @@ class MatrixProblem:
         h /= inputs.shape[0]
         flat = h.reshape(k * d, k * d)
         flat[np.diag_indices(k * d)] += 2 * self.penalty.weights.ravel()
-        solve = dense_inverse(flat, np.repeat(self.free, d), self.n)
+        solve = dense_inverse(flat)
         return lambda g: solve(g.ravel()).reshape(k, d)
 
     def blocks(self, x: FloatArray) -> FloatArray:
@@ -211,11 +208,10 @@ class MatrixProblem:
         held = blocks.astype(np.float32)
         held[:, np.arange(d), np.arange(d)] += 2 * self.penalty.weights + 1e-5 / d
         inverses: FloatArray = np.linalg.inv(held).astype(self.dtype)
-        free = self.free[:, None]
 
         def solve(g: FloatArray) -> FloatArray:
             moved = (inverses @ g.astype(self.dtype)[:, :, None])[:, :, 0]
-            return np.asarray(moved * free, dtype=np.float64)
+            return np.asarray(moved, dtype=np.float64)
 
         return solve
 
@@ -231,12 +227,11 @@ class MatrixProblem:
         a, b = np.maximum(a, 1e-9 * a.max()), np.maximum(b, 1e-9 * b.max())
         ridge = 2 * self.penalty.weights.mean()
         spread = np.outer(a, b) + max(ridge, 1e-3 / self.n)
-        free = self.free[:, None]
         qa, qb = (q.astype(self.dtype) for q in (qa, qb))
 
         def solve(g: FloatArray) -> FloatArray:
             inner = qa.T @ g.astype(self.dtype) @ qb
-            return np.asarray(qa @ (inner / spread).astype(self.dtype) @ qb.T * free, np.float64)
+            return np.asarray(qa @ (inner / spread).astype(self.dtype) @ qb.T, np.float64)
 
         return solve
 
@@ -297,14 +292,12 @@ def working_type(z: FloatArray) -> type:
     return np.float64 if z.size <= 4_000_000 else z.dtype.type
 
 
-def dense_inverse(h: FloatArray, free: BoolArray, n: int) -> Callable[[FloatArray], FloatArray]:
-    """Solve with a symmetric matrix; parameters that are not free do not move."""
-    h[~free] = 0
-    h[:, ~free] = 0
+def dense_inverse(h: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """Solve with a symmetric, positive semidefinite matrix."""
     diagonal = np.diag_indices(h.shape[0])
     # The softmax does not notice a constant that is added to all classes: a small ridge holds it.
     ridge = 1e-9 * (1 + float(h[diagonal].max()))
-    h[diagonal] += np.where(free, ridge, 1.0)
+    h[diagonal] += ridge
     while True:
         try:
             factor = cho_factor(h, lower=True, check_finite=False)
@@ -312,7 +305,7 @@ def dense_inverse(h: FloatArray, free: BoolArray, n: int) -> Callable[[FloatArra
         except LinAlgError:
             h[diagonal] += ridge
             ridge *= 10
-    return lambda g: np.asarray(cho_solve(factor, np.where(free, g, 0.0), check_finite=False))
+    return lambda g: np.asarray(cho_solve(factor, g, check_finite=False))
 
 
 def _probabilities(u: FloatArray, labels: IntArray) -> tuple[FloatArray, float]:

@@ -11,8 +11,9 @@ from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.numerics.passes import sum_over_blocks
 from calviz.numerics.scores import Scores, complement
 
-#: A Newton decrement of this many nats (in all) is a hundred-thousandth of a standard error.
-DECREMENT = 1e-10
+#: At this Newton decrement, in nats in all, parameters are a ten-thousandth of a standard error away, and
+#: one more step squares that.
+DECREMENT = 1e-8
 #: Below this many nats in all the positives are separated, and parameters would grow for ever.
 SEPARATED = 1e-3
 MAX_PASSES = 100
@@ -212,7 +213,7 @@ class _Problem:
             separated |= better & (loss < SEPARATED)
             done |= separated | (length < 1e-9)
             # The quadratic model is exact by now: one more step, unseen, squares the error.
-            last = ~done & (decrement < DECREMENT**0.5)
+            last = ~done & (decrement < DECREMENT)
             theta = np.where(last, np.clip(theta + step, -BOUND, BOUND), theta)
             done |= last
         return LogisticFit(theta, separated, bool(done.all()))

@@ -16,6 +16,8 @@ Loss = Literal["nll", "mse"]
 
 #: 1/T is searched within this factor of the natural scale of the scores.
 RANGE = 1e3
+#: Mean loss at which nothing is left to gain.
+NOTHING = 1e-9
 #: Relative length of a Newton step after which 1/T is known to about its square.
 STEP = 1e-5
 #: Rows of the first, cheapest search; larger data are searched on ever more of their rows.
@@ -144,7 +146,8 @@ class _Problem:
                     return low, at, passes
             elif at.slope < 0:
                 left = beta
-                if beta >= high:
+                # A loss of nothing that still falls: the rows are separable, there is no minimum.
+                if beta >= high or at.value < NOTHING:
                     return high, at, passes
             else:
                 return beta, at, passes

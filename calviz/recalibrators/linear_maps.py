@@ -16,7 +16,7 @@ from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
 from calviz.recalibrators import source
 from calviz.recalibrators.base import BaseRecalibrator
-from calviz.recalibrators.vector import separated_below
+from calviz.recalibrators.vector import present_classes, separated_below
 
 #: Strengths that cross-validation looks at, the strongest first: each fit starts where the last one ended.
 GRID = (1e5, 1e4, 1e3, 1e2, 1e1, 1e0, 1e-1, 1e-2)
@@ -51,20 +51,22 @@ class LinearMaps(BaseRecalibrator):
         n, k = scores.shape
         self._check_strengths()
         counts = np.bincount(labels, minlength=k)
-        z = scores.whole()
+        present, z, own = present_classes(scores.whole(), labels, counts)
         step = max(1, n // 20_000)
         warm = fit_temperature(scores.every(step), labels[::step])
         scale = 1 / _spread(z) if self.in_units_of_scores else 1.0
-        start = np.zeros((k, k + 1))
-        start[:, :-1] = np.eye(k) / (warm.value * scale)
-        problem = MatrixProblem(z, labels, counts > 0, self._penalty(k, (0.0, 0.0)), scale)
+        few = present.size
+        start = np.zeros((few, few + 1))
+        start[:, :-1] = np.eye(few) / (warm.value * scale)
+        problem = MatrixProblem(z, own, self._penalty(few, (0.0, 0.0)), scale)
         self._refuse_if_slow(problem, start)
         strengths = self._strengths(problem, start)
-        problem.penalty = self._penalty(k, strengths)
+        problem.penalty = self._penalty(few, strengths)
         least = separated_below(warm.loss)
         found = fit_linear(problem, start, least=least)
-        self.weights_ = found.x[:, :-1] * scale
-        self.intercepts_ = found.x[:, -1].copy()
+        self.weights_, self.intercepts_ = np.eye(k) / warm.value, np.zeros(k)
+        self.weights_[np.ix_(present, present)] = found.x[:, :-1] * scale
+        self.intercepts_[present] = found.x[:, -1]
         self.strengths_ = np.array(strengths)
         self._warn_absent(counts, "they keep the common temperature and no offset")
         self._warn_about(found, n, k, separated=found.value < 10 * least)

@@ -29,6 +29,8 @@ class OneVsRest(BaseRecalibrator):
 
     needs: ClassVar[Needs] = "probabilities"
     fitted = ("maps_",)
+    #: How much of the original probability is added.
+    epsilon: ClassVar[float] = EPSILON
     #: One map per class, or the map of class 1 alone where there are two.
     maps_: list[Piecewise]
 
@@ -67,7 +69,7 @@ class OneVsRest(BaseRecalibrator):
         def normalise(block: FloatArray, before: FloatArray) -> None:
             if start == 1:
                 np.subtract(1, block[:, 1], out=block[:, 0])
-            before *= EPSILON
+            before *= self.epsilon
             block += before
             block /= row_sums(block)[:, None]
 
@@ -134,6 +136,6 @@ def {name}_of(p):
             out[:, k] = y[np.searchsorted(x, p[:, k], side="left")]
     if len({name}_x) == 1:
         out[:, 0] = 1 - out[:, 1]
-    out += {EPSILON!r} * p
+    out += {self.epsilon!r} * p
     return out / out.sum(axis=1, keepdims=True)
 """

@@ -25,6 +25,8 @@ class BinMeans(OneVsRest):
     """
 
     key = "bin-means"
+    #: Means of probabilities above 0 are above 0.
+    epsilon = 0.0
 
     def __init__(self, *, bins: int = 15, input: Input = "probabilities") -> None:
         self.bins = bins

@@ -57,13 +57,14 @@ class VectorScaling(BaseRecalibrator):
         step = max(1, scores.shape[0] // 20_000)
         warm = fit_temperature(scores.every(step), labels[::step])
         # The search has the unit of the scores: logits times 100 take the same steps.
-        start = np.stack([np.full(k, 1 / warm.value), np.zeros(k)])
-        z = scores.whole()
-        problem = VectorProblem(z, labels, counts > 0)
+        present, z, own = present_classes(scores.whole(), labels, counts)
+        start = np.stack([np.full(present.size, 1 / warm.value), np.zeros(present.size)])
+        problem = VectorProblem(z, own)
         least = separated_below(warm.loss)
         found = fit_linear(problem, start, least=least)
-        self.weights_ = found.x[0]
-        self.intercepts_ = found.x[1] - found.x[1].mean()
+        self.weights_, self.intercepts_ = np.full(k, 1 / warm.value), np.zeros(k)
+        self.weights_[present] = found.x[0]
+        self.intercepts_[present] = found.x[1] - found.x[1].mean()
         self._warn_absent(counts, "they keep the common temperature and no offset")
         if found.value < 10 * least:
             self._warn(
@@ -86,6 +87,19 @@ class VectorScaling(BaseRecalibrator):
         )
 
 
+def present_classes(
+    z: FloatArray, labels: IntArray, counts: IntArray
+) -> tuple[IntArray, FloatArray, IntArray]:
+    """The classes that have rows, their scores, and the labels counted among them.
+
+    A class without rows takes no part: in the likelihood every offset that pushes it down would be a gain.
+    """
+    present = np.flatnonzero(counts)
+    if present.size == counts.size:
+        return present, z, labels
+    return present, np.ascontiguousarray(z[:, present]), np.searchsorted(present, labels)
+
+
 def separated_below(loss: float) -> float:
     """The mean loss below which calibration rows count as separable, from that of one temperature."""
-    return 1e-3 * loss
+    return max(1e-3 * loss, 1e-6)
