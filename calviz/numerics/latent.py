@@ -178,7 +178,7 @@ class LatentProblem:
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
-            options={"maxfun": max_passes, "maxiter": max_passes, "ftol": 1e-7, "gtol": 1e-6},
+            options={"maxfun": max_passes, "maxiter": max_passes, "ftol": 1e-6, "gtol": 1e-6},
         )
         lower = np.zeros((m, m))
         lower[np.tril_indices(m)] = found.x[m:-2]

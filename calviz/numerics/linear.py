@@ -23,7 +23,7 @@ BLOCKS = 200
 #: Rows from which the Hessian is estimated.
 _HESSIAN_ROWS = 4_000
 #: Large data are fitted to a part of their rows first.
-_WARM_ROWS = 20_000
+_WARM_ROWS = 8_000
 _BLOCK_BYTES = 1 << 20
 
 
@@ -255,12 +255,15 @@ def fit_linear(
     """
     if tolerance is None:
         tolerance = TOLERANCE if problem.dtype is np.float64 else TOLERANCE_SINGLE
+    inverse: Inverse | None = None
+    tolerances = (*problem.phases, tolerance)
     rows = max(_WARM_ROWS, 10 * problem.k)
     if problem.n >= 3 * rows:
         few = problem.every(problem.n // rows)
-        start = _in_phases(few, start, (*few.phases, 1e-6), 60, least).x
-        return _in_phases(problem, start, (tolerance,), max_passes, least)
-    return _in_phases(problem, start, (*problem.phases, tolerance), max_passes, least)
+        begun, inverse = _in_phases(few, start, (*few.phases, 1e-6), 60, least)
+        # So near the minimum, their Hessian serves all rows.
+        start, tolerances = begun.x, (tolerance,)
+    return _in_phases(problem, start, tolerances, max_passes, least, inverse)[0]
 
 
 def _in_phases(
@@ -269,14 +272,18 @@ def _in_phases(
     tolerances: tuple[float, ...],
     max_passes: int,
     least: float,
-) -> Minimum:
+    inverse: Inverse | None = None,
+) -> tuple[Minimum, Inverse]:
     passes = 0
     found = Minimum(start, np.inf, False, 0)
-    for tolerance in tolerances:
+    inverse = inverse or problem.inverse(start)
+    for i, tolerance in enumerate(tolerances):
+        if i:
+            inverse = problem.inverse(found.x)
         found = minimise(
             problem.at,
             found.x,
-            problem.inverse(found.x),
+            inverse,
             tolerance=tolerance,
             max_passes=max_passes - passes,
             least=least,
@@ -284,7 +291,7 @@ def _in_phases(
         passes += found.passes
         if not found.converged or found.value < least:
             break
-    return Minimum(found.x, found.value, found.converged, passes)
+    return Minimum(found.x, found.value, found.converged, passes), inverse
 
 
 def working_type(z: FloatArray) -> type:

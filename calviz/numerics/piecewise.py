@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray
+from calviz.core.arrays import BoolArray, FloatArray
+
+#: Float32 numbers from 0 to a little above 1 are told apart by their exponent and ten more bits.
+_SHIFT = 13
+_CELLS = (0x3F800000 >> _SHIFT) + 2
+#: So many scores at a time are worth a table, and so many a look at the first piece.
+_MANY, _SOME = 60_000, 5_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +40,53 @@ class Piecewise:
 
     def __call__(self, score: FloatArray) -> FloatArray:
         """Values at the scores, in float64; constant beyond the outermost points."""
+        flat = score.reshape(-1)
+        if flat.size >= _MANY and flat.dtype == np.float32:
+            out = self._by_table(np.maximum(flat, np.float32(0)))
+        else:
+            out = self._at(flat)
+        return out.reshape(score.shape)
+
+    def _at(self, score: FloatArray) -> FloatArray:
+        if score.size < _SOME or self.y.size < 2:
+            return self._plain(score)
+        # The bulk of the probabilities of many classes lies on the first, constant piece.
+        start = self.x[0] if self.is_steps or self.y[0] != self.y[1] else self.x[1]
+        beyond = np.flatnonzero(score > start)
+        if 2 * beyond.size > score.size:
+            return self._plain(score)
+        out = np.full(score.size, self.y[0])
+        out[beyond] = self._plain(score[beyond])
+        return out
+
+    def _plain(self, score: FloatArray) -> FloatArray:
         if self.is_steps:
             return np.asarray(self.y[np.searchsorted(self.x, score, side="left")])
         return np.interp(score, self.x, self.y)
+
+    def _by_table(self, score: FloatArray) -> FloatArray:
+        cell = score.view(np.uint32) >> np.uint32(_SHIFT)
+        base, slope, crossed = self._table
+        out = base.take(cell, mode="clip")
+        if not self.is_steps:
+            out += slope.take(cell, mode="clip") * score
+        look = np.flatnonzero(crossed.take(cell, mode="clip"))
+        out[look] = self._plain(score[look])
+        return out
+
+    @cached_property
+    def _table(self) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """The line on each cell of float32 numbers that share their leading bits, and whether it bends there."""
+        edges = (np.arange(_CELLS + 1, dtype=np.uint32) << np.uint32(_SHIFT)).view(np.float32)
+        left, right = edges[:-1].astype(np.float64), edges[1:].astype(np.float64)
+        crossed = np.searchsorted(self.x, left, side="left") != np.searchsorted(
+            self.x, right, side="right"
+        )
+        if self.is_steps:
+            return self._plain(right), np.zeros(1), crossed
+        low, high = self._plain(left), self._plain(right)
+        slope = (high - low) / (right - left)
+        return low - slope * left, slope, crossed
 
     def to_dict(self) -> dict[str, list[float]]:
         """Plain values, for JSON."""

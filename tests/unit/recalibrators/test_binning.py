@@ -137,3 +137,21 @@ def test_pieces():
     np.testing.assert_allclose(line(x), np.sin(6 * x), atol=1e-4)
     with pytest.raises(ValueError, match="fit together"):
         Piecewise.from_dict({"x": [1, 2], "y": [1]})
+
+
+@pytest.mark.parametrize("steps", [False, True])
+def test_many_scores_by_table_are_as_one_by_one(steps, monkeypatch):
+    rng = np.random.default_rng(0)
+    x = np.unique(np.concatenate([rng.random(50), 10.0 ** -rng.uniform(1, 40, 50), [0.5]]))
+    y = np.sort(rng.random(x.size + steps))
+    y[1] = y[0]
+    found = Piecewise(x, y)
+    score = np.concatenate(
+        [rng.random(70_000), 10.0 ** -rng.uniform(0, 44, 70_000), [0, 1, 0.5, -1e-7, 1 + 1e-6], x]
+    ).astype(np.float32)
+    by_table = found(score)
+    monkeypatch.setattr("calviz.numerics.piecewise._MANY", 10**9)
+    skipping = found(score)
+    monkeypatch.setattr("calviz.numerics.piecewise._SOME", 10**9)
+    np.testing.assert_array_equal(skipping, found(score))
+    np.testing.assert_allclose(by_table, found(score), atol=1e-9)
