@@ -141,3 +141,12 @@ def machine() -> str:
         if (module := peer(name)) is not None
     )
     return f"{os.cpu_count()} cores, Python {sys.version.split()[0]}, {versions}"
+
+
+def write_section(title: str, text: str, file: Path = ROOT / "benchmarks" / "RESULTS.md") -> None:
+    """Replace the section of this title in the results, or add it; the others stay."""
+    before = file.read_text() if file.exists() else "# Benchmarks\n"
+    head, *sections = before.split("\n## ")
+    kept = [section for section in sections if section.split("\n", 1)[0] != title]
+    ordered = sorted([*kept, f"{title}\n\n{text.strip()}\n"])
+    file.write_text("\n## ".join([head, *ordered]))

@@ -1,8 +1,9 @@
 """Time and peak memory of loading, against the peers, each in a fresh process.
 
-    python benchmarks/loading.py [--rows 50000] [--classes 1000] [--formats npz,parquet] [--repeats 3]
+    python benchmarks/loading.py [--rows 50000] [--classes 1000] [--formats npz,parquet] [--repeats 5] [--write]
 
-Beside the time on the clock stands the processor's, which a busy machine disturbs less.
+All take turns, and the fastest turn counts: what else the machine does only ever adds. Beside
+the time on the clock stands the processor's, which a busy machine disturbs less.
 Peak memory is the growth of the largest resident set over what the imports need, as a multiple
 of the float32 array. calviz validates what it reads; the peers do not. A peer that is not
 installed is left out and named.
@@ -12,11 +13,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from _harness import machine, write_section
 
 # What is timed: each is run as a program of its own, `path` and `k` being set.
 CALVIZ = (
@@ -112,57 +114,67 @@ def make(folder: Path, n: int, k: int, key: str) -> Path:
     return path
 
 
-def measure(
-    key: str, peer: str, path: Path, k: int, repeats: int
-) -> tuple[float, float, float] | None:
-    """Median seconds, seconds of processor time and largest growth in bytes, or None where the peer is not installed."""
-    setup, work = PEERS[key][peer]
-    program = PROGRAM.format(setup=setup, work=work)
-    seconds, busy, peaks = [], [], []
+Turn = tuple[float, float, float]
+
+
+def measure(key: str, path: Path, k: int, repeats: int) -> dict[str, Turn]:
+    """Least seconds, least seconds of processor time and largest growth in bytes, by peer."""
+    turns: dict[str, list[Turn]] = {peer: [] for peer in PEERS[key]}
     for _ in range(repeats):
-        done = subprocess.run(
-            [sys.executable, "-c", program, str(path), str(k)],
-            capture_output=True,
-            text=True,
-            cwd=Path(__file__).parents[1],
-        )
-        if done.returncode:
-            print(f"  {peer}: left out ({done.stderr.strip().splitlines()[-1]})")
-            return None
-        took, cpu, peak = json.loads(done.stdout.splitlines()[-1])
-        seconds.append(took)
-        busy.append(cpu)
-        peaks.append(peak)
-    return statistics.median(seconds), statistics.median(busy), max(peaks)
+        for peer in list(turns):
+            setup, work = PEERS[key][peer]
+            done = subprocess.run(
+                [sys.executable, "-c", PROGRAM.format(setup=setup, work=work), str(path), str(k)],
+                capture_output=True,
+                text=True,
+                cwd=Path(__file__).parents[1],
+            )
+            if done.returncode:
+                print(f"{peer}: left out ({done.stderr.strip().splitlines()[-1]})")
+                del turns[peer]
+                continue
+            turns[peer].append(tuple(json.loads(done.stdout.splitlines()[-1])))
+    return {
+        peer: (min(s for s, _, _ in t), min(c for _, c, _ in t), max(p for _, _, p in t))
+        for peer, t in turns.items()
+    }
 
 
 def main() -> None:
-    """Print one table per format."""
+    """Run everything and print (or write) the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=50_000)
     parser.add_argument("--classes", type=int, default=1_000)
     parser.add_argument("--formats", default=",".join(PEERS))
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--write", action="store_true", help="write benchmarks/RESULTS.md")
     args = parser.parse_args()
     formats = args.formats.split(",")
     array = args.rows * args.classes * 4
-    print(f"{args.rows:,} x {args.classes:,}, float32 array {array / 1e6:,.0f} MB")
+    lines = ["| file | reader | clock | processor | peak / array | clock, processor / calviz |"]
+    lines.append("| --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
         for key in formats:
             path = make(Path(folder), args.rows, args.classes, key)
-            print(f"{key} ({path.stat().st_size / 1e6:,.0f} MB)")
-            results = {}
-            for peer in PEERS[key]:
-                result = measure(key, peer, path, args.classes, args.repeats)
-                if result is not None:
-                    results[peer] = result
-            fastest = min((t for p, (t, _, _) in results.items() if p != "calviz"), default=None)
+            size = f"{key}, {path.stat().st_size / 1e6:,.0f} MB"
+            results = measure(key, path, args.classes, args.repeats)
+            ours = results["calviz"]
             for peer, (seconds, cpu, peak) in results.items():
-                ratio = f"{seconds / fastest:5.2f}x fastest peer" if fastest else ""
-                print(
-                    f"  {peer:13} {seconds:7.3f} s  cpu {cpu:7.3f} s  peak {peak / array:5.2f}x array  {ratio}"
+                lines.append(
+                    f"| {size} | {peer} | {seconds:.2f} s | {cpu:.2f} s | {peak / array:.2f} "
+                    f"| {seconds / ours[0]:.2f}, {cpu / ours[1]:.2f} |"
                 )
             path.unlink()
+    text = (
+        f"`python benchmarks/loading.py --write` on {machine()}.\n"
+        f"{args.rows:,} x {args.classes:,}, as a float32 array {array / 1e6:,.0f} MB. Each reading in "
+        f"a fresh process, the fastest of {args.repeats}\ntaken in turns. calviz validates and gives "
+        "one row-wise array; of its peers only those with `numpy` in\ntheir name do the latter.\n\n"
+        + "\n".join(lines)
+    )
+    if args.write:
+        write_section("Loading", text)
+    print(text)
 
 
 if __name__ == "__main__":

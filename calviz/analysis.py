@@ -22,6 +22,7 @@ from calviz.numerics.binning import Scheme
 from calviz.numerics.classes import class_table
 from calviz.numerics.error_bars import LEVEL, RESAMPLES, Draw
 from calviz.numerics.sample import Sample
+from calviz.numerics.threads import one_blas_thread
 
 #: Bins of the table of classes and of the verdict, as of the binned metrics.
 DEFAULT_BINS = 15
@@ -204,10 +205,16 @@ class _Drawing:
     def draw(self, view: Any, metrics: list[Metric], how: Draw) -> dict[str, FloatArray]:
         """Values of the metrics over resamples of the view that they share; none if it has none."""
         try:
-            drawn = getattr(view, how)(error_bars.stream(self.seed, how), self.resamples)
+            with one_blas_thread():
+                drawn = getattr(view, how)(error_bars.stream(self.seed, how), self.resamples)
+                parts = drawn.parts() if hasattr(drawn, "parts") else [drawn]
+                values = [[m.value(part) for m in metrics] for part in parts]
         except NotAvailable:
             return {}
-        return {m.key: np.asarray(m.value(drawn), dtype=np.float64) for m in metrics}
+        return {
+            m.key: np.concatenate([np.asarray(row[i], dtype=np.float64) for row in values])
+            for i, m in enumerate(metrics)
+        }
 
 
 def _classes(sample: Sample, bins: int) -> tuple[ClassRow, ...]:
@@ -234,16 +241,19 @@ def _results(
         except NotAvailable as error:
             results[m.key] = MetricResult(m.key, math.nan, params=own, reason=str(error))
             continue
+        is_defined = math.isfinite(value)
         results[m.key] = MetricResult(
             m.key,
-            value,
+            value if is_defined else math.nan,
             params=dict(view.params),
             details=dict(m.details(view)) if m.details else {},
-            reason="undefined on these rows." if math.isnan(value) else None,
+            reason=None if is_defined else m.undefined,
         )
         sharing.setdefault(id(view), (view, []))[1].append(m)
     for view, family in sharing.values():
         defined = [m for m in family if results[m.key].available]
+        if not defined:
+            continue
         for m, interval, floor in _error_bars(sample, view, defined, results, drawing):
             results[m.key] = replace(results[m.key], interval=interval, noise_floor=floor)
     return results

@@ -8,7 +8,7 @@ from calviz.checks._evidence import Evidence, evidence
 from calviz.checks.verdict import MIN_ROWS, SLIGHT
 from calviz.core.check import CHECKS, Check
 from calviz.core.notes import Finding
-from calviz.core.words import counted, percent, score_and_hit, too_high
+from calviz.core.words import counted, p_value, percent, points, score_and_hit, too_high
 from calviz.numerics.binning import Scheme
 from calviz.numerics.sample import Sample
 
@@ -40,8 +40,9 @@ def _numbers(seen: Evidence, sample: Sample) -> str:
     decimals = 1 if seen.ece >= SLIGHT else 2
     return (
         f"{score} {percent(seen.score, decimals)} against {hit} {percent(seen.observed, decimals)} "
-        f"(p = {seen.mcs_p:.3f}); ECE {percent(seen.ece, decimals)} where a calibrated "
-        f"model would show {percent(seen.floor.mean, decimals)} on average (p = {seen.floor.p_value:.3f})"
+        f"({p_value(seen.mcs_p)}); ECE {points(seen.ece, decimals)} points where a calibrated "
+        f"model would show {points(seen.floor.mean, decimals)} on average "
+        f"({p_value(seen.floor.p_value)})"
     )
 
 

@@ -149,8 +149,10 @@ def _mixed(seen: Evidence, reduction: Reduction) -> str:
 
 def _against(seen: Evidence) -> str:
     decimals = decimals_for(100 * seen.ece, most=2)
-    value, mean, q95 = (percent(v, decimals) for v in (seen.ece, seen.floor.mean, seen.floor.q95))
-    return f"{value} where a calibrated model would show {mean} on average (95 % below {q95})"
+    value, mean, q95 = (points(v, decimals) for v in (seen.ece, seen.floor.mean, seen.floor.q95))
+    return (
+        f"{value} points where a calibrated model would show {mean} on average (95 % below {q95})"
+    )
 
 
 def _by(reduction: Reduction, way: str, size: str, *, slight: bool = False) -> str:

@@ -10,6 +10,7 @@ from rich.text import Text
 from calviz.cli.text import cell, console, one_line, shorten
 from calviz.core.metric import METRICS
 from calviz.core.reduction import Reduction
+from calviz.core.words import p_value
 
 if TYPE_CHECKING:
     from calviz.core.results import Evaluation, MetricResult
@@ -79,7 +80,7 @@ def _error_bars(result: MetricResult) -> tuple[str, str, str]:
     return (
         f"{_number(interval.low)} to {_number(interval.high)}" if interval else "",
         f"{_number(floor.mean)} ({_number(floor.q95)})" if floor else "",
-        f"{floor.p_value:.3f}" if floor else "",
+        p_value(floor.p_value).removeprefix("p ").removeprefix("= ") if floor else "",
     )
 
 

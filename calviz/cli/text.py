@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 #: Width of tables that go to a file or a pipe, where no screen sets it.
-WIDE = 160
+WIDE = 240
 LONGEST_NAME = 60
 
 

@@ -10,11 +10,9 @@ from calviz.core.arrays import IntArray
 from calviz.core.comparison import RowsUsed
 from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import Dataset, Predictions
+from calviz.data.types import EVAL_SPLITS, FIT_SPLITS
 from calviz.numerics.partition import dealt, stratified_sample
 
-#: Names of splits that are taken for calibration and for evaluation where none is named.
-FIT_NAMES = ("calibration", "cal", "calib", "validation", "val", "valid", "dev")
-EVALUATION_NAMES = ("test", "evaluation", "eval", "holdout")
 #: A map that is fitted to fewer rows follows single rows.
 LEAST_ROWS = 10
 
@@ -41,15 +39,15 @@ def choose_rows(
 ) -> Rows:
     """Decide which rows fit and which judge; they never overlap unless `in_sample` asks for it.
 
-    Where nothing is said: splits whose names say so (`FIT_NAMES`, `EVALUATION_NAMES`), or else a stratified half.
+    Where nothing is said: splits whose names say so (`FIT_SPLITS`, `EVAL_SPLITS`), or else a stratified half.
     """
     given = [fit_split is not None or eval_split is not None, fit_fraction is not None]
     if sum([*given, cross_fit is not None]) > 1:
         raise OptionError("give splits, a fraction to fit on, or cross-fitting: one of the three.")
     if not any(given) and cross_fit is None:
         known = {name.casefold(): name for name in reversed(data.split_names)}
-        fit_split = next((known[n] for n in FIT_NAMES if n in known), None)
-        eval_split = next((known[n] for n in EVALUATION_NAMES if n in known), None)
+        fit_split = next((known[n] for n in FIT_SPLITS if n in known), None)
+        eval_split = next((known[n] for n in EVAL_SPLITS if n in known), None)
         if fit_split is None or eval_split is None:
             fit_split = eval_split = None
             fit_fraction = 0.5
@@ -74,6 +72,9 @@ def _named(data: Dataset, fit: str | None, evaluation: str | None, in_sample: bo
                 f"there is no split '{name}': these data have no splits",
                 remedy="fit on a fraction of the rows, or cross-fit",
             )
+        if name not in data.splits.levels:
+            known = ", ".join(data.splits.levels[:10])
+            raise InputError(f"there is no split '{name}'", remedy=f"known: {known}")
         return np.flatnonzero(data.splits.mask(name))
 
     def others(rows: IntArray) -> IntArray:

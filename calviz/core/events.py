@@ -103,4 +103,5 @@ class BinaryEvents:
         """
         score = np.ascontiguousarray(self.score)
         bits: IntArray = score.view(np.uint32 if score.itemsize == 4 else np.uint64)
-        return None if bits.size and np.signbit(score[bits.argmax()]) else bits
+        highest = 8 * bits.itemsize - 1
+        return None if bits.size and int(bits.max()) >> highest else bits

@@ -38,10 +38,13 @@ class View(Protocol):
         """
         ...
 
+    # A large resampled view may have `parts()`, which gives its resamples in blocks, as views that
+    # stay in the cache while a metric goes through them.
+
 
 V = TypeVar("V", bound=View)
 
-Direction = Literal["lower", "higher", "zero"]
+Direction = Literal["lower", "higher", "zero", "one", "none"]
 Tail = Literal["upper", "two-sided"]
 
 
@@ -88,8 +91,9 @@ class Metric:
         The short name on screen ("ECE").
     family : str
         The heading it stands under ("Binned").
-    direction : {"lower", "higher", "zero"}
-        What is better.
+    direction : {"lower", "higher", "zero", "one", "none"}
+        What is better: lower or higher values, values near 0 or near 1, or none of these (it
+        describes the data).
     bounds : (float, float)
         The smallest and largest possible value.
     summary : str
@@ -106,6 +110,8 @@ class Metric:
         Which values count as at least as extreme as the observed one in the noise-floor p-value.
     details : callable, optional
         ``details(view)`` gives further numbers to show beside the value.
+    undefined : str
+        The sentence to show where the value is ``nan`` or infinite: on which rows that happens.
     """
 
     key: str
@@ -120,6 +126,7 @@ class Metric:
     value: Callable[[Any], FloatArray]
     tail: Tail = "upper"
     details: Callable[[Any], Mapping[str, float]] | None = field(default=None)
+    undefined: str = "undefined on these rows."
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -132,6 +139,7 @@ FAMILIES = (
     "Accuracy and proper scores",
     "Binned",
     "Bin-free",
+    "Class-wise",
     "Over- and under-confidence",
     "Selective prediction",
     "Tests and summaries",
@@ -166,6 +174,7 @@ def metric(
     view: Callable[..., V],
     tail: Tail = "upper",
     details: Callable[[V], Mapping[str, float]] | None = None,
+    undefined: str = Metric.undefined,
 ) -> Callable[[Callable[[V], FloatArray]], Callable[[V], FloatArray]]:
     """Register the decorated function as a metric; its docstring's first paragraph is the summary."""
 
@@ -185,6 +194,7 @@ def metric(
                 value=value,
                 tail=tail,
                 details=details,
+                undefined=undefined,
             )
         )
         return value

@@ -151,6 +151,7 @@ class Predictions(_Rows):
         if self.probs is None:
             assert self.logits is not None
             probs = _softmax(self.logits)
+            object.__setattr__(self, "_kind", "logits")
         else:
             probs = _as_float(self.probs, "probs")
             if probs.ndim == 1:
@@ -192,8 +193,9 @@ class Predictions(_Rows):
 
     @property
     def kind(self) -> Kind:
-        """What the source holds: "logits" or "probabilities"."""
-        return "probabilities" if self.logits is None else "logits"
+        """What the probabilities come from: "logits" (their softmax) or "probabilities"."""
+        kind: Kind = self.__dict__.get("_kind", "probabilities")
+        return kind
 
     def take(self, rows: npt.NDArray[Any], *, name: str | None = None) -> Self:
         """The predictions of the chosen rows (a boolean mask or indices); nothing is re-checked."""
@@ -205,6 +207,7 @@ class Predictions(_Rows):
         object.__setattr__(new, "class_names", self.class_names)
         object.__setattr__(new, "name", name or self.name)
         object.__setattr__(new, "_row_sums", self.row_sums)
+        object.__setattr__(new, "_kind", self.kind)
         object.__setattr__(new, "probs", read_only(self.probs[rows]))
         object.__setattr__(new, "labels", read_only(self.labels[rows]))
         object.__setattr__(

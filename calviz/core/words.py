@@ -74,6 +74,17 @@ def percent(value: float, decimals: int = 1) -> str:
     return f"{points(value, decimals)} %"
 
 
+def p_value(p: float) -> str:
+    """A p-value by simulation, which cannot go below one in so many resamples.
+
+    >>> p_value(0.000999), p_value(0.0324), p_value(0.57)
+    ('p ≤ 0.001', 'p = 0.032', 'p = 0.57')
+    """
+    if p < 0.0015:
+        return "p ≤ 0.001"
+    return f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
+
+
 def decimals_for(*values: float, figures: int = 2, least: int = 1, most: int = 4) -> int:
     """Decimals that leave so many significant digits of the smallest of the values that are not 0.
 

@@ -88,7 +88,8 @@ class ArrayTable(Table):
             head = member.header
             flat = Header((member.rows, k), head.dtype, head.fortran, head.size)
             with member.open() as stream:
-                read_rows(stream, flat, out[start : start + member.rows], slice(0, k), member.name)
+                part = out[start : start + member.rows]
+                read_rows(stream, flat, [(part, slice(0, k))], member.name)
             start += member.rows
         return out
 

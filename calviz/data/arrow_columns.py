@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import InputError
@@ -37,6 +36,8 @@ def describe(name: str, kind: Any, head: Callable[[], Any]) -> Column:
         return describe(name, kind.storage_type, head)
     none = np.empty(0)
     if _is_list(kind):
+        import pyarrow.compute as pc
+
         element = _element(kind.value_type)
         if element not in ("number", "integer", "boolean"):
             return Column(name, "other", none, note=f"it holds lists of {kind.value_type}")
@@ -109,14 +110,25 @@ def numbers(values: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """A column of numbers as floats, missing values as nan."""
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
-    if pa.types.is_float16(values.type) or pa.types.is_decimal(values.type):
+    if pa.types.is_decimal(values.type) or pa.types.is_null(values.type):
         values = values.cast(pa.float64())
-    if pa.types.is_boolean(values.type):
-        values = values.cast(pa.uint8())
     if values.null_count:
+        import pyarrow.compute as pc  # needs as long as decoding a small file
+
         values = pc.fill_null(values.cast(pa.float64()), float("nan"))
-    array: npt.NDArray[Any] = values.to_numpy()
-    return array.astype(dtype, copy=False)
+    return in_memory(values).astype(dtype, copy=False)
+
+
+def in_memory(values: Any) -> npt.NDArray[Any]:
+    """An array without nulls (or a ChunkedArray) as it lies in memory.
+
+    Arrow's to_numpy (as its scalars do) imports pandas: 0.3 seconds and 50 MB for nothing.
+    """
+    if pa.types.is_boolean(values.type):
+        return in_memory(values.cast(pa.uint8())).astype(np.bool_)
+    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+    arrays = [np.from_dlpack(chunk) for chunk in chunks]
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays or [np.empty(0)])
 
 
 def fill(out: FloatArray, columns: list[Any]) -> None:
@@ -129,6 +141,8 @@ def fill(out: FloatArray, columns: list[Any]) -> None:
 
 def fill_block(out: FloatArray, column: Any, name: str, first_row: int) -> None:
     """Write a column of lists or of structs into a row-wise array."""
+    import pyarrow.compute as pc
+
     k = out.shape[1]
     start = 0
     for chunk in column.chunks:
@@ -141,9 +155,12 @@ def fill_block(out: FloatArray, column: Any, name: str, first_row: int) -> None:
 
 
 def _fill_lists(out: FloatArray, chunk: Any, name: str, first_row: int) -> None:
+    import pyarrow.compute as pc
+
     k = out.shape[1]
-    lengths = pc.fill_null(pc.list_value_length(chunk), 0).to_numpy(zero_copy_only=False)
-    present = np.asarray(chunk.is_valid().to_numpy(zero_copy_only=False))
+    counts = pc.list_value_length(chunk)
+    lengths = in_memory(pc.fill_null(counts, 0) if counts.null_count else counts)
+    present = in_memory(chunk.is_valid())
     wrong = present & (lengths != k)
     if wrong.any():
         row = int(wrong.argmax())
@@ -166,28 +183,26 @@ def single(column: Any) -> npt.NDArray[Any] | Factor:
     if pa.types.is_dictionary(kind) or _element(kind) == "text":
         return _factor(column)
     if _is_list(kind):
+        import pyarrow.compute as pc
+
         width = pc.list_value_length(column).drop_null().unique().to_pylist()
         out = np.empty((len(column), width[0] if width else 0))
         fill_block(out, column, "label", 0)
         return out
     if pa.types.is_temporal(kind):
         return text_factor(_text(column))
-    if pa.types.is_boolean(kind) and not column.null_count:
-        booleans: npt.NDArray[Any] = column.to_numpy()
-        return booleans
-    if pa.types.is_integer(kind) and not column.null_count:
-        integers: npt.NDArray[Any] = column.to_numpy()
-        return integers
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-        return text_factor(_text(column))
+        return text_factor(_text(column)) if column.null_count else in_memory(column)
     return numbers(column, np.dtype(np.float64))
 
 
 def _factor(column: Any) -> Factor:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    encoded = column.cast(pa.large_string()).fill_null(MISSING).dictionary_encode()
-    whole = encoded.unify_dictionaries().combine_chunks()
+    column = column.cast(pa.large_string())
+    if column.null_count:
+        column = column.fill_null(MISSING)
+    whole = column.dictionary_encode().unify_dictionaries().combine_chunks()
     if isinstance(whole, pa.ChunkedArray):
         whole = (
             whole.chunk(0)
@@ -195,7 +210,7 @@ def _factor(column: Any) -> Factor:
             else pa.array([], pa.large_string()).dictionary_encode()
         )
     return Factor(
-        codes=whole.indices.to_numpy(zero_copy_only=False).astype(np.int32),
+        codes=in_memory(whole.indices).astype(np.int32),
         levels=tuple(whole.dictionary.to_pylist()),
     )
 

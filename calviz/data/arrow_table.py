@@ -84,7 +84,7 @@ class ArrowTable(Table):
             arrays = tuple(self._scores(group) for group in scores)
             single = {}
             if columns:
-                wanted = [self.names.index(name) for name in columns]
+                wanted = [self.places[name] for name in columns]
                 parts = [
                     b.select(list(columns)) for b in _batches(self.source, sorted(set(wanted)))
                 ]
@@ -93,7 +93,7 @@ class ArrowTable(Table):
         return Fetched(arrays, single)
 
     def _scores(self, group: tuple[str, ...]) -> Any:
-        index = {name: j for j, name in enumerate(self.names)}
+        index = self.places
         dtype = arrow_columns.float_type([self.schema.field(index[name]).type for name in group])
         width = self[group[0]].width if len(group) == 1 else None
         out = allocate(self.rows, width or len(group), dtype)

@@ -15,9 +15,10 @@ from calviz.core.factor import Factor
 from calviz.core.notes import Finding
 from calviz.core.predictions import ConfidencePredictions, Dataset, Kind, Predictions
 from calviz.data import diagnose, labels
-from calviz.data.recognise import Confidence, Layout, Scores
+from calviz.data.agreement import disagreement
+from calviz.data.layout import Confidence, Layout, Scores
 from calviz.data.table import Fetched, Table
-from calviz.data.types import DROP_MISSING, RENORMALISE, ReadingOptions, short
+from calviz.data.types import DROP_MISSING, RENORMALISE, ReadingOptions, short, span
 
 #: Columns with more distinct values than this are not offered to slice by.
 GROUP_LEVELS = 1_000
@@ -57,6 +58,7 @@ class _Builder:
         singles = {c for c in roles if c is not None}
         singles |= set(layout.one_hot)
         blocks = [s.columns for s in layout.scores]
+        blocks += [s.logits for s in layout.scores if s.logits]
         if layout.confidence is not None:
             blocks = [(layout.confidence.score,)]
             singles |= {c for c in (layout.confidence.correct, layout.confidence.predicted) if c}
@@ -71,19 +73,22 @@ class _Builder:
         first = self.layout.scores[0]
         k = max(2, first.width)
         told = self._labels(fetched, first, k)
-        keep = self._rows_to_keep(list(fetched.scores), told.missing)
+        count = len(self.layout.scores)
+        arrays, beside = fetched.scores[:count], fetched.scores[count:]
+        keep = self._rows_to_keep(list(arrays), told.missing)
         columns, groups = self._columns(fetched)
         names = self._class_names(first, k, told)
         models: dict[str, Dataset] = {}
         kind: Kind = "probabilities"
-        for scores, array in zip(self.layout.scores, fetched.scores, strict=True):
+        for scores, array in zip(self.layout.scores, arrays, strict=True):
             model = scores.model or self.name
             indices = told.indices
             fields = columns
             if keep is not None:
                 array, indices = array[keep], indices[keep]
                 fields = _taken(columns, keep)
-            predictions = self._model(scores, array, indices, names, model, fields, keep)
+            logits = beside[0] if scores.logits else None
+            predictions = self._model(scores, array, logits, indices, names, model, fields, keep)
             models[model], kind = predictions, predictions.kind
         return self._built(models, kind, told.form, names, groups)
 
@@ -91,6 +96,7 @@ class _Builder:
         self,
         scores: Scores,
         array: FloatArray,
+        logits: FloatArray | None,
         indices: IntArray,
         names: tuple[str, ...],
         model: str,
@@ -107,6 +113,10 @@ class _Builder:
             given: dict[str, Any] = {"logits": _two_logits(array) if scores.width == 1 else array}
         else:
             given = {"probs": array[:, 0] if scores.width == 1 else array}
+        if logits is not None:
+            # Rows left out of the probabilities are left out here, unless the lengths disagree.
+            fits = keep is not None and len(logits) == len(keep)
+            given |= self._logits_beside(scores, array, logits[keep] if fits else logits)
         try:
             predictions = Predictions(
                 **given, labels=indices, class_names=names, name=model, **columns
@@ -115,6 +125,23 @@ class _Builder:
             raise problem.explain(error) from None
         self._note_sums(predictions, scores)
         return predictions
+
+    def _logits_beside(
+        self, scores: Scores, array: FloatArray, logits: FloatArray
+    ) -> dict[str, FloatArray]:
+        """The logits of the same rows and classes, where the file holds them too and they fit."""
+        probs, others = span(scores.columns), span(scores.logits)
+        if scores.kind == "logits":
+            text = f"'{probs}' holds the scores, read as logits; not used: {others}"
+            self.notices.append(Finding("DATA003", "info", text))
+            return {}
+        if problem := disagreement(array, logits):
+            text = f"'{probs}' holds the scores; not used: {others}, {problem}"
+            self.notices.append(Finding("DATA003", "warning", text))
+            return {}
+        text = f"'{probs}' holds the scores; {others}, which agree with them, are their logits"
+        self.notices.append(Finding("DATA003", "info", text))
+        return {"logits": logits}
 
     def _repaired(self, scores: Scores, array: FloatArray) -> tuple[Scores, FloatArray]:
         asked = self.options.repair
@@ -268,7 +295,7 @@ class _Builder:
         layout = self.layout
         n = fetched.scores[0].shape[0]
         groups: dict[str, Factor] = {}
-        unused: list[str] = []
+        unused = [f"{short(name)} (too many fractions)" for name in layout.unused]
         for name in layout.groups:
             factor = Factor.of(_one_dimensional(fetched.columns[name]))
             varied = len(factor.levels) > 1 or n == 1

@@ -10,7 +10,7 @@ from calviz.core.arrays import BoolArray, FloatArray
 from calviz.core.errors import InputError, Repair
 from calviz.core.limits import MAX_CLASSES
 from calviz.data.cells import NAMED, listed, place
-from calviz.data.recognise import Scores
+from calviz.data.layout import Scores
 from calviz.data.table import Table
 from calviz.data.types import DROP_MISSING, PERCENT, RENORMALISE, SIGMOID, SOFTMAX, short
 

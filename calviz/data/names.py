@@ -50,7 +50,7 @@ PREFIXES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
          r"[_.: ](?P<name>.+)", "probabilities"),
         (r"(?:p|prob|proba|probability)\((?P<name>.+)\)", "probabilities"),
         (r"(?:p|prob|proba|softmax|probability)(?P<name>\d+)", "probabilities"),
-        (r"(?:logit|logits|y_logit)[_.: ]?(?P<name>.+)", "logits"),
+        (r"(?:(?:y_)?logits?(?:[_.: ]|(?=\d))|(?:y_)?logit)(?P<name>.+)", "logits"),
         (r"(?:score|scores|y_score|output)[_.: ](?P<name>.+)", ""),
         (r"prob(?P<name>[^_].*)", "probabilities"),
     )
@@ -70,6 +70,14 @@ SPLIT_WORDS = (
 def plain(name: str) -> str:
     """A name as it is compared: lower case, words joined by underscores."""
     return re.sub(r"[\s\-.]+", "_", name.strip().lower())
+
+
+def by_prefix(name: str) -> tuple[str, str]:
+    """The class and the kind that the name of a score column tells; empty where it does not."""
+    for pattern, kind in PREFIXES:
+        if match := pattern.fullmatch(name):
+            return match["name"].strip(), kind
+    return "", ""
 
 
 def one_hot_names(column: str, class_name: str) -> tuple[str, ...]:

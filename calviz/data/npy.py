@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -142,8 +143,10 @@ def fill_exactly(stream: Readable, buffer: memoryview, name: str) -> None:
         done += count
 
 
-def read_rows(stream: Readable, header: Header, out: FloatArray, columns: slice, name: str) -> None:
-    """Read a 2-D array of numbers into `out`, converted to its type, in blocks.
+def read_rows(
+    stream: Readable, header: Header, targets: Sequence[tuple[FloatArray, slice]], name: str
+) -> None:
+    """Read a 2-D array of numbers once, converted to the types of its targets, in blocks.
 
     Parameters
     ----------
@@ -151,18 +154,17 @@ def read_rows(stream: Readable, header: Header, out: FloatArray, columns: slice,
         Just behind the header.
     header : Header
         Of an array of shape (n, m).
-    out : ndarray, shape (n, K)
-        The columns `columns` of the array are written here.
-    columns : slice
-        Which of the m columns are wanted.
+    targets : sequence of (ndarray of shape (n, K), slice)
+        Into each array, the columns of the slice are written.
     name : str
         For messages.
     """
     n, m = header.shape
-    whole = columns == slice(0, m)
-    if whole and not header.fortran and header.dtype == out.dtype and out.flags.c_contiguous:
-        fill_exactly(stream, _bytes(out), name)
-        return
+    if len(targets) == 1 and not header.fortran:
+        out, columns = targets[0]
+        if columns == slice(0, m) and header.dtype == out.dtype and out.flags.c_contiguous:
+            fill_exactly(stream, _bytes(out), name)
+            return
     # A C-ordered file comes in rows, a Fortran-ordered one in columns.
     count, length = (m, n) if header.fortran else (n, m)
     step = max(1, _BLOCK_BYTES // max(1, length * header.dtype.itemsize))
@@ -173,14 +175,14 @@ def read_rows(stream: Readable, header: Header, out: FloatArray, columns: slice,
     for start in range(0, count, step):
         part = buffer[: min(step, count - start)]
         fill_exactly(stream, _bytes(part), name)
-        if not header.fortran:
-            out[start : start + len(part)] = part[:, columns]
-            continue
-        first, last = max(start, columns.start), min(start + len(part), columns.stop)
-        if first < last:
-            out[:, first - columns.start : last - columns.start] = part[
-                first - start : last - start
-            ].T
+        for out, columns in targets:
+            if not header.fortran:
+                out[start : start + len(part)] = part[:, columns]
+                continue
+            first, last = max(start, columns.start), min(start + len(part), columns.stop)
+            if first < last:
+                place = slice(first - columns.start, last - columns.start)
+                out[:, place] = part[first - start : last - start].T
 
 
 def read_array(stream: Readable, header: Header, name: str) -> npt.NDArray[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +46,12 @@ class ParquetTable(Table):
     source: Source
     schema: Any
     rows: int
-    groups: tuple[int, ...]
+    metadata: Any
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """The rows of each row group."""
+        return _groups(self.metadata)
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Read the columns that are asked for; see `Table.fetch`."""
@@ -54,7 +59,7 @@ class ParquetTable(Table):
             arrays = tuple(self._scores(group) for group in scores)
             single = {}
             if columns:
-                with _opened(self.source) as file:
+                with self._opened() as file:
                     table = file.read(columns=list(columns))
                 single = {name: arrow.single(table.column(name)) for name in columns}
         return Fetched(arrays, single)
@@ -64,7 +69,7 @@ class ParquetTable(Table):
         dtype = arrow.float_type(kinds)
         if len(group) == 1 and (width := self[group[0]].width) is not None:
             out = allocate(self.rows, width, dtype)
-            with _opened(self.source) as file:
+            with self._opened() as file:
                 start = 0
                 for g, count in enumerate(self.groups):
                     column = file.read_row_group(g, columns=list(group)).column(0)
@@ -79,26 +84,37 @@ class ParquetTable(Table):
             with ThreadPoolExecutor(_WORKERS) as pool:
                 halves = [batches[i::_WORKERS] for i in range(_WORKERS)]
                 list(pool.map(lambda half: self._read_batches(out, half), halves))
+        pa.default_memory_pool().release_unused()
         return out
 
     def _read_batches(self, out: Any, batches: list[tuple[int, tuple[str, ...]]]) -> None:
         # Each worker has a file of its own: a reader is not shared between threads.
-        with _opened(self.source) as file:
+        with self._opened() as file:
             for j, names in batches:
                 start = 0
                 for g, count in enumerate(self.groups):
                     table = file.read_row_group(g, columns=list(names), use_threads=False)
                     rows = out[start : start + count, j : j + len(names)]
                     arrow.fill(rows, [table.column(name) for name in names])
-                    del table
-                    pa.default_memory_pool().release_unused()
+                    del table  # not to be held while the next one is decoded
                     start += count
+
+    def _opened(self) -> AbstractContextManager[Any]:
+        return _opened(self.source, self.metadata)
 
 
 @contextmanager
-def _opened(source: Source) -> Iterator[Any]:
-    with arrow.opened(source) as stream, pq.ParquetFile(stream, pre_buffer=False) as file:
+def _opened(source: Source, metadata: Any = None) -> Iterator[Any]:
+    """The file; the metadata of thousands of columns need not be parsed twice."""
+    with (
+        arrow.opened(source) as stream,
+        pq.ParquetFile(stream, metadata=metadata, pre_buffer=False) as file,
+    ):
         yield file
+
+
+def _groups(metadata: Any) -> tuple[int, ...]:
+    return tuple(metadata.row_group(g).num_rows for g in range(metadata.num_row_groups))
 
 
 def open_parquet(source: Source) -> Table:
@@ -109,7 +125,7 @@ def open_parquet(source: Source) -> Table:
         MAX_ROWS.check(meta.num_rows, f"the file has {meta.num_rows:,} rows")
         if not meta.num_rows:
             raise InputError("there are columns but no rows of data")
-        groups = tuple(meta.row_group(g).num_rows for g in range(meta.num_row_groups))
+        groups = _groups(meta)
         if sum(groups) != meta.num_rows or min(groups, default=0) < 0:
             raise InputError("the file is damaged: its numbers of rows disagree")
         doubled = [name for name in schema.names if schema.names.count(name) > 1] if len(
@@ -117,7 +133,7 @@ def open_parquet(source: Source) -> Table:
         ) != len(schema.names) else []  # fmt: skip
         if doubled:
             raise InputError(f"there are two columns called '{doubled[0][:80]}'")
-        columns = [_column(source, name, schema) for name in schema.names]
+        columns = [_column(source, meta, name, schema) for name in schema.names]
     notices = half_precision(schema)
     return ParquetTable(
         format="Parquet",
@@ -126,14 +142,14 @@ def open_parquet(source: Source) -> Table:
         source=source,
         schema=schema,
         rows=meta.num_rows,
-        groups=groups,
+        metadata=meta,
     )
 
 
-def _column(source: Source, name: str, schema: Any) -> Column:
+def _column(source: Source, metadata: Any, name: str, schema: Any) -> Column:
     def head() -> Any:
         # Only the columns that recognition looks at are decoded.
-        with _readable(), _opened(source) as file:
+        with _readable(), _opened(source, metadata) as file:
             for batch in file.iter_batches(batch_size=SAMPLE_ROWS, columns=[name]):
                 return pa.chunked_array([batch.column(name)])
         raise InputError("there are columns but no rows of data")

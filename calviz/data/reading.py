@@ -11,7 +11,8 @@ from calviz.core.notes import Finding
 from calviz.core.predictions import Dataset
 from calviz.data.build import Built, build
 from calviz.data.format import format_of
-from calviz.data.recognise import Layout, recognise
+from calviz.data.layout import Layout
+from calviz.data.recognise import recognise
 from calviz.data.source import Source
 from calviz.data.table import Table
 from calviz.data.types import Loaded, ReadingOptions, Recognition

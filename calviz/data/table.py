@@ -111,6 +111,7 @@ class Table(ABC):
 
     def __post_init__(self) -> None:
         self._by_name = {c.name: c for c in self.columns}
+        self._names = tuple(c.name for c in self.columns)
         if len(self._by_name) != len(self.columns):
             seen: set[str] = set()
             for column in self.columns:
@@ -124,7 +125,12 @@ class Table(ABC):
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all columns."""
-        return tuple(c.name for c in self.columns)
+        return self._names
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The 0-based place of each column by its name."""
+        return {name: j for j, name in enumerate(self._names)}
 
     def __getitem__(self, name: str) -> Column:
         return self._by_name[name]

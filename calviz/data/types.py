@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -141,11 +141,11 @@ class Recognition:
             parts.append(f"{len(self.models)} models ({_some(self.models, 5)})")
         if self.scores:
             softmax = " (their softmax is taken)" if self.kind == "logits" else ""
-            parts.append(f"{self.kind} {_span(self.scores)}{softmax}")
+            parts.append(f"{self.kind} {span(self.scores)}{softmax}")
         if self.label is not None:
             label = _quoted(self.label)
             if self.label_form == "one-hot" and ", " in self.label:
-                label = _span(tuple(self.label.split(", ")))
+                label = span(tuple(self.label.split(", ")))
             parts.append(f"label {label} ({self.label_form})")
         elif self.label_form:
             parts.append(self.label_form)
@@ -171,6 +171,13 @@ def short(text: str, length: int = 40) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
+def known_columns(columns: Iterable[str]) -> str:
+    """What there is to choose from, for the end of a sentence."""
+    found = [short(c) for c in columns]
+    more = f" and {len(found) - 12:,} more" if len(found) > 12 else ""
+    return f"there are {', '.join(found[:12])}{more}"
+
+
 def _quoted(name: str | None) -> str:
     return f"'{short(name or '')}'"
 
@@ -182,7 +189,8 @@ def _some(names: tuple[str, ...], most: int) -> str:
     return ", ".join([*shown[: most - 2], "…", shown[-1]])
 
 
-def _span(names: tuple[str, ...]) -> str:
+def span(names: tuple[str, ...]) -> str:
+    """Names for a sentence: the first and the last of many."""
     if len(names) <= 2:
         return " and ".join(short(name) for name in names)
     return f"{short(names[0])} … {short(names[-1])}"

@@ -1,243 +1,145 @@
-"""Logistic regressions of every class against the rest, all in the same passes over the data."""
+"""Logistic recalibration of scores: hits against the log-odds of the score."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import numpy as np
 
-from calviz.core.arrays import BoolArray, FloatArray, IntArray
-from calviz.numerics.passes import sum_over_blocks
-from calviz.numerics.scores import Scores, complement
+from calviz.core.arrays import BoolArray, FloatArray
+from calviz.numerics.memo import once_per_view
+from calviz.numerics.steps import MAX_STEPS, Steps
 
-#: At this Newton decrement, in nats in all, parameters are a ten-thousandth of a standard error away, and
-#: one more step squares that.
-DECREMENT = 1e-8
-#: Below this many nats in all the positives are separated, and parameters would grow for ever.
-SEPARATED = 1e-3
-MAX_PASSES = 100
-#: No slope or intercept is let further; log-odds have no unit, so that this is no matter of scale.
-BOUND = 1e4
-#: Fewer rows than this of either kind do not start a search.
-_ENOUGH = 20
-_BLOCK_BYTES = 1 << 17
+#: Scores are clipped to [CLIP, 1 - CLIP] before the log-odds (float64 epsilon, as scikit-learn,
+#: netcal and betacal do). On scores of exactly 0 or 1 the slope depends on it.
+CLIP = 2.220446049250313e-16
 
 
-def log_parts(
-    scores: Scores, rows: slice, dtype: type | None = None
-) -> tuple[FloatArray, FloatArray]:
-    """Log p and log(1 - p) of every class, shape (b, K); with two classes of class 1 alone, shape (b, 1)."""
-    if scores.shape[1] == 2:
-        both = Scores(scores.array, scores.given, "log-probabilities", scores.floor)
-        block = both.block(rows, dtype)
-        return block[:, 1:], block[:, :1]
-    probs = Scores(scores.array, scores.given, "probabilities").block(rows, dtype)
-    rest = complement(probs)
-    least = max(scores.floor[0], float(np.finfo(probs.dtype).tiny))
-    for part in (probs, rest):
-        np.maximum(part, part.dtype.type(least), out=part)
-        np.log(part, out=part)
-    return probs, rest
+def log_odds(score: FloatArray) -> FloatArray:
+    """log(s / (1 - s)), clipped."""
+    s = np.clip(score, CLIP, 1 - CLIP)
+    return np.asarray(np.log(s) - np.log1p(-s))
 
 
-#: From log p and log(1 - p) to the features, shape (D, b, C); the last one is constant.
-Features = Callable[[FloatArray, FloatArray], FloatArray]
+@once_per_view
+def fit(view: Steps) -> FloatArray:
+    """Intercept and slope of the logistic regression of hits on the log-odds, shape (..., 2).
 
-
-def log_odds(log_p: FloatArray, log_rest: FloatArray) -> FloatArray:
-    """The feature of Platt scaling: log(p / (1 - p)), and 1."""
-    return np.stack([log_p - log_rest, np.ones_like(log_p)])
-
-
-def beta_parts(log_p: FloatArray, log_rest: FloatArray) -> FloatArray:
-    """The features of beta calibration: log p, -log(1 - p), and 1 (Kull 2017)."""
-    return np.stack([log_p, -log_rest, np.ones_like(log_p)])
-
-
-#: By name.
-FEATURES: dict[str, Features] = {"log-odds": log_odds, "beta": beta_parts}
-
-
-@dataclass(frozen=True, eq=False)
-class LogisticFit:
-    """Parameters of C logistic regressions.
-
-    Attributes
-    ----------
-    parameters : ndarray of float64, shape (D, C)
-    separated : ndarray of bool, shape (C,)
-        Where the positives are perfectly separated, so that the likelihood has no maximum.
-    converged : bool
+    ``nan`` where the likelihood has no finite maximum: all hits alike, a single score, or scores
+    that separate hits from misses.
     """
+    x = log_odds(view.score)
+    scale = max(float(np.abs(x).max()), 1.0)
+    x = x / scale
+    count, hits = np.atleast_2d(view.count), np.atleast_2d(view.hits)
+    finite = _overlap(x, count, hits)
+    theta = np.full((count.shape[0], 2), np.nan)
+    if finite.any():
+        start = np.array([[0.0, scale]])  # the identity map
+        failed = finite
+        if view.score.size > MAX_STEPS:
+            # Many rows have their optimum near that of their summary.
+            near = fit(view.merged()) * (1, scale)
+            if np.isfinite(near).all():
+                theta[finite] = _plain_newton(near[None], x, count, hits)
+                failed = finite & np.isnan(theta[:, 0])
+        elif count.shape[0] > 1:
+            # Resamples have their optimum near that of the rows that they have in common.
+            mean = count[finite].mean(axis=0), hits[finite].mean(axis=0)
+            start = _newton(start, x, mean[0][None], mean[1][None])
+            theta[finite] = _plain_newton(start, x, count[finite], hits[finite])
+            failed = finite & np.isnan(theta[:, 0])
+        if failed.any():
+            theta[failed] = _newton(start, x, count[failed], hits[failed])
+    theta[:, 1] /= scale
+    return theta.reshape(*view.count.shape[:-1], 2)
 
-    parameters: FloatArray
-    separated: BoolArray
-    converged: bool
+
+def _overlap(x: FloatArray, count: FloatArray, hits: FloatArray) -> BoolArray:
+    """Whether hits and misses overlap in x (ascending), per row: then there is a finite optimum."""
+    last = x.size - 1
+    hit, miss = hits > 0, count > hits
+    both = hit.any(axis=1) & miss.any(axis=1)
+    first_hit, first_miss = hit.argmax(axis=1), miss.argmax(axis=1)
+    last_hit = last - hit[:, ::-1].argmax(axis=1)
+    last_miss = last - miss[:, ::-1].argmax(axis=1)
+    return np.asarray(both & (x[last_miss] > x[first_hit]) & (x[last_hit] > x[first_miss]))
 
 
-def fit_logistic(
-    scores: Scores,
-    labels: IntArray,
-    features: Features,
-    start: FloatArray,
-    *,
-    non_negative: int = 0,
-) -> LogisticFit:
-    """Maximum likelihood for all classes, by Newton's method with halved steps.
+def _step(
+    theta: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray
+) -> tuple[FloatArray, BoolArray]:
+    """Newton's step per row, and whether the Hessian could be inverted."""
+    p = theta[:, 1:] * x
+    p += theta[:, :1]
+    _expit(p)
+    weight = 1 - p
+    weight *= p
+    weight *= count
+    p *= count
+    residual = np.subtract(hits, p, out=p)
+    g0, g1 = residual.sum(axis=1), residual @ x
+    h00, h01, h11 = weight.sum(axis=1), weight @ x, weight @ np.square(x)
+    det = h00 * h11 - h01**2
+    good = det > 1e-14 * np.maximum(h00 * h11, 1e-300)
+    step = np.stack([h11 * g0 - h01 * g1, h00 * g1 - h01 * g0], axis=1)
+    step /= np.where(good, det, 1.0)[:, None]
+    return step, good
 
-    Parameters
-    ----------
-    scores : Scores
-    labels : ndarray of int, shape (n,)
-    features : callable
-    start : ndarray, shape (D,)
-        Where to begin; it stays so for classes without rows.
-    non_negative : int
-        The first so many parameters must not be negative.
+
+def _plain_newton(
+    start: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray
+) -> FloatArray:
+    """Full steps from a start nearby; ``nan`` where they have not settled after a few.
+
+    Convergence is quadratic: a step of 1e-4 leaves an error of about 1e-8.
     """
-    problem = _Problem(scores, labels, features, start, scores.shape[1])
-    theta = np.repeat(np.asarray(start, dtype=np.float64)[:, None], problem.count, axis=1)
-    n = scores.shape[0]
-    if n > 20_000:
-        few = _Problem(scores.every(10), labels[::10], features, start, scores.shape[1])
-        begun = few.maximise(theta, few.free())
-        enough = (few.positives >= _ENOUGH) & (few.n - few.positives >= _ENOUGH)
-        enough &= ~begun.separated
-        theta[:, enough] = begun.parameters[:, enough]
-    free = problem.free()
-    found = problem.maximise(theta, free)
-    for _ in range(non_negative + 1):
-        negative = np.zeros_like(free)
-        negative[:non_negative] = found.parameters[:non_negative] < 0
-        if not negative.any():
+    theta = np.repeat(start, count.shape[0], axis=0)
+    for _ in range(5):
+        step, good = _step(theta, x, count, hits)
+        theta += step
+        settled = good & (np.abs(step) <= 1e-4 * (1 + np.abs(theta))).all(axis=1)
+        if settled.all():
             break
-        free &= ~negative
-        theta = np.where(negative, 0.0, found.parameters)
-        found = problem.maximise(theta, free)
-    return found
+    theta[~settled] = np.nan
+    return theta
 
 
-class _Problem:
-    def __init__(
-        self, scores: Scores, labels: IntArray, features: Features, start: FloatArray, classes: int
-    ) -> None:
-        self.scores, self.labels, self.features = scores, labels, features
-        self.n = scores.shape[0]
-        self.count = 1 if classes == 2 else classes
-        self.size = len(start)
-        self.dtype = np.float64 if scores.array.size <= 2_000_000 else scores.array.dtype.type
-        occurring = np.bincount(labels, minlength=classes)
-        self.positives = occurring[1:] if classes == 2 else occurring
-        # With two classes the features are kept: they are no larger than the scores.
-        self.kept = self._features(slice(0, self.n)) if classes == 2 else None
-        self.hits = sum_over_blocks(scores.array, self._hits, block_bytes=_BLOCK_BYTES)
-
-    def free(self) -> BoolArray:
-        """Which parameters may move: none of a class without rows, or that has all of them."""
-        mixed = (self.positives > 0) & (self.positives < self.n)
-        return np.repeat(mixed[None], self.size, axis=0)
-
-    def _features(self, rows: slice) -> FloatArray:
-        return self.features(*log_parts(self.scores, rows, self.dtype))
-
-    def _block(self, rows: slice) -> FloatArray:
-        return self.kept[:, rows] if self.kept is not None else self._features(rows)
-
-    def _hits(self, rows: slice) -> FloatArray:
-        """Sums of the features over the positives of each class, shape (D, C)."""
-        x, labels = self._block(rows), self.labels[rows]
-        total = np.zeros((self.size, self.count))
-        if self.count == 1:
-            total[:, 0] = x[:, labels == 1, 0].sum(axis=1, dtype=np.float64)
-        else:
-            own = x[:, np.arange(labels.size), labels]
-            for d in range(self.size):
-                total[d] = np.bincount(labels, weights=own[d], minlength=self.count)
-        return total
-
-    def at(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Loss (C,), gradient (D, C) and Hessian (D, D, C), summed over the rows, in one pass."""
-        weights = theta.astype(self.dtype)
-        size = self.size
-
-        def work(rows: slice) -> FloatArray:
-            x = self._block(rows)
-            margin = weights[-1] + x[0] * weights[0]
-            for d in range(1, size - 1):
-                margin += x[d] * weights[d]
-            e = np.exp(-np.abs(margin))
-            one = 1 + e
-            share = np.where(margin >= 0, 1, e) / one
-            sums = np.empty((1 + size + size * size, self.count))
-            sums[0] = np.log(one).sum(axis=0, dtype=np.float64)
-            sums[0] += np.maximum(margin, 0).sum(axis=0, dtype=np.float64)
-            weight = e / one
-            weight /= one
-            for d in range(size):
-                sums[1 + d] = _dot(share, x[d]) if d < size - 1 else share.sum(axis=0)
-                wx = weight * x[d] if d < size - 1 else weight
-                for c in range(d, size):
-                    product = _dot(wx, x[c]) if c < size - 1 else wx.sum(axis=0)
-                    sums[1 + size + d * size + c] = sums[1 + size + c * size + d] = product
-            return sums
-
-        total = sum_over_blocks(self.scores.array, work, block_bytes=_BLOCK_BYTES)
-        loss = total[0] - (theta * self.hits).sum(axis=0)
-        hessian = total[1 + size :].reshape(size, size, self.count)
-        return loss, total[1 : 1 + size] - self.hits, hessian
-
-    def maximise(self, theta: FloatArray, free: BoolArray) -> LogisticFit:
-        done = ~free.any(axis=0)
-        separated = np.zeros(self.count, dtype=np.bool_)
-        loss, gradient, hessian = self.at(theta)
-        step, decrement = _newton(gradient, hessian, free)
-        length = np.ones(self.count)
-        for _ in range(MAX_PASSES):
-            if done.all():
-                return LogisticFit(theta, separated, True)
-            length[done] = 0
-            trial = np.clip(theta + length * step, -BOUND, BOUND)
-            new_loss, new_gradient, new_hessian = self.at(trial)
-            # What rounding adds to a sum of n terms is no reason to reject a step.
-            slack = 1e-12 * self.n + (1e-7 if self.dtype == np.float32 else 1e-13) * np.abs(loss)
-            better = new_loss <= loss - 1e-4 * length * decrement + slack
-            length[~better] /= 4
-            better &= ~done
-            theta = np.where(better, trial, theta)
-            loss = np.where(better, new_loss, loss)
-            gradient = np.where(better, new_gradient, gradient)
-            hessian = np.where(better, new_hessian, hessian)
-            step, decrement = _newton(gradient, hessian, free)
-            length[better] = 1
-            separated |= better & (loss < SEPARATED)
-            done |= separated | (length < 1e-9)
-            # The quadratic model is exact by now: one more step, unseen, squares the error.
-            last = ~done & (decrement < DECREMENT)
-            theta = np.where(last, np.clip(theta + step, -BOUND, BOUND), theta)
-            done |= last
-        return LogisticFit(theta, separated, bool(done.all()))
+def _newton(start: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray) -> FloatArray:
+    """Newton's method with step halving, shape (R, 2)."""
+    theta = np.repeat(start, count.shape[0], axis=0)
+    loss = _loss(theta, x, count, hits)
+    for _ in range(100):
+        step, good = _step(theta, x, count, hits)
+        step[~good] = 0
+        new = loss
+        for _ in range(60):
+            new = _loss(theta + step, x, count, hits)
+            worse = ~(new <= loss + 1e-12 * np.abs(loss))
+            if not worse.any():
+                break
+            step[worse] /= 2
+        theta, loss = theta + step, np.minimum(new, loss)
+        if (np.abs(step) <= 1e-11 * (1 + np.abs(theta))).all():
+            break
+    return theta
 
 
-def _dot(a: FloatArray, b: FloatArray) -> FloatArray:
-    if a.shape[1] == 1:
-        return np.asarray([np.dot(a[:, 0], b[:, 0])])
-    return np.asarray(np.einsum("ij,ij->j", a, b))
+def _loss(theta: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray) -> FloatArray:
+    eta = theta[:, :1] + theta[:, 1:] * x
+    return np.asarray((count * np.logaddexp(0, eta) - hits * eta).sum(axis=-1))
 
 
-def _newton(
-    gradient: FloatArray, hessian: FloatArray, free: BoolArray
-) -> tuple[FloatArray, FloatArray]:
-    """Newton steps of all classes, shape (D, C), and their decrements, shape (C,)."""
-    size = gradient.shape[0]
-    h = np.moveaxis(hessian, -1, 0).copy()
-    f = free.T
-    h[~(f[:, :, None] & f[:, None, :])] = 0
-    diagonal = np.einsum("kii->ki", h)
-    # Fixed parameters get a 1, so that the system has a solution in which they do not move.
-    diagonal += np.where(f, 1e-12 * (1 + diagonal.max(axis=1, keepdims=True)), 1.0)
-    g = np.where(f, gradient.T, 0.0)
-    step = -np.linalg.solve(h, g[:, :, None])[:, :, 0]
-    decrement = -(g * step).sum(axis=1)
-    assert step.shape[1] == size
-    return step.T, decrement
+def _expit(eta: FloatArray) -> FloatArray:
+    """1 / (1 + exp(-eta)), in place."""
+    # Beyond this the logistic function is 0 or 1 to all digits, and its derivative must not vanish.
+    np.clip(eta, -80, 80, out=eta)
+    np.negative(eta, out=eta)
+    np.exp(eta, out=eta)
+    eta += 1
+    return np.divide(1, eta, out=eta)
+
+
+@once_per_view
+def curve(view: Steps) -> FloatArray:
+    """The fitted probability per step, shape (..., G)."""
+    theta = fit(view)
+    return _expit(theta[..., :1] + theta[..., 1:] * log_odds(view.score))

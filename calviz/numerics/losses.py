@@ -154,7 +154,7 @@ def negative_log_likelihood(sample: Sample) -> MeanLoss:
     Probabilities are clipped at the smallest normal float64, so that the mean stays finite;
     ``details["clipped_rows"]`` says how many rows that changed.
     """
-    data = _full(sample)
+    data = full_predictions(sample)
     clipped: list[int] = []
 
     def of_rows(block: FloatArray, labels: IntArray) -> FloatArray:
@@ -171,7 +171,7 @@ def negative_log_likelihood(sample: Sample) -> MeanLoss:
 
 def squared_error(sample: Sample) -> MeanLoss:
     """Squared distance to the one-hot label, summed over classes, per row."""
-    data = _full(sample)
+    data = full_predictions(sample)
 
     def of_rows(block: FloatArray, labels: IntArray) -> FloatArray:
         wide = block.astype(np.float64, order="C")
@@ -227,7 +227,8 @@ def _of_label(probs: FloatArray, labels: IntArray) -> FloatArray:
     return probs[np.arange(labels.size), labels].astype(np.float64)
 
 
-def _full(sample: Sample) -> Predictions:
+def full_predictions(sample: Sample) -> Predictions:
+    """The sample's probabilities and labels; raises NotAvailable for confidence-only data."""
     data = sample.data
     if not isinstance(data, Predictions):
         raise NotAvailable(

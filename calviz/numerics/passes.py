@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import cache
-from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from calviz.core.arrays import FloatArray
 from calviz.core.predictions import BLOCK_BYTES
@@ -48,35 +43,3 @@ def sum_over_blocks(
     for part in sums[1:]:
         sums[0] += part
     return sums[0]
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    # Looking for the libraries takes milliseconds: once is enough.
-    return ThreadpoolController()
-
-
-_lock = threading.Lock()
-_inside = 0
-_limit: Any = None
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Keep BLAS to one thread: blocks are threaded here, and small products lose by threads.
-
-    The limit belongs to the whole process, so that the first one in sets it and the last one out
-    lifts it, whichever threads they are.
-    """
-    global _inside, _limit
-    with _lock:
-        if _inside == 0:
-            _limit = _controller().limit(limits=1, user_api="blas")
-        _inside += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _inside -= 1
-            if _inside == 0:
-                _limit.restore_original_limits()

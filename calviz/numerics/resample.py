@@ -6,7 +6,21 @@ import math
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray
+from calviz.core.arrays import FloatArray, IntArray
+
+
+def random_rows(rng: np.random.Generator, n: int, size: int) -> IntArray:
+    """`size` numbers from 0 to n - 1, each as likely as the other.
+
+    A multiplication instead of ``rng.integers``, which is four times as fast; the chances of two
+    numbers then differ by less than n / 2^32 of their value.
+    """
+    if n > 1 << 24:
+        return rng.integers(n, size=size)
+    wide = rng.integers(1 << 32, size=size, dtype=np.uint32).astype(np.uint64)
+    wide *= np.uint64(n)
+    wide >>= np.uint64(32)
+    return wide.view(np.int64)
 
 
 def resample_cells(

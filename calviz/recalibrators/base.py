@@ -15,8 +15,8 @@ from calviz.core.errors import InputError, OptionError
 from calviz.core.metric import parameters_of
 from calviz.core.recalibrator import Input, Needs
 from calviz.numerics.blocks import for_row_blocks, row_blocks
-from calviz.numerics.passes import one_blas_thread
 from calviz.numerics.scores import Scores, zero_floor
+from calviz.numerics.threads import one_blas_thread
 from calviz.recalibrators import source
 
 #: Version of the JSON of a fitted map.

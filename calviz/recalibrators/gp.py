@@ -60,7 +60,7 @@ class GaussianProcess(BaseRecalibrator):
         self,
         *,
         inducing: int = 10,
-        max_pairs: int = 2_000_000,
+        max_pairs: int = 500_000,
         floor: float | None = None,
         input: Input = "probabilities",
     ) -> None:

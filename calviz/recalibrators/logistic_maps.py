@@ -9,7 +9,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.recalibrator import Needs
 from calviz.numerics.blocks import for_row_blocks
-from calviz.numerics.logistic import BOUND, FEATURES, LogisticFit, fit_logistic, log_parts
+from calviz.numerics.per_class_logistic import BOUND, FEATURES, LogisticFit, fit_logistic, log_parts
 from calviz.numerics.scores import Scores, row_sums
 from calviz.recalibrators import source
 from calviz.recalibrators.base import BaseRecalibrator

@@ -139,13 +139,14 @@ def _table(figure: Reliability, settings: Settings, chosen: int | None) -> None:
         alt="The bins of the diagram",
         column_config={
             "bin": st.column_config.NumberColumn(width=38),
-            "rows": st.column_config.NumberColumn(format="localized"),
-            "score": st.column_config.NumberColumn(format="%.3f", help="Mean score."),
+            "scores": st.column_config.TextColumn(width=92),
+            "rows": st.column_config.NumberColumn(width=56, format="localized"),
+            "score": st.column_config.NumberColumn(width=54, format="%.3f", help="Mean score."),
             "observed": st.column_config.NumberColumn(
-                format="%.3f", help=md(figure.reduction.hit_label)
+                width=68, format="%.3f", help=md(figure.reduction.hit_label)
             ),
             "gap": st.column_config.NumberColumn(
-                format="%+.2f", help="Mean score minus observed, in points."
+                width=58, format="%+.1f", help="Mean score minus observed, in points."
             ),
             "interval": st.column_config.TextColumn(help="Exact 95 % interval of the observed."),
         },

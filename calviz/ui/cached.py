@@ -54,7 +54,13 @@ def _evaluate(
         # These are bins of equal width, so many that all binned metrics can use them.
         bins = sturges_bins(rows_seen.n)
     return analysis.evaluate(
-        rows_seen, keys, reduction=_settings.reduction, bins=bins, ci=True, findings=True
+        rows_seen,
+        keys,
+        reduction=_settings.reduction,
+        bins=bins,
+        scheme=_settings.scheme,
+        ci=True,
+        findings=True,
     )
 
 

@@ -21,7 +21,7 @@ CONFIG: dict[str, Any] = {
 #: Pixels. The width leaves room beside it on a desk; what is beside it goes below on a small one.
 WIDTH = 540
 #: So many more, in both directions, where the diagram is what the page is about.
-LARGER = 50
+LARGER = 20
 
 
 def theme() -> Theme:

@@ -25,7 +25,7 @@ def test_a_page_fits_a_phone_in_both_themes(path, dark, view):
 @pytest.mark.parametrize("path", ["/", "/reliability"])
 def test_the_diagram_appears_with_its_words(path, view):
     tab = view().open(path)
-    tab.page.wait_for_selector(".js-plotly-plot .bars .point path")
+    tab.page.wait_for_selector(".js-plotly-plot .bars .point path", state="attached")
     chart = tab.page.locator("[data-testid=stPlotlyChart]").first
     label = chart.get_attribute("aria-label") or chart.locator("[aria-label]").first.get_attribute(
         "aria-label"

@@ -48,7 +48,10 @@ def reductions(data):
 
 
 def values(data, reduction="top-label", **options):
-    return {m.key: m.value for m in calviz.evaluate(data, reduction=reduction, **options)}
+    evaluation = calviz.evaluate(
+        data, reduction=reduction, classes=False, findings=False, **options
+    )
+    return {m.key: m.value for m in evaluation}
 
 
 def same(mine, other, rel=1e-9, abs_=1e-12):
@@ -82,7 +85,13 @@ def check(result, metric, slack=1e-6):
 def test_finite_or_explained_and_within_bounds(data, bins):
     for reduction in reductions(data):
         evaluation = calviz.evaluate(
-            data, reduction=reduction, bins=bins, ci=True, noise_floor=True, resamples=20
+            data,
+            reduction=reduction,
+            bins=bins,
+            ci=True,
+            noise_floor=True,
+            resamples=20,
+            findings=False,
         )
         assert set(evaluation.metrics) == set(METRICS.keys())
         for result in evaluation:
@@ -97,7 +106,7 @@ def test_approximations_for_many_rows_stay_sane_on_few(data):
         patch.setattr(losses, "EXACT_ROWS", 0)
         for reduction in reductions(data):
             for result in calviz.evaluate(
-                data, reduction=reduction, ci=True, noise_floor=True, resamples=20
+                data, reduction=reduction, ci=True, noise_floor=True, resamples=20, findings=False
             ):
                 loose = result.key in ("nll", "brier")  # normal and gamma tails know no bounds
                 check(result, METRICS[result.key], slack=math.inf if loose else 1e-6)

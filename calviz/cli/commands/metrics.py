@@ -16,7 +16,13 @@ def command() -> None:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for title in ("key", "name", "family", "better", "parameters", "reference"):
         table.add_column(title, overflow="fold")
-    better = {"lower": "lower", "higher": "higher", "zero": "near 0"}
+    better = {
+        "lower": "lower",
+        "higher": "higher",
+        "zero": "near 0",
+        "one": "near 1",
+        "none": "neither",
+    }
     for m in METRICS:
         parameters = ", ".join(f"{p.name}={p.default}" for p in m.parameters)
         row = (m.key, m.label, m.family, better[m.direction], parameters, m.reference)

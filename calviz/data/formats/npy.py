@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.errors import InputError
-from calviz.core.factor import Factor
 from calviz.core.limits import MAX_CLASSES, MAX_ROWS
 from calviz.core.notes import Finding
 from calviz.data.arrays import Member, column_of, precision_of
@@ -40,20 +39,24 @@ class MatrixTable(Table):
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Read the columns that are asked for; see `Table.fetch`."""
-        blocks = [self._columns([self.names.index(c) for c in group]) for group in scores]
-        found: dict[str, npt.NDArray[Any] | Factor] = {
-            name: self._columns([self.names.index(name)])[:, 0] for name in columns
-        }
-        return Fetched(tuple(blocks), found)
-
-    def _columns(self, wanted: list[int]) -> npt.NDArray[Any]:
+        groups = [[self.places[c] for c in group] for group in (*scores, *zip(columns))]
+        # Columns between those that are wanted are read along, and left out afterwards.
+        ranges = [slice(min(group), max(group) + 1) for group in groups]
         header = self.member.header
-        start, stop = min(wanted), max(wanted) + 1
-        out = allocate(header.shape[0], stop - start, float_type(header.dtype))
+        dtype = float_type(header.dtype)
+        arrays = [allocate(header.shape[0], r.stop - r.start, dtype) for r in ranges]
         with self.member.open() as stream:
-            read_rows(stream, header, out, slice(start, stop), self.member.name)
-        in_order = wanted == list(range(start, stop))
-        return out if in_order else out[:, [j - start for j in wanted]]
+            targets = list(zip(arrays, ranges, strict=True))
+            read_rows(stream, header, targets, self.member.name)
+        found: list[npt.NDArray[Any]] = []
+        for array, wanted, r in zip(arrays, groups, ranges, strict=True):
+            whole = wanted == list(range(r.start, r.stop))
+            found.append(array if whole else array[:, [j - r.start for j in wanted]])
+        single = found[len(scores) :]
+        return Fetched(
+            tuple(found[: len(scores)]),
+            {name: array[:, 0] for name, array in zip(columns, single, strict=True)},
+        )
 
 
 @dataclass(eq=False, kw_only=True)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import pickle
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -122,6 +125,17 @@ def test_npz_further_arrays() -> None:
     assert data.ids is not None
     assert data.ids.tolist() == [7, 8, 9]
     assert loaded.recognition.split_counts == {"cal": 2, "test": 1}
+
+
+def test_npz_logits_beside_probabilities() -> None:
+    both = check(read(npz(probs=P, logits=np.log(P) + 3, labels=Y), name="x.npz"))
+    assert both.logits is not None
+    assert np.array_equal(both.logits, np.log(P) + 3)
+    other = read(npz(probs=P, logits=-np.log(P), labels=Y), name="x.npz")
+    assert check(other).logits is None
+    assert any("'probs' holds the scores; not used: logits" in n.message for n in other.notices)
+    longer = read(npz(probs=P, logits=np.zeros((5, 2)), labels=Y), name="x.npz")
+    assert any("which have 5 rows, not 3" in n.message for n in longer.notices)
 
 
 @pytest.mark.parametrize("form", ["{split}_{role}", "{role}_{split}"])
@@ -383,3 +397,21 @@ def test_options_reach_arrays() -> None:
     options = ReadingOptions(scores=("mine",), label="truth", class_names=("no", "yes"))
     data = read(npz(mine=P, probs=1 - P, truth=Y, labels=1 - Y), name="x.npz", options=options)
     assert check(data).class_names == ("no", "yes")
+
+
+def test_tables_are_read_without_pandas(tmp_path: Path) -> None:
+    # pyarrow imports it for its to_numpy, which takes longer than reading most files.
+    table = pa.table({"label": ["a", "b", "b"], "site": Y, "p_a": P[:, 0], "p_b": P[:, 1]})
+    (tmp_path / "x.parquet").write_bytes(parquet(table))
+    (tmp_path / "x.arrow").write_bytes(arrow(table))
+    code = (
+        "import sys; from calviz.data import read; read('x.parquet'); read('x.arrow')\n"
+        "assert 'pandas' not in sys.modules"
+    )
+    root = Path(__file__).resolve().parents[3]
+    subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )

@@ -215,3 +215,64 @@ def test_the_sentence_is_one_line_whatever_the_names() -> None:
     assert found.first.class_names == ("a\nb", "x" * 5_000)
     assert "\n" not in found.recognition.sentence()
     assert len(found.recognition.sentence()) < 400
+
+
+def notices(found: Loaded, code: str) -> list[str]:
+    return [n.message for n in found.notices if n.code == code]
+
+
+# Both kinds of scores: ln 3 = 1.0986 is the logit of .75 against .25, in any order of columns.
+BOTH = "label,p_a,p_b,{0}_b,{0}_a\n0,.75,.25,0,1.0986123\n1,.5,.5,{1},2\n"
+
+
+@pytest.mark.parametrize("prefix", ["logit", "logits", "y_logit"])
+def test_logits_that_agree_are_kept_beside_the_probabilities(prefix: str) -> None:
+    found = loaded(BOTH.format(prefix, 2))
+    data = found.first
+    assert isinstance(data, Predictions)
+    assert data.probs.tolist() == [[0.75, 0.25], [0.5, 0.5]]
+    assert data.logits is not None
+    assert data.logits.tolist() == [[1.0986123, 0], [2, 2]]
+    assert (data.kind, found.recognition.kind) == ("probabilities", "probabilities")
+    assert data.class_names == ("a", "b")
+    (text,) = notices(found, "DATA003")
+    assert "p_a and p_b" in text
+    assert f"{prefix}_a and {prefix}_b, which agree with them" in text
+
+
+@pytest.mark.parametrize(
+    ("cell", "reason"), [("3", "differs from them by up to 0.23"), ("inf", "not all finite")]
+)
+def test_logits_that_do_not_agree_are_left_and_named(cell: str, reason: str) -> None:
+    found = loaded(BOTH.format("logit", cell))
+    assert found.first.logits is None  # type: ignore[union-attr]
+    (text,) = notices(found, "DATA003")
+    assert "not used: logit_a and logit_b" in text
+    assert reason in text
+
+
+def test_logits_beside_probabilities_when_rows_are_dropped_or_the_kind_is_said() -> None:
+    text = BOTH.format("logit", 2) + ",.5,.5,1,1\n"
+    data = loaded(text, repair=("drop-missing",)).first
+    assert data.logits.tolist() == [[1.0986123, 0], [2, 2]]  # type: ignore[union-attr]
+    found = loaded(BOTH.format("logit", 3), kind="logits")
+    assert found.recognition.scores == ("logit_b", "logit_a")
+    assert found.first.class_names == ("b", "a")
+    assert notices(found, "DATA003")[0].endswith("not used: p_a and p_b")
+
+
+def test_other_score_columns_are_named() -> None:
+    other_classes = loaded("label,p_a,p_b,logit_a,logit_c\n0,.5,.5,1,1\n1,.5,.5,1,1\n")
+    assert "not used: logit_a and logit_c" in notices(other_classes, "DATA003")[0]
+    one = loaded("label,prob,logit\n0,.5,0\n1,.5,0\n")
+    assert "not used: logit" in notices(one, "DATA003")[0]
+
+
+def test_columns_of_many_fractions_are_named_and_not_groups() -> None:
+    rows = "".join(f"{i % 2},.5,.5,{i / 7:.3f},{'xy'[i % 2]},k\n" for i in range(30))
+    found = loaded("label,p_a,p_b,age,site,unit\n" + rows)
+    assert found.recognition.groups == ("site",)
+    (text,) = notices(found, "DATA008")
+    assert "age (too many fractions)" in text
+    assert "unit (1 value)" in text
+    assert not notices(loaded("label,p_a,p_b,age\n0,.5,.5,1.5\n", groups=()), "DATA008")

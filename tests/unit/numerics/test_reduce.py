@@ -1,5 +1,7 @@
 """Reductions against what they mean: argmax, a stable sort, a column."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -99,6 +101,17 @@ def test_any_memory_layout():
             events = reduce(other, Reduction.of(key))
             np.testing.assert_array_equal(events.score, expected.score)
             np.testing.assert_array_equal(events.hit, expected.hit)
+
+
+def test_locked_arrays_are_not_copied():
+    data = make(4000, 500, np.float32, tied=False)
+    assert not data.probs.flags.writeable
+    reduce(data, Reduction())  # whatever is allocated once
+    tracemalloc.start()
+    reduce(data, Reduction())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.05 * data.probs.nbytes
 
 
 def test_threads_give_the_same(monkeypatch):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from calviz.numerics.logistic import beta_parts, fit_logistic, log_odds
+from calviz.numerics.per_class_logistic import beta_parts, fit_logistic, log_odds
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.beta import BetaCalibration
 from calviz.recalibrators.platt import PlattScaling

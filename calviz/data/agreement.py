@@ -1,0 +1,37 @@
+"""Whether logits that stand beside probabilities are their logits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.core.predictions import BLOCK_BYTES
+
+#: Probabilities and the softmax of the logits may differ by this much: four digits written.
+TOLERANCE = 1e-4
+
+
+def disagreement(probs: FloatArray, logits: FloatArray) -> str:
+    """What keeps logits from being those of the probabilities; empty where nothing does.
+
+    Parameters
+    ----------
+    probs, logits : ndarray, shape (n, K)
+
+    Returns
+    -------
+    str
+        The end of a sentence about the logits.
+    """
+    if logits.shape != probs.shape:
+        return f"which have {logits.shape[0]:,} rows, not {probs.shape[0]:,}"
+    largest = 0.0
+    step = max(1, BLOCK_BYTES // max(1, logits[:1].nbytes))
+    for start in range(0, logits.shape[0], step):
+        block = logits[start : start + step]
+        if not np.isfinite(block).all():
+            return "which are not all finite"
+        odds = np.exp(block - block.max(axis=1, keepdims=True))
+        odds /= odds.sum(axis=1, keepdims=True)
+        largest = max(largest, float(np.abs(odds - probs[start : start + step]).max()))
+    return "" if largest <= TOLERANCE else f"whose softmax differs from them by up to {largest:.2g}"

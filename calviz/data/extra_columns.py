@@ -1,0 +1,69 @@
+"""Which columns hold splits, identifiers and groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from calviz.data import names
+from calviz.data.table import Column
+from calviz.data.view import View
+
+#: Columns of fractions with more distinct values than this are measurements, not groups.
+_MOST_FRACTIONS = 20
+
+
+def split(view: View) -> str | None:
+    """The column that names the split of each row."""
+    return _role(view, view.options.split_column, names.SPLITS)
+
+
+def identifier(view: View) -> str | None:
+    """The column that identifies the rows."""
+    return _role(view, view.options.id_column, names.IDS, _may_be_id)
+
+
+def _role(
+    view: View,
+    option: str | None,
+    known: tuple[str, ...],
+    fits: Callable[[Column], bool] | None = None,
+) -> str | None:
+    if option is not None:
+        return option or None
+    if not view.table.named:
+        return None
+    taken = {view.options.label, *(view.options.scores or ()), *(view.options.groups or ())}
+    for name in known:
+        found = view.plain.get(name)
+        if found is None or found in taken or view.table[found].width is not None:
+            continue
+        if fits is None or fits(view.table[found]):
+            return found
+    return None
+
+
+def _may_be_id(column: Column) -> bool:
+    return column.type in ("text", "integer") and len(set(column.head.tolist())) == len(column.head)
+
+
+def groups(view: View, used: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The columns to slice by, and those whose many different fractions speak against it."""
+    if not view.table.named:
+        return (), ()
+    ignored = {*names.PREDICTED, *names.CONFIDENCES, *names.CORRECTS}
+    ignored |= {*names.PROBABILITIES, *names.LOGITS}
+    free = [
+        c
+        for c in view.table.columns
+        if c.name not in used
+        and c.width is None
+        and c.type != "other"
+        and names.by_prefix(c.name)[1] not in ("probabilities", "logits")
+        and not c.name.endswith("_outcome")
+        and names.plain(c.name) not in ignored
+    ]
+    measured = tuple(
+        c.name for c in free if c.type == "number" and len(set(c.head.tolist())) > _MOST_FRACTIONS
+    )
+    unfit = frozenset(measured)
+    return tuple(c.name for c in free if c.name not in unfit), measured

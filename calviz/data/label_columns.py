@@ -1,0 +1,89 @@
+"""Which column holds the label, or which ones hold it as 0 and 1."""
+
+from __future__ import annotations
+
+from calviz.core.errors import InputError
+from calviz.data import looks, names
+from calviz.data.layout import Scores
+from calviz.data.types import short
+from calviz.data.view import View
+
+
+def one_hot(
+    view: View, scores: tuple[Scores, ...], used: set[str]
+) -> tuple[tuple[Scores, ...], tuple[str, ...]]:
+    """0/1 columns that belong to the score columns, one each."""
+    first = scores[0]
+    if view.options.label is not None or len(first.columns) != first.width:
+        return scores, ()
+    class_names = first.class_names or first.columns
+    found = []
+    for column, name in zip(first.columns, class_names, strict=True):
+        options = (view.plain.get(names.plain(n)) for n in names.one_hot_names(column, name))
+        match = next((c for c in options if c is not None and c not in used), None)
+        if match is None or not looks.is_zero_one(view.table[match]):
+            return scores, ()
+        found.append(match)
+    if len(found) == 1:
+        return scores, (found[0],)
+    if len(found) == 2 and all(c.endswith("_outcome") for c in found):
+        # Two complementary forecasts of one event: the first is the event that is meant.
+        view.note(
+            "DATA004",
+            "info",
+            f"'{first.columns[0]}' is taken as P(class 1), with its outcome '{found[0]}'; "
+            f"'{first.columns[1]}' is its complement",
+        )
+        one = Scores((first.columns[0],), (), first.kind, 1, first.model)
+        return (one, *scores[1:]), (found[0],)
+    return scores, tuple(found)
+
+
+def label(view: View, scores: tuple[Scores, ...], used: set[str]) -> str:
+    """The column with the true class: by its name, or the only one that it can be."""
+    named = view.named(names.LABELS, used) if view.table.named else None
+    if named is not None and view.table[named].type == "other":
+        raise InputError(f"cannot be the label: {view.table[named].note}", column=named)
+    if named is not None:
+        return named
+    free = [
+        c
+        for c in view.table.columns
+        if c.name not in used
+        and c.type != "other"
+        and (c.width is None or c.width == scores[0].width)
+        and names.plain(c.name) not in (*names.PREDICTED, *names.CONFIDENCES, *names.CORRECTS)
+    ]
+    classes = set(scores[0].class_names)
+    fitting = [
+        c for c in free if c.type == "text" and looks.levels(c) and looks.levels(c) <= classes
+    ]
+    whole = [c for c in free if looks.is_label_like(c)]
+    for candidates in (fitting, whole if len(whole) == 1 or not view.table.named else [], free):
+        if len(candidates) == 1 or (candidates and not view.table.named):
+            chosen = candidates[-1] if not view.table.named else candidates[0]
+            where = _where(view, chosen.name)
+            view.note("DATA005", "info", f"{where} taken as the label")
+            return chosen.name
+    plural = "s" if scores[0].width != 1 else ""
+    word = "probability" if scores[0].kind == "probabilities" else "logit"
+    what = f"{scores[0].width:,} {word} column{plural} found"
+    if not free:
+        raise InputError(
+            f"there is no label column: {what}, but nothing to compare them with",
+            remedy="add a column 'label' with the true class",
+        )
+    raise InputError(
+        f"there is no column called 'label' ({what}), and several could be it: "
+        f"{', '.join(short(c.name) for c in free[:10])}",
+        remedy="say which one is the label",
+    )
+
+
+def _where(view: View, name: str) -> str:
+    if view.table.named:
+        return f"the column '{short(name)}' is"
+    place = view.table.places[name]
+    if place == 0:
+        return "the first column is"
+    return "the last column is" if place == len(view.table.names) - 1 else f"{name} is"

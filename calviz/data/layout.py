@@ -1,0 +1,63 @@
+"""What every column of a file is: the result of recognition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from calviz.core.notes import Finding
+
+ScoreKind = Literal["probabilities", "logits"]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The score columns of one model.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        One column per class, one 2-D array, or one column that is P(class 1).
+    class_names : tuple of str
+        What the columns call the classes; empty where they do not.
+    kind : {"probabilities", "logits"}
+    model : str
+        The model's name; empty where there is only one.
+    width : int
+        The number of scores per row.
+    logits : tuple of str
+        Beside probabilities, what should be their logits: columns in the same order of classes,
+        or one 2-D array.
+    """
+
+    columns: tuple[str, ...]
+    class_names: tuple[str, ...]
+    kind: ScoreKind
+    width: int
+    model: str = ""
+    logits: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """Confidence-only data: the score, and `correct` or the predicted label."""
+
+    score: str
+    correct: str | None = None
+    predicted: str | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What every column is; `unused` are those of fractions too different to slice by."""
+
+    scores: tuple[Scores, ...] = ()
+    confidence: Confidence | None = None
+    label: str | None = None
+    one_hot: tuple[str, ...] = ()
+    split: str | None = None
+    id: str | None = None
+    groups: tuple[str, ...] = ()
+    groups_chosen: bool = False
+    unused: tuple[str, ...] = ()
+    notices: tuple[Finding, ...] = field(default=())

@@ -1,0 +1,52 @@
+"""What the first rows of a column look like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.data.table import Column
+
+#: Rounded rows may sum this far from 1 and still be found as a block of probabilities.
+_SUM_SLACK = 0.02
+
+
+def levels(column: Column) -> set[str]:
+    """The texts that occur."""
+    return {str(v) for v in column.head.tolist()} - {""}
+
+
+def in_unit(head: npt.NDArray[Any]) -> bool:
+    """Whether all known numbers lie in [0, 1]."""
+    known = head[~np.isnan(head)] if head.dtype.kind == "f" else head
+    return bool(known.size) and bool(known.min() >= -1e-6) and bool(known.max() <= 1 + 1e-6)
+
+
+def is_one(sums: npt.NDArray[np.float64]) -> bool:
+    """Whether nearly all sums are 1, up to rounding."""
+    known = sums[~np.isnan(sums)]
+    return bool(known.size) and bool((np.abs(known - 1) <= _SUM_SLACK).mean() > 0.9)
+
+
+def is_outcome(column: Column) -> bool:
+    """Whether the name says that it is what happened."""
+    return any(column.name.endswith(end) for end in ("_outcome", "_label", "_true", "_actual"))
+
+
+def is_zero_one(column: Column) -> bool:
+    """Whether it holds nothing but 0 and 1."""
+    if column.type == "boolean":
+        return True
+    return column.numeric and bool(np.isin(column.head, (0, 1)).all())
+
+
+def is_label_like(column: Column) -> bool:
+    """Whole numbers or text, one per row."""
+    if column.width is not None:
+        return False
+    if column.type in ("integer", "boolean", "text"):
+        return True
+    known = column.head[~np.isnan(column.head)] if column.type == "number" else column.head
+    return column.type == "number" and known.size > 0 and bool((known == np.floor(known)).all())

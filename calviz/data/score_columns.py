@@ -1,0 +1,222 @@
+"""Which columns hold the scores, by what they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from calviz.core.errors import InputError, OptionError
+from calviz.data import looks, names
+from calviz.data.layout import Confidence, ScoreKind, Scores
+from calviz.data.table import Column
+from calviz.data.types import known_columns, span
+from calviz.data.view import View
+
+#: Names that say that a column of whole numbers is a score all the same (0 and 1, per cent).
+_STRONG = ("p", "y_prob", "y_score", "score", "risk", "logit", "log")
+
+
+def by_name(view: View, taken: set[str]) -> tuple[Scores, ...]:
+    """The columns that were chosen, those of several models, or those with a known name."""
+    return _chosen(view) or _models(view, taken) or _named_block(view, taken)
+
+
+def _chosen(view: View) -> tuple[Scores, ...]:
+    if view.options.scores is None:
+        return ()
+    chosen: list[str] = []
+    prefix = ""
+    for entry in view.options.scores:
+        if entry.endswith("*"):
+            prefix = entry[:-1]
+            fitting = [
+                c.name
+                for c in view.table.columns
+                if c.name.startswith(prefix) and (c.numeric or c.width is not None)
+            ]
+            if not fitting:
+                raise OptionError(
+                    f"no column of numbers begins with '{prefix}'; {known_columns(view.table.names)}."
+                )
+            chosen.extend(c for c in fitting if c not in chosen and c != view.options.label)
+        else:
+            chosen.append(entry)
+    for name in chosen:
+        column = view.table[name]
+        if not column.numeric:
+            raise InputError(
+                f"cannot hold scores: it holds {column.note or column.type}", column=name
+            )
+    if len(chosen) == 1 and view.table[chosen[0]].width is not None:
+        return (block(view, view.table[chosen[0]]),)
+    known = [names.by_prefix(name) for name in chosen]
+    kinds = {k for _, k in known if k}
+    stripped = tuple(
+        (name.removeprefix(prefix) or name) if prefix else (found or name)
+        for name, (found, _) in zip(chosen, known, strict=True)
+    )
+    kind: ScoreKind = "logits" if kinds == {"logits"} else "probabilities"
+    return (columns_as_scores(view, tuple(chosen), stripped, kind),)
+
+
+def _models(view: View, taken: set[str]) -> tuple[Scores, ...]:
+    """``<model>:<class>`` columns, where at least two models name the same classes."""
+    found: dict[str, dict[str, str]] = {}
+    for column in view.table.columns:
+        model, colon, name = column.name.partition(":")
+        if colon and model.strip() and name.strip() and column.numeric and column.name not in taken:
+            found.setdefault(model.strip(), {})[name.strip()] = column.name
+    sets = {frozenset(classes) for classes in found.values()}
+    if len(sets) != 1 or len(found) * len(next(iter(sets))) < 2:
+        return ()
+    order = next(iter(found.values()))
+    if len(found) < 2 and len(order) < 2:
+        return ()
+    return tuple(
+        columns_as_scores(
+            view,
+            tuple(classes[name] for name in order),
+            class_names(tuple(order)),
+            "logits" if "logit" in model.lower() else "probabilities",
+            model,
+        )
+        for model, classes in found.items()
+    )
+
+
+def _named_block(view: View, taken: set[str]) -> tuple[Scores, ...]:
+    """Arrays and list columns by their key, or columns that share a known prefix."""
+    found = _named_arrays(view, taken)
+    for column in view.table.columns if not found else ():
+        scores = names.plain(column.name) in (*names.PROBABILITIES, *names.LOGITS)
+        if column.type == "other" and scores and column.name not in taken:
+            raise InputError(f"cannot hold the scores: {column.note}", column=column.name)
+    return found or _prefixed(view, taken)
+
+
+def _named_arrays(view: View, taken: set[str]) -> tuple[Scores, ...]:
+    arrays = view.arrays(taken)
+    known = {"probabilities": names.PROBABILITIES, "logits": names.LOGITS}
+    found = {
+        kind: [c for c in arrays if names.plain(c.name) in known[kind]] for kind in _kinds(view)
+    }
+    used = next((found[kind][0] for kind in found if found[kind]), None)
+    if used is None:
+        return ()
+    scores, logits = block(view, used), found["logits"]
+    others = [c.name for kind in found for c in found[kind] if c is not used]
+    if scores.kind == "probabilities" and len(logits) == 1 and logits[0].width == scores.width:
+        scores = replace(scores, logits=(logits[0].name,))
+        others.remove(logits[0].name)
+    _mention_unused(view, scores, others)
+    return (scores,)
+
+
+def _prefixed(view: View, taken: set[str]) -> tuple[Scores, ...]:
+    numeric = view.numeric(taken)
+    best: dict[str, Scores] = {}
+    for pattern, kind in names.PREFIXES:
+        columns, found = [], []
+        for column in numeric:
+            match = pattern.fullmatch(column.name)
+            # prob1_outcome is what happened, not what was said.
+            if match and not looks.is_outcome(column):
+                columns.append(column.name)
+                found.append(match["name"].strip())
+        if len(columns) >= 2 and (kind not in best or len(columns) > best[kind].width):
+            declared: ScoreKind = "logits" if kind == "logits" else "probabilities"
+            best[kind] = columns_as_scores(view, tuple(columns), tuple(found), declared)
+    used = next((kind for kind in (*_kinds(view), "") if kind in best), None)
+    if used is None:
+        return ()
+    scores = best[used]
+    other = {"probabilities": "logits", "logits": "probabilities"}.get(used, "")
+    if used and other in best:
+        place = dict(zip(best[other].class_names, best[other].columns, strict=True))
+        if scores.kind == "probabilities" and set(place) == set(scores.class_names):
+            scores = replace(scores, logits=tuple(place[name] for name in scores.class_names))
+        else:
+            _mention_unused(view, scores, best[other].columns)
+    return (scores,)
+
+
+def _kinds(view: View) -> tuple[ScoreKind, ...]:
+    """What is looked for first: what the options say, or else probabilities."""
+    if view.options.kind == "logits":
+        return ("logits", "probabilities")
+    return ("probabilities", "logits")
+
+
+def _mention_unused(view: View, used: Scores, others: Sequence[str]) -> None:
+    if others:
+        text = f"'{span(used.columns)}' holds the scores; not used: {span(tuple(others))}"
+        view.note("DATA003", "info", text)
+
+
+def one_column(view: View, taken: set[str]) -> tuple[Scores, ...]:
+    """One score column: P(class 1)."""
+    candidates = view.numeric(taken)
+    label = view.named(names.LABELS, taken)
+    for known, kind in ((names.PROBABILITIES, "probabilities"), (names.LOGITS, "logits")):
+        for column in candidates:
+            key = names.plain(column.name)
+            weak = key in names.PREDICTED or not key.startswith(_STRONG)
+            if key in known and column.name != label and not (weak and looks.is_label_like(column)):
+                declared: ScoreKind = "logits" if kind == "logits" else "probabilities"
+                scores = columns_as_scores(view, (column.name,), (), declared)
+                logits = [c.name for c in candidates if names.plain(c.name) in names.LOGITS]
+                _mention_unused(view, scores, [name for name in logits if name != column.name])
+                return (scores,)
+    if view.text_scores():
+        return ()
+    for pattern, kind in names.PREFIXES:
+        for column in candidates:
+            match = pattern.fullmatch(column.name)
+            if match and column.type == "number" and looks.in_unit(column.head):
+                declared = "logits" if kind == "logits" else "probabilities"
+                return (Scores((column.name,), (match["name"],), view.options.kind or declared, 1),)
+    return ()
+
+
+def confidence(view: View, taken: set[str]) -> Confidence | None:
+    """A score of the predicted class, with what says whether the prediction was right."""
+    score = view.named(names.CONFIDENCES, taken)
+    correct = view.named(names.CORRECTS, taken)
+    predicted = view.named(names.PREDICTED, taken)
+    if score is None and (correct is not None):
+        score = view.named(names.PROBABILITIES, {*taken, predicted or "", correct})
+    if score is None or not view.table[score].numeric or view.table[score].width is not None:
+        return None
+    if correct is not None and correct != score:
+        return Confidence(score, correct=correct, predicted=predicted)
+    label = view.options.label or view.named(names.LABELS, taken)
+    if predicted is not None and label is not None and predicted != score:
+        return Confidence(score, predicted=predicted)
+    return None
+
+
+def columns_as_scores(
+    view: View,
+    columns: tuple[str, ...],
+    class_names: tuple[str, ...],
+    kind: ScoreKind,
+    model: str = "",
+) -> Scores:
+    """Columns as the scores of one model; the kind that the options say comes first."""
+    if len(set(class_names)) != len(class_names):
+        class_names = columns
+    return Scores(columns, class_names, view.options.kind or kind, len(columns), model)
+
+
+def block(view: View, column: Column) -> Scores:
+    """A 2-D array, or a column of lists, as scores."""
+    logits = names.plain(column.name) in names.LOGITS or "logit" in column.name.lower()
+    kind: ScoreKind = "logits" if logits else "probabilities"
+    width = column.width or 1
+    return Scores((column.name,), column.fields, view.options.kind or kind, width)
+
+
+def class_names(columns: tuple[str, ...]) -> tuple[str, ...]:
+    """The names without the prefixes that say what the columns are."""
+    stripped = tuple(names.by_prefix(c)[0] for c in columns)
+    return stripped if all(stripped) and len(set(stripped)) == len(stripped) else columns

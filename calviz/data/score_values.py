@@ -1,0 +1,86 @@
+"""Which columns hold the scores, by their values: where no name says so."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.data import looks, names
+from calviz.data.layout import Scores
+from calviz.data.score_columns import block, class_names, columns_as_scores
+from calviz.data.table import Column
+from calviz.data.view import View
+
+
+def fitting_block(view: View, taken: set[str]) -> tuple[Scores, ...]:
+    """Columns that are called like the classes, or numbers whose rows sum to 1."""
+    label = view.named(names.LABELS, taken)
+    not_scores = taken | {label or ""}
+    numeric, arrays = view.numeric(not_scores), view.arrays(not_scores)
+    if len(arrays) == 1:
+        return (block(view, arrays[0]),)
+    if label is not None and view.table[label].type == "text":
+        values = {str(v) for v in view.table[label].head.tolist()} - {""}
+        called = [c.name for c in numeric if c.name in values]
+        if len(called) >= 2:
+            # Classes without a row in the sample are the columns that make the sums 1.
+            whole = _summing(numeric)
+            if whole is not None and set(called) <= set(whole):
+                return (columns_as_scores(view, whole, whole, "probabilities"),)
+            return (columns_as_scores(view, tuple(called), tuple(called), "probabilities"),)
+    whole = _summing(numeric)
+    if whole is not None:
+        named = view.table.named
+        return (
+            columns_as_scores(
+                view, whole, class_names(whole) if named else _indices(whole), "probabilities"
+            ),
+        )
+    # The confidence of an unknown prediction is not P(class 1).
+    numeric = [c for c in numeric if names.plain(c.name) not in names.CONFIDENCES]
+    if view.text_scores():
+        return ()
+    scores = [c for c in numeric if c.type == "number" and looks.in_unit(c.head)]
+    rest = [c for c in view.table.columns if c not in scores and c.name not in taken]
+    if len(scores) == 1 and (label is not None or any(looks.is_label_like(c) for c in rest)):
+        return (columns_as_scores(view, (scores[0].name,), (), "probabilities"),)
+    if len(scores) == 0:
+        # Scores that are all 0 or 1 in the sample look like labels: only a name tells them.
+        two = [c for c in numeric if looks.in_unit(c.head)]
+        if label is not None and len(two) == 1:
+            return (columns_as_scores(view, (two[0].name,), (), "probabilities"),)
+    return ()
+
+
+def _summing(numeric: list[Column]) -> tuple[str, ...] | None:
+    """The numeric columns whose rows sum to 1: all of them, all but one, or a run."""
+    unit = [c for c in numeric if looks.in_unit(c.head) and c.head.size]
+    if len(unit) < 2:
+        return None
+    heads = np.stack([c.head.astype(np.float64) for c in unit], axis=1)
+    if _sums_to_one(heads):
+        return tuple(c.name for c in unit)
+    total = heads.sum(axis=1)
+    for j in range(len(unit)):
+        if len(unit) > 2 and looks.is_one(total - heads[:, j]):
+            return tuple(c.name for i, c in enumerate(unit) if i != j)
+    sums = np.concatenate([np.zeros((heads.shape[0], 1)), np.cumsum(heads, axis=1)], axis=1)
+    runs = [
+        (stop - start, start, stop)
+        for start in range(min(len(unit), 64))
+        for stop in range(start + 2, len(unit) + 1)
+        if (stop == len(unit) or stop - start <= 64)
+        and looks.is_one(sums[:, stop] - sums[:, start])
+    ]
+    if not runs:
+        return None
+    _, start, stop = max(runs)
+    return tuple(c.name for c in unit[start:stop])
+
+
+def _sums_to_one(heads: npt.NDArray[np.float64]) -> bool:
+    return looks.is_one(heads.sum(axis=1)) and not np.isin(heads, (0.0, 1.0)).all()
+
+
+def _indices(columns: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(str(j) for j in range(len(columns)))

@@ -1,0 +1,55 @@
+"""A table as recognition sees it: what its columns are called, and what was said about it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from calviz.core.notes import Finding
+from calviz.data import names
+from calviz.data.table import Column, Table
+from calviz.data.types import ReadingOptions
+
+
+class View:
+    """A table, the options, and the notices of its recognition.
+
+    Parameters
+    ----------
+    table : Table
+    options : ReadingOptions
+    """
+
+    def __init__(self, table: Table, options: ReadingOptions) -> None:
+        self.table, self.options = table, options
+        self.notices: list[Finding] = []
+        self.plain: dict[str, str] = {}
+        for column in table.columns:
+            self.plain.setdefault(names.plain(column.name), column.name)
+
+    def named(self, known: tuple[str, ...], taken: set[str]) -> str | None:
+        """The free column that bears the first of some known names."""
+        found = (self.plain.get(name) for name in known)
+        return next((c for c in found if c is not None and c not in taken), None)
+
+    def numeric(self, taken: set[str]) -> list[Column]:
+        """The free columns of single numbers."""
+        return [c for c in self._free(taken) if c.width is None]
+
+    def arrays(self, taken: set[str]) -> list[Column]:
+        """The free columns with a list of numbers in each row."""
+        return [c for c in self._free(taken) if c.width is not None]
+
+    def _free(self, taken: set[str]) -> list[Column]:
+        return [c for c in self.table.columns if c.numeric and c.name not in taken]
+
+    def text_scores(self) -> list[str]:
+        """Columns that are called like scores and hold text."""
+        return [
+            c.name
+            for c in self.table.columns
+            if c.type == "text" and names.by_prefix(c.name)[1] in ("probabilities", "logits")
+        ]
+
+    def note(self, code: str, severity: Literal["info", "warning"], message: str) -> None:
+        """Remember a notice."""
+        self.notices.append(Finding(code, severity, message))

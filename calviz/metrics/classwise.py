@@ -1,0 +1,59 @@
+"""One-vs-rest calibration of all classes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.core.metric import metric
+from calviz.numerics.classwise_ks import ClasswiseKS, classwise_ks
+from calviz.numerics.one_vs_rest import ClassErrors, classwise_equal_width, classwise_thresholded
+
+_classwise = partial(metric, family="Class-wise", direction="lower", bounds=(0.0, 1.0))
+
+
+@_classwise(
+    key="classwise_ece",
+    label="Class-wise ECE",
+    formula=r"\frac1K \sum_k \mathrm{ECE}(p_k, \mathbf 1[y = k])",
+    reference="Kull et al. 2019; Nixon et al. 2019 (SCE); Gupta et al. 2021, eq. 2",
+    view=classwise_equal_width,
+)
+def classwise_ece(view: ClassErrors) -> FloatArray:
+    """ECE of every class's probability against the rest, averaged over the classes; with many classes most entries are near 0, and so is the average.
+
+    The rows of every class are all rows. It is not the class-wise error of Ao et al., which looks at the rows
+    whose true label is the class.
+    """
+    return np.asarray(view.errors.mean(axis=-1))
+
+
+@_classwise(
+    key="tace",
+    label="TACE",
+    formula=r"\frac1K \sum_k \sum_m \frac{|B_{km}|}{n_k} |\mathrm{conf}_{km} - \mathrm{acc}_{km}|,\; p_{ik} > \epsilon",
+    reference="Nixon et al. 2019, section 4",
+    view=classwise_thresholded,
+    undefined="undefined: no probability is above the threshold.",
+)
+def tace(view: ClassErrors) -> FloatArray:
+    """Thresholded adaptive calibration error: class-wise ECE over equal-mass bins of the probabilities above a threshold only.
+
+    Bins are weighted by the kept entries of their class. The registered metric of robustness_metrics
+    ignores its threshold.
+    """
+    return np.asarray(view.errors.mean(axis=-1))
+
+
+@_classwise(
+    key="ks_classwise",
+    label="Class-wise KS",
+    formula=r"\frac1K \sum_k \mathrm{KS}(p_k, \mathbf 1[y = k])",
+    reference="Gupta et al. 2021, eq. 2 and table 5",
+    view=classwise_ks,
+)
+def ks_classwise(view: ClasswiseKS) -> FloatArray:
+    """KS error of every class's probability against the rest, averaged over the classes."""
+    return np.asarray(view.errors.mean(axis=-1))

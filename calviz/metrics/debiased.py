@@ -1,0 +1,185 @@
+"""Binned errors that correct for, or adapt to, the bias of binning."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.metric import metric
+from calviz.numerics.binning import BinSums
+from calviz.numerics.edges import MAX_BINS
+from calviz.numerics.memo import once_per_view
+from calviz.numerics.sample import Sample, bin_sums
+from calviz.numerics.steps import Steps, steps
+
+
+def _root(view: BinSums) -> Mapping[str, float]:
+    return {"root": math.sqrt(max(float(ece_debiased(view)), 0.0))}
+
+
+#: Sweeps that reach this many bins are looked at closely.
+FINE_AFTER = 33
+
+
+@metric(
+    key="ece_debiased",
+    label="ECE², debiased",
+    family="Binned",
+    direction="lower",
+    bounds=(-1.0, 1.0),
+    formula=r"\sum_m \frac{|B_m|}{n} \left[ (\mathrm{conf}_m - \mathrm{acc}_m)^2 - \frac{\mathrm{acc}_m (1 - \mathrm{acc}_m)}{|B_m| - 1} \right]",
+    reference="Kumar et al. 2019, section 5",
+    view=partial(bin_sums, scheme="equal-mass"),
+    details=_root,
+)
+def ece_debiased(view: BinSums) -> FloatArray:
+    """Squared ECE over equal-mass bins without the part that the noise of the bins' hit rates adds; around 0, also below, for a calibrated model.
+
+    Bins with fewer than two rows contribute nothing. uncertainty-calibration gives the root, clipped
+    at 0: that is shown beside the value.
+    """
+    count, accuracy = view.count, np.nan_to_num(view.accuracy)
+    noise = np.divide(
+        accuracy * (1 - accuracy), count - 1, out=np.zeros_like(accuracy), where=count > 1
+    )
+    square = np.where(count > 1, view.gap**2 - noise, 0.0)
+    return np.asarray((view.weight * square).sum(axis=-1))
+
+
+@dataclass(frozen=True, eq=False)
+class MonotoneBins:
+    """Steps to be cut into the largest number of equal-mass bins whose hit rates do not fall.
+
+    Attributes
+    ----------
+    steps : Steps
+        A leading axis of resamples is allowed.
+    base : Steps
+        The sample that they are of, over the same steps; its counts place the cuts.
+    params : mapping
+    """
+
+    steps: Steps
+    base: Steps
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Rows drawn with replacement, the sweep repeated for each."""
+        return type(self)(self.steps.bootstrap(rng, resamples), self.base.merged(), self.params)
+
+    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Hits redrawn from the scores, the sweep repeated for each."""
+        drawn = self.steps.under_calibration(rng, resamples)
+        return type(self)(drawn, self.base.merged(), self.params)
+
+    def parts(self) -> Iterator[Self]:
+        """The resamples in blocks."""
+        for part in self.steps.parts():
+            yield type(self)(part, self.base, self.params)
+
+
+def sweep_steps(base: Steps, count: FloatArray, hits: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Number of bins and ECE of the monotone sweep, per resample.
+
+    Up to `MAX_BINS` bins are tried (the algorithm itself goes on to n). The cuts are those of
+    `base`: redrawn hits leave them where they are, and resampled rows are binned as the sample
+    was, as everywhere in the binned family.
+
+    Parameters
+    ----------
+    base : Steps
+        The sample, whose scores and counts place the cuts.
+    count, hits : ndarray, shape (..., G)
+        Rows and hits per step of `base`.
+
+    Returns
+    -------
+    bins : ndarray of int, shape (...)
+    ece : ndarray of float64, shape (...)
+    """
+    shape = count.shape[:-1]
+    count, hits = np.atleast_2d(count), np.atleast_2d(hits)
+    rows, right, mass = _upto(count), _upto(hits), _upto(count * base.score)
+    n = rows[:, -1]
+    upto = np.cumsum(base.count)
+    best = np.abs(mass[:, -1] - right[:, -1]) / n
+    found = np.ones(n.size, dtype=np.intp)
+    active = np.arange(n.size)
+    cuts: IntArray = np.array([0, upto.size])
+    for bins in range(2, min(int(upto[-1]), MAX_BINS) + 1):
+        if bins == FINE_AFTER:
+            # Rates that rise from step to step rise however steps are put together: those sweeps
+            # run to their end.
+            rising, gap = _bins_at(np.arange(upto.size + 1), rows, right, mass, active)
+            done, active = active[rising], active[~rising]
+            found[done], best[done] = upto.size, gap[rising] / n[done]
+        if not active.size:
+            break
+        before, cuts = cuts, _cuts(upto, bins)
+        if np.array_equal(before, cuts):
+            continue
+        rising, gap = _bins_at(cuts, rows, right, mass, active)
+        active = active[rising]
+        found[active] = cuts.size - 1
+        best[active] = gap[rising] / n[active]
+    return found.reshape(shape), best.reshape(shape)
+
+
+def _cuts(upto: FloatArray, bins: int) -> IntArray:
+    """Where equal-mass bins end, in steps: as `equal_mass_edges` places them."""
+    size, larger = divmod(int(upto[-1]), bins)
+    m = np.arange(1, bins)
+    ends = np.searchsorted(upto, m * size + np.minimum(m, larger)) + 1
+    return np.unique(np.concatenate([[0], ends, [upto.size]]))
+
+
+def _bins_at(
+    cuts: IntArray, rows: FloatArray, right: FloatArray, mass: FloatArray, chosen: IntArray
+) -> tuple[BoolArray, FloatArray]:
+    """Whether the hit rates of the bins never fall, and the sum of their absolute gaps, for some rows."""
+    at = np.ix_(chosen, cuts)
+    size, hit = np.diff(rows[at], axis=1), np.diff(right[at], axis=1)
+    rate = np.divide(hit, size, out=np.zeros_like(hit), where=size > 0)
+    # Bins that a resample left empty keep the rate before them: they cannot break the order.
+    rate = np.where(size > 0, rate, np.maximum.accumulate(rate, axis=1))
+    gap = np.abs(np.diff(mass[at], axis=1) - hit).sum(axis=1)
+    return np.asarray(~(np.diff(rate, axis=1) < 0).any(axis=1)), gap
+
+
+def _upto(values: FloatArray) -> FloatArray:
+    out = np.zeros((values.shape[0], values.shape[1] + 1))
+    np.cumsum(values, axis=1, out=out[:, 1:])
+    return out
+
+
+@once_per_view
+def _sweep(view: MonotoneBins) -> tuple[IntArray, FloatArray]:
+    return sweep_steps(view.base, view.steps.count, view.steps.hits)
+
+
+def monotone_bins(sample: Sample) -> MonotoneBins:
+    """The sample's steps, to be swept."""
+    view = sample.view(steps)
+    return MonotoneBins(view, view, {"scheme": "equal-mass"})
+
+
+@metric(
+    key="ece_sweep",
+    label="ECE (sweep)",
+    family="Binned",
+    direction="lower",
+    bounds=(0.0, 1.0),
+    formula=r"\mathrm{ECE}_{b^*},\; b^* = \max\{b: \mathrm{acc}_1 \le \dots \le \mathrm{acc}_{b'}\ \forall b' \le b\}",
+    reference="Roelofs et al. 2022, algorithm 1",
+    view=monotone_bins,
+    details=lambda view: {"bins": float(_sweep(view)[0])},
+)
+def ece_sweep(view: MonotoneBins) -> FloatArray:
+    """ECE over the largest number of equal-mass bins for which the share of hits never falls from bin to bin."""
+    return _sweep(view)[1]

@@ -1,0 +1,173 @@
+"""Tests of calibration and summaries of a fitted calibration curve."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+from scipy.stats import chi2, norm
+
+from calviz.core.arrays import FloatArray
+from calviz.core.metric import metric
+from calviz.numerics import logistic
+from calviz.numerics.binning import BinSums
+from calviz.numerics.memo import once_per_view
+from calviz.numerics.sample import Sample, bin_sums
+from calviz.numerics.steps import Steps, steps
+
+_FAMILY = "Tests and summaries"
+
+
+def _spiegelhalter_p(view: Steps) -> Mapping[str, float]:
+    return {"p_value": float(2 * norm.sf(abs(float(spiegelhalter_z(view)))))}
+
+
+@metric(
+    key="spiegelhalter_z",
+    label="Spiegelhalter z",
+    family=_FAMILY,
+    direction="zero",
+    bounds=(-math.inf, math.inf),
+    formula=r"\frac{\sum_i (h_i - s_i)(1 - 2 s_i)}{\sqrt{\sum_i (1 - 2 s_i)^2 s_i (1 - s_i)}}",
+    reference="Spiegelhalter 1986",
+    view=steps,
+    tail="two-sided",
+    details=_spiegelhalter_p,
+    undefined="undefined: all scores are exactly 0, 1/2 or 1.",
+)
+def spiegelhalter_z(view: Steps) -> FloatArray:
+    """Whether the Brier score is what calibrated scores would give: standard normal under calibration, two-sided p-value (MAPIE's is one-sided)."""
+    s = np.clip(view.score, 0, 1)
+    top = ((view.hits - view.count * s) * (1 - 2 * s)).sum(axis=-1)
+    variance = (view.count * (1 - 2 * s) ** 2 * s * (1 - s)).sum(axis=-1)
+    out = np.full(np.shape(top), math.nan)
+    np.divide(top, np.sqrt(variance), out=out, where=variance > 0)
+    return out
+
+
+def groups(sample: Sample, *, groups: int = 10) -> BinSums:
+    """Equal-mass groups of risk."""
+    return bin_sums(sample, bins=groups, scheme="equal-mass")
+
+
+def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
+    used = int((view.count > 0).sum())
+    value = float(hosmer_lemeshow(view))
+    p = float(chi2.sf(value, used))
+    return {"degrees_of_freedom": float(used), "p_value": p}
+
+
+@metric(
+    key="hosmer_lemeshow",
+    label="Hosmer-Lemeshow",
+    family=_FAMILY,
+    direction="lower",
+    bounds=(0.0, math.inf),
+    formula=r"\sum_{g} \frac{(O_g - E_g)^2}{E_g (1 - E_g / n_g)}",
+    reference="Hosmer & Lemeshow 1980",
+    view=groups,
+    details=_hosmer_lemeshow_p,
+    undefined=(
+        "undefined: the scores of a group are all exactly 0 or all exactly 1, and hits say otherwise."
+    ),
+)
+def hosmer_lemeshow(view: BinSums) -> FloatArray:
+    """Chi-squared distance between observed and expected hits in ten groups of equal size; g degrees of freedom, as the scores were not fitted on these rows (g - 2 would be for the rows of the fit)."""
+    expected, count = view.score_sum, view.count
+    variance = np.where(count > 0, expected * (1 - expected / np.maximum(count, 1)), 0.0)
+    square = (view.hit_sum - expected) ** 2
+    out = np.divide(square, variance, out=np.zeros_like(square), where=variance > 0)
+    impossible = (variance <= 0) & (square > 1e-18)
+    return np.where(impossible.any(axis=-1), math.inf, out.sum(axis=-1))
+
+
+_NO_FIT = (
+    "undefined: no logistic curve fits, as all hits are alike, all scores are equal, or the scores "
+    "separate hits from misses."
+)
+_logistic = partial(metric, family=_FAMILY, view=steps, tail="two-sided", undefined=_NO_FIT)
+
+
+@_logistic(
+    key="calibration_slope",
+    label="Calibration slope",
+    direction="one",
+    bounds=(-math.inf, math.inf),
+    formula=r"b:\; \mathrm{logit}\,P(h=1) = a + b\,\mathrm{logit}\,s",
+    reference="Cox 1958; Van Calster et al. 2019",
+)
+def calibration_slope(view: Steps) -> FloatArray:
+    """Slope of the logistic recalibration of the scores: 1 is calibrated, below 1 too extreme (over-confident), above 1 too modest."""
+    return np.asarray(logistic.fit(view)[..., 1])
+
+
+@_logistic(
+    key="calibration_intercept",
+    label="Calibration intercept",
+    direction="zero",
+    bounds=(-math.inf, math.inf),
+    formula=r"a:\; \mathrm{logit}\,P(h=1) = a + b\,\mathrm{logit}\,s",
+    reference="Cox 1958; Van Calster et al. 2019",
+)
+def calibration_intercept(view: Steps) -> FloatArray:
+    """Intercept of the logistic recalibration, fitted together with the slope: 0 is calibrated.
+
+    Calibration-in-the-large fixes the slope at 1 instead; MCS says the same in units of probability.
+    """
+    return np.asarray(logistic.fit(view)[..., 0])
+
+
+_ici = partial(
+    metric,
+    family=_FAMILY,
+    direction="lower",
+    bounds=(0.0, 1.0),
+    reference="Austin & Steyerberg 2019",
+    view=steps,
+    undefined=_NO_FIT,
+)
+
+
+@once_per_view
+def _distance(view: Steps) -> FloatArray:
+    distance = logistic.curve(view) - view.score
+    return np.abs(distance, out=distance)
+
+
+@once_per_view
+def _ordered(view: Steps) -> tuple[FloatArray, FloatArray]:
+    """Distances in ascending order, and the share of the rows up to each."""
+    order = np.argsort(_distance(view), axis=-1)
+    count = np.broadcast_to(view.count, order.shape)
+    upto = np.cumsum(np.take_along_axis(count, order, axis=-1), axis=-1)
+    upto /= upto[..., -1:].copy()
+    return np.take_along_axis(_distance(view), order, axis=-1), upto
+
+
+def _distance_quantile(view: Steps, q: float) -> FloatArray:
+    distance, upto = _ordered(view)
+    at = np.argmax(upto >= q - 1e-12, axis=-1)
+    return np.asarray(np.take_along_axis(distance, at[..., None], axis=-1)[..., 0])
+
+
+@_ici(key="ici", label="ICI", formula=r"\overline{|\hat\pi(s) - s|}")
+def ici(view: Steps) -> FloatArray:
+    """Integrated calibration index: mean distance between the scores and the fitted (logistic) calibration curve.
+
+    Austin & Steyerberg fit a loess; the logistic curve needs no bandwidth (calzone calls this Cox ICI).
+    """
+    return np.asarray((view.count * _distance(view)).sum(axis=-1) / view.n)
+
+
+@_ici(key="e50", label="E50", formula=r"\mathrm{median}\,|\hat\pi(s) - s|")
+def e50(view: Steps) -> FloatArray:
+    """Median distance between the scores and the fitted (logistic) calibration curve."""
+    return _distance_quantile(view, 0.5)
+
+
+@_ici(key="e90", label="E90", formula=r"q_{0.9}\,|\hat\pi(s) - s|")
+def e90(view: Steps) -> FloatArray:
+    """Distance between the scores and the fitted (logistic) calibration curve that 90 % of the rows stay below."""
+    return _distance_quantile(view, 0.9)

@@ -1,0 +1,136 @@
+"""Selective prediction and failure detection: does confidence tell right from wrong."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.core.metric import metric
+from calviz.numerics.memo import once_per_view
+from calviz.numerics.ranking import errors_at_coverage, ranked
+from calviz.numerics.steps import Steps, top_label_steps
+
+_selective = partial(
+    metric, family="Selective prediction", bounds=(0.0, 1.0), view=top_label_steps, tail="two-sided"
+)
+
+_ONE_KIND = "undefined: all predictions are right, or all are wrong."
+
+
+def _divided(a: FloatArray, b: FloatArray) -> FloatArray:
+    out = np.full(np.shape(a), math.nan)
+    np.divide(a, b, out=out, where=np.asarray(b) > 0)
+    return out
+
+
+@_selective(
+    key="aurc",
+    label="AURC",
+    direction="lower",
+    formula=r"\int_0^1 \mathrm{risk}(c)\, dc",
+    reference="Geifman & El-Yaniv 2017; Ao et al. 2023, section 5.4",
+)
+def aurc(view: Steps) -> FloatArray:
+    """Area under the risk-coverage curve: the error rate of the kept rows, averaged over how many are kept, most confident first.
+
+    Tied confidences enter together and the curve is linear between; below the first step it keeps
+    that step's risk (fd-shifts does the same; torch-uncertainty leaves the order inside ties to chance).
+    """
+    return np.asarray(_area(view))
+
+
+@once_per_view
+def _area(view: Steps) -> FloatArray:
+    ranking = ranked(view)
+    risk = np.zeros(ranking.rows.shape)
+    np.divide(ranking.errors, ranking.rows, out=risk, where=ranking.rows > 0)
+    # Each step adds its rows times the mean risk at its ends; the first with rows has one end only.
+    height = risk[..., 1:] + np.where(ranking.rows[..., :-1] > 0, risk[..., :-1], risk[..., 1:])
+    height *= np.diff(ranking.rows, axis=-1)
+    area = height.sum(axis=-1) / 2 + ranking.rows[..., 0] * risk[..., 0]
+    return np.asarray(area / ranking.n)
+
+
+@_selective(
+    key="e_aurc",
+    label="E-AURC",
+    direction="lower",
+    bounds=(-0.1, 1.0),  # the formula is that of very many rows: with two rows it is off by 0.03
+    formula=r"\mathrm{AURC} - \left( e + (1-e)\ln(1-e) \right)",
+    reference="Geifman, Uziel & El-Yaniv 2019",
+)
+def e_aurc(view: Steps) -> FloatArray:
+    """Excess AURC: what remains after subtracting that of a perfect ranking with the same error rate e."""
+    error = (view.count - view.hits).sum(axis=-1) / view.n
+    right = 1 - error
+    best = error + right * np.log(np.where(right > 0, right, 1.0))
+    return np.asarray(_area(view) - best)
+
+
+@_selective(
+    key="accuracy_at_90_coverage",
+    label="Accuracy at 90 % coverage",
+    direction="higher",
+    formula=r"1 - \mathrm{risk}(0.9)",
+    reference="Geifman & El-Yaniv 2017; Ao et al. 2023, section 5.4",
+)
+def accuracy_at_90_coverage(view: Steps) -> FloatArray:
+    """Accuracy on the 90 % most confident rows; inside a group of ties the expected value is taken."""
+    ranking = ranked(view)
+    return 1 - errors_at_coverage(ranking, 0.9) / (0.9 * ranking.n)
+
+
+@_selective(
+    key="auroc_failure",
+    undefined=_ONE_KIND,
+    label="AUROC of failure detection",
+    direction="higher",
+    formula=r"P(\mathrm{conf}_{\mathrm{right}} > \mathrm{conf}_{\mathrm{wrong}}) + \tfrac12 P(=)",
+    reference="Hendrycks & Gimpel 2017",
+)
+def auroc_failure(view: Steps) -> FloatArray:
+    """Chance that a right prediction has a higher confidence than a wrong one, ties counting half; undefined where all are right or all wrong."""
+    wrong = view.count - view.hits
+    below = np.cumsum(wrong, axis=-1) - wrong / 2
+    pairs = view.hits.sum(axis=-1) * wrong.sum(axis=-1)
+    return _divided((view.hits * below).sum(axis=-1), pairs)
+
+
+@_selective(
+    key="aupr_error",
+    undefined="undefined: no prediction is wrong.",
+    label="AUPR of errors",
+    direction="higher",
+    formula=r"\sum_j (R_j - R_{j-1}) P_j",
+    reference="Hendrycks & Gimpel 2017",
+)
+def aupr_error(view: Steps) -> FloatArray:
+    """Average precision of finding the wrong predictions by their low confidence; chance level is the error rate, and it is undefined without errors."""
+    wrong = view.count - view.hits
+    errors = np.cumsum(wrong, axis=-1)
+    rows = np.cumsum(view.count, axis=-1)
+    precision = np.divide(errors, rows, out=np.zeros_like(errors), where=rows > 0)
+    return _divided((wrong * precision).sum(axis=-1), errors[..., -1])
+
+
+@_selective(
+    key="fpr95",
+    undefined=_ONE_KIND,
+    label="FPR at 95 % TPR",
+    direction="lower",
+    formula=r"\mathrm{FPR}(t),\; t = \max\{t: \mathrm{TPR}(t) \ge 0.95\}",
+    reference="Hendrycks & Gimpel 2017; Corbiere et al. 2019",
+)
+def fpr95(view: Steps) -> FloatArray:
+    """Share of the wrong predictions that are kept at the highest threshold that keeps 95 % of the right ones; undefined where all are right or all wrong."""
+    ranking = ranked(view)
+    hits = ranking.rows - ranking.errors
+    total = hits[..., -1:]
+    # A hair of slack: 0.95 * total is not always the whole number it stands for.
+    at = np.argmax(hits >= 0.95 * total - 1e-9, axis=-1)
+    kept = np.take_along_axis(ranking.errors, at[..., None], axis=-1)[..., 0]
+    rate = _divided(kept, ranking.n_errors)
+    return np.where(total[..., 0] > 0, rate, math.nan)

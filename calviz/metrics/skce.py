@@ -1,0 +1,23 @@
+"""Kernel calibration error."""
+
+from __future__ import annotations
+
+from calviz.core.arrays import FloatArray
+from calviz.core.metric import metric
+from calviz.numerics.kernel_matrix import PairwiseErrors, pairwise_errors
+
+
+@metric(
+    key="skce",
+    label="SKCE",
+    family="Bin-free",
+    direction="lower",
+    bounds=(-2.0, 2.0),
+    formula=r"\frac{1}{n(n-1)} \sum_{i \ne j} k(p_i, p_j)\, (e_{y_i} - p_i)^\top (e_{y_j} - p_j)",
+    reference="Widmann, Lindsten & Zachariah 2019, eq. 7 (unbiased quadratic estimator)",
+    view=pairwise_errors,
+    undefined="undefined: one row makes no pair.",
+)
+def skce(view: PairwiseErrors) -> FloatArray:
+    """Squared kernel calibration error of the whole probability vector, unbiased: around 0, also below, for a calibrated model; computed on at most the stated number of rows."""
+    return view.value

@@ -1,0 +1,171 @@
+"""Over- and under-confidence by true class: the family of Ao et al. 2023.
+
+"Class k" here means the rows whose true label is k, scored by the top label. That is not the
+one-vs-rest reduction of `calviz.metrics.classwise`.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+
+from calviz.core.arrays import BoolArray, FloatArray
+from calviz.core.metric import metric
+from calviz.numerics.true_classes import TrueClassErrors, true_class_errors
+
+_by_class = partial(
+    metric,
+    family="Over- and under-confidence",
+    view=true_class_errors,
+    tail="two-sided",
+)
+_size = partial(_by_class, direction="lower", bounds=(0.0, 1.0))
+_signed = partial(_by_class, direction="zero", bounds=(-1.0, 1.0))
+_positive = partial(_by_class, direction="lower", bounds=(0.0, 1.0))
+_negative = partial(_by_class, direction="higher", bounds=(-1.0, 0.0))
+# Neither more nor fewer over-confident classes is better in itself (section 6 of the paper).
+_share_of_classes = partial(_by_class, direction="none", bounds=(0.0, 1.0))
+
+#: Sums of equal numbers may differ in the last digits: an MCS this small is exactly 0.
+ZERO = 1e-12
+
+
+def _share(view: TrueClassErrors) -> FloatArray:
+    return np.asarray(view.rows / view.rows.sum(axis=-1, keepdims=True))
+
+
+def _over(view: TrueClassErrors) -> BoolArray:
+    return (view.rows > 0) & (view.mcs > ZERO)
+
+
+def _under(view: TrueClassErrors) -> BoolArray:
+    return (view.rows > 0) & (view.mcs < -ZERO)
+
+
+def _fraction(chosen: BoolArray, view: TrueClassErrors) -> FloatArray:
+    return np.asarray(chosen.sum(axis=-1) / (view.rows > 0).sum(axis=-1))
+
+
+def _mean_over(chosen: BoolArray, values: FloatArray) -> FloatArray:
+    count = chosen.sum(axis=-1)
+    out = np.full(np.shape(count), math.nan)
+    np.divide((values * chosen).sum(axis=-1), count, out=out, where=count > 0)
+    return out
+
+
+@_size(
+    key="wsece",
+    label="wsECE",
+    formula=r"\sum_k \frac{n_k}{N} \mathrm{ECE}_k",
+    reference="Obadinma et al. 2021; Ao et al. 2023, section 3",
+)
+def wsece(view: TrueClassErrors) -> FloatArray:
+    """ECE of the rows of each true class, averaged over the classes by their rows."""
+    return np.asarray((_share(view) * view.ece).sum(axis=-1))
+
+
+@_size(
+    key="msece",
+    label="MSECE",
+    formula=r"\frac1K \sum_k \mathrm{ECE}_k",
+    reference="Obadinma et al. 2021; Ao et al. 2023, section 3",
+)
+def msece(view: TrueClassErrors) -> FloatArray:
+    """ECE of the rows of each true class, averaged over the classes that have rows."""
+    return _mean_over(view.rows > 0, view.ece)
+
+
+@_size(
+    key="cece",
+    label="CECE",
+    formula=r"\frac{\sum_k \mathrm{ECE}_k^2}{\sum_k \mathrm{ECE}_k}",
+    reference="Obadinma et al. 2021; Ao et al. 2023, section 3",
+)
+def cece(view: TrueClassErrors) -> FloatArray:
+    """Contraharmonic mean of the ECE of each true class: classes that are far off weigh more."""
+    total = view.ece.sum(axis=-1)
+    out = np.zeros(np.shape(total))
+    np.divide((view.ece**2).sum(axis=-1), total, out=out, where=total > 0)
+    return out
+
+
+@_positive(
+    key="wsmcs_over",
+    label="wsMCS+",
+    formula=r"\sum_{k:\,\mathrm{MCS}_k > 0} \frac{n_k}{N} \mathrm{MCS}_k",
+    reference="Ao et al. 2023, eq. 6",
+)
+def wsmcs_over(view: TrueClassErrors) -> FloatArray:
+    """MCS of the over-confident true classes, weighted by their rows."""
+    return np.asarray((_share(view) * view.mcs * _over(view)).sum(axis=-1))
+
+
+@_negative(
+    key="wsmcs_under",
+    label="wsMCS-",
+    formula=r"\sum_{k:\,\mathrm{MCS}_k < 0} \frac{n_k}{N} \mathrm{MCS}_k",
+    reference="Ao et al. 2023, eq. 7",
+)
+def wsmcs_under(view: TrueClassErrors) -> FloatArray:
+    """MCS of the under-confident true classes, weighted by their rows (0 or negative)."""
+    return np.asarray((_share(view) * view.mcs * _under(view)).sum(axis=-1))
+
+
+@_signed(
+    key="wsmcs",
+    label="wsMCS",
+    formula=r"\frac{k^+}{K} \mathrm{wsMCS}^+ + \frac{k^-}{K} \mathrm{wsMCS}^-",
+    reference="Ao et al. 2023, eq. 8",
+)
+def wsmcs(view: TrueClassErrors) -> FloatArray:
+    """Weighted subset miscalibration score: over- and under-confident classes weighed by their numbers; K counts the classes with rows."""
+    over = _fraction(_over(view), view) * wsmcs_over(view)
+    return over + _fraction(_under(view), view) * wsmcs_under(view)
+
+
+@_positive(
+    key="over_mcs",
+    label="OC MCS",
+    undefined="undefined: no class is over-confident.",
+    formula=r"\frac{1}{k^+} \sum_{k:\,\mathrm{MCS}_k > 0} \mathrm{MCS}_k",
+    reference="Ao et al. 2023, table 2",
+)
+def over_mcs(view: TrueClassErrors) -> FloatArray:
+    """Mean MCS of the over-confident true classes; undefined where there are none."""
+    return _mean_over(_over(view), view.mcs)
+
+
+@_negative(
+    key="under_mcs",
+    label="UC MCS",
+    undefined="undefined: no class is under-confident.",
+    formula=r"\frac{1}{k^-} \sum_{k:\,\mathrm{MCS}_k < 0} \mathrm{MCS}_k",
+    reference="Ao et al. 2023, table 2",
+)
+def under_mcs(view: TrueClassErrors) -> FloatArray:
+    """Mean MCS of the under-confident true classes (negative); undefined where there are none."""
+    return _mean_over(_under(view), view.mcs)
+
+
+@_share_of_classes(
+    key="over_share",
+    label="Share of over-confident classes",
+    formula=r"k^+ / K",
+    reference="Ao et al. 2023, table 2",
+)
+def over_share(view: TrueClassErrors) -> FloatArray:
+    """Share of the classes with rows whose own rows are over-confident."""
+    return _fraction(_over(view), view)
+
+
+@_share_of_classes(
+    key="under_share",
+    label="Share of under-confident classes",
+    formula=r"k^- / K",
+    reference="Ao et al. 2023, table 2",
+)
+def under_share(view: TrueClassErrors) -> FloatArray:
+    """Share of the classes with rows whose own rows are under-confident."""
+    return _fraction(_under(view), view)

@@ -1,0 +1,31 @@
+"""How much resampling is affordable while somebody waits."""
+
+from __future__ import annotations
+
+from calviz.core.errors import NotAvailable
+
+#: Nanoseconds, about, that may be spent on one interval or noise floor.
+BUDGET = 4e9
+#: Fewer resamples than this say too little about a 95 % interval.
+FEWEST = 100
+
+
+def affordable(resamples: int, cost: float, *, start: float = 0.0) -> int:
+    """As many resamples as the budget allows, at most those asked for.
+
+    Parameters
+    ----------
+    resamples : int
+        How many are wanted.
+    cost, start : float
+        Nanoseconds, about, per resample and to begin with.
+
+    Raises
+    ------
+    NotAvailable
+        Where fewer than `FEWEST` would be left.
+    """
+    allowed = min(resamples, int(max(BUDGET - start, 0) / max(cost, 1.0)))
+    if allowed < min(FEWEST, resamples):
+        raise NotAvailable("these data are too large to resample this metric.")
+    return allowed

@@ -1,0 +1,217 @@
+"""KS error of every class against the rest.
+
+Between two hits the cumulative gap of a class only grows, so that its extremes stand just before and
+just after the hits and at the end: with n hits in all classes together, that is what is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.predictions import Predictions
+from calviz.numerics.budget import affordable
+from calviz.numerics.column_groups import column_group, for_columns, group_starts
+from calviz.numerics.draws import LABEL_COST, ROW_COST, Redraws, redraws
+from calviz.numerics.losses import full_predictions
+from calviz.numerics.sample import Sample
+
+#: Redrawn hits that are sorted at a time.
+SORTED_HITS = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class ClasswiseKS:
+    """KS error per class, shape (..., K)."""
+
+    errors: FloatArray
+    data: Predictions
+    draws: Redraws
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Rows drawn with replacement."""
+        data = self.data
+        cost = ROW_COST * data.n + 0.5 * data.probs.size + 10.0 * data.n
+        resamples = affordable(resamples, cost, start=100.0 * data.probs.size)
+        groups = [_Intervals.of(group, data.labels) for group in _ranked_groups(data.probs)]
+        drawn = [
+            np.concatenate([g.errors(weights) for g in groups], axis=1)
+            for weights in self.draws.weights(rng, resamples)
+        ]
+        return type(self)(np.concatenate(drawn), data, self.draws)
+
+    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Labels redrawn from the rows' own probabilities."""
+        data = self.data
+        resamples = affordable(resamples, (LABEL_COST + 60) * data.n, start=100.0 * data.probs.size)
+        out = np.empty((resamples, data.n_classes))
+        labels = list(self.draws.labels(rng, resamples))
+        for group in _ranked_groups(data.probs):
+            columns = slice(group.first, group.first + group.end.shape[0])
+            out[:, columns] = np.concatenate([group.errors(y) for y in labels])
+        return type(self)(out, data, self.draws)
+
+
+class _Ranked(NamedTuple):
+    """Some columns, each in the order of its scores, ties as one step.
+
+    Attributes
+    ----------
+    first : int
+        The first of the columns.
+    order : ndarray of int, shape (g, n)
+        Rows in ascending order of the column's scores.
+    place : ndarray of int, shape (g, n)
+        Where the scores equal to that of a row start in the order.
+    score : ndarray, shape (g, n)
+        The scores, ascending.
+    below, through : ndarray of float64, shape (g, n)
+        Cumulative score before and at the end of a group of ties, at its start.
+    end : ndarray of float64, shape (g,)
+        Sum of the scores.
+    """
+
+    first: int
+    order: IntArray
+    place: IntArray
+    score: FloatArray
+    below: FloatArray
+    through: FloatArray
+    end: FloatArray
+
+    def errors(self, labels: IntArray) -> FloatArray:
+        """Errors of these columns for redrawn labels, shape (b, n) to (b, g)."""
+        step = max(1, SORTED_HITS // labels.shape[1])
+        return np.concatenate(
+            [self._errors(labels[s : s + step]) for s in range(0, labels.shape[0], step)]
+        )
+
+    def _errors(self, labels: IntArray) -> FloatArray:
+        b, n = labels.shape
+        g = self.end.size
+        column = labels.astype(np.int64) - self.first
+        inside = (column >= 0) & (column < g)
+        draw, row = np.nonzero(inside)
+        column = column[inside]
+        # One number per hit that sorts by draw, column and place in the order of the column.
+        cell = draw * g + column
+        hit = cell * n + self.place.ravel()[column * n + row]
+        hit.sort()
+        start = np.append(True, hit[1:] != hit[:-1])
+        per_cell = np.bincount(cell, minlength=b * g)
+        cell_start = np.cumsum(per_cell) - per_cell
+        before = np.arange(hit.size) - np.repeat(cell_start, per_cell)
+        per_draw = per_cell.reshape(b, g).sum(axis=1)
+        at = hit - np.repeat(np.arange(b) * (g * n), per_draw)
+        # Ties are one step: only its first and last hit stand at an end of it.
+        gap = np.where(start, np.abs(self.below.ravel()[at] - before), 0)
+        after = np.abs(self.through.ravel()[at] - before - 1)
+        np.maximum(gap, np.where(np.append(start[1:], True), after, 0), out=gap)
+        out = np.abs(np.tile(self.end, b) - per_cell)
+        filled = np.flatnonzero(per_cell)
+        if filled.size:
+            largest = np.maximum.reduceat(gap, cell_start[filled])
+            out[filled] = np.maximum(out[filled], largest)
+        return np.asarray(out.reshape(b, g) / n)
+
+
+def _ranked_groups(probs: FloatArray) -> Iterator[_Ranked]:
+    n = probs.shape[0]
+    for first in group_starts(probs):
+        columns = column_group(probs, first)
+        order = np.argsort(columns, axis=1)
+        score = np.take_along_axis(columns, order, axis=1)
+        start = np.ones(score.shape, dtype=np.bool_)
+        start[:, 1:] = score[:, 1:] != score[:, :-1]
+        index = np.broadcast_to(np.arange(n), score.shape)
+        # The start of each tie group, and its end, for every rank.
+        group_start = np.maximum.accumulate(np.where(start, index, 0), axis=1)
+        last = np.append(start[:, 1:], np.ones((score.shape[0], 1), np.bool_), axis=1)
+        group_end = np.minimum.accumulate(np.where(last, index, n)[:, ::-1], axis=1)[:, ::-1]
+        upto = np.cumsum(score, axis=1, dtype=np.float64)
+        place = np.empty_like(order)
+        np.put_along_axis(place, order, group_start, axis=1)
+        through = np.take_along_axis(upto, group_end, axis=1)
+        below = upto - score  # right at the start of a group, which is where it is looked up
+        yield _Ranked(first, order, place, score, below, through, upto[:, -1])
+
+
+class _Intervals(NamedTuple):
+    """Sums over the rows between the hits of each of some columns.
+
+    The hits of a sample drawn with replacement are among those of the sample itself, so that its
+    cumulative gap needs to be known there only.
+    """
+
+    residuals: csr_array
+    ends: IntArray
+
+    @classmethod
+    def of(cls, group: _Ranked, labels: IntArray) -> _Intervals:
+        """Cut each column before and after each of its hits."""
+        g, n = group.order.shape
+        hit = labels[group.order] == np.arange(group.first, group.first + g)[:, None]
+        start = np.ones((g, n), dtype=np.bool_)
+        start[:, 1:] = group.score[:, 1:] != group.score[:, :-1]
+        # Whole groups of ties with a hit stand alone.
+        step = np.cumsum(start.ravel()) - 1
+        special = np.bincount(step, weights=hit.ravel()) > 0
+        alone = special[step].reshape(g, n)
+        cut = start & alone
+        cut[:, 1:] |= start[:, 1:] & alone[:, :-1]
+        cut[:, 0] = True
+        cell = np.cumsum(cut.ravel()) - 1
+        values = (group.score - hit).astype(np.float32).ravel()
+        residuals = csr_array((values, (cell, group.order.ravel())), shape=(int(cell[-1]) + 1, n))
+        return cls(residuals, cell.reshape(g, n)[:, -1])
+
+    def errors(self, weights: FloatArray) -> FloatArray:
+        """Errors where row i counts ``weights[i]`` times, shape (n, b) to (b, g)."""
+        sums = (self.residuals @ weights).astype(np.float64)
+        starts = np.append(0, self.ends[:-1] + 1)
+        out = np.empty((sums.shape[1], self.ends.size))
+        for j, (first, last) in enumerate(zip(starts, self.ends, strict=True)):
+            upto = np.cumsum(sums[first : last + 1], axis=0)
+            out[:, j] = np.abs(upto, out=upto).max(axis=0)
+        return np.asarray(out / weights.shape[0])
+
+
+def _errors(probs: FloatArray, labels: IntArray) -> FloatArray:
+    """Largest absolute cumulative gap per column; the plain sums of one sample."""
+    n, k = probs.shape
+    out = np.empty(k)
+    rows = np.argsort(labels, kind="stable")
+    bounds = np.searchsorted(labels[rows], np.arange(k + 1))
+
+    def work(j: int, column: FloatArray) -> None:
+        hits = np.sort(column[rows[bounds[j] : bounds[j + 1]]])
+        column.sort()
+        out[j] = _one_error(column, hits)
+
+    for_columns(probs, work)
+    return np.asarray(out / n)
+
+
+def _one_error(score: FloatArray, hits: FloatArray) -> float:
+    """The largest cumulative gap; `score` ascending, `hits` the scores of the hits, ascending."""
+    upto = np.cumsum(score, dtype=np.float64)
+    end = abs(float(upto[-1]) - hits.size)
+    if not hits.size:
+        return end
+    below = np.searchsorted(score, hits, side="left")
+    through = np.searchsorted(score, hits, side="right")
+    before = np.where(below > 0, upto[below - 1], 0.0) - np.searchsorted(hits, hits, side="left")
+    after = upto[through - 1] - np.searchsorted(hits, hits, side="right")
+    return max(end, float(np.abs(before).max()), float(np.abs(after).max()))
+
+
+def classwise_ks(sample: Sample) -> ClasswiseKS:
+    """KS error of every class's probability against the rest."""
+    data = full_predictions(sample)
+    return ClasswiseKS(_errors(data.probs, data.labels), data, sample.view(redraws))

@@ -1,0 +1,108 @@
+"""Rows and labels drawn at random, for metrics that look at all classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import NotAvailable
+from calviz.core.predictions import Dataset, Predictions
+from calviz.numerics.blocks import row_blocks
+from calviz.numerics.memo import kept_draw
+from calviz.numerics.resample import random_rows
+from calviz.numerics.sample import Sample
+
+#: Nanoseconds, about, to draw one row and one label.
+ROW_COST, LABEL_COST = 15.0, 100.0
+#: Draws that are handed out at a time, and so many that are kept for the next metric.
+BLOCK_DRAWS, KEPT_DRAWS = 1 << 20, 1 << 25
+#: Up to this many classes, comparing with all of them is the fastest way to draw a label.
+FEW_CLASSES = 32
+
+
+class Redraws:
+    """Samples of rows, and of labels, that several metrics of the same data share.
+
+    Parameters
+    ----------
+    data : Predictions or ConfidencePredictions
+    """
+
+    def __init__(self, data: Dataset) -> None:
+        self.data = data
+
+    def weights(self, rng: np.random.Generator, resamples: int) -> Iterator[FloatArray]:
+        """How often each row occurs in each sample with replacement, in blocks of shape (n, b)."""
+        n = self.data.n
+        blocks: Iterable[npt.NDArray[np.uint8]] = row_counts(rng, n, resamples)
+        if n * resamples <= KEPT_DRAWS:
+            kept = blocks
+            blocks = kept_draw(self, f"rows {resamples}", rng, lambda: list(kept))
+        for block in blocks:
+            yield block.T.astype(np.float32, order="C")
+
+    def labels(self, rng: np.random.Generator, resamples: int) -> Iterator[IntArray]:
+        """Labels drawn from the rows' own probabilities, in blocks of shape (b, n).
+
+        Raises NotAvailable where the probabilities of all classes are not known.
+        """
+        data = self.data
+        if not isinstance(data, Predictions):
+            raise NotAvailable("labels cannot be redrawn without the probabilities of all classes.")
+        # For many classes a block costs a pass over the array.
+        size = BLOCK_DRAWS if data.n_classes <= FEW_CLASSES else 8 * BLOCK_DRAWS
+        step = max(16, size // data.n)
+        sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
+        blocks = (redrawn_labels(data.probs, rng, size) for size in sizes)
+        if data.n * resamples <= KEPT_DRAWS:
+            return iter(kept_draw(self, f"labels {resamples}", rng, lambda: list(blocks)))
+        return blocks
+
+
+def redraws(sample: Sample) -> Redraws:
+    """The draws that all metrics of a sample share."""
+    return Redraws(sample.data)
+
+
+def row_counts(rng: np.random.Generator, n: int, resamples: int) -> Iterator[npt.NDArray[np.uint8]]:
+    """How often each row occurs in samples with replacement, in blocks of shape (b, n)."""
+    step = max(16, BLOCK_DRAWS // n)
+    for start in range(0, resamples, step):
+        out = np.empty((min(step, resamples - start), n), dtype=np.uint8)
+        for counts in out:
+            # A row is drawn more than 255 times only where there are few; then the sum is kept.
+            counts[:] = np.minimum(np.bincount(random_rows(rng, n, n), minlength=n), 255)
+        yield out
+
+
+def redrawn_labels(probs: FloatArray, rng: np.random.Generator, resamples: int) -> IntArray:
+    """Labels drawn from the rows' own probabilities, shape (resamples, n).
+
+    By inversion: the label is the number of cumulative sums that a uniform number reaches. For
+    many classes they are searched: each row is shifted by its index, so that a block of rows
+    is one ascending sequence.
+    """
+    n, k = probs.shape
+    out = np.empty((resamples, n), dtype=np.min_scalar_type(k - 1))
+    for rows in row_blocks(probs):
+        # Rounding may leave a probability a little below 0.
+        upto = np.cumsum(np.maximum(probs[rows], 0), axis=1, dtype=np.float64)
+        upto /= upto[:, -1:]
+        size = upto.shape[0]
+        if k <= FEW_CLASSES:
+            bounds = np.ascontiguousarray(upto[:, :-1].T, dtype=np.float32)
+            uniform = rng.random((resamples, size), dtype=np.float32)
+            label = np.zeros((resamples, size), dtype=np.uint8)
+            for bound in bounds:
+                label += (uniform >= bound).view(np.uint8)
+            out[:, rows] = label
+        else:
+            offset = np.arange(size)
+            upto += offset[:, None]
+            draws = rng.random((resamples, size)) + offset
+            place = np.searchsorted(upto.ravel(), draws.ravel(), side="right")
+            out[:, rows] = np.minimum(place.reshape(resamples, size) - offset * k, k - 1)
+    return out

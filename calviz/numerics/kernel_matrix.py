@@ -1,0 +1,127 @@
+"""The squared kernel calibration error as a U-statistic on a capped number of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.core.errors import OptionError
+from calviz.numerics.draws import row_counts
+from calviz.numerics.losses import full_predictions
+from calviz.numerics.sample import Sample
+
+Kernel = Literal["laplacian", "rbf"]
+
+#: Seed of the choice of rows above the cap.
+ROWS_SEED = 0
+#: Beyond this many rows the matrix of pairs does not fit into the memory of a small machine.
+MAX_ROWS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class PairwiseErrors:
+    """``h_ij = k(p_i, p_j) (e_i - p_i) . (e_j - p_j)`` with a diagonal of zeros, and its mean off it.
+
+    Attributes
+    ----------
+    value : ndarray, shape (...)
+        Mean of the off-diagonal entries.
+    pairs : ndarray of float64, shape (m, m)
+    params : mapping
+    """
+
+    value: FloatArray
+    pairs: FloatArray
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Rows drawn with replacement; pairs of a row with itself never count."""
+        m = self.pairs.shape[0]
+        weights = np.concatenate(list(row_counts(rng, m, resamples))).astype(np.float32)
+        count = m**2 - np.square(weights).sum(axis=1, dtype=np.float64)
+        # A sample that is one row over and over has no pair; it only happens for very few rows.
+        total = np.full(resamples, np.nan)
+        np.divide(self._quadratic(weights), count, out=total, where=count > 0)
+        return type(self)(total, self.pairs, self.params)
+
+    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Wild bootstrap: random signs give the statistic's distribution when its mean is zero."""
+        m = self.pairs.shape[0]
+        signs = rng.integers(0, 2, size=(resamples, m), dtype=np.int8).astype(np.float32)
+        signs *= 2
+        signs -= 1
+        return type(self)(self._quadratic(signs) / (m * (m - 1)), self.pairs, self.params)
+
+    def _quadratic(self, weights: FloatArray) -> FloatArray:
+        """``w' H w`` per row of weights; single precision is far below the noise of resampling."""
+        product = weights @ self.pairs.astype(np.float32)
+        return np.asarray(np.einsum("bi,bi->b", product, weights))
+
+
+def pairwise_errors(
+    sample: Sample,
+    *,
+    kernel: Kernel = "laplacian",
+    kernel_bandwidth: float | None = None,
+    kernel_rows: int = 1_000,
+) -> PairwiseErrors:
+    """All pairs of at most `kernel_rows` rows (drawn without replacement with a fixed seed).
+
+    Parameters
+    ----------
+    sample : Sample
+    kernel : {"laplacian", "rbf"}
+        ``exp(-|p - q| / nu)`` or ``exp(-|p - q|^2 / (2 nu^2))``, times the identity over classes.
+    kernel_bandwidth : float, optional
+        nu; the median distance between the rows where left out.
+    kernel_rows : int
+        The cost is quadratic in the rows, so that it is paid on this many at the most.
+    """
+    data = full_predictions(sample)
+    if not 2 <= kernel_rows <= MAX_ROWS:
+        raise OptionError(f"'kernel_rows' must be from 2 to {MAX_ROWS:,}, got {kernel_rows!r}.")
+    rows = np.arange(data.n)
+    if data.n > kernel_rows:
+        rows = np.sort(np.random.default_rng(ROWS_SEED).choice(data.n, kernel_rows, replace=False))
+    p = data.probs[rows].astype(np.float64)
+    m = rows.size
+    distance = _distances(p)
+    width = _bandwidth(distance) if kernel_bandwidth is None else kernel_bandwidth
+    if not (isinstance(width, int | float) and 0 < width < np.inf):
+        raise OptionError(f"'kernel_bandwidth' must be a number above 0, got {width!r}.")
+    if kernel == "laplacian":
+        similarity = np.exp(-distance / width)
+    else:
+        similarity = np.exp(-((distance / width) ** 2) / 2)
+    p[np.arange(m), data.labels[rows]] -= 1
+    pairs = similarity * (p @ p.T)
+    np.fill_diagonal(pairs, 0)
+    value = pairs.sum() / (m * (m - 1)) if m > 1 else np.nan
+    params = {
+        "kernel": kernel,
+        "kernel_bandwidth": width,
+        "rows": m,
+        "kernel_rows": kernel_rows,
+    }
+    return PairwiseErrors(np.asarray(value), pairs, params)
+
+
+def _distances(p: FloatArray) -> FloatArray:
+    """Euclidean distances between all pairs of rows, from their products."""
+    square = np.einsum("ij,ij->i", p, p)
+    distance = p @ p.T
+    distance *= -2
+    distance += square[:, None]
+    distance += square
+    return np.sqrt(np.maximum(distance, 0, out=distance), out=distance)
+
+
+def _bandwidth(distance: FloatArray) -> float:
+    """The median distance of two rows; 1 where most rows are alike (or there is one)."""
+    pairs = distance[np.triu_indices(distance.shape[0], 1)]
+    median = float(np.median(pairs)) if pairs.size else 0.0
+    return median if median > 1e-6 else 1.0

@@ -1,0 +1,62 @@
+"""Work that several metrics need from one view is done once and kept with the view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+
+V = TypeVar("V")
+R = TypeVar("R")
+
+
+#: Results larger than this, together, push the oldest out: metrics that share one follow each other.
+KEPT_BYTES = 1 << 24
+
+
+def once_per_view(function: Callable[[V], R]) -> Callable[[V], R]:
+    """Keep the result of ``function(view)`` on the (immutable) view itself, for a while if it is large."""
+    key = f"{function.__module__}.{function.__qualname__}"
+
+    @wraps(function)
+    def call(view: V) -> R:
+        kept: dict[str, Any] = view.__dict__.setdefault("_once_per_view", {})
+        if key not in kept:
+            result = function(view)
+            kept[key] = result
+            sizes = {name: _size(value) for name, value in kept.items()}
+            for name in list(kept)[:-1]:
+                if sum(sizes.values()) <= KEPT_BYTES:
+                    break
+                if sizes[name] > KEPT_BYTES // 16:
+                    del kept[name], sizes[name]
+            return result
+        found: R = kept[key]
+        return found
+
+    return call
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, tuple):
+        return sum(_size(part) for part in value)
+    return int(getattr(value, "nbytes", 0))
+
+
+def kept_draw(owner: Any, what: str, rng: np.random.Generator, draw: Callable[[], R]) -> R:
+    """``draw()``, or what it gave before from the same state of `rng`, kept with `owner`.
+
+    Views that are made of the same summary (the steps, the steps with a kernel, ...) start from the
+    same seed and so share their resamples. The state of `rng` is left as ``draw()`` leaves it.
+    """
+    key = f"_draw_{what}"
+    before = repr(rng.bit_generator.state)
+    kept = owner.__dict__.get(key)
+    if kept is None or kept[0] != before:
+        result = draw()
+        owner.__dict__[key] = kept = (before, result, rng.bit_generator.state)
+    rng.bit_generator.state = kept[2]
+    shared: R = kept[1]
+    return shared

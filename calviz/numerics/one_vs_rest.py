@@ -1,0 +1,303 @@
+"""Every class against the rest at once: binned sums over the columns of the probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import OptionError
+from calviz.core.predictions import Predictions
+from calviz.numerics.blocks import row_blocks
+from calviz.numerics.budget import affordable
+from calviz.numerics.column_groups import for_columns, map_threads
+from calviz.numerics.draws import FEW_CLASSES, LABEL_COST, ROW_COST, Redraws, redraws
+from calviz.numerics.edges import assign, check_bins, equal_mass_edges, equal_width_edges
+from calviz.numerics.losses import full_predictions
+from calviz.numerics.sample import Sample
+
+#: Parts of the rows that are summed up on their own, and probabilities that are binned at a time.
+PARTS, WAITING_ENTRIES = 8, 1 << 17
+#: Up to this many probabilities, the cell of each is looked up in a table.
+TABLE_ENTRIES = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """Bins of every class: cell ``class * M + bin`` of a probability.
+
+    Attributes
+    ----------
+    inner : ndarray, shape (K, M - 1) or (M - 1,)
+        Upper edges of all bins but the last, per class or for all; infinite where a class has fewer.
+    bins : int
+        M.
+    above : float or None
+        Probabilities up to this are left out.
+    """
+
+    inner: FloatArray
+    bins: int
+    above: float | None = None
+
+    def cells(self, score: FloatArray, classes: IntArray | int, n_classes: int) -> IntArray:
+        """Cell of each score; ``K * M`` where it is left out."""
+        if self.inner.ndim == 1:
+            bin_of = assign(score, np.concatenate([[0], self.inner, [1]]).astype(score.dtype))
+        else:
+            bin_of = np.zeros(score.shape, dtype=np.intp)
+            for cut in self.inner.T:
+                bin_of += score > cut[classes]
+        cell = np.asarray(classes).astype(np.intp) * self.bins + bin_of
+        if self.above is not None:
+            cell[score <= self.above] = n_classes * self.bins
+        return cell
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedColumns:
+    """The columns of the probabilities, binned.
+
+    Attributes
+    ----------
+    data : Predictions
+    cuts : Cuts
+    scores : ndarray of float64, shape (K, M)
+        Sum of the probabilities per class and bin.
+    count : ndarray of float64, shape (K,)
+        Probabilities per class that are in a bin.
+    """
+
+    data: Predictions
+    cuts: Cuts
+    scores: FloatArray
+    count: FloatArray
+
+    def errors(self, labels: IntArray) -> FloatArray:
+        """Mean absolute gap per class for other labels, shape (b, n) to (b, K)."""
+        k, m = self.scores.shape
+        out = np.empty((labels.shape[0], k))
+        rows = np.arange(self.data.n)
+        first_of_row = rows * k
+        some = np.maximum(self.count, 1)
+        table = self._table if labels.shape[0] > 1 else None
+        for errors, y in zip(out, labels, strict=True):
+            if table is not None:
+                cell = np.take(table, first_of_row + y)
+            else:
+                cell = self.cuts.cells(self.data.probs[rows, y], y, k)
+            hits = np.bincount(cell, minlength=k * m + 1)[:-1].reshape(k, m)
+            errors[:] = np.abs(self.scores - hits).sum(axis=1) / some
+        return out
+
+    @cached_property
+    def _table(self) -> IntArray | None:
+        probs = self.data.probs
+        if probs.size > TABLE_ENTRIES:
+            return None
+        k = probs.shape[1]
+        columns = [self.cuts.cells(probs[:, j], j, k) for j in range(k)]
+        return np.stack(columns, axis=1).astype(np.int32).ravel()
+
+    def weighted_errors(self, weights: FloatArray) -> FloatArray:
+        """Mean absolute gap per class where row i counts ``weights[i]`` times, (n, b) to (b, K)."""
+        k, m = self.scores.shape
+        gaps = (self._residuals @ weights).reshape(k, m, -1)
+        if self.cuts.above is None:
+            # Only the entries above the first bin are listed: that one is what they leave.
+            gaps[:, 0] += self.data.probs.T @ weights - self._listed @ weights - gaps.sum(axis=1)
+            count: FloatArray = np.asarray(self.count[:, None])
+        else:
+            count = self._listed @ weights
+        return np.asarray(np.abs(gaps).sum(axis=1) / np.maximum(count, 1)).T
+
+    @cached_property
+    def _entries(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Row, cell and value of the listed probabilities: above the first bin, or the threshold."""
+        data, k = self.data, self.data.n_classes
+        least = self.cuts.above
+        if least is None:
+            least = float(self.cuts.inner[0]) if self.cuts.bins > 1 else np.inf
+        rows, cells, scores = [], [], []
+        for block_rows in row_blocks(data.probs):
+            block = np.ascontiguousarray(data.probs[block_rows])
+            at = np.flatnonzero(block > block.dtype.type(least))
+            score = block.ravel()[at]
+            row, column = np.divmod(at, k)
+            rows.append(row + block_rows.start)
+            cells.append(self.cuts.cells(score, column, k))
+            scores.append(score)
+        return np.concatenate(rows), np.concatenate(cells), np.concatenate(scores)
+
+    @cached_property
+    def _residuals(self) -> csr_array:
+        """Probability minus hit, cells by rows, so that times weights gives a sum per cell."""
+        n, (k, m) = self.data.n, self.scores.shape
+        row, cell, score = self._entries
+        labels = self.data.labels
+        hit = self.cuts.cells(self.data.probs[np.arange(n), labels], labels, k)
+        kept = np.flatnonzero(hit < k * m)
+        values = np.concatenate([score, np.full(kept.size, -1, dtype=score.dtype)])
+        where = np.concatenate([cell, hit[kept]]), np.concatenate([row, kept])
+        return csr_array((values.astype(np.float32), where), shape=(k * m, n))
+
+    @cached_property
+    def _listed(self) -> csr_array:
+        """Classes by rows: the labels, or with a threshold the entries above it."""
+        n, k = self.data.n, self.data.n_classes
+        if self.cuts.above is None:
+            where: tuple[IntArray, IntArray] = self.data.labels, np.arange(n)
+        else:
+            row, cell, _ = self._entries
+            where = cell // self.cuts.bins, row
+        return csr_array((np.ones(where[0].size, dtype=np.float32), where), shape=(k, n))
+
+
+@dataclass(frozen=True, eq=False)
+class ClassErrors:
+    """One calibration error per class, one-vs-rest, and how to resample it.
+
+    Attributes
+    ----------
+    errors : ndarray, shape (..., K)
+        Error per class; a leading axis of resamples is allowed.
+    columns : BinnedColumns
+        What the errors were computed from.
+    draws : Redraws
+    params : mapping
+    """
+
+    errors: FloatArray
+    columns: BinnedColumns
+    draws: Redraws
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Rows drawn with replacement; the bins stay."""
+        data, cuts = self.columns.data, self.columns.cuts
+        if cuts.above is None:
+            listed, dense = min(float(cuts.bins), data.n_classes) * data.n, data.probs.size / 20
+        else:
+            listed, dense = float(self.columns.count.sum()), 0.0
+        resamples = affordable(
+            resamples, ROW_COST * data.n + 0.5 * listed + dense, start=60 * listed
+        )
+        drawn = [self.columns.weighted_errors(w) for w in self.draws.weights(rng, resamples)]
+        return type(self)(np.concatenate(drawn), self.columns, self.draws, self.params)
+
+    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Labels redrawn from the rows' own probabilities; the bins stay."""
+        data = self.columns.data
+        resamples = affordable(resamples, LABEL_COST * data.n, start=5.0 * data.probs.size)
+        drawn = [self.columns.errors(y) for y in self.draws.labels(rng, resamples)]
+        return type(self)(np.concatenate(drawn), self.columns, self.draws, self.params)
+
+
+def _column_sums(block: FloatArray) -> FloatArray:
+    """Sums over the rows in double precision; eight rows at a time in that of the block, for speed."""
+    if block.shape[1] < FEW_CLASSES:  # long inner loops instead
+        return np.asarray(np.ascontiguousarray(block.T).sum(axis=1, dtype=np.float64))
+    eights = block.shape[0] // 8 * 8
+    sums = block[:eights].reshape(-1, 8, block.shape[1]).sum(axis=1).sum(axis=0, dtype=np.float64)
+    return np.asarray(sums + block[eights:].sum(axis=0, dtype=np.float64))
+
+
+def equal_width_columns(data: Predictions, bins: int) -> BinnedColumns:
+    """Every class over the same equal-width bins.
+
+    A row has few probabilities above 1 / M: those are binned one by one, and bin 0 is what
+    they leave of the sums over the columns.
+    """
+    edges = equal_width_edges(bins, data.probs.dtype)
+    n, k = data.probs.shape
+    # As many parts whatever the cores, so that sums are the same everywhere.
+    part = -(-n // PARTS)
+    totals, sums = np.zeros(k), np.zeros(k * bins)
+
+    def work(start: int) -> tuple[FloatArray, FloatArray]:
+        return _part_sums(data.probs[start : start + part], edges)
+
+    for total, listed in map_threads(work, range(0, n, part), data.probs):
+        totals += total
+        sums += listed
+    scores = sums.reshape(k, bins)
+    scores[:, 0] += totals - scores.sum(axis=1)
+    return BinnedColumns(data, Cuts(edges[1:-1], bins), scores, np.full(k, float(n)))
+
+
+def _part_sums(probs: FloatArray, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Sums per class, and per class and bin of those above the first bin, over some rows."""
+    k, bins = probs.shape[1], edges.size - 1
+    first = np.arange(k, dtype=np.int32) * np.int32(bins)
+    sums = np.zeros(k * bins)
+    totals = np.zeros(k)
+    waiting: list[tuple[IntArray, FloatArray]] = []
+    for rows in row_blocks(probs):
+        block = np.ascontiguousarray(probs[rows])
+        totals += _column_sums(block)
+        at = np.flatnonzero(block > edges[1])
+        waiting.append((first[at % k], block.ravel()[at]))
+        full = sum(score.size for _, score in waiting) > WAITING_ENTRIES
+        if full or rows.stop == probs.shape[0]:
+            cells, scores = (np.concatenate(part) for part in zip(*waiting, strict=True))
+            sums += np.bincount(cells + assign(scores, edges), scores, minlength=k * bins)
+            waiting.clear()
+    return totals, sums
+
+
+def thresholded_columns(data: Predictions, bins: int, threshold: float) -> BinnedColumns:
+    """Every class over equal-mass bins of its probabilities above a threshold."""
+    k = data.n_classes
+    inner = np.full((k, bins - 1), np.inf, dtype=data.probs.dtype)
+    scores = np.zeros((k, bins))
+    count = np.zeros(k)
+
+    def work(j: int, column: FloatArray) -> None:
+        kept = column[column > column.dtype.type(threshold)]
+        if not kept.size:
+            return
+        kept.sort()
+        edges = equal_mass_edges(kept, bins)
+        starts = np.searchsorted(kept, edges[:-1], side="right")
+        starts[0] = 0
+        inner[j, : edges.size - 2] = edges[1:-1]
+        scores[j, : edges.size - 1] = np.add.reduceat(kept, starts, dtype=np.float64)
+        count[j] = kept.size
+
+    for_columns(data.probs, work)
+    return BinnedColumns(data, Cuts(inner, bins, threshold), scores, count)
+
+
+def _class_errors(sample: Sample, columns: BinnedColumns, params: dict[str, Any]) -> ClassErrors:
+    errors = columns.errors(columns.data.labels[None])[0]
+    return ClassErrors(errors, columns, sample.view(redraws), params)
+
+
+def classwise_equal_width(sample: Sample, *, bins: int = 15) -> ClassErrors:
+    """One-vs-rest ECE of every class over equal-width bins."""
+    check_bins(bins)
+    columns = equal_width_columns(full_predictions(sample), bins)
+    return _class_errors(sample, columns, {"bins": bins, "scheme": "equal-width"})
+
+
+def classwise_thresholded(
+    sample: Sample, *, bins: int = 15, threshold: float = 1e-3
+) -> ClassErrors:
+    """One-vs-rest ECE of every class over equal-mass bins of the scores above a threshold.
+
+    A class without such scores has an error of 0; without any in any class it is ``nan``.
+    """
+    check_bins(bins)
+    if not (isinstance(threshold, int | float) and 0 <= threshold < 1):
+        raise OptionError(f"'threshold' must be a number from 0 up to 1, got {threshold!r}.")
+    columns = thresholded_columns(full_predictions(sample), bins, float(threshold))
+    params = {"bins": bins, "scheme": "equal-mass", "threshold": threshold}
+    view = _class_errors(sample, columns, params)
+    if not columns.count.any():
+        view.errors[:] = np.nan
+    return view

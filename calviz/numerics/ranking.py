@@ -1,0 +1,65 @@
+"""Rows in descending order of confidence: what selective prediction and failure detection need."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.numerics.memo import once_per_view
+from calviz.numerics.steps import Steps
+
+
+class Ranking(NamedTuple):
+    """Cumulative sums from the most to the least confident step, shape (..., G) each.
+
+    Attributes
+    ----------
+    rows, errors : ndarray
+        Rows and wrong predictions kept when all rows down to this step are kept.
+    """
+
+    rows: FloatArray
+    errors: FloatArray
+
+    @property
+    def n(self) -> FloatArray:
+        """All rows, shape (...)."""
+        return self.rows[..., -1]
+
+    @property
+    def n_errors(self) -> FloatArray:
+        """All wrong predictions, shape (...)."""
+        return self.errors[..., -1]
+
+
+@once_per_view
+def ranked(view: Steps) -> Ranking:
+    """Cumulative rows and errors, most confident first; tied rows enter together."""
+    return Ranking(
+        np.cumsum(view.count[..., ::-1], axis=-1),
+        np.cumsum((view.count - view.hits)[..., ::-1], axis=-1),
+    )
+
+
+def errors_at_coverage(ranking: Ranking, coverage: float) -> FloatArray:
+    """Expected errors among the ``coverage * n`` most confident rows, shape (...).
+
+    Inside a group of ties, which rows are kept is left to chance: the expectation is linear.
+    """
+    target = coverage * ranking.n[..., None]
+    at = np.minimum((ranking.rows < target).sum(axis=-1, keepdims=True), ranking.rows.shape[-1] - 1)
+    before = np.maximum(at - 1, 0)
+    first = at == 0
+
+    def pick(
+        values: FloatArray, index: np.ndarray[tuple[int, ...], np.dtype[np.intp]]
+    ) -> FloatArray:
+        return np.take_along_axis(values, index, axis=-1)
+
+    rows0 = np.where(first, 0.0, pick(ranking.rows, before))
+    errors0 = np.where(first, 0.0, pick(ranking.errors, before))
+    rows1, errors1 = pick(ranking.rows, at), pick(ranking.errors, at)
+    width = np.maximum(rows1 - rows0, 1e-300)
+    return np.asarray((errors0 + (errors1 - errors0) * (target - rows0) / width)[..., 0])

@@ -1,0 +1,228 @@
+"""Scores in order, ties as one step: what every bin-free metric of (score, hit) is a function of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import binom, pdtr
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.events import BinaryEvents
+from calviz.numerics.memo import kept_draw, once_per_view
+from calviz.numerics.resample import random_rows
+from calviz.numerics.sample import Sample
+
+#: Resampled summaries hold at most this many steps. Each is then a group of neighbouring scores of
+#: (nearly) equal counts; a maximum over cut points is looked for at 2,048 of them.
+MAX_STEPS = 2_048
+#: Entries of the arrays that are gone through at a time, so that they stay in the cache.
+BLOCK_ENTRIES = 1 << 17
+#: Up to this many rows per step, hits are drawn with a table; up to so many per cell, rows are.
+TABLE_TRIALS, TABLE_ROWS = 64, 32
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Rows and hits per distinct score, in ascending order of the scores.
+
+    A leading axis of resamples is allowed on `count` and `hits`.
+
+    Attributes
+    ----------
+    score : ndarray of float64, shape (G,)
+        Distinct scores; the mean score of a group where steps were merged.
+    count : ndarray of float64, shape (..., G)
+        Rows per step.
+    hits : ndarray of float64, shape (..., G)
+        Hits per step.
+    merged_square : ndarray of float64, shape (G,), optional
+        Mean squared score per step, where steps were merged.
+    params : mapping
+    """
+
+    score: FloatArray
+    count: FloatArray
+    hits: FloatArray
+    merged_square: FloatArray | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def square(self) -> FloatArray:
+        """Mean squared score per step, shape (G,)."""
+        return np.square(self.score) if self.merged_square is None else self.merged_square
+
+    @property
+    def n(self) -> FloatArray:
+        """Rows in all, shape (...)."""
+        return np.asarray(self.count.sum(axis=-1))
+
+    @property
+    def score_sum(self) -> FloatArray:
+        """Sum of the scores per step, shape (..., G)."""
+        return self.count * self.score
+
+    @property
+    def cumulative_gap(self) -> FloatArray:
+        """(Cumulative score - cumulative hits) / n at the end of each step, shape (..., G)."""
+        gap = np.cumsum(self.score_sum - self.hits, axis=-1)
+        gap /= self.n[..., None]
+        return np.asarray(gap)
+
+    @once_per_view
+    def merged(self) -> Steps:
+        """Neighbouring steps put together until there are at most `MAX_STEPS`; mass is kept."""
+        most = MAX_STEPS
+        if self.score.size <= most:
+            return self
+        upto = np.cumsum(self.count)
+        group = np.minimum((upto - self.count / 2) * (most / upto[-1]), most - 1).astype(np.intp)
+        starts = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+        count = np.add.reduceat(self.count, starts)
+        return Steps(
+            np.add.reduceat(self.count * self.score, starts) / count,
+            count,
+            np.add.reduceat(self.hits, starts),
+            np.add.reduceat(self.count * self.square, starts) / count,
+            self.params,
+        )
+
+    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Rows drawn with replacement: multinomial over the (step, hit) cells."""
+        base = self.merged()
+
+        def draw() -> tuple[FloatArray, FloatArray]:
+            cells = np.stack([base.count - base.hits, base.hits]).ravel()
+            drawn = _multinomial(rng, cells, resamples).reshape(resamples, 2, -1)
+            hits = drawn[:, 1].astype(np.float64)
+            return drawn[:, 0] + hits, hits
+
+        count, hits = kept_draw(self, f"bootstrap {resamples}", rng, draw)
+        return type(self)(base.score, count, hits, base.merged_square, base.params)
+
+    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Hits redrawn from the scores: binomial per step."""
+        base = self.merged()
+        hits = kept_draw(
+            self,
+            f"calibrated {resamples}",
+            rng,
+            lambda: _binomial(rng, base.count, np.clip(base.score, 0, 1), resamples),
+        )
+        count = np.broadcast_to(base.count, hits.shape)
+        return type(self)(base.score, count, hits, base.merged_square, base.params)
+
+    def parts(self) -> Iterator[Self]:
+        """The resamples in blocks that stay in the cache while a metric goes through them."""
+        block = max(1, BLOCK_ENTRIES // self.score.size)
+        for start in range(0, self.count.shape[0], block):
+            count, hits = self.count[start : start + block], self.hits[start : start + block]
+            yield type(self)(self.score, count, hits, self.merged_square, self.params)
+
+
+def _multinomial(rng: np.random.Generator, cells: FloatArray, resamples: int) -> IntArray:
+    """Rows per cell of samples drawn with replacement, shape (resamples, cells)."""
+    used = np.flatnonzero(cells)
+    n = int(cells.sum())
+    if n >= 100 and cells.max() <= TABLE_ROWS:
+        return _poisson_and_rest(rng, cells, n, resamples)
+    if n > 8 * used.size:
+        out = np.zeros((resamples, cells.size), dtype=np.int64)
+        out[:, used] = rng.multinomial(n, cells[used] / n, size=resamples)
+        return out
+    cell_of_row = np.repeat(used, cells[used].astype(np.intp))
+    out = np.empty((resamples, cells.size), dtype=np.int64)
+    for drawn in out:
+        drawn[:] = np.bincount(cell_of_row[random_rows(rng, n, n)], minlength=cells.size)
+    return out
+
+
+def _poisson_and_rest(
+    rng: np.random.Generator, cells: FloatArray, n: int, resamples: int
+) -> IntArray:
+    """The same: independent Poisson numbers, given their total, are multinomial.
+
+    They are drawn, from a table, for a little less than n rows, so that their total stays below n;
+    the few rows that are missing are drawn one by one.
+    """
+    mean = cells * (1 - 5 / math.sqrt(n))
+    k = np.arange(int(mean.max() + 6 * math.sqrt(mean.max()) + 12))
+    upto = pdtr(k[:, None], mean).astype(np.float32)
+    upto = upto[(upto < 1).any(axis=1)]
+    cell_of_row = np.repeat(np.arange(cells.size), cells.astype(np.intp))
+    out = np.empty((resamples, cells.size), dtype=np.int64)
+    block = max(1, BLOCK_ENTRIES // cells.size)
+    for start in range(0, resamples, block):
+        part = out[start : start + block]
+        part[:] = _count_above(rng, upto, part.shape)
+        missing = n - part.sum(axis=1)
+        while (over := np.flatnonzero(missing < 0)).size:
+            part[over] = _count_above(rng, upto, (over.size, cells.size))
+            missing[over] = n - part[over].sum(axis=1)
+        place = cell_of_row[random_rows(rng, n, int(missing.sum()))]
+        place += np.repeat(np.arange(missing.size) * cells.size, missing)
+        part += np.bincount(place, minlength=part.size).reshape(part.shape)
+    return out
+
+
+def _count_above(
+    rng: np.random.Generator, upto: FloatArray, shape: tuple[int, ...]
+) -> npt.NDArray[np.uint8]:
+    """Numbers drawn by inversion: how many values ``upto[k]`` a uniform number reaches."""
+    uniform = rng.random(shape, dtype=np.float32)
+    out = np.zeros(shape, dtype=np.uint8)
+    for bound in upto:
+        out += (uniform >= bound).view(np.uint8)
+    return out
+
+
+def _binomial(
+    rng: np.random.Generator, count: FloatArray, p: FloatArray, resamples: int
+) -> FloatArray:
+    """Hits per step, shape (resamples, steps)."""
+    out = np.zeros((resamples, p.size))
+    most = int(count.max())
+    if most > TABLE_TRIALS:
+        trials = count.astype(np.int64)
+        for hits in out:
+            hits[:] = rng.binomial(trials, p)
+        return out
+    # Few rows per step: one uniform number against a table of the distribution functions.
+    k = np.arange(most)[:, None]
+    chance = binom(count, k) * p**k * (1 - p) ** np.maximum(count - k, 0)
+    upto = np.cumsum(chance, axis=0).astype(np.float32)
+    upto[k >= count] = 1  # exactly, so that no step has more hits than rows
+    block = max(1, BLOCK_ENTRIES // p.size)
+    for start in range(0, resamples, block):
+        part = out[start : start + block]
+        part[:] = _count_above(rng, upto, part.shape)
+    return out
+
+
+def make_steps(events: BinaryEvents) -> Steps:
+    """Count rows and hits per distinct score."""
+    score, hit = events.ordered
+    ends = np.flatnonzero(np.append(score[1:] != score[:-1], True))
+    cumulative = np.cumsum(hit, dtype=np.int64)[ends]
+    return Steps(
+        score[ends].astype(np.float64),
+        np.diff(ends, prepend=-1).astype(np.float64),
+        np.diff(cumulative, prepend=0).astype(np.float64),
+    )
+
+
+def steps(sample: Sample) -> Steps:
+    """Steps of the sample's own reduction."""
+    return make_steps(sample.events)
+
+
+def top_label_steps(sample: Sample) -> Steps:
+    """Steps of the top label, whatever the reduction."""
+    if sample.top_events is sample.events:
+        # The very same view, so that it is resampled once.
+        return sample.view(steps)
+    return make_steps(sample.top_events)

@@ -1,0 +1,136 @@
+"""Rows grouped by their true class and scored by the top label (Ao 2023)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.errors import NotAvailable
+from calviz.core.predictions import Predictions
+from calviz.numerics.budget import affordable
+from calviz.numerics.draws import LABEL_COST, ROW_COST, Redraws, redraws
+from calviz.numerics.edges import assign, check_bins, equal_width_edges
+from calviz.numerics.reduce import predicted_classes
+from calviz.numerics.sample import Sample
+
+
+@dataclass(frozen=True, eq=False)
+class TrueClassErrors:
+    """ECE and MCS of the rows of each true class.
+
+    Attributes
+    ----------
+    rows : ndarray, shape (..., K)
+        Rows whose true label is the class.
+    ece, mcs : ndarray, shape (..., K)
+        ECE and signed error of those rows under the top label; 0 where a class has no rows.
+    source : _Source
+    params : mapping
+    """
+
+    rows: FloatArray
+    ece: FloatArray
+    mcs: FloatArray
+    source: _Source
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Rows drawn with replacement; the bins stay."""
+        s = self.source
+        resamples = affordable(resamples, (ROW_COST + 5) * s.score.size)
+        drawn = [s.weighted_errors(w) for w in s.draws.weights(rng, resamples)]
+        return self._with(drawn)
+
+    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Labels redrawn from the rows' own probabilities: classes, rows and hits change with them.
+
+        Conditioning on the true class gives large values even then, which is why these metrics
+        must be read against their noise floor.
+        """
+        s = self.source
+        resamples = affordable(resamples, (LABEL_COST + 20) * s.score.size)
+        drawn = [s.errors(y) for labels in s.draws.labels(rng, resamples) for y in labels]
+        return self._with([tuple(column[None] for column in one) for one in drawn])
+
+    def _with(self, drawn: list[tuple[FloatArray, ...]]) -> Self:
+        rows, ece, mcs = (np.concatenate(column) for column in zip(*drawn, strict=True))
+        return type(self)(rows, ece, mcs, self.source, self.params)
+
+
+@dataclass(frozen=True, eq=False)
+class _Source:
+    score: FloatArray
+    hit: BoolArray
+    labels: IntArray
+    bin_of: IntArray
+    n_classes: int
+    bins: int
+    draws: Redraws
+
+    @cached_property
+    def winner(self) -> IntArray:
+        """The predicted classes; only redrawn labels are compared with them."""
+        data = self.draws.data
+        assert isinstance(data, Predictions)  # others have no labels to redraw
+        return predicted_classes(data)
+
+    def errors(self, labels: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Rows, ECE and MCS per class, shape (K,), for other labels."""
+        k, m = self.n_classes, self.bins
+        hit = self.hit if labels is self.labels else labels == self.winner
+        cell = labels * np.intp(m) + self.bin_of
+        gaps = np.bincount(cell, weights=self.score - hit, minlength=k * m).reshape(k, m)
+        rows = np.bincount(labels, minlength=k).astype(np.float64)
+        some = np.maximum(rows, 1)
+        return rows, np.abs(gaps).sum(axis=1) / some, gaps.sum(axis=1) / some
+
+    def weighted_errors(self, weights: FloatArray) -> tuple[FloatArray, ...]:
+        """The same where row i counts ``weights[i]`` times: (n, b) to (b, K) each."""
+        gaps = (self._residuals @ weights).reshape(self.n_classes, self.bins, -1)
+        rows = self._indicator @ weights
+        some = np.maximum(rows, 1)
+        return rows.T, (np.abs(gaps).sum(axis=1) / some).T, (gaps.sum(axis=1) / some).T
+
+    @cached_property
+    def _residuals(self) -> csr_array:
+        cell = self.labels * np.intp(self.bins) + self.bin_of
+        shape = (self.n_classes * self.bins, cell.size)
+        return csr_array((self.score - self.hit, (cell, np.arange(cell.size))), shape=shape)
+
+    @cached_property
+    def _indicator(self) -> csr_array:
+        n = self.labels.size
+        return csr_array((np.ones(n), (self.labels, np.arange(n))), shape=(self.n_classes, n))
+
+
+def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
+    """Group the rows by true class and bin their confidence.
+
+    Raises
+    ------
+    NotAvailable
+        For confidence-only data without class labels.
+    """
+    check_bins(bins)
+    data = sample.data
+    labels = data.labels
+    if labels is None:
+        raise NotAvailable("not available: these data do not name the true classes.")
+    events = sample.top_events
+    source = _Source(
+        events.score.astype(np.float64, copy=False),
+        events.hit,
+        labels,
+        assign(events.score, equal_width_edges(bins, events.score.dtype)),
+        data.n_classes or int(labels.max()) + 1,
+        bins,
+        sample.view(redraws),
+    )
+    rows, ece, mcs = source.errors(source.labels)
+    return TrueClassErrors(rows, ece, mcs, source, {"bins": bins, "scheme": "equal-width"})

@@ -1,0 +1,152 @@
+"""Tests and fitted curves against scikit-learn, SciPy and closed forms."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.linear_model import LogisticRegression
+
+import calviz
+
+KEYS = (
+    *("spiegelhalter_z", "hosmer_lemeshow", "calibration_slope", "calibration_intercept"),
+    *("ici", "e50", "e90"),
+)
+NO_FIT = ("calibration_slope", "calibration_intercept", "ici", "e50", "e90")
+
+
+def evaluated(score, hit, keys=KEYS, **options):
+    data = calviz.Predictions(probs=np.asarray(score), labels=np.asarray(hit))
+    return calviz.evaluate(data, keys, reduction="positive", **options)
+
+
+def sample(n=600, decimals=10, seed=0):
+    rng = np.random.default_rng(seed)
+    score = np.round(rng.uniform(0.01, 0.99, size=n), decimals).clip(0.05, 0.95)
+    logit = 0.3 + 0.6 * np.log(score / (1 - score))
+    return score, rng.random(n) < 1 / (1 + np.exp(-logit))
+
+
+def sklearn_curve(score, hit):
+    x = np.log(score / (1 - score))[:, None]
+    model = LogisticRegression(C=np.inf, tol=1e-12, max_iter=1000).fit(x, hit)
+    return model.intercept_[0], model.coef_[0, 0], model.predict_proba(x)[:, 1]
+
+
+@pytest.mark.parametrize("decimals", [10, 1])
+def test_logistic_recalibration_against_scikit_learn(decimals):
+    score, hit = sample(decimals=decimals)
+    intercept, slope, curve = sklearn_curve(score, hit)
+    result = evaluated(score, hit)
+    assert result["calibration_intercept"].value == pytest.approx(intercept, abs=1e-5)
+    assert result["calibration_slope"].value == pytest.approx(slope, abs=1e-5)
+    distance = np.abs(curve - score)
+    assert result["ici"].value == pytest.approx(distance.mean(), abs=1e-6)
+    for key, q in (("e50", 0.5), ("e90", 0.9)):
+        expected = np.quantile(distance, q, method="inverted_cdf")
+        assert result[key].value == pytest.approx(expected, abs=1e-5)
+
+
+def test_many_rows_start_from_their_summary():
+    score, hit = sample(n=6000)
+    intercept, slope, _ = sklearn_curve(score, hit)
+    result = evaluated(score, hit)
+    assert result["calibration_intercept"].value == pytest.approx(intercept, abs=1e-5)
+    assert result["calibration_slope"].value == pytest.approx(slope, abs=1e-5)
+
+
+def test_spiegelhalter_by_its_formula():
+    score, hit = sample()
+    top = ((hit - score) * (1 - 2 * score)).sum()
+    z = top / math.sqrt(((1 - 2 * score) ** 2 * score * (1 - score)).sum())
+    result = evaluated(score, hit)["spiegelhalter_z"]
+    assert result.value == pytest.approx(z)
+    assert result.details["p_value"] == pytest.approx(2 * stats.norm.sf(abs(z)))
+
+
+def test_spiegelhalter_is_standard_normal_under_calibration():
+    rng = np.random.default_rng(1)
+    score = rng.random(300)
+    floor = evaluated(score, rng.random(300) < score, ["spiegelhalter_z"], ci=True)
+    floor = floor["spiegelhalter_z"].noise_floor
+    assert floor.mean == pytest.approx(0, abs=0.13)
+    assert floor.q95 == pytest.approx(1.645, abs=0.2)
+
+
+def test_hosmer_lemeshow_by_its_formula():
+    score, hit = sample()
+    groups = np.array_split(np.argsort(score), 10)
+    expected = 0.0
+    for rows in groups:
+        mean = score[rows].mean()
+        gap = hit[rows].sum() - score[rows].sum()
+        expected += gap**2 / (rows.size * mean * (1 - mean))
+    result = evaluated(score, hit)["hosmer_lemeshow"]
+    assert result.value == pytest.approx(expected)
+    assert result.details["degrees_of_freedom"] == 10
+    assert result.details["p_value"] == pytest.approx(stats.chi2.sf(expected, 10))
+    assert evaluated(score, hit, groups=4)["hosmer_lemeshow"].details["degrees_of_freedom"] == 4
+
+
+@pytest.mark.parametrize(
+    ("score", "hit"),
+    [
+        ([0.2, 0.6, 0.7], [1, 1, 1]),
+        ([0.2, 0.6, 0.7], [0, 0, 0]),
+        ([0.4] * 4, [0, 1, 0, 1]),
+        ([0.2, 0.3, 0.6, 0.7], [0, 0, 1, 1]),
+        ([0.2, 0.3, 0.6, 0.7], [1, 1, 0, 0]),
+        ([0.2, 0.5, 0.5, 0.7], [0, 0, 1, 1]),  # touching: still no finite optimum
+        ([0.0, 1e-300, 0.0], [0, 1, 1]),  # one score after the clip
+        ([0.9], [1]),
+    ],
+)
+def test_no_curve_fits(score, hit):
+    result = evaluated(score, hit, ci=True, resamples=50)
+    for key in NO_FIT:
+        assert math.isnan(result[key].value)
+        assert result[key].reason.startswith("undefined: no logistic curve fits")
+
+
+def test_overlap_by_one_row_has_a_fit():
+    score, hit = np.array([0.2, 0.3, 0.4, 0.6, 0.7]), np.array([0, 1, 0, 1, 1])
+    intercept, slope, _ = sklearn_curve(score, hit)
+    result = evaluated(score, hit, ci=True, resamples=200)
+    assert result["calibration_slope"].value == pytest.approx(slope, rel=1e-4)
+    assert result["calibration_intercept"].value == pytest.approx(intercept, rel=1e-4)
+
+
+def test_impossible_scores():
+    result = evaluated([0.0, 0.0, 1.0, 1.0], [0, 1, 1, 1], groups=2)
+    assert result["hosmer_lemeshow"].reason.startswith("undefined: the scores of a group")
+    assert result["hosmer_lemeshow"].details["p_value"] == 0
+    assert result["spiegelhalter_z"].reason == "undefined: all scores are exactly 0, 1/2 or 1."
+
+
+@pytest.mark.parametrize("decimals", [10, 1])
+def test_intervals_are_those_of_resampled_rows(decimals):
+    score, hit = sample(200, decimals, seed=2)
+    rng = np.random.default_rng(3)
+    drawn = {key: [] for key in KEYS if key != "hosmer_lemeshow"}
+    for _ in range(250):
+        rows = rng.integers(200, size=200)
+        for r in evaluated(score[rows], hit[rows], drawn):
+            drawn[r.key].append(r.value)
+    for r in evaluated(score, hit, drawn, ci=True):
+        low, high = np.quantile(drawn[r.key], [0.025, 0.975])
+        assert r.interval == pytest.approx((low, high), abs=0.2 * (high - low)), r.key
+
+
+def test_resampled_fits_are_each_the_fit_of_their_resample():
+    from calviz.core.events import BinaryEvents
+    from calviz.numerics import logistic
+    from calviz.numerics.steps import make_steps
+
+    score, hit = sample(300)
+    drawn = make_steps(BinaryEvents(score, hit)).bootstrap(np.random.default_rng(0), 20)
+    for theta, count, hits in zip(logistic.fit(drawn), drawn.count, drawn.hits, strict=True):
+        s = np.repeat(drawn.score, count.astype(int))
+        h = np.concatenate([np.arange(c) < k for c, k in zip(count.astype(int), hits, strict=True)])
+        intercept, slope, _ = sklearn_curve(s, h)
+        assert theta == pytest.approx((intercept, slope), abs=1e-4)

@@ -1,0 +1,97 @@
+"""Weighted and relabelled errors of all classes against the plain ones."""
+
+import numpy as np
+import pytest
+
+from calviz.core.errors import NotAvailable
+from calviz.core.predictions import Predictions
+from calviz.numerics import budget, classwise_ks, column_groups
+from calviz.numerics.classwise_ks import classwise_ks as ks_view
+from calviz.numerics.draws import redrawn_labels, row_counts
+from calviz.numerics.one_vs_rest import classwise_equal_width, classwise_thresholded
+from calviz.numerics.sample import Sample
+
+
+def data(n=250, k=6, seed=0, tied=False):
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.full(k, 0.5), size=n)
+    if tied:
+        probs = rng.multinomial(8, probs) / 8
+    return Predictions(probs=probs, labels=rng.integers(0, k, n))
+
+
+def weights(n, draws=5):
+    return np.concatenate(list(row_counts(np.random.default_rng(1), n, draws))).T
+
+
+def repeated(sample, weight):
+    """The data with every row as often as it was drawn."""
+    return sample.take(np.repeat(np.arange(sample.n), weight))
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_equal_width_weights_are_repeated_rows(tied):
+    d = data(tied=tied)
+    w = weights(d.n)
+    errors = classwise_equal_width(Sample(d), bins=7).columns.weighted_errors(w.astype(np.float32))
+    for mine, weight in zip(errors, w.T, strict=True):
+        expected = classwise_equal_width(Sample(repeated(d, weight)), bins=7).errors
+        np.testing.assert_allclose(mine, expected, atol=1e-6)
+
+
+def test_thresholded_weights_keep_the_bins():
+    d = data()
+    view = classwise_thresholded(Sample(d), bins=4, threshold=0.05)
+    w = weights(d.n)
+    errors = view.columns.weighted_errors(w.astype(np.float32))
+    for mine, weight in zip(errors, w.T, strict=True):
+        for k in range(d.n_classes):
+            score = d.probs[:, k]
+            kept = score > 0.05
+            cuts = view.columns.cuts.inner[k]
+            bin_of = np.searchsorted(cuts, score[kept])
+            gap = (score - (d.labels == k))[kept] * weight[kept]
+            expected = np.abs(np.bincount(bin_of, gap)).sum() / weight[kept].sum()
+            assert mine[k] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("make", [classwise_equal_width, classwise_thresholded])
+@pytest.mark.parametrize("tied", [False, True])
+def test_other_labels(make, tied):
+    d = data(tied=tied)
+    labels = redrawn_labels(d.probs, np.random.default_rng(2), 4)
+    columns = make(Sample(d), bins=5).columns
+    # One after the other without a table, together with one.
+    for y, together in zip(labels, columns.errors(labels), strict=True):
+        plain = make(Sample(Predictions(probs=d.probs, labels=y)), bins=5).errors
+        np.testing.assert_allclose(together, plain, atol=1e-12)
+        np.testing.assert_allclose(columns.errors(y[None])[0], plain, atol=1e-12)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("group", [1 << 20, 500])
+def test_ks_of_resamples(tied, group, monkeypatch):
+    monkeypatch.setattr(column_groups, "GROUP_ENTRIES", group)
+    d = data(tied=tied)
+    labels = redrawn_labels(d.probs, np.random.default_rng(3), 4)
+    w = weights(d.n)
+    found = {"labels": [], "weights": []}
+    for ranked in classwise_ks._ranked_groups(d.probs):
+        found["labels"].append(ranked.errors(labels))
+        intervals = classwise_ks._Intervals.of(ranked, d.labels)
+        found["weights"].append(intervals.errors(w.astype(np.float32)))
+    for mine, y in zip(np.concatenate(found["labels"], axis=1), labels, strict=True):
+        plain = ks_view(Sample(Predictions(probs=d.probs, labels=y))).errors
+        np.testing.assert_allclose(mine, plain, atol=1e-12)
+    for mine, weight in zip(np.concatenate(found["weights"], axis=1), w.T, strict=True):
+        plain = ks_view(Sample(repeated(d, weight))).errors
+        np.testing.assert_allclose(mine, plain, atol=1e-6)
+
+
+def test_budget():
+    assert budget.affordable(1000, 1.0) == 1000
+    assert budget.affordable(1000, budget.BUDGET / 250) == 250
+    assert budget.affordable(1000, budget.BUDGET / 500, start=budget.BUDGET / 2) == 250
+    assert budget.affordable(20, budget.BUDGET / 50) == 20
+    with pytest.raises(NotAvailable, match="too large to resample"):
+        budget.affordable(1000, budget.BUDGET / 50)

@@ -1,0 +1,105 @@
+"""Steps: ties, merging, and that drawing cells is drawing rows."""
+
+import numpy as np
+import pytest
+
+from calviz.core.events import BinaryEvents
+from calviz.numerics import steps as module
+from calviz.numerics.steps import MAX_STEPS, Steps, make_steps
+
+
+def events(n=1000, seed=0, decimals=None, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    score = rng.random(n)
+    if decimals is not None:
+        score = np.round(score, decimals)
+    return BinaryEvents(score.astype(dtype), rng.random(n) < score)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("decimals", [None, 2, 0])
+def test_counts_rows_and_hits_per_distinct_score(decimals, dtype):
+    data = events(decimals=decimals, dtype=dtype)
+    score, index = np.unique(data.score, return_inverse=True)
+    view = make_steps(data)
+    np.testing.assert_array_equal(view.score, score)
+    np.testing.assert_array_equal(view.count, np.bincount(index))
+    np.testing.assert_array_equal(view.hits, np.bincount(index, data.hit))
+    np.testing.assert_allclose(view.square, score.astype(float) ** 2)
+
+
+def test_merging_keeps_every_sum():
+    view = make_steps(events(30_000))
+    small = view.merged()
+    assert small.score.size <= MAX_STEPS
+    assert small.count.max() <= 2 * 30_000 / MAX_STEPS
+    assert small.n == 30_000
+    assert small.hits.sum() == view.hits.sum()
+    assert small.score_sum.sum() == pytest.approx(view.score_sum.sum())
+    assert (small.count * small.square).sum() == pytest.approx((view.score**2).sum())
+    assert np.all(np.diff(small.score) > 0)
+    assert make_steps(events(100)).merged().score.size == 100
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        [0, 1, 2, 3, 5, 30, 7, 60, 20],  # many rows per cell
+        [0, 1, 2, 3, 5, 30, 7],  # fewer than 100 rows
+        [*range(8), *[1] * 200],  # single rows: by Poisson numbers
+        [2000, *[1] * 800],  # one large cell beside single rows: row by row
+    ],
+)
+def test_cells_are_drawn_like_rows(counts):
+    cells = np.array(counts, dtype=float)
+    n, draws = cells.sum(), 4000
+    drawn = module._multinomial(np.random.default_rng(0), cells, draws)
+    np.testing.assert_array_equal(drawn.sum(axis=1), n)
+    np.testing.assert_array_equal(drawn[:, cells == 0], 0)
+    share = cells / n
+    sd = np.sqrt(n * share * (1 - share))
+    assert np.all(np.abs(drawn.mean(axis=0) - cells) <= 5 * sd / np.sqrt(draws))
+    np.testing.assert_allclose(drawn.std(axis=0), sd, rtol=0.08, atol=1e-9)
+    # Cells exclude each other.
+    covariance = np.cov(drawn[:, 1], drawn[:, -1])[0, 1]
+    expected = -n * share[1] * share[-1]
+    assert covariance == pytest.approx(expected, abs=6 * sd[1] * sd[-1] / np.sqrt(draws))
+
+
+@pytest.mark.parametrize("most", [1, 5, 64, 500])
+def test_hits_are_binomial(most):
+    count, p = np.array([1, 1, most, most, most]), np.array([0.3, 0, 1, 0.9, 0.02])
+    draws = 20_000
+    hits = module._binomial(np.random.default_rng(1), count.astype(float), p, draws)
+    sd = np.sqrt(count * p * (1 - p))
+    assert np.all(np.abs(hits.mean(axis=0) - count * p) <= 5 * sd / np.sqrt(draws))
+    np.testing.assert_allclose(hits.std(axis=0), sd, rtol=0.06, atol=1e-9)
+    assert np.all((hits >= 0) & (hits <= count))
+
+
+def test_drawing_again_from_the_same_seed_gives_the_same_arrays():
+    view = make_steps(events(3000))
+    for how in ("bootstrap", "under_calibration"):
+        rngs = [np.random.default_rng(4) for _ in range(2)]
+        one, two = (getattr(view, how)(rng, 50) for rng in rngs)
+        assert one.hits is two.hits
+        assert rngs[0].random() == rngs[1].random()
+        other = getattr(view, how)(np.random.default_rng(5), 50)
+        assert np.any(other.hits != one.hits)
+
+
+def test_parts_are_the_resamples_in_order():
+    drawn = make_steps(events(3000)).bootstrap(np.random.default_rng(0), 300)
+    parts = list(drawn.parts())
+    assert len(parts) > 1
+    np.testing.assert_array_equal(np.concatenate([p.hits for p in parts]), drawn.hits)
+    assert all(isinstance(p, Steps) for p in parts)
+
+
+def test_under_calibration_leaves_the_rows():
+    view = make_steps(events(5000, decimals=2))
+    drawn = view.under_calibration(np.random.default_rng(0), 400)
+    assert np.all(drawn.count == view.count)
+    np.testing.assert_allclose(
+        drawn.hits.mean(axis=0), view.count * view.score, atol=6 * np.sqrt(view.count.max() / 1600)
+    )
