@@ -39,15 +39,14 @@ def averaged_binnings(ordered: FloatArray, hits: IntArray) -> Piecewise:
     gamma functions. All binnings stand in one long array: each needs no more than its cuts and the sums.
     """
     n = ordered.size
-    last = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1, n)
+    last = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1, n).astype(np.int32)
     cuts, model, sizes = _all_cuts(n, last)
     # Where bins start and end, as ranks; the first of a model starts at 0, its last ends at n.
     first = np.append(True, model[1:] != model[:-1])
     start = np.where(first, 0, np.roll(cuts, 1))
     rows = cuts - start
     won = hits[cuts] - hits[start]
-    middle = np.concatenate([[0.0], (ordered[1:].astype(np.float64) + ordered[:-1]) / 2, [1.0]])
-    centre = np.clip((middle[start] + middle[cuts]) / 2, 1e-6, 1 - 1e-6)
+    centre = np.clip((_border(ordered, start) + _border(ordered, cuts)) / 2, 1e-6, 1 - 1e-6)
     prior = PRIOR_ROWS / sizes[model]
     alpha, beta = prior * centre, prior * (1 - centre)
     evidence = gammaln(prior) - gammaln(rows + prior)
@@ -65,6 +64,13 @@ def averaged_binnings(ordered: FloatArray, hits: IntArray) -> Piecewise:
     value = np.cumsum(np.bincount(where, weights=(weight[model] * step)[used]))
     edges = halfway(ordered, ordered[places[1:] - 1])
     return steps_merged(edges, np.clip(value, 0, 1))
+
+
+def _border(ordered: FloatArray, rank: IntArray) -> FloatArray:
+    """The score half-way between the rows before and after a cut; 0 and 1 at the ends."""
+    below = ordered[np.maximum(rank, 1) - 1].astype(np.float64)
+    above = ordered[np.minimum(rank, ordered.size - 1)]
+    return np.where(rank == 0, 0.0, np.where(rank == ordered.size, 1.0, (below + above) / 2))
 
 
 def _all_cuts(n: int, last: IntArray) -> tuple[IntArray, IntArray, IntArray]:

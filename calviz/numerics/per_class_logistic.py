@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.numerics.blocks import row_blocks
 from calviz.numerics.passes import sum_over_blocks
 from calviz.numerics.scores import Scores, complement
 
@@ -130,7 +131,12 @@ class _Problem:
         occurring = np.bincount(labels, minlength=classes)
         self.positives = occurring[1:] if classes == 2 else occurring
         # With two classes the features are kept: they are no larger than the scores.
-        self.kept = self._features(slice(0, self.n)) if classes == 2 else None
+        self.kept: FloatArray | None = None
+        if classes == 2:
+            kept = np.empty((self.size, self.n, 1), dtype=self.dtype)
+            for rows in row_blocks(scores.array, block_bytes=_BLOCK_BYTES):
+                kept[:, rows] = self._features(rows)
+            self.kept = kept
         self.hits = sum_over_blocks(scores.array, self._hits, block_bytes=_BLOCK_BYTES)
 
     def free(self) -> BoolArray:
