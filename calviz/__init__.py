@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from calviz import figures as figures
     from calviz.analysis import evaluate, verdict
+    from calviz.comparison import compare, learning_curve, recalibrate
     from calviz.core.predictions import ConfidencePredictions, Predictions
     from calviz.core.reduction import Reduction
     from calviz.data import load
@@ -25,9 +26,12 @@ __all__ = [
     "Predictions",
     "Reduction",
     "__version__",
+    "compare",
     "evaluate",
     "figures",
+    "learning_curve",
     "load",
+    "recalibrate",
     "verdict",
 ]
 
@@ -37,8 +41,11 @@ _HOMES = {
     "ConfidencePredictions": "calviz.core.predictions",
     "Predictions": "calviz.core.predictions",
     "Reduction": "calviz.core.reduction",
+    "compare": "calviz.comparison",
     "evaluate": "calviz.analysis",
+    "learning_curve": "calviz.comparison",
     "load": "calviz.data",
+    "recalibrate": "calviz.comparison",
     "verdict": "calviz.analysis",
 }
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
+
+_lock = threading.Lock()
+_inside = 0
+_limit: Any = None
 
 
 @cache
@@ -14,11 +20,23 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
-def one_blas_thread() -> AbstractContextManager[object]:
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
     """Inside, products of matrices use one thread.
 
-    The products of resampling are small: threads that wait for a busy core cost up to ten times
-    what they save.
+    The products of resampling and of blocks of rows are small: threads that wait for a busy core cost up to
+    ten times what they save. The limit belongs to the whole process, so that the first one in sets it
+    and the last one out lifts it, whichever threads they are.
     """
-    limit: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
-    return limit
+    global _inside, _limit
+    with _lock:
+        if _inside == 0:
+            _limit = _controller().limit(limits=1, user_api="blas")
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                _limit.restore_original_limits()

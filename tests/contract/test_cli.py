@@ -56,9 +56,11 @@ class TestCommands:
             assert f"\n  {name} " in result.stdout
 
     def test_only_what_is_finished_is_listed(self):
-        assert sorted(main.list_commands(None)) == ["app", "audit", "formats", "metrics"]
+        assert sorted(main.list_commands(None)) == sorted(
+            "app apply audit compare formats methods metrics recalibrate".split()
+        )
 
-    @pytest.mark.parametrize("name", ["app", "audit", "formats", "metrics"])
+    @pytest.mark.parametrize("name", ["app", "audit", "compare", "formats", "methods", "metrics"])
     def test_every_command_explains_itself(self, name):
         result = run(name, "--help")
         assert result.exit_code == 0

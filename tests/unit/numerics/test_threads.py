@@ -1,27 +1,44 @@
-"""The limit on threads of linear algebra holds inside, and is lifted however it is left."""
-
 import contextlib
+from threading import Barrier, Thread
 
+import numpy as np
 from threadpoolctl import threadpool_info
 
 from calviz.numerics.threads import one_blas_thread
 
 
-def threads():
-    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+def blas_threads():
+    np.ones((2, 2)) @ np.ones((2, 2))
+    return {i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas"}
 
 
-def test_limit_holds_inside_and_nests():
-    before = threads()
-    with one_blas_thread():
+def test_the_limit_is_lifted_whoever_leaves_last():
+    before = blas_threads()
+    both_in, first_out = Barrier(2), Barrier(2)
+
+    def first():
         with one_blas_thread():
-            assert set(threads()) <= {1}
-        assert set(threads()) <= {1}
-    assert threads() == before
+            both_in.wait()
+        first_out.wait()
+
+    def second():
+        with one_blas_thread():
+            both_in.wait()
+            first_out.wait()
+
+    threads = [Thread(target=run) for run in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert blas_threads() == before
+    with one_blas_thread(), one_blas_thread():
+        assert blas_threads() == {1}
+    assert blas_threads() == before
 
 
 def test_an_error_lifts_it():
-    before = threads()
+    before = blas_threads()
     with contextlib.suppress(ValueError), one_blas_thread():
         raise ValueError
-    assert threads() == before
+    assert blas_threads() == before

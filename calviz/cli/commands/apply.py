@@ -1,0 +1,47 @@
+"""``calviz apply``: a saved map on other predictions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from calviz.cli.group import FINE
+from calviz.cli.reading import reading_options
+from calviz.cli.splitting import one_model
+from calviz.core.errors import InputError
+
+if TYPE_CHECKING:
+    from calviz.data import ReadingOptions
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option("--map", "map_path", required=True, metavar="MAP.json", help="From --save-map.")
+@click.option("--out", required=True, metavar="FILE", help=".csv, .parquet or .npz.")
+@click.option("--model", metavar="NAME", help="Of a file with several models, this one.")
+@reading_options
+def command(file: str, map_path: str, out: str, model: str | None, reading: ReadingOptions) -> int:
+    """Apply a saved recalibration map to the predictions in FILE."""
+    from calviz.cli.audit_text import print_recognition
+    from calviz.comparison.saved import apply_map
+    from calviz.data import read
+    from calviz.data.writing import check_target, write_predictions
+
+    check_target(out)
+    record = _record(map_path)
+    loaded = read(file, options=reading)
+    print_recognition(file, loaded)
+    write_predictions(apply_map(one_model(loaded, model), record), out)
+    return FINE
+
+
+def _record(path: str) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InputError(
+            f"this is not JSON ({error})", file=Path(path).name, remedy="give a map from --save-map"
+        ) from None

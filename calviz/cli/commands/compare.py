@@ -1,0 +1,96 @@
+"""``calviz compare``: recalibrators side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from calviz.cli.group import FINE
+from calviz.cli.reading import reading_options
+from calviz.cli.splitting import fitting_options, one_model
+from calviz.cli.text import say
+
+if TYPE_CHECKING:
+    from calviz.core.comparison import MethodResult
+    from calviz.data import ReadingOptions
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option(
+    "--methods",
+    default="all",
+    show_default=True,
+    metavar="A,B,C",
+    help="Keys of recalibrators (see 'calviz methods'), or all; first+second is a composition.",
+)
+@click.option("--eval-split", metavar="NAME", help="The split to evaluate on.")
+@click.option("--in-sample", is_flag=True, help="Allow the fit split to judge; it is labelled so.")
+@fitting_options
+@click.option("--reduction", default="top-label", show_default=True, metavar="R")
+@click.option("--model", metavar="NAME", help="Of a file with several models, this one.")
+@click.option(
+    "--json", "json_path", metavar="PATH", help="Write JSON; with - it goes to standard output."
+)
+@reading_options
+def command(
+    file: str,
+    methods: str,
+    fit_split: str | None,
+    eval_split: str | None,
+    in_sample: bool,
+    fit_fraction: float | None,
+    cross_fit: int | None,
+    seed: int,
+    reduction: str,
+    model: str | None,
+    json_path: str | None,
+    reading: ReadingOptions,
+) -> int:
+    """Fit recalibrators on some rows of FILE and compare them on others.
+
+    A method that fails is a line with its reason; the others still finish.
+    """
+    from calviz.cli.audit_text import print_recognition
+    from calviz.cli.compare_text import print_comparison
+    from calviz.comparison import compare
+    from calviz.data import read
+    from calviz.data.writing import check_json
+
+    if json_path is not None:
+        check_json(json_path)
+    loaded = read(file, options=reading)
+    quiet = json_path == "-"
+    if not quiet:
+        print_recognition(file, loaded)
+
+    def progress(result: MethodResult, done: int, total: int) -> None:
+        state = "" if result.ok else f": {result.reason}"
+        say(f"[{done}/{total}] {result.key}{state}")
+
+    found = compare(
+        one_model(loaded, model),
+        "all" if methods == "all" else [name.strip() for name in methods.split(",")],
+        fit_split=fit_split,
+        eval_split=eval_split,
+        fit_fraction=fit_fraction,
+        cross_fit=cross_fit,
+        seed=seed,
+        in_sample=in_sample,
+        reduction=reduction,
+        progress=progress,
+    )
+    if not quiet:
+        print_comparison(found)
+    if json_path is not None:
+        from calviz.report.comparison import comparison_record
+        from calviz.report.json import to_json
+
+        text = to_json(comparison_record(found, file=file, digest=loaded.digest))
+        if quiet:
+            click.echo(text, nl=False)
+        else:
+            Path(json_path).write_text(text, encoding="utf-8")
+    return FINE

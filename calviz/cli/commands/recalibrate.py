@@ -1,0 +1,79 @@
+"""``calviz recalibrate``: a calibrated file, and the map that made it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from calviz.cli.group import FINE
+from calviz.cli.reading import reading_options
+from calviz.cli.splitting import fitting_options, one_model
+from calviz.cli.text import say
+from calviz.core.errors import OptionError
+
+if TYPE_CHECKING:
+    from calviz.data import ReadingOptions
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option("--method", required=True, metavar="NAME", help="See 'calviz methods'.")
+@fitting_options
+@click.option("--model", metavar="NAME", help="Of a file with several models, this one.")
+@click.option(
+    "--out", required=True, metavar="FILE", help="The calibrated file: .csv, .parquet or .npz."
+)
+@click.option("--save-map", metavar="MAP.json", help="Keep the fitted map for 'calviz apply'.")
+@click.option("--save-snippet", metavar="MAP.py", help="Keep it as Python that needs only NumPy.")
+@reading_options
+def command(
+    file: str,
+    method: str,
+    fit_split: str | None,
+    fit_fraction: float | None,
+    cross_fit: int | None,
+    seed: int,
+    model: str | None,
+    out: str,
+    save_map: str | None,
+    save_snippet: str | None,
+    reading: ReadingOptions,
+) -> int:
+    """Fit a recalibrator on some rows of FILE and write all rows, calibrated.
+
+    The rows that fitted the map stay under their split: judge the result on the others.
+    """
+    from calviz.cli.audit_text import print_recognition
+    from calviz.comparison import calibrate
+    from calviz.data import read
+    from calviz.data.writing import check_json, check_target, write_predictions
+
+    check_target(out)
+    for path in (save_map, save_snippet):
+        if path is not None:
+            check_json(path)
+    if cross_fit is not None and (save_map or save_snippet):
+        raise OptionError("cross-fitting has one map per fold: there is none to save.")
+    loaded = read(file, options=reading)
+    print_recognition(file, loaded)
+    data = one_model(loaded, model)
+    done = calibrate(
+        data,
+        method,
+        fit_split=fit_split,
+        fit_fraction=fit_fraction,
+        cross_fit=cross_fit,
+        seed=seed,
+    )
+    for sentence in done.warnings:
+        say(f"{method}: {sentence}")
+    write_predictions(done.calibrated, out)
+    if save_map is not None:
+        record = done.recalibrator.to_dict() | {"class_names": list(data.class_names)}
+        Path(save_map).write_text(json.dumps(record, allow_nan=False) + "\n", encoding="utf-8")
+    if save_snippet is not None:
+        Path(save_snippet).write_text(done.recalibrator.snippet(), encoding="utf-8")
+    return FINE

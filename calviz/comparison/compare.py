@@ -1,0 +1,277 @@
+"""Recalibrators side by side on the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from calviz.analysis import evaluate
+from calviz.comparison.fitting import UNCALIBRATED, fit_and_apply
+from calviz.comparison.rows import Rows, choose_rows
+from calviz.core.arrays import FloatArray
+from calviz.core.comparison import Comparison, MethodResult
+from calviz.core.errors import CalvizError
+from calviz.core.metric import METRICS
+from calviz.core.predictions import Dataset, Predictions
+from calviz.core.recalibrator import RECALIBRATORS, RecalibratorSpec
+from calviz.core.reduction import Reduction
+from calviz.core.results import Interval
+from calviz.numerics.blocks import available_cores
+from calviz.numerics.paired import Contributions, best_shares, resampled
+from calviz.numerics.reduce import predicted_classes, reduce
+
+BINS = 15
+
+Progress = Callable[[MethodResult, int, int], object]
+
+
+def compare(
+    data: Dataset,
+    methods: Iterable[str] | str = "all",
+    *,
+    fit_split: str | None = None,
+    eval_split: str | None = None,
+    fit_fraction: float | None = None,
+    cross_fit: int | None = None,
+    seed: int = 0,
+    in_sample: bool = False,
+    metrics: Iterable[str] | None = None,
+    reduction: Reduction | str = "top-label",
+    ci: bool = True,
+    resamples: int = 1_000,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Comparison:
+    """Fit recalibrators on some rows and compare them on others.
+
+    A method that fails is a row with its reason; the others still finish.
+
+    Parameters
+    ----------
+    data : Predictions or ConfidencePredictions
+    methods : iterable of str or "all"
+        Keys of recalibrators; the uncalibrated model always comes first.
+    fit_split, eval_split, fit_fraction, cross_fit, seed, in_sample
+        Which rows (see `choose_rows`).
+    metrics : iterable of str, optional
+        All metrics where left out.
+    reduction : Reduction or str
+        Which (score, hit) pair the calibration metrics look at.
+    ci : bool
+        Whether to compute intervals, paired differences and shares of "best".
+    resamples : int
+    options : mapping of str to mapping, optional
+        Parameters of single methods.
+    jobs : int, optional
+        Methods that are fitted at a time; the cores there are where left out.
+    progress : callable, optional
+        Called as ``progress(result, done, total)`` after each method, from the thread that fitted it.
+    stop : callable, optional
+        Asked before each method; where it says True, the methods that are left are not fitted.
+    """
+    specs = chosen(methods)
+    rows = choose_rows(
+        data,
+        fit_split=fit_split,
+        eval_split=eval_split,
+        fit_fraction=fit_fraction,
+        cross_fit=cross_fit,
+        seed=seed,
+        in_sample=in_sample,
+    )
+    judging = _Judging(
+        data, rows, tuple(metrics) if metrics is not None else None, reduction, ci, resamples, seed
+    )
+    own = options or {}
+    finished: dict[str, MethodResult] = {}
+
+    def run(spec: RecalibratorSpec) -> None:
+        if stop is not None and stop():
+            result = _failed(spec, "stopped before it was fitted.")
+        else:
+            result = judging.result(spec, own.get(spec.key, {}))
+        finished[spec.key] = result
+        if progress is not None:
+            progress(result, len(finished), len(specs))
+
+    workers = max(1, min(jobs or available_cores(), len(specs)))
+    if workers == 1:
+        for spec in specs:
+            run(spec)
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            list(pool.map(run, specs))
+    results = {spec.key: finished[spec.key] for spec in specs}
+    tied: dict[str, tuple[str, ...]] = {}
+    if ci:
+        results, tied = judging.paired(results)
+    measured = dict.fromkeys(key for r in results.values() for key in r.metrics)
+    return Comparison(
+        name=data.name,
+        fit=rows.fit,
+        evaluation=rows.evaluation,
+        in_sample=rows.in_sample,
+        seed=seed,
+        reduction=Reduction.of(reduction).key,
+        methods=results,
+        directions={key: METRICS[key].direction for key in measured},
+        tied=tied,
+    )
+
+
+def chosen(methods: Iterable[str] | str) -> list[RecalibratorSpec]:
+    """The methods that are meant, the uncalibrated model first."""
+    if methods == "all":
+        return list(RECALIBRATORS)
+    names = [methods] if isinstance(methods, str) else list(methods)
+    return [RECALIBRATORS[name] for name in dict.fromkeys([UNCALIBRATED, *names])]
+
+
+def _failed(spec: RecalibratorSpec, reason: str) -> MethodResult:
+    return MethodResult(
+        spec.key, spec.label, False, reason, accuracy_preserving=spec.accuracy_preserving
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Judging:
+    data: Dataset
+    rows: Rows
+    metrics: tuple[str, ...] | None
+    reduction: Reduction | str
+    ci: bool
+    resamples: int
+    seed: int
+
+    def result(self, spec: RecalibratorSpec, options: Mapping[str, Any]) -> MethodResult:
+        """Fit and evaluate one method; whatever goes wrong becomes its reason."""
+        try:
+            done = fit_and_apply(self.data, spec, self.rows, options)
+            evaluation = evaluate(
+                done.calibrated,
+                self.metrics,
+                reduction=self.reduction,
+                ci=self.ci,
+                noise_floor=False,
+                resamples=self.resamples,
+                seed=self.seed,
+            )
+        except CalvizError as error:
+            return _failed(spec, str(error))
+        except MemoryError:
+            return _failed(spec, "there is not enough memory for it.")
+        except (ArithmeticError, ValueError, np.linalg.LinAlgError) as error:
+            return _failed(spec, f"it failed: {error}.")
+        before = self.before
+        return MethodResult(
+            spec.key,
+            spec.label,
+            True,
+            fit_seconds=done.fit_seconds,
+            apply_seconds=done.apply_seconds,
+            params=done.recalibrator.describe() if done.recalibrator is not None else {},
+            accuracy_preserving=spec.accuracy_preserving,
+            predictions_changed=_changed(before, done.calibrated),
+            metrics=evaluation.metrics,
+            calibration_gain=_gain(before, done.calibrated),
+            warnings=done.warnings,
+            calibrated=done.calibrated,
+            recalibrator=done.recalibrator,
+        )
+
+    @property
+    def before(self) -> Dataset:
+        """The evaluation rows as they came."""
+        if len(self.rows.pairs) > 1:
+            return self.data
+        return self.data.take(self.rows.pairs[0][1])
+
+    def paired(
+        self, results: dict[str, MethodResult]
+    ) -> tuple[dict[str, MethodResult], dict[str, tuple[str, ...]]]:
+        """Differences to the uncalibrated model, shares of best, and ties, on common resamples."""
+        there = {
+            key: _contributions(r.calibrated, self.reduction)
+            for key, r in results.items()
+            if r.ok and r.calibrated is not None
+        }
+        if UNCALIBRATED not in there or there[UNCALIBRATED].events.n < 2:
+            return results, {}
+        rng = np.random.default_rng([self.seed, 2])
+        drawn = resampled(there, self.resamples, rng, BINS)
+        wanted = [k for k in drawn if k in results[UNCALIBRATED].metrics]
+        shares, tied = {}, {}
+        for metric in wanted:
+            sign = -1 if METRICS[metric].direction == "higher" else 1
+            lower = {m: sign * v for m, v in drawn[metric].items()}
+            shares[metric] = best_shares(lower)
+            values = {m: sign * results[m].metrics[metric].value for m in lower}
+            tied[metric] = _ties(lower, values)
+        return {
+            key: r
+            if key not in there
+            else replace(
+                r,
+                best_share={metric: shares[metric][key] for metric in wanted},
+                differences={
+                    metric: _interval(drawn[metric][key] - drawn[metric][UNCALIBRATED])
+                    for metric in wanted
+                    if key != UNCALIBRATED
+                },
+            )
+            for key, r in results.items()
+        }, tied
+
+
+def _ties(lower: Mapping[str, FloatArray], values: Mapping[str, float]) -> tuple[str, ...]:
+    best = min(values, key=values.__getitem__)
+    return tuple(m for m in lower if _interval(lower[m] - lower[best]).low <= 0)
+
+
+def _interval(values: FloatArray) -> Interval:
+    low, high = np.quantile(values, [0.025, 0.975])
+    return Interval(float(low), float(high))
+
+
+def _contributions(data: Dataset, reduction: Reduction | str) -> Contributions:
+    events = reduce(data, Reduction.of(reduction))
+    if not isinstance(data, Predictions):
+        right = data.correct.astype(np.float64)
+        return Contributions({"accuracy": right, "error": 1 - right}, events)
+    own = data.probs[np.arange(data.n), data.labels].astype(np.float64)
+    right = (predicted_classes(data) == data.labels).astype(np.float64)
+    losses = {
+        "accuracy": right,
+        "error": 1 - right,
+        "nll": -np.log(np.maximum(own, np.finfo(np.float64).tiny)),
+        "brier": _squares(data) + 1 - 2 * own,
+    }
+    return Contributions(losses, events)
+
+
+def _squares(data: Predictions) -> FloatArray:
+    return np.asarray(np.vecdot(data.probs, data.probs), dtype=np.float64)
+
+
+def _changed(before: Dataset, after: Dataset) -> int:
+    if not isinstance(before, Predictions) or not isinstance(after, Predictions):
+        return 0
+    return int(np.count_nonzero(predicted_classes(before) != predicted_classes(after)))
+
+
+def _gain(before: Dataset, after: Dataset) -> float:
+    """Squared error before minus after (Zhang 2020, eq. 8); of confidence-only data that of the confidence."""
+
+    def error(data: Dataset) -> float:
+        if isinstance(data, Predictions):
+            own = data.probs[np.arange(data.n), data.labels].astype(np.float64)
+            return float((_squares(data) + 1 - 2 * own).mean())
+        return float(((data.confidence.astype(np.float64) - data.correct) ** 2).mean())
+
+    return error(before) - error(after)

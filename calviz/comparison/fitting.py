@@ -1,0 +1,201 @@
+"""Fit a recalibrator on some rows and apply it to others."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from calviz.comparison.rows import Rows, choose_rows
+from calviz.core.arrays import FloatArray, IntArray, read_only
+from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.factor import Factor
+from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
+from calviz.core.recalibrator import RECALIBRATORS, RecalibratorSpec
+
+#: The uncalibrated model is a row of every comparison.
+UNCALIBRATED = "identity"
+
+
+def make(spec: RecalibratorSpec, data: Dataset, options: Mapping[str, Any]) -> Any:
+    """An unfitted recalibrator for these data; raises NotAvailable where the method has no meaning for them."""
+    if not isinstance(data, Predictions) and not spec.confidence_only:
+        raise NotAvailable(
+            "not available for confidence-only data: it needs the scores of all classes."
+        )
+    known = {p.name for p in spec.parameters}
+    unknown = set(options) - known
+    if unknown:
+        raise OptionError(
+            f"'{spec.key}' has no option '{min(unknown)}'; known: {', '.join(sorted(known)) or 'none'}."
+        )
+    logits = isinstance(data, Predictions) and data.logits is not None
+    return spec.make(input="logits" if logits else "probabilities", **options)
+
+
+def scores_of(data: Dataset) -> tuple[FloatArray, IntArray]:
+    """What recalibrators are fitted on: scores, shape (n, K), and labels.
+
+    Logits where there are any. Confidence-only data are a problem of two classes, "wrong" and "right".
+    """
+    if isinstance(data, Predictions):
+        return (data.probs if data.logits is None else data.logits), data.labels
+    return np.stack([1 - data.confidence, data.confidence], axis=1), data.correct.astype(np.intp)
+
+
+def with_probabilities(data: Dataset, probs: FloatArray) -> Dataset:
+    """The same rows with calibrated probabilities (and without logits)."""
+    if isinstance(data, Predictions):
+        return Predictions(
+            probs=probs,
+            labels=data.labels,
+            splits=data.splits,
+            groups=data.groups,
+            ids=data.ids,
+            class_names=data.class_names,
+            name=data.name,
+        )
+    return replace(data, confidence=read_only(probs[:, 1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Calibrated rows and how they came about."""
+
+    calibrated: Dataset
+    recalibrator: Any
+    fit_seconds: float
+    apply_seconds: float
+    warnings: tuple[str, ...]
+
+
+def _rows_of(array: FloatArray, rows: IntArray) -> FloatArray:
+    # A run of neighbouring rows is a view.
+    if rows.size and rows[-1] - rows[0] + 1 == rows.size:
+        return array[rows[0] : rows[-1] + 1]
+    return np.asarray(array[rows])
+
+
+def fit_and_apply(
+    data: Dataset, spec: RecalibratorSpec, rows: Rows, options: Mapping[str, Any]
+) -> Fitted:
+    """Fit on the one kind of rows, apply to the other; under cross-fitting the folds are put together."""
+    scores, labels = scores_of(data)
+    fit_seconds = apply_seconds = 0.0
+    warnings: list[str] = []
+    parts: list[FloatArray] = []
+    recalibrator = None
+    for fit, judged in rows.pairs:
+        recalibrator = make(spec, data, options)
+        start = time.perf_counter()
+        recalibrator.fit(_rows_of(scores, fit), labels[fit])
+        fitted = time.perf_counter()
+        parts.append(recalibrator.transform(_rows_of(scores, judged)))
+        fit_seconds += fitted - start
+        apply_seconds += time.perf_counter() - fitted
+        warnings += [w for w in recalibrator.warnings_ if w not in warnings]
+    if len(rows.pairs) == 1:
+        taken = data.take(rows.pairs[0][1])
+        probs = parts[0]
+    else:
+        taken, recalibrator = data, None
+        probs = np.empty_like(parts[0], shape=(data.n, parts[0].shape[1]))
+        for (_, judged), part in zip(rows.pairs, parts, strict=True):
+            probs[judged] = part
+    # The uncalibrated model is the data themselves, to the last digit.
+    calibrated = taken if spec.key == UNCALIBRATED else with_probabilities(taken, probs)
+    return Fitted(calibrated, recalibrator, fit_seconds, apply_seconds, tuple(warnings))
+
+
+def recalibrate(
+    data: Dataset,
+    method: str,
+    *,
+    fit_split: str | None = None,
+    fit_fraction: float | None = None,
+    cross_fit: int | None = None,
+    seed: int = 0,
+    **options: Any,
+) -> Dataset:
+    """Fit a recalibrator on some rows and apply it to all.
+
+    The rows that fitted the map stay in the result, under their split: evaluate the others. Where
+    the data have no splits, the result has: "calibration" and "evaluation". Under cross-fitting no row was seen by
+    the map that calibrated it.
+
+    Parameters
+    ----------
+    data : Predictions or ConfidencePredictions
+    method : str
+        Key of a recalibrator, or ``first+second``.
+    fit_split : str, optional
+        The split to fit on.
+    fit_fraction : float, optional
+        Instead: the stratified share of rows to fit on.
+    cross_fit : int, optional
+        Instead: the number of folds.
+    seed : int
+        Of the random division.
+    **options
+        Parameters of the recalibrator.
+    """
+    return calibrate(
+        data,
+        method,
+        fit_split=fit_split,
+        fit_fraction=fit_fraction,
+        cross_fit=cross_fit,
+        seed=seed,
+        **options,
+    ).calibrated
+
+
+def calibrate(
+    data: Dataset,
+    method: str,
+    *,
+    fit_split: str | None = None,
+    fit_fraction: float | None = None,
+    cross_fit: int | None = None,
+    seed: int = 0,
+    **options: Any,
+) -> Fitted:
+    """Like `recalibrate`, with the fitted map and its warnings."""
+    spec = RECALIBRATORS[method]
+    whole = fit_split is not None and data.split_names == (fit_split,)
+    rows = choose_rows(
+        data,
+        fit_split=fit_split,
+        fit_fraction=fit_fraction,
+        cross_fit=cross_fit,
+        seed=seed,
+        in_sample=whole,
+    )
+    if cross_fit is not None:
+        return fit_and_apply(data, spec, rows, options)
+    fit = rows.pairs[0][0]
+    every = np.arange(data.n)
+    done = fit_and_apply(data, spec, replace(rows, pairs=((fit, every),)), options)
+    if data.splits is None:
+        names = np.full(data.n, "evaluation", dtype=object)
+        names[fit] = "calibration"
+        done = replace(done, calibrated=_with_splits(done.calibrated, Factor.of(names)))
+    return done
+
+
+def _with_splits(data: Dataset, splits: Factor) -> Dataset:
+    if isinstance(data, ConfidencePredictions):
+        return replace(data, splits=splits)
+    return Predictions(
+        probs=data.probs,
+        labels=data.labels,
+        logits=data.logits,
+        splits=splits,
+        groups=data.groups,
+        ids=data.ids,
+        class_names=data.class_names,
+        name=data.name,
+    )

@@ -1,0 +1,103 @@
+"""Metrics against the number of calibration rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from calviz.analysis import evaluate
+from calviz.comparison.compare import chosen
+from calviz.comparison.fitting import fit_and_apply
+from calviz.comparison.rows import LEAST_ROWS, choose_rows, strata
+from calviz.core.comparison import LearningCurve, LearningPoint
+from calviz.core.errors import CalvizError, OptionError
+from calviz.core.predictions import Dataset
+from calviz.core.reduction import Reduction
+from calviz.numerics.partition import stratified_sample
+
+
+def learning_curve(
+    data: Dataset,
+    methods: Sequence[str],
+    *,
+    sizes: Sequence[int] | None = None,
+    repeats: int = 5,
+    fit_split: str | None = None,
+    eval_split: str | None = None,
+    fit_fraction: float | None = None,
+    seed: int = 0,
+    metrics: Sequence[str] = ("ece", "accuracy"),
+    reduction: Reduction | str = "top-label",
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> LearningCurve:
+    """Metrics against the number of calibration rows, always on the same evaluation rows (Zhang 2020, figure 6).
+
+    Parameters
+    ----------
+    sizes : sequence of int, optional
+        Numbers of calibration rows; six steps up to all of them where left out.
+    repeats : int
+        Stratified draws of calibration rows per size; every method gets the same ones.
+    progress : callable, optional
+        Called as ``progress(done, total)`` after every fit.
+
+    Others as of `compare`.
+    """
+    specs = chosen(methods)
+    rows = choose_rows(
+        data, fit_split=fit_split, eval_split=eval_split, fit_fraction=fit_fraction, seed=seed
+    )
+    pool, judged = rows.pairs[0]
+    if sizes is None:
+        least = min(pool.size, max(50, pool.size // 64))
+        steps = np.geomspace(least, pool.size, 6)
+        sizes = sorted({round(float(size)) for size in steps})
+    for size in sizes:
+        if not LEAST_ROWS <= size <= pool.size:
+            raise OptionError(
+                f"'sizes' must be from {LEAST_ROWS} to the {pool.size:,} calibration rows, got {size}."
+            )
+    classes = strata(data)[pool]
+    found: dict[tuple[str, int, str], list[float]] = {}
+    failures: dict[str, str] = {}
+    done, total = 0, len(specs) * len(sizes) * repeats
+    for size in sizes:
+        for repeat in range(repeats):
+            rng = np.random.default_rng([seed, size, repeat])
+            fit = pool[stratified_sample(classes, size, rng)]
+            part = replace(rows, pairs=((fit, judged),))
+            for spec in specs:
+                if stop is not None and stop():
+                    return LearningCurve(_points(found), failures, rows.evaluation)
+                try:
+                    fitted = fit_and_apply(data, spec, part, (options or {}).get(spec.key, {}))
+                    values = evaluate(fitted.calibrated, metrics, reduction=reduction).metrics
+                    for metric in metrics:
+                        key = (spec.key, size, metric)
+                        found.setdefault(key, []).append(values[metric].value)
+                except (CalvizError, ArithmeticError, ValueError) as error:
+                    failures.setdefault(spec.key, f"with {size:,} rows: {error}")
+                done += 1
+                if progress is not None:
+                    progress(done, total)
+    return LearningCurve(_points(found), failures, rows.evaluation)
+
+
+def _points(found: Mapping[tuple[str, int, str], list[float]]) -> tuple[LearningPoint, ...]:
+    return tuple(
+        LearningPoint(
+            method,
+            size,
+            metric,
+            float(np.mean(values)),
+            float(np.quantile(values, 0.05)),
+            float(np.quantile(values, 0.95)),
+            len(values),
+        )
+        for (method, size, metric), values in found.items()
+    )

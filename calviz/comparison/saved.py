@@ -1,0 +1,38 @@
+"""Saved maps on other predictions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from calviz.comparison.fitting import scores_of, with_probabilities
+from calviz.core.errors import InputError
+from calviz.core.predictions import Dataset, Predictions
+from calviz.recalibrators.loading import load_map
+
+
+def apply_map(data: Dataset, record: Any) -> Dataset:
+    """Calibrate predictions by a map from `to_dict`.
+
+    Raises
+    ------
+    InputError
+        Where the map is damaged or of another version, or where it is not for these classes or not for this kind
+        of scores.
+    """
+    recalibrator = load_map(record)
+    names = tuple(record.get("class_names", ()))
+    scores, _ = scores_of(data)
+    k = recalibrator.classes_.size
+    if scores.shape[1] != k:
+        raise InputError(f"the map is for {k} classes, these data have {scores.shape[1]}")
+    if isinstance(data, Predictions):
+        if names and names != data.class_names:
+            raise InputError(
+                "the map is for other classes, or for another order of them: "
+                f"{', '.join(names[:5])} ... against {', '.join(data.class_names[:5])} ..."
+            )
+        if recalibrator.input == "logits" and data.logits is None:
+            raise InputError("the map needs logits, and these data have probabilities only")
+        if recalibrator.input == "probabilities":
+            scores = data.probs
+    return with_probabilities(data, recalibrator.transform(scores))

@@ -1,0 +1,227 @@
+"""What a comparison of recalibrators gives back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from calviz.core.errors import OptionError
+from calviz.core.results import Interval, MetricResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from calviz.core.predictions import Dataset
+
+
+@dataclass(frozen=True)
+class RowsUsed:
+    """Which rows were used.
+
+    Attributes
+    ----------
+    split : str or None
+        The split they come from; None where they were drawn.
+    rows : int
+        How many.
+    how : str
+        In words ("split 'test'", "a stratified half", "5-fold cross-fitting").
+    """
+
+    split: str | None
+    rows: int
+    how: str
+
+
+@dataclass(frozen=True, eq=False)
+class MethodResult:
+    """One recalibrator of a comparison.
+
+    Attributes
+    ----------
+    key, label : str
+    ok : bool
+        Whether it was fitted and evaluated.
+    reason : str or None
+        Why not.
+    fit_seconds, apply_seconds : float
+        Wall-clock time.
+    params : mapping
+        The fitted parameters, readable.
+    accuracy_preserving : bool
+        Whether the method promises to keep all predicted classes.
+    predictions_changed : int
+        Rows whose predicted class is another one than before.
+    metrics : mapping of str to MetricResult
+        On the evaluation rows.
+    differences : mapping of str to Interval
+        Paired bootstrap intervals of the metric minus that of the uncalibrated model.
+    best_share : mapping of str to float
+        Share of the resamples in which this method is best (ties share).
+    calibration_gain : float
+        Mean squared error (summed over classes) before minus after (Zhang 2020, eq. 8); for a method that does
+        not preserve accuracy, a lower bound of the gain in calibration.
+    warnings : tuple of str
+        What the fit had to say.
+    calibrated : Predictions or ConfidencePredictions, optional
+        The evaluation rows after the method.
+    recalibrator : transformer, optional
+        The fitted map; under cross-fitting there is none.
+    """
+
+    key: str
+    label: str
+    ok: bool
+    reason: str | None = None
+    fit_seconds: float = math.nan
+    apply_seconds: float = math.nan
+    params: Mapping[str, Any] = field(default_factory=dict)
+    accuracy_preserving: bool = False
+    predictions_changed: int = 0
+    metrics: Mapping[str, MetricResult] = field(default_factory=dict)
+    differences: Mapping[str, Interval] = field(default_factory=dict)
+    best_share: Mapping[str, float] = field(default_factory=dict)
+    calibration_gain: float = math.nan
+    warnings: tuple[str, ...] = ()
+    calibrated: Dataset | None = None
+    recalibrator: Any = None
+
+    @property
+    def gain_is_lower_bound(self) -> bool:
+        """Whether `calibration_gain` bounds the gain from below instead of measuring it."""
+        return not self.accuracy_preserving
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Recalibrators side by side on the same rows; iterates over its results.
+
+    Attributes
+    ----------
+    name : str
+        Name of the predictions.
+    fit, evaluation : RowsUsed
+    in_sample : bool
+        Whether the methods were evaluated on the very rows that they were fitted to.
+    seed : int
+    reduction : str
+    methods : mapping of str to MethodResult
+    directions : mapping of str to str
+        Of each metric: "lower", "higher" or "zero" is better.
+    tied : mapping of str to tuple of str
+        Of each metric with paired resamples: the methods whose difference to the best one may be noise (its 95 %
+        interval covers zero), the best one among them.
+    """
+
+    name: str
+    fit: RowsUsed
+    evaluation: RowsUsed
+    in_sample: bool
+    seed: int
+    reduction: str
+    methods: Mapping[str, MethodResult]
+    directions: Mapping[str, str] = field(default_factory=dict)
+    tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __getitem__(self, key: str) -> MethodResult:
+        try:
+            return self.methods[key]
+        except KeyError:
+            known = ", ".join(self.methods)
+            raise OptionError(f"'{key}' is not in this comparison; it has {known}.") from None
+
+    def __iter__(self) -> Iterator[MethodResult]:
+        return iter(self.methods.values())
+
+    def __len__(self) -> int:
+        return len(self.methods)
+
+    def ranking(self, metric: str) -> tuple[str, ...]:
+        """Methods from the best to the worst by a metric; those without a value are left out."""
+        if metric not in self.directions:
+            known = ", ".join(self.directions)
+            raise OptionError(f"'{metric}' is not in this comparison; it has {known}.")
+        badness = {"lower": lambda v: v, "higher": lambda v: -v, "zero": abs}[
+            self.directions[metric]
+        ]
+        values = {
+            m.key: badness(m.metrics[metric].value)
+            for m in self
+            if m.ok and metric in m.metrics and m.metrics[metric].available
+        }
+        return tuple(sorted(values, key=values.__getitem__))
+
+    def best(self, metric: str) -> str:
+        """The method with the best value; raises OptionError where none has one."""
+        ranked = self.ranking(metric)
+        if not ranked:
+            raise OptionError(f"no method has a value of '{metric}'.")
+        return ranked[0]
+
+    def frame(self) -> pd.DataFrame:
+        """One row per method: the metrics, what changed, times, and the reason where it failed."""
+        import pandas as pd
+
+        rows = []
+        for m in self:
+            row: dict[str, Any] = {"method": m.key, "ok": m.ok}
+            row.update({key: result.value for key, result in m.metrics.items()})
+            row.update(
+                predictions_changed=m.predictions_changed if m.ok else None,
+                calibration_gain=m.calibration_gain,
+                fit_seconds=m.fit_seconds,
+                apply_seconds=m.apply_seconds,
+                reason=m.reason,
+            )
+            rows.append(row)
+        return pd.DataFrame(rows).set_index("method")
+
+
+@dataclass(frozen=True, eq=False)
+class LearningPoint:
+    """One method fitted to one number of rows.
+
+    Attributes
+    ----------
+    method : str
+    rows : int
+        Calibration rows.
+    metric : str
+    mean, low, high : float
+        Over the repeats: mean, and the 5 % and 95 % quantiles.
+    repeats : int
+        Fits that succeeded.
+    """
+
+    method: str
+    rows: int
+    metric: str
+    mean: float
+    low: float
+    high: float
+    repeats: int
+
+
+@dataclass(frozen=True, eq=False)
+class LearningCurve:
+    """Metrics against the number of calibration rows (Zhang 2020, figure 6).
+
+    Attributes
+    ----------
+    points : tuple of LearningPoint
+    failures : mapping of str to str
+        Of each method that failed at some size: its reason.
+    evaluation : RowsUsed
+    """
+
+    points: tuple[LearningPoint, ...]
+    failures: Mapping[str, str]
+    evaluation: RowsUsed
+
+    def frame(self) -> pd.DataFrame:
+        """One row per method, number of rows and metric."""
+        import pandas as pd
+
+        return pd.DataFrame([vars(p) for p in self.points])

@@ -1,0 +1,229 @@
+"""What a recalibrator is, and the registry that the app, the CLI and the docs are built from."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal, Protocol, Self, TypeVar
+
+import numpy.typing as npt
+
+from calviz.core.arrays import FloatArray
+from calviz.core.errors import OptionError
+from calviz.core.metric import Parameter, parameters_of
+from calviz.core.registry import Registry
+
+#: What the columns of X hold. It is declared, never guessed from the values.
+Input = Literal["probabilities", "logits"]
+#: What a method computes with; logits become probabilities, probabilities become logarithms.
+Needs = Literal["probabilities", "logits", "log-probabilities"]
+Family = Literal["Uncalibrated", "Parametric", "Non-parametric", "Composition"]
+
+#: The headings that recalibrators stand under, in the order in which they are shown.
+FAMILIES = ("Uncalibrated", "Parametric", "Non-parametric", "Composition")
+
+
+class Recalibrator(Protocol):
+    """A scikit-learn transformer from the scores of all classes to calibrated probabilities."""
+
+    #: Sentences about the last fit: a bound that was hit, a class without rows.
+    warnings_: tuple[str, ...]
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Fit on scores X, shape (n, K), and labels y in 0..K-1, shape (n,)."""
+        ...
+
+    def transform(self, X: npt.ArrayLike) -> FloatArray:
+        """Calibrated probabilities, shape (n, K); rows sum to 1."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """The fitted parameters in a form that a person can read."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fitted map as plain values, ready for JSON."""
+        ...
+
+    def snippet(self) -> str:
+        """Python source that does what `transform` does, with nothing but NumPy."""
+        ...
+
+
+@dataclass(frozen=True)
+class RecalibratorSpec:
+    """A registered recalibrator.
+
+    Attributes
+    ----------
+    key : str
+        The stable name of the CLI and the JSON ("temperature").
+    label : str
+        The name on screen ("Temperature scaling").
+    family : {"Uncalibrated", "Parametric", "Non-parametric", "Composition"}
+        The heading it stands under; a composition is a parametric and then a non-parametric one.
+    accuracy_preserving : bool
+        Whether it keeps the predicted class of every row.
+    needs : {"probabilities", "logits", "log-probabilities"}
+        What it computes with. Logits are used where the data have them, log-probabilities where not.
+    confidence_only : bool
+        Whether it has a meaning for a single score and a hit per row, which is all that
+        confidence-only data have.
+    reference : str
+        The source, with its equation.
+    summary : str
+        What it does, in one or two plain sentences.
+    formula : str
+        LaTeX.
+    make : callable
+        ``make(input=..., **parameters)`` gives an unfitted recalibrator.
+    """
+
+    key: str
+    label: str
+    family: Family
+    accuracy_preserving: bool
+    needs: Needs
+    confidence_only: bool
+    reference: str
+    summary: str
+    formula: str
+    make: Callable[..., Any] = field(repr=False)
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What a user may set."""
+        preset: dict[str, Any] = {}
+        plain: Any = self.make
+        while isinstance(plain, partial):
+            preset = {**plain.keywords, **preset}
+            plain = plain.func
+        # A class is asked through its constructor, where its annotations are.
+        function = plain.__init__ if inspect.isclass(plain) else plain
+        return parameters_of(partial(function, **{**preset, "input": None}))
+
+
+class RecalibratorRegistry(Registry[RecalibratorSpec]):
+    """Recalibrators by key, family by family; ``a+b`` is a composition, whether or not it is listed."""
+
+    def __iter__(self) -> Iterator[RecalibratorSpec]:
+        rank = {family: i for i, family in enumerate(FAMILIES)}
+        return iter(sorted(super().__iter__(), key=lambda s: rank[s.family]))
+
+    def keys(self) -> tuple[str, ...]:
+        """All keys, in the order of iteration."""
+        return tuple(s.key for s in self)
+
+    def __getitem__(self, key: str) -> RecalibratorSpec:
+        self._discover()
+        if "+" in key and key not in self._entries:
+            return compose(self, key)
+        return super().__getitem__(key)
+
+    def _discover(self) -> None:
+        known = self._discovered
+        super()._discover()
+        if self._discovered and not known:
+            # The parts of the named compositions are all there only now.
+            for key in NAMED_COMPOSITIONS:
+                if key not in self._entries:
+                    self.register(compose(self, key))
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            self[str(key)]
+        except OptionError:
+            return False
+        return True
+
+
+#: The compositions that the papers compare (Zhang 2020, section 5); any other pair works by its name.
+NAMED_COMPOSITIONS = ("temperature+isotonic", "temperature+irm", "ets+isotonic")
+
+RECALIBRATORS = RecalibratorRegistry("recalibrator", "calviz.recalibrators")
+
+
+def compose(registry: Registry[RecalibratorSpec], key: str) -> RecalibratorSpec:
+    """The composition that ``first+second`` names (Zhang 2020, section 3.4).
+
+    Raises
+    ------
+    OptionError
+        Unless the first part is parametric and the second one is not.
+    """
+    names = [name.strip() for name in key.split("+")]
+    if len(names) != 2 or not all(names):
+        raise OptionError(
+            f"'{key}' is not a composition; write a parametric and a non-parametric recalibrator, "
+            "such as temperature+isotonic."
+        )
+    first, second = (registry[name] for name in names)
+    if first.family != "Parametric" or second.family != "Non-parametric":
+        raise OptionError(
+            f"'{key}' is not a composition of a parametric and a non-parametric recalibrator: "
+            f"'{first.key}' is {first.family.lower()} and '{second.key}' is {second.family.lower()}."
+        )
+    return RecalibratorSpec(
+        key=f"{first.key}+{second.key}",
+        label=f"{first.label}, then {second.label[0].lower()}{second.label[1:]}",
+        family="Composition",
+        accuracy_preserving=first.accuracy_preserving and second.accuracy_preserving,
+        needs=first.needs,
+        confidence_only=first.confidence_only and second.confidence_only,
+        reference=f"Zhang et al. 2020, section 3.4; {first.reference}; {second.reference}",
+        summary=f"{first.label} first, then the second map on its probabilities: "
+        "the efficiency of the one, the freedom of the other.",
+        formula=r"T_2(T_1(z))",
+        make=partial(_composition, first=first.key, second=second.key),
+    )
+
+
+def _composition(**parameters: Any) -> Any:
+    # Imported when it is made: the registry lies below the recalibrators.
+    import importlib
+
+    return importlib.import_module("calviz.recalibrators.composition").Composition(**parameters)
+
+
+C = TypeVar("C", bound=type)
+
+
+def recalibrator(
+    *,
+    key: str,
+    label: str,
+    family: Family,
+    accuracy_preserving: bool,
+    needs: Needs,
+    reference: str,
+    formula: str,
+    confidence_only: bool = False,
+    summary: str | None = None,
+    preset: Mapping[str, Any] | None = None,
+) -> Callable[[C], C]:
+    """Register the decorated class; its docstring's first paragraph is the summary.
+
+    With a `preset` of parameters, one class stands under several keys.
+    """
+
+    def register(cls: C) -> C:
+        text = inspect.getdoc(cls) or ""
+        RECALIBRATORS.register(
+            RecalibratorSpec(
+                key=key,
+                label=label,
+                family=family,
+                accuracy_preserving=accuracy_preserving,
+                needs=needs,
+                confidence_only=confidence_only,
+                reference=reference,
+                summary=summary or " ".join(text.split("\n\n")[0].split()),
+                formula=formula,
+                make=partial(cls, **preset) if preset else cls,
+            )
+        )
+        return cls
+
+    return register

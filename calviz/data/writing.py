@@ -1,0 +1,95 @@
+"""Predictions to a file that calviz, and most other tools, read back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calviz.core.errors import OptionError
+from calviz.core.predictions import Dataset, Predictions
+
+#: Formats by the end of the file's name.
+SUFFIXES = (".csv", ".parquet", ".npz")
+
+
+def check_target(path: str | Path) -> Path:
+    """The path, if its format can be written and its directory is there; raises OptionError otherwise."""
+    target = Path(path)
+    if target.suffix.lower() not in SUFFIXES:
+        raise OptionError(
+            f"'{target.name}' must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}."
+        )
+    if not target.absolute().parent.is_dir():
+        raise OptionError(f"'{target.name}': there is no such directory.")
+    return target
+
+
+def write_predictions(data: Dataset, path: str | Path) -> None:
+    """Write probabilities (or confidences), labels and all columns beside them.
+
+    Tables name their score columns ``p_<class>`` and labels by class; what a spreadsheet would take for a formula is
+    neutralised in CSV. NPZ holds ``probs``, ``labels``, ``class_names`` and ``split``, ``ids``, ``group_<name>``.
+    """
+    target = check_target(path)
+    if target.suffix.lower() == ".npz":
+        np.savez(target, **_arrays(data))  # no objects: nothing in it can be a pickle
+        return
+    import pandas as pd
+
+    frame = pd.DataFrame(_columns(data))
+    if target.suffix.lower() == ".parquet":
+        frame.to_parquet(target, index=False)
+        return
+    from calviz.core.export import csv_bytes
+
+    target.write_bytes(csv_bytes(frame))
+
+
+def _beside(data: Dataset) -> dict[str, Any]:
+    columns: dict[str, Any] = {}
+    if data.ids is not None:
+        columns["id"] = np.asarray(data.ids)
+    if data.splits is not None:
+        columns["split"] = data.splits.values().astype(str)
+    return columns
+
+
+def _columns(data: Dataset) -> dict[str, Any]:
+    columns = _beside(data)
+    columns |= {name: group.values().astype(str) for name, group in data.groups.items()}
+    if isinstance(data, Predictions):
+        columns["label"] = np.asarray(data.class_names, dtype=object)[data.labels]
+        for k, name in enumerate(data.class_names):
+            columns[f"p_{name}"] = data.probs[:, k]
+        return columns
+    columns["confidence"] = data.confidence
+    columns["correct"] = data.correct.astype(np.int8)
+    return columns
+
+
+def _arrays(data: Dataset) -> dict[str, Any]:
+    beside = _beside(data)
+    arrays: dict[str, Any] = {"ids" if k == "id" else k: v for k, v in beside.items()}
+    arrays |= {f"group_{name}": g.values().astype(str) for name, g in data.groups.items()}
+    if "ids" in arrays and arrays["ids"].dtype == object:
+        arrays["ids"] = arrays["ids"].astype(str)
+    if isinstance(data, Predictions):
+        return arrays | {
+            "probs": data.probs,
+            "labels": data.labels,
+            "class_names": np.asarray(data.class_names, dtype=str),
+        }
+    return arrays | {"confidence": data.confidence, "correct": data.correct.astype(np.int8)}
+
+
+def check_json(path: str | Path) -> None:
+    """Raise OptionError where a text file cannot be written there; ``-`` is standard output."""
+    if str(path) == "-":
+        return
+    target = Path(path)
+    if target.is_dir():
+        raise OptionError(f"'{target.name}' is a directory; give the name of a file.")
+    if not target.absolute().parent.is_dir():
+        raise OptionError(f"'{target.name}': there is no such directory.")

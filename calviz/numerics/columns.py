@@ -1,0 +1,66 @@
+"""The probabilities of one class after the other, each as one contiguous run of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.numerics.blocks import MAX_THREADS, THREADED_BYTES, available_cores, row_blocks
+from calviz.numerics.scores import Scores
+
+#: Classes are taken out of the array in panels of about this many bytes.
+PANEL_BYTES = 1 << 24
+
+
+def panels(n: int, classes: range, itemsize: int) -> Iterator[range]:
+    """Runs of neighbouring classes."""
+    width = max(1, PANEL_BYTES // max(1, n * itemsize))
+    for start in range(classes.start, classes.stop, width):
+        yield range(start, min(start + width, classes.stop))
+
+
+def for_columns(
+    scores: Scores,
+    work: Callable[[int, FloatArray], FloatArray | None],
+    *,
+    start: int = 0,
+    out: FloatArray | None = None,
+) -> None:
+    """Call ``work(k, column)`` for every class from `start`; what it returns is written to column k of `out`.
+
+    Where the scores have to be converted, that is done once, into an array of the size of the input.
+    """
+    whole = scores.whole()
+    n, count = whole.shape
+    parts = list(panels(n, range(start, count), whole.itemsize))
+
+    def panel(classes: range) -> None:
+        columns = np.empty((len(classes), n), dtype=whole.dtype)
+        # By blocks of rows, so that both the source and the turned copy stay in the cache.
+        for rows in row_blocks(whole):
+            columns[:, rows] = whole[rows, classes.start : classes.stop].T
+        for j, k in enumerate(classes):
+            result = work(k, columns[j])
+            if result is not None:
+                columns[j] = result
+        if out is not None:
+            for rows in row_blocks(whole):
+                out[rows, classes.start : classes.stop] = columns[:, rows].T
+
+    threads = 1 if whole.nbytes < THREADED_BYTES else min(available_cores(), MAX_THREADS)
+    if threads == 1 or len(parts) == 1:
+        for classes in parts:
+            panel(classes)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(panel, parts))
+
+
+def rows_by_class(labels: IntArray, count: int) -> list[IntArray]:
+    """The rows of each class."""
+    order = np.argsort(labels, kind="stable")
+    ends = np.cumsum(np.bincount(labels, minlength=count))
+    return np.split(order, ends[:-1])

@@ -1,0 +1,194 @@
+"""A latent function with a Gaussian-process prior, shared by the classes, under a softmax likelihood.
+
+The function has one argument, so that everything about it fits on a grid: every pass over the data
+reads the grid by interpolation and adds what it learned back onto it. Inducing points, their
+variational distribution and the kernel never meet the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import minimize
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.numerics.blocks import row_blocks
+from calviz.numerics.passes import sum_over_blocks
+
+GRID = 512
+_JITTER = 1e-6
+_BLOCK_BYTES = 1 << 17
+
+
+def warp(x: FloatArray) -> FloatArray:
+    """Logarithms of probabilities on the scale of the kernel: fine near 0, coarse far below."""
+    return -np.log1p(-np.minimum(x, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class LatentFit:
+    """The posterior mean of the latent function.
+
+    Attributes
+    ----------
+    grid : ndarray, shape (G,)
+        Warped arguments, ascending.
+    mean, deviation : ndarray, shape (G,)
+        Posterior mean and standard deviation of the departure from the prior mean.
+    converged : bool
+    passes : int
+    """
+
+    grid: FloatArray
+    mean: FloatArray
+    deviation: FloatArray
+    converged: bool
+    passes: int
+
+
+class LatentProblem:
+    """Evidence lower bound of a sparse variational Gaussian process (Wenger 2020).
+
+    Parameters
+    ----------
+    x : ndarray, shape (n, K)
+        Prior mean of the latent function at every pair: scaled log-probabilities.
+    labels : ndarray of int, shape (n,)
+    inducing : int
+        Number of inducing points.
+
+    Notes
+    -----
+    With q(f) normal at every pair, E log sum exp f <= log sum exp(mean + variance / 2) bounds the
+    likelihood from below, so that nothing is sampled and all gradients are exact.
+    """
+
+    def __init__(self, x: FloatArray, labels: IntArray, inducing: int) -> None:
+        self.x, self.labels, self.inducing = x, labels, inducing
+        self.n = x.shape[0]
+        low = min(float(warp(np.asarray(x.min(), dtype=np.float64))), -1e-3)
+        self.grid = np.linspace(low, 0.0, GRID)
+        self.points = np.linspace(low, 0.0, inducing)
+        self.place = np.empty(x.shape, dtype=np.float32)
+        for rows in row_blocks(x):
+            # Slightly inside, so that the right neighbour is on the grid too.
+            at = (warp(x[rows]) - low) * ((GRID - 1) / -low)
+            self.place[rows] = np.clip(at, 0, GRID - 1.001)
+        self.labelled = self._labelled()
+        self.passes = 0
+
+    def _labelled(self) -> FloatArray:
+        own = self.place[np.arange(self.n), self.labels]
+        left = own.astype(np.intp)
+        right = own - left
+        counts = np.asarray(np.bincount(left, weights=1 - right, minlength=GRID), np.float64)
+        counts[1:] += np.bincount(left, weights=right, minlength=GRID)[:-1]
+        return counts
+
+    def responsibilities(self, raised: FloatArray) -> tuple[float, FloatArray]:
+        """Sum over the rows of log sum exp(x + raised), and the probabilities added up on the grid."""
+        left_of = raised.astype(np.float32)
+        rise = np.append(np.diff(left_of), np.float32(0))
+        self.passes += 1
+
+        def work(rows: slice) -> FloatArray:
+            place = self.place[rows]
+            left = place.astype(np.int32)
+            right = place - left
+            u = self.x[rows] + left_of[left]
+            u += right * rise[left]
+            top = u.max(axis=1)
+            u -= top[:, None]
+            np.maximum(u, -80, out=u)
+            np.exp(u, out=u)
+            total = u.sum(axis=1)
+            u /= total[:, None]
+            flat = left.ravel()
+            on_right = (u * right).ravel()
+            sums = np.zeros(GRID + 1)
+            sums[:GRID] = np.bincount(flat, weights=u.ravel() - on_right, minlength=GRID)
+            sums[1:GRID] += np.bincount(flat, weights=on_right, minlength=GRID)[:-1]
+            sums[-1] = float(np.log(total).sum(dtype=np.float64) + top.sum(dtype=np.float64))
+            return sums
+
+        total = sum_over_blocks(self.x, work, block_bytes=_BLOCK_BYTES)
+        return float(total[-1]), total[:-1]
+
+    def features(self, log_length: float, log_scale: float) -> tuple[FloatArray, FloatArray]:
+        """What turns whitened inducing values into values on the grid, (G, M), and the prior variance that is left."""
+        length, scale = np.exp(log_length), np.exp(log_scale)
+
+        def kernel(a: FloatArray, b: FloatArray) -> FloatArray:
+            return np.asarray(scale * np.exp(-0.5 * ((a[:, None] - b) / length) ** 2))
+
+        of_points = kernel(self.points, self.points)
+        of_points[np.diag_indices(self.inducing)] += _JITTER * scale
+        factor = cholesky(of_points, lower=True)
+        a = solve_triangular(factor, kernel(self.points, self.grid), lower=True).T
+        return a, np.maximum(scale - np.vecdot(a, a), 0)
+
+    def negative_bound(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """The negative evidence lower bound per row, and its gradient."""
+        m = self.inducing
+        mean, lower = theta[:m], np.zeros((m, m))
+        at = np.tril_indices(m)
+        lower[at] = theta[m:-2]
+        diagonal = np.diag_indices(m)
+        lower[diagonal] = np.exp(lower[diagonal])
+        a, left = self.features(theta[-2], theta[-1])
+        spread = a @ lower
+        variance = left + np.vecdot(spread, spread)
+        latent = a @ mean
+        logs, r = self.responsibilities(latent + variance / 2)
+        kl = 0.5 * (np.vdot(lower, lower) + mean @ mean - m) - np.log(lower[diagonal]).sum()
+        # A wide prior on the kernel keeps it in a sensible range where the data say nothing.
+        prior = 0.5 * ((theta[-2] - 0.0) ** 2 + (theta[-1] + 1.0) ** 2) / 4
+        value = logs - self.labelled @ latent + kl + prior
+        by_latent, by_variance = r - self.labelled, r / 2
+        gradient = np.empty_like(theta)
+        gradient[:m] = a.T @ by_latent + mean
+        by_lower = 2 * a.T @ (by_variance[:, None] * spread) + lower
+        by_lower[diagonal] = by_lower[diagonal] * lower[diagonal] - 1
+        gradient[m:-2] = by_lower[at]
+        for i, centre in ((-2, 0.0), (-1, -1.0)):
+            moved = []
+            for sign in (1, -1):
+                shifted = theta[-2:].copy()
+                shifted[i] += sign * 1e-5
+                b, rest = self.features(*shifted)
+                bs = b @ lower
+                moved.append(by_latent @ (b @ mean) + by_variance @ (rest + np.vecdot(bs, bs)))
+            gradient[i] = (moved[0] - moved[1]) / 2e-5 + (theta[i] - centre) / 4
+        return value / self.n, gradient / self.n
+
+    def fit(self, max_passes: int) -> LatentFit:
+        """Maximise the bound."""
+        m = self.inducing
+        theta = np.zeros(m + m * (m + 1) // 2 + 2)
+        # Start from a narrow distribution: the prior's own would drown the softmax.
+        rows, columns = np.tril_indices(m)
+        theta[m:-2][rows == columns] = np.log(0.1)
+        theta[-2:] = 0.0, -1.0
+        bounds = [(None, None)] * (theta.size - 2) + [(-2.0, 3.0), (-6.0, 4.0)]
+        found = minimize(
+            self.negative_bound,
+            theta,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"maxfun": max_passes, "maxiter": max_passes, "ftol": 1e-6, "gtol": 1e-6},
+        )
+        lower = np.zeros((m, m))
+        lower[np.tril_indices(m)] = found.x[m:-2]
+        lower[np.diag_indices(m)] = np.exp(lower[np.diag_indices(m)])
+        a, left = self.features(found.x[-2], found.x[-1])
+        spread = a @ lower
+        return LatentFit(
+            self.grid,
+            a @ found.x[:m],
+            np.sqrt(left + np.vecdot(spread, spread)),
+            bool(found.success),
+            self.passes,
+        )

@@ -1,0 +1,326 @@
+"""Multinomial logistic regressions on the scores of all classes: vector and matrix scaling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.numerics.minimise import Inverse, Minimum, minimise
+from calviz.numerics.passes import sum_over_blocks
+
+#: The mean loss is minimised to this many nats.
+TOLERANCE = 1e-12
+#: As far as single precision can tell.
+TOLERANCE_SINGLE = 1e-8
+#: Up to so many parameters the Hessian is a matrix; above, a Kronecker product stands in for it.
+DENSE = 2_600
+#: Up to so many classes each class has a block of the Hessian; what classes share is left to L-BFGS.
+BLOCKS = 200
+#: Rows from which the Hessian is estimated.
+_HESSIAN_ROWS = 4_000
+#: Large data are fitted to a part of their rows first.
+_WARM_ROWS = 8_000
+_BLOCK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Penalty:
+    """Strengths of the squared penalties, added to the mean loss.
+
+    Attributes
+    ----------
+    weights : ndarray, shape like the parameters
+        What each squared parameter is multiplied with.
+    """
+
+    weights: FloatArray
+
+    def add(self, x: FloatArray, value: float, gradient: FloatArray) -> tuple[float, FloatArray]:
+        """Value and gradient with the penalty."""
+        weighted = self.weights * x
+        return value + float(np.vdot(weighted, x)), gradient + 2 * weighted
+
+
+class VectorProblem:
+    """Mean NLL of ``softmax(w * z + b)``; parameters have shape (2, K): w, then b."""
+
+    def __init__(self, z: FloatArray, labels: IntArray) -> None:
+        self.z, self.labels = z, labels
+        self.n, self.k = z.shape
+        self.dtype = working_type(z)
+        #: Tolerances at which the Hessian is worth computing anew.
+        self.phases: tuple[float, ...] = (1e-3,)
+
+    def every(self, step: int) -> VectorProblem:
+        """The problem of every `step`-th row."""
+        return VectorProblem(self.z[::step], self.labels[::step])
+
+    def at(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Mean loss and gradient."""
+        w, b = x.astype(self.dtype)
+        k = self.k
+
+        def work(rows: slice) -> FloatArray:
+            z: FloatArray = np.asarray(self.z[rows], dtype=self.dtype)
+            p, loss = _probabilities(z * w + b, self.labels[rows])
+            p[np.arange(p.shape[0]), self.labels[rows]] -= 1
+            sums = np.empty(2 * k + 1)
+            sums[:k] = np.einsum("ij,ij->j", p, z)
+            sums[k : 2 * k] = np.ones(p.shape[0], dtype=p.dtype) @ p
+            sums[-1] = loss
+            return sums
+
+        total = sum_over_blocks(self.z, work) / self.n
+        return float(total[-1]), total[:-1].reshape(2, k)
+
+    def inverse(self, x: FloatArray) -> Inverse:
+        """The inverse Hessian, from some of the rows."""
+        step = max(1, self.n // max(_HESSIAN_ROWS, 4 * self.k))
+        z: FloatArray = np.asarray(self.z[::step], dtype=self.dtype)
+        w, b = x.astype(self.dtype)
+        p, _ = _probabilities(z * w + b, self.labels[::step])
+        pz = p * z
+        k = self.k
+        h = np.empty((2 * k, 2 * k))
+        h[:k, :k] = np.diag(np.einsum("ij,ij->j", pz, z)) - pz.T @ pz
+        h[:k, k:] = np.diag(pz.sum(axis=0)) - pz.T @ p
+        h[k:, :k] = h[:k, k:].T
+        h[k:, k:] = np.diag(p.sum(axis=0)) - p.T @ p
+        h /= z.shape[0]
+        solve = dense_inverse(h)
+        return lambda g: solve(g.ravel()).reshape(2, k)
+
+
+class MatrixProblem:
+    """Mean NLL of ``softmax(W z + b)``; parameters have shape (K, K + 1): W, with b as the last column."""
+
+    def __init__(
+        self, z: FloatArray, labels: IntArray, penalty: Penalty, scale: float = 1.0
+    ) -> None:
+        self.z, self.labels, self.penalty, self.scale = z, labels, penalty, scale
+        self.n, self.k = z.shape
+        self.dtype = working_type(z)
+
+    @property
+    def phases(self) -> tuple[float, ...]:
+        """Tolerances at which the Hessian is worth computing anew."""
+        if self.k * (self.k + 1) <= DENSE:
+            return (1e-3,)
+        return (1e-6,) if self.k <= BLOCKS else ()
+
+    def every(self, step: int) -> MatrixProblem:
+        """The problem of every `step`-th row."""
+        return self.of_rows(slice(None, None, step))
+
+    def of_rows(self, rows: slice | IntArray) -> MatrixProblem:
+        """The problem of some rows."""
+        return MatrixProblem(self.z[rows], self.labels[rows], self.penalty, self.scale)
+
+    def _inputs(self, rows: slice) -> FloatArray:
+        z: FloatArray = np.array(self.z[rows], dtype=self.dtype)
+        z *= self.dtype(self.scale)
+        return z
+
+    def at(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Penalised mean loss and gradient."""
+        loss, gradient = self.likelihood(x)
+        loss, gradient = self.penalty.add(x, loss, gradient)
+        return loss, gradient
+
+    def likelihood(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Mean loss and gradient, without the penalty."""
+        turned: FloatArray = np.ascontiguousarray(x[:, :-1].T.astype(self.dtype))
+        b: FloatArray = x[:, -1].astype(self.dtype)
+        k = self.k
+
+        def work(rows: slice) -> FloatArray:
+            z = self._inputs(rows)
+            p, loss = _probabilities(z @ turned + b, self.labels[rows])
+            p[np.arange(p.shape[0]), self.labels[rows]] -= 1
+            sums = np.empty(k * (k + 1) + 1)
+            gradient = sums[:-1].reshape(k, k + 1)
+            gradient[:, :-1] = p.T @ z
+            gradient[:, -1] = np.ones(p.shape[0], dtype=p.dtype) @ p
+            sums[-1] = loss
+            return sums
+
+        # Blocks of at least K rows: each adds up a gradient of K (K + 1) numbers.
+        block_bytes = max(_BLOCK_BYTES, 8 * k * k * self.z.itemsize)
+        total = sum_over_blocks(self.z, work, block_bytes=block_bytes) / self.n
+        return float(total[-1]), total[:-1].reshape(k, k + 1)
+
+    def inverse(self, x: FloatArray) -> Inverse:
+        """The inverse Hessian, approximately, from some of the rows.
+
+        With few classes it is exact on these rows; with more, each class has its block; with many,
+        a Kronecker product stands in for it.
+        """
+        if self.k * (self.k + 1) <= DENSE:
+            return self._dense(*self._some(x))
+        if self.k <= BLOCKS:
+            return self.by_class(self.blocks(x))
+        return self._kronecker(*self._some(x))
+
+    def _some(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Inputs, with a 1 at the end, and probabilities of some rows."""
+        part = self.every(max(1, self.n // max(_HESSIAN_ROWS, 4 * self.k)))
+        z = part._inputs(slice(0, part.n))
+        u = z @ x[:, :-1].T.astype(self.dtype) + x[:, -1].astype(self.dtype)
+        p, _ = _probabilities(u, part.labels)
+        return np.concatenate([z, np.ones((part.n, 1), dtype=z.dtype)], axis=1), p
+
+    def _dense(self, inputs: FloatArray, p: FloatArray) -> Inverse:
+        k, d = self.k, self.k + 1
+        h = np.empty((k, d, k, d))
+        for i in range(k):
+            weighted = inputs * p[:, i : i + 1]
+            for j in range(i, k):
+                block = -(weighted * p[:, j : j + 1]).T @ inputs
+                if i == j:
+                    block += weighted.T @ inputs
+                h[i, :, j, :] = block
+                h[j, :, i, :] = block.T
+        h /= inputs.shape[0]
+        flat = h.reshape(k * d, k * d)
+        flat[np.diag_indices(k * d)] += 2 * self.penalty.weights.ravel()
+        solve = dense_inverse(flat)
+        return lambda g: solve(g.ravel()).reshape(k, d)
+
+    def blocks(self, x: FloatArray) -> FloatArray:
+        """The block of the Hessian of each class, without the penalty, shape (K, K + 1, K + 1)."""
+        inputs, p = self._some(x)
+        curvature = p * (1 - p)
+        blocks = np.empty((self.k, self.k + 1, self.k + 1))
+        for i in range(self.k):
+            rows = np.flatnonzero(curvature[:, i] > 1e-5)
+            part = inputs[rows].astype(np.float32)
+            blocks[i] = (part * curvature[rows, i : i + 1].astype(np.float32)).T @ part
+        blocks /= inputs.shape[0]
+        return blocks
+
+    def by_class(self, blocks: FloatArray) -> Inverse:
+        """The inverse of `blocks` and the penalty."""
+        d = self.k + 1
+        held = blocks.astype(np.float32)
+        held[:, np.arange(d), np.arange(d)] += 2 * self.penalty.weights + 1e-5 / d
+        inverses: FloatArray = np.linalg.inv(held).astype(self.dtype)
+
+        def solve(g: FloatArray) -> FloatArray:
+            moved = (inverses @ g.astype(self.dtype)[:, :, None])[:, :, 0]
+            return np.asarray(moved, dtype=np.float64)
+
+        return solve
+
+    def _kronecker(self, inputs: FloatArray, p: FloatArray) -> Inverse:
+        m = inputs.shape[0]
+        of_classes = np.diag(p.sum(axis=0)) - p.T @ p
+        # Rows that are certain carry no curvature.
+        doubt = 1 - np.vecdot(p, p)
+        of_inputs = (inputs * doubt[:, None]).T @ inputs
+        total = max(float(doubt.sum()), 1e-12)
+        a, qa = eigh(of_classes.astype(np.float64) / m)
+        b, qb = eigh(of_inputs.astype(np.float64) / total)
+        a, b = np.maximum(a, 1e-9 * a.max()), np.maximum(b, 1e-9 * b.max())
+        ridge = 2 * self.penalty.weights.mean()
+        spread = np.outer(a, b) + max(ridge, 1e-3 / self.n)
+        qa, qb = (q.astype(self.dtype) for q in (qa, qb))
+
+        def solve(g: FloatArray) -> FloatArray:
+            inner = qa.T @ g.astype(self.dtype) @ qb
+            return np.asarray(qa @ (inner / spread).astype(self.dtype) @ qb.T, np.float64)
+
+        return solve
+
+
+def fit_linear(
+    problem: VectorProblem | MatrixProblem,
+    start: FloatArray,
+    *,
+    tolerance: float | None = None,
+    max_passes: int = 300,
+    least: float = -np.inf,
+) -> Minimum:
+    """Minimise, on some rows first where there are many, with a fresh Hessian on the way.
+
+    Parameters
+    ----------
+    problem, start, tolerance, max_passes
+        As of `minimise`; the tolerance is that of the working precision where left out.
+    least : float
+        A mean loss below which the data count as separable, and the search ends.
+    """
+    if tolerance is None:
+        tolerance = TOLERANCE if problem.dtype is np.float64 else TOLERANCE_SINGLE
+    inverse: Inverse | None = None
+    tolerances = (*problem.phases, tolerance)
+    rows = max(_WARM_ROWS, 10 * problem.k)
+    if problem.n >= 3 * rows:
+        few = problem.every(problem.n // rows)
+        begun, inverse = _in_phases(few, start, (*few.phases, 1e-6), 60, least)
+        # So near the minimum, their Hessian serves all rows.
+        start, tolerances = begun.x, (tolerance,)
+    return _in_phases(problem, start, tolerances, max_passes, least, inverse)[0]
+
+
+def _in_phases(
+    problem: VectorProblem | MatrixProblem,
+    start: FloatArray,
+    tolerances: tuple[float, ...],
+    max_passes: int,
+    least: float,
+    inverse: Inverse | None = None,
+) -> tuple[Minimum, Inverse]:
+    passes = 0
+    found = Minimum(start, np.inf, False, 0)
+    inverse = inverse or problem.inverse(start)
+    for i, tolerance in enumerate(tolerances):
+        if i:
+            inverse = problem.inverse(found.x)
+        found = minimise(
+            problem.at,
+            found.x,
+            inverse,
+            tolerance=tolerance,
+            max_passes=max_passes - passes,
+            least=least,
+        )
+        passes += found.passes
+        if not found.converged or found.value < least:
+            break
+    return Minimum(found.x, found.value, found.converged, passes), inverse
+
+
+def working_type(z: FloatArray) -> type:
+    """Double precision where it is cheap; what the array has where it is not."""
+    return np.float64 if z.size <= 4_000_000 else z.dtype.type
+
+
+def dense_inverse(h: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """Solve with a symmetric, positive semidefinite matrix."""
+    diagonal = np.diag_indices(h.shape[0])
+    # The softmax does not notice a constant that is added to all classes: a small ridge holds it.
+    ridge = 1e-9 * (1 + float(h[diagonal].max()))
+    h[diagonal] += ridge
+    while True:
+        try:
+            factor = cho_factor(h, lower=True, check_finite=False)
+            break
+        except LinAlgError:
+            h[diagonal] += ridge
+            ridge *= 10
+    return lambda g: np.asarray(cho_solve(factor, g, check_finite=False))
+
+
+def _probabilities(u: FloatArray, labels: IntArray) -> tuple[FloatArray, float]:
+    """Softmax of a block, in place, and the sum of -log p of the labels."""
+    u -= u.max(axis=1, keepdims=True)
+    own = u[np.arange(labels.size), labels].sum(dtype=np.float64)
+    np.maximum(u, -80, out=u)
+    np.exp(u, out=u)
+    total = u @ np.ones(u.shape[1], dtype=u.dtype)
+    u /= total[:, None]
+    return u, float(np.log(total).sum(dtype=np.float64) - own)

@@ -1,0 +1,120 @@
+"""L-BFGS for convex functions whose every evaluation is a pass over the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+
+#: Value and gradient at a point.
+Function = Callable[[FloatArray], tuple[float, FloatArray]]
+#: An approximate inverse Hessian, applied to a vector.
+Inverse = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Minimum:
+    """Where the search ended.
+
+    Attributes
+    ----------
+    x : ndarray
+    value : float
+    converged : bool
+        Whether the predicted decrease fell below the tolerance (or below what rounding hides).
+    passes : int
+        Evaluations of the function.
+    """
+
+    x: FloatArray
+    value: float
+    converged: bool
+    passes: int
+
+
+def minimise(
+    function: Function,
+    start: FloatArray,
+    inverse: Inverse,
+    *,
+    tolerance: float,
+    max_passes: int = 200,
+    memory: int = 12,
+    least: float = -np.inf,
+) -> Minimum:
+    """Minimise a smooth convex function by preconditioned L-BFGS with step halving.
+
+    Parameters
+    ----------
+    function : callable
+    start : ndarray
+    inverse : callable
+        The better it approximates the inverse Hessian, the fewer passes are needed; where it is
+        exact, this is Newton's method.
+    tolerance : float
+        The search ends when the quadratic model promises less than this.
+    max_passes : int
+    memory : int
+        Pairs of steps that correct the preconditioner.
+    least : float
+        A value below which there is nothing left to gain.
+    """
+    x = np.array(start, dtype=np.float64)
+    value, gradient = function(x)
+    passes = 1
+    pairs: list[tuple[FloatArray, FloatArray, float]] = []
+    while passes < max_passes:
+        if value < least:
+            return Minimum(x, value, True, passes)
+        direction = -_two_loops(gradient, pairs, inverse)
+        slope = float(np.vdot(gradient, direction))
+        if slope >= 0:
+            # Rounding has spoilt the pairs: start again from the preconditioner.
+            if not pairs:
+                return Minimum(x, value, True, passes)
+            pairs.clear()
+            continue
+        if -slope / 2 < tolerance:
+            return Minimum(x, value, True, passes)
+        length = 1.0
+        while True:
+            trial = x + length * direction
+            new_value, new_gradient = function(trial)
+            passes += 1
+            if new_value <= value + 1e-4 * length * slope:
+                break
+            # What is promised drowns in the rounding of the value: this is the minimum.
+            if abs(length * slope) < 1e-7 * (abs(value) + 1e-3) * 1e-1 or passes >= max_passes:
+                return Minimum(x, value, passes < max_passes, passes)
+            curvature = new_value - value - length * slope
+            shorter = -slope * length**2 / (2 * curvature) if np.isfinite(curvature) else 0.0
+            length = float(np.clip(shorter, 0.1 * length, 0.5 * length))
+        moved, turned = trial - x, new_gradient - gradient
+        bend = float(np.vdot(moved, turned))
+        if (
+            bend
+            > 1e-12 * float(np.vdot(turned, turned)) ** 0.5 * float(np.vdot(moved, moved)) ** 0.5
+        ):
+            pairs.append((moved, turned, 1 / bend))
+            del pairs[:-memory]
+        x, value, gradient = trial, new_value, new_gradient
+    return Minimum(x, value, False, passes)
+
+
+def _two_loops(
+    gradient: FloatArray, pairs: list[tuple[FloatArray, FloatArray, float]], inverse: Inverse
+) -> FloatArray:
+    q = gradient.copy()
+    alphas = []
+    for moved, turned, rho in reversed(pairs):
+        alpha = rho * float(np.vdot(moved, q))
+        alphas.append(alpha)
+        q -= alpha * turned
+    q = inverse(q)
+    for (moved, turned, rho), alpha in zip(pairs, reversed(alphas), strict=True):
+        beta = rho * float(np.vdot(turned, q))
+        q += (alpha - beta) * moved
+    return q

@@ -1,0 +1,249 @@
+"""Logistic regressions of every class against the rest, all in the same passes over the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.numerics.blocks import row_blocks
+from calviz.numerics.passes import sum_over_blocks
+from calviz.numerics.scores import Scores, complement
+
+#: At this Newton decrement, in nats in all, parameters are a ten-thousandth of a standard error away, and
+#: one more step squares that.
+DECREMENT = 1e-8
+#: Below this many nats in all the positives are separated, and parameters would grow for ever.
+SEPARATED = 1e-3
+MAX_PASSES = 100
+#: No slope or intercept is let further; log-odds have no unit, so that this is no matter of scale.
+BOUND = 1e4
+#: Fewer rows than this of either kind do not start a search.
+_ENOUGH = 20
+_BLOCK_BYTES = 1 << 17
+
+
+def log_parts(
+    scores: Scores, rows: slice, dtype: type | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Log p and log(1 - p) of every class, shape (b, K); with two classes of class 1 alone, shape (b, 1)."""
+    if scores.shape[1] == 2:
+        both = Scores(scores.array, scores.given, "log-probabilities", scores.floor)
+        block = both.block(rows, dtype)
+        return block[:, 1:], block[:, :1]
+    probs = Scores(scores.array, scores.given, "probabilities").block(rows, dtype)
+    rest = complement(probs)
+    least = max(scores.floor[0], float(np.finfo(probs.dtype).tiny))
+    for part in (probs, rest):
+        np.maximum(part, part.dtype.type(least), out=part)
+        np.log(part, out=part)
+    return probs, rest
+
+
+#: From log p and log(1 - p) to the features, shape (D, b, C); the last one is constant.
+Features = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+def log_odds(log_p: FloatArray, log_rest: FloatArray) -> FloatArray:
+    """The feature of Platt scaling: log(p / (1 - p)), and 1."""
+    return np.stack([log_p - log_rest, np.ones_like(log_p)])
+
+
+def beta_parts(log_p: FloatArray, log_rest: FloatArray) -> FloatArray:
+    """The features of beta calibration: log p, -log(1 - p), and 1 (Kull 2017)."""
+    return np.stack([log_p, -log_rest, np.ones_like(log_p)])
+
+
+#: By name.
+FEATURES: dict[str, Features] = {"log-odds": log_odds, "beta": beta_parts}
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticFit:
+    """Parameters of C logistic regressions.
+
+    Attributes
+    ----------
+    parameters : ndarray of float64, shape (D, C)
+    separated : ndarray of bool, shape (C,)
+        Where the positives are perfectly separated, so that the likelihood has no maximum.
+    converged : bool
+    """
+
+    parameters: FloatArray
+    separated: BoolArray
+    converged: bool
+
+
+def fit_logistic(
+    scores: Scores,
+    labels: IntArray,
+    features: Features,
+    start: FloatArray,
+    *,
+    non_negative: int = 0,
+) -> LogisticFit:
+    """Maximum likelihood for all classes, by Newton's method with halved steps.
+
+    Parameters
+    ----------
+    scores : Scores
+    labels : ndarray of int, shape (n,)
+    features : callable
+    start : ndarray, shape (D,)
+        Where to begin; it stays so for classes without rows.
+    non_negative : int
+        The first so many parameters must not be negative.
+    """
+    problem = _Problem(scores, labels, features, start, scores.shape[1])
+    theta = np.repeat(np.asarray(start, dtype=np.float64)[:, None], problem.count, axis=1)
+    n = scores.shape[0]
+    if n > 20_000:
+        few = _Problem(scores.every(10), labels[::10], features, start, scores.shape[1])
+        begun = few.maximise(theta, few.free())
+        enough = (few.positives >= _ENOUGH) & (few.n - few.positives >= _ENOUGH)
+        enough &= ~begun.separated
+        theta[:, enough] = begun.parameters[:, enough]
+    free = problem.free()
+    found = problem.maximise(theta, free)
+    for _ in range(non_negative + 1):
+        negative = np.zeros_like(free)
+        negative[:non_negative] = found.parameters[:non_negative] < 0
+        if not negative.any():
+            break
+        free &= ~negative
+        theta = np.where(negative, 0.0, found.parameters)
+        found = problem.maximise(theta, free)
+    return found
+
+
+class _Problem:
+    def __init__(
+        self, scores: Scores, labels: IntArray, features: Features, start: FloatArray, classes: int
+    ) -> None:
+        self.scores, self.labels, self.features = scores, labels, features
+        self.n = scores.shape[0]
+        self.count = 1 if classes == 2 else classes
+        self.size = len(start)
+        self.dtype = np.float64 if scores.array.size <= 2_000_000 else scores.array.dtype.type
+        occurring = np.bincount(labels, minlength=classes)
+        self.positives = occurring[1:] if classes == 2 else occurring
+        # With two classes the features are kept: they are no larger than the scores.
+        self.kept: FloatArray | None = None
+        if classes == 2:
+            kept = np.empty((self.size, self.n, 1), dtype=self.dtype)
+            for rows in row_blocks(scores.array, block_bytes=_BLOCK_BYTES):
+                kept[:, rows] = self._features(rows)
+            self.kept = kept
+        self.hits = sum_over_blocks(scores.array, self._hits, block_bytes=_BLOCK_BYTES)
+
+    def free(self) -> BoolArray:
+        """Which parameters may move: none of a class without rows, or that has all of them."""
+        mixed = (self.positives > 0) & (self.positives < self.n)
+        return np.repeat(mixed[None], self.size, axis=0)
+
+    def _features(self, rows: slice) -> FloatArray:
+        return self.features(*log_parts(self.scores, rows, self.dtype))
+
+    def _block(self, rows: slice) -> FloatArray:
+        return self.kept[:, rows] if self.kept is not None else self._features(rows)
+
+    def _hits(self, rows: slice) -> FloatArray:
+        """Sums of the features over the positives of each class, shape (D, C)."""
+        x, labels = self._block(rows), self.labels[rows]
+        total = np.zeros((self.size, self.count))
+        if self.count == 1:
+            total[:, 0] = x[:, labels == 1, 0].sum(axis=1, dtype=np.float64)
+        else:
+            own = x[:, np.arange(labels.size), labels]
+            for d in range(self.size):
+                total[d] = np.bincount(labels, weights=own[d], minlength=self.count)
+        return total
+
+    def at(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Loss (C,), gradient (D, C) and Hessian (D, D, C), summed over the rows, in one pass."""
+        weights = theta.astype(self.dtype)
+        size = self.size
+
+        def work(rows: slice) -> FloatArray:
+            x = self._block(rows)
+            margin = weights[-1] + x[0] * weights[0]
+            for d in range(1, size - 1):
+                margin += x[d] * weights[d]
+            e = np.exp(-np.abs(margin))
+            one = 1 + e
+            share = np.where(margin >= 0, 1, e) / one
+            sums = np.empty((1 + size + size * size, self.count))
+            sums[0] = np.log(one).sum(axis=0, dtype=np.float64)
+            sums[0] += np.maximum(margin, 0).sum(axis=0, dtype=np.float64)
+            weight = e / one
+            weight /= one
+            for d in range(size):
+                sums[1 + d] = _dot(share, x[d]) if d < size - 1 else share.sum(axis=0)
+                wx = weight * x[d] if d < size - 1 else weight
+                for c in range(d, size):
+                    product = _dot(wx, x[c]) if c < size - 1 else wx.sum(axis=0)
+                    sums[1 + size + d * size + c] = sums[1 + size + c * size + d] = product
+            return sums
+
+        total = sum_over_blocks(self.scores.array, work, block_bytes=_BLOCK_BYTES)
+        loss = total[0] - (theta * self.hits).sum(axis=0)
+        hessian = total[1 + size :].reshape(size, size, self.count)
+        return loss, total[1 : 1 + size] - self.hits, hessian
+
+    def maximise(self, theta: FloatArray, free: BoolArray) -> LogisticFit:
+        done = ~free.any(axis=0)
+        separated = np.zeros(self.count, dtype=np.bool_)
+        loss, gradient, hessian = self.at(theta)
+        step, decrement = _newton(gradient, hessian, free)
+        length = np.ones(self.count)
+        for _ in range(MAX_PASSES):
+            if done.all():
+                return LogisticFit(theta, separated, True)
+            length[done] = 0
+            trial = np.clip(theta + length * step, -BOUND, BOUND)
+            new_loss, new_gradient, new_hessian = self.at(trial)
+            # What rounding adds to a sum of n terms is no reason to reject a step.
+            slack = 1e-12 * self.n + (1e-7 if self.dtype == np.float32 else 1e-13) * np.abs(loss)
+            better = new_loss <= loss - 1e-4 * length * decrement + slack
+            length[~better] /= 4
+            better &= ~done
+            theta = np.where(better, trial, theta)
+            loss = np.where(better, new_loss, loss)
+            gradient = np.where(better, new_gradient, gradient)
+            hessian = np.where(better, new_hessian, hessian)
+            step, decrement = _newton(gradient, hessian, free)
+            length[better] = 1
+            separated |= better & (loss < SEPARATED)
+            done |= separated | (length < 1e-9)
+            # The quadratic model is exact by now: one more step, unseen, squares the error.
+            last = ~done & (decrement < DECREMENT)
+            theta = np.where(last, np.clip(theta + step, -BOUND, BOUND), theta)
+            done |= last
+        return LogisticFit(theta, separated, bool(done.all()))
+
+
+def _dot(a: FloatArray, b: FloatArray) -> FloatArray:
+    if a.shape[1] == 1:
+        return np.asarray([np.dot(a[:, 0], b[:, 0])])
+    return np.asarray(np.einsum("ij,ij->j", a, b))
+
+
+def _newton(
+    gradient: FloatArray, hessian: FloatArray, free: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Newton steps of all classes, shape (D, C), and their decrements, shape (C,)."""
+    size = gradient.shape[0]
+    h = np.moveaxis(hessian, -1, 0).copy()
+    f = free.T
+    h[~(f[:, :, None] & f[:, None, :])] = 0
+    diagonal = np.einsum("kii->ki", h)
+    # Fixed parameters get a 1, so that the system has a solution in which they do not move.
+    diagonal += np.where(f, 1e-12 * (1 + diagonal.max(axis=1, keepdims=True)), 1.0)
+    g = np.where(f, gradient.T, 0.0)
+    step = -np.linalg.solve(h, g[:, :, None])[:, :, 0]
+    decrement = -(g * step).sum(axis=1)
+    assert step.shape[1] == size
+    return step.T, decrement

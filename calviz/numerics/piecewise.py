@@ -1,0 +1,136 @@
+"""Maps of one probability that are known at some points: steps, or lines between the points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from calviz.core.arrays import BoolArray, FloatArray
+
+#: Float32 numbers from 0 to a little above 1 are told apart by their exponent and ten more bits.
+_SHIFT = 13
+_CELLS = (0x3F800000 >> _SHIFT) + 2
+#: So many scores at a time are worth a table, and so many a look at the first piece.
+_MANY, _SOME = 60_000, 5_000
+
+
+@dataclass(frozen=True, eq=False)
+class Piecewise:
+    """A function of one score.
+
+    Attributes
+    ----------
+    x : ndarray of float64, shape (m,)
+        Ascending. The points of a broken line, or the inner edges of steps.
+    y : ndarray of float64
+        Values at the points, shape (m,); or of the steps, shape (m + 1,): step j holds the
+        scores in ``(x[j - 1], x[j]]``.
+    """
+
+    x: FloatArray
+    y: FloatArray
+
+    @property
+    def is_steps(self) -> bool:
+        """Whether it is a step function."""
+        return self.y.size == self.x.size + 1
+
+    def __call__(self, score: FloatArray) -> FloatArray:
+        """Values at the scores, in float64; constant beyond the outermost points."""
+        flat = score.reshape(-1)
+        if flat.size >= _MANY and flat.dtype == np.float32:
+            out = self._by_table(np.maximum(flat, np.float32(0)))
+        else:
+            out = self._at(flat)
+        return out.reshape(score.shape)
+
+    def _at(self, score: FloatArray) -> FloatArray:
+        if score.size < _SOME or self.y.size < 2:
+            return self._plain(score)
+        # The bulk of the probabilities of many classes lies on the first, constant piece.
+        start = self.x[0] if self.is_steps or self.y[0] != self.y[1] else self.x[1]
+        beyond = np.flatnonzero(score > start)
+        if 2 * beyond.size > score.size:
+            return self._plain(score)
+        out = np.full(score.size, self.y[0])
+        out[beyond] = self._plain(score[beyond])
+        return out
+
+    def _plain(self, score: FloatArray) -> FloatArray:
+        if self.is_steps:
+            return np.asarray(self.y[np.searchsorted(self.x, score, side="left")])
+        return np.interp(score, self.x, self.y)
+
+    def _by_table(self, score: FloatArray) -> FloatArray:
+        cell = score.view(np.uint32) >> np.uint32(_SHIFT)
+        base, slope, crossed = self._table
+        out = base.take(cell, mode="clip")
+        if not self.is_steps:
+            out += slope.take(cell, mode="clip") * score
+        look = np.flatnonzero(crossed.take(cell, mode="clip"))
+        out[look] = self._plain(score[look])
+        return out
+
+    @cached_property
+    def _table(self) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """The line on each cell of float32 numbers that share their leading bits, and whether it bends there."""
+        edges = (np.arange(_CELLS + 1, dtype=np.uint32) << np.uint32(_SHIFT)).view(np.float32)
+        left, right = edges[:-1].astype(np.float64), edges[1:].astype(np.float64)
+        crossed = np.searchsorted(self.x, left, side="left") != np.searchsorted(
+            self.x, right, side="right"
+        )
+        if self.is_steps:
+            return self._plain(right), np.zeros(1), crossed
+        low, high = self._plain(left), self._plain(right)
+        slope = (high - low) / (right - left)
+        return low - slope * left, slope, crossed
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """Plain values, for JSON."""
+        return {"x": self.x.tolist(), "y": self.y.tolist()}
+
+    @classmethod
+    def from_dict(cls, record: Any) -> Self:
+        """What `to_dict` wrote."""
+        x, y = (np.asarray(record[key], dtype=np.float64) for key in ("x", "y"))
+        if x.ndim != 1 or y.ndim != 1 or y.size - x.size not in (0, 1) or y.size == 0:
+            raise ValueError("the points of a piecewise map do not fit together.")
+        return cls(x, y)
+
+
+#: A map that changes nothing.
+UNCHANGED = Piecewise(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+
+
+def steps_merged(x: FloatArray, y: FloatArray) -> Piecewise:
+    """A step function without edges at which nothing changes."""
+    keep = y[1:] != y[:-1]
+    return Piecewise(np.asarray(x[keep]), np.asarray(np.append(y[:1], y[1:][keep])))
+
+
+def halfway(ordered: FloatArray, edges: FloatArray) -> FloatArray:
+    """Edges moved from the last score below them to the middle of the way to the next score.
+
+    The same rows stay in the same bins, and a score that is computed once more, with another
+    rounding, stays there as well.
+    """
+    after = ordered[np.searchsorted(ordered, edges, side="right")]
+    return np.asarray((edges.astype(np.float64) + after) / 2)
+
+
+def thinned(x: FloatArray, y: FloatArray, tolerance: float) -> Piecewise:
+    """A broken line through some of the points that misses none of the others by more than the tolerance."""
+    kept = np.zeros(x.size, dtype=np.bool_)
+    kept[np.linspace(0, x.size - 1, min(x.size, 33)).astype(np.intp)] = True
+    while True:
+        at = np.flatnonzero(kept)
+        error = np.abs(np.interp(x, x[at], y[at]) - y)
+        if error.max() <= tolerance:
+            return Piecewise(np.asarray(x[at]), np.asarray(y[at]))
+        # The worst point of every interval that has one joins.
+        worst = np.maximum.reduceat(error, at[:-1])
+        of = np.clip(np.searchsorted(at, np.arange(x.size), side="right") - 1, 0, at.size - 2)
+        kept |= (error > tolerance) & (error == worst[of])

@@ -1,0 +1,141 @@
+"""The scores of a classifier in the form that a method computes with, block by block."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.numerics.blocks import for_row_blocks, row_blocks
+
+Form = Literal["probabilities", "logits", "log-probabilities"]
+
+
+def softmax(block: FloatArray) -> FloatArray:
+    """Softmax of each row, in place."""
+    block -= block.max(axis=1, keepdims=True)
+    # Below this a probability is not a normal number any more, and arithmetic with it is slow.
+    np.maximum(block, -80 if block.dtype == np.float32 else -700, out=block)
+    np.exp(block, out=block)
+    block /= row_sums(block)[:, None]
+    return block
+
+
+def log_softmax(block: FloatArray) -> FloatArray:
+    """Logarithm of the softmax of each row, in place."""
+    block -= block.max(axis=1, keepdims=True)
+    block -= np.log(row_sums(np.exp(block)))[:, None]
+    return block
+
+
+def row_sums(block: FloatArray) -> FloatArray:
+    """Sum of each row; as a product with ones, which is the fastest way and as exact as any."""
+    return block @ np.ones(block.shape[1], dtype=block.dtype)
+
+
+def complement(probs: FloatArray) -> FloatArray:
+    """1 - p for every entry of a block of probabilities, exact also where p is nearly 1.
+
+    The other classes say what a rounded 1 leaves out: the largest probability of a row is taken
+    from 1 as the sum of the others.
+    """
+    rest = 1 - probs
+    rows = np.arange(probs.shape[0])
+    top = probs.argmax(axis=1)
+    kept = probs[rows, top]
+    probs[rows, top] = 0
+    rest[rows, top] = row_sums(probs)
+    probs[rows, top] = kept
+    return rest
+
+
+def smallest_positive(probs: FloatArray) -> FloatArray:
+    """The smallest probability above 0 of each column, shape (K,); infinity where there is none."""
+    low = np.full(probs.shape[1], np.inf)
+    for rows in row_blocks(probs):
+        block = probs[rows]
+        least = block.min(axis=0)
+        if least.min() <= 0:
+            least = np.min(block, axis=0, where=block > 0, initial=np.inf)
+        np.minimum(low, least, out=low)
+    return low
+
+
+def zero_floor(probs: FloatArray) -> tuple[float, ...]:
+    """What an exact probability of 0 is read as where a logarithm is needed.
+
+    Half the smallest positive probability of these data: a forest of 100 trees cannot say less than
+    1/100, a network says 1e-40. With two classes each column has its own, since a single
+    stored column leaves 1 - p with the resolution of numbers near 1.
+    """
+    low = smallest_positive(probs)
+    if probs.shape[1] > 2:
+        low = low.min(keepdims=True)
+    # Half of the smallest subnormal number would be 0.
+    least = float(np.finfo(probs.dtype).smallest_subnormal)
+    return tuple(max(v / 2, least) if math.isfinite(v) else 0.5 for v in low.tolist())
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Scores of n rows and K classes, handed out in the wanted form.
+
+    Attributes
+    ----------
+    array : ndarray of float32 or float64, shape (n, K)
+        As they came.
+    given : {"probabilities", "logits"}
+        What `array` holds.
+    wanted : {"probabilities", "logits", "log-probabilities"}
+        What blocks hold. Probabilities stand in for logits by their logarithm.
+    floor : tuple of float
+        Where logarithms are needed, no probability is taken as less than this: one number for
+        all classes, or one per class.
+    """
+
+    array: FloatArray
+    given: Form
+    wanted: Form
+    floor: tuple[float, ...] = field(default=(0.0,))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and classes."""
+        n, k = self.array.shape
+        return int(n), int(k)
+
+    @property
+    def as_given(self) -> bool:
+        """Whether `array` is already in the wanted form."""
+        return self.given == self.wanted
+
+    def block(self, rows: slice, dtype: type | None = None) -> FloatArray:
+        """A block of rows in the wanted form; a copy that may be written to."""
+        block: FloatArray = np.array(self.array[rows], dtype=dtype, order="C")
+        if self.given == "logits":
+            if self.wanted == "probabilities":
+                return softmax(block)
+            return log_softmax(block) if self.wanted == "log-probabilities" else block
+        if self.wanted == "probabilities":
+            return block
+        np.maximum(block, np.asarray(self.floor, dtype=block.dtype), out=block)
+        return np.log(block, out=block)
+
+    def whole(self) -> FloatArray:
+        """All rows in the wanted form, in the type of the array; `array` itself where nothing changes."""
+        if self.as_given:
+            return self.array
+        out = np.empty(self.array.shape, dtype=self.array.dtype)
+
+        def work(rows: slice) -> None:
+            out[rows] = self.block(rows)
+
+        for_row_blocks(self.array, work)
+        return out
+
+    def every(self, step: int) -> Scores:
+        """The scores of every `step`-th row."""
+        return replace(self, array=self.array[::step])

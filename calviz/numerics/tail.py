@@ -1,0 +1,40 @@
+"""Equal-width bins of the probabilities of every class, from the few that are not in the first bin."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.numerics.binning import equal_width_edges
+from calviz.numerics.passes import sum_over_blocks
+from calviz.numerics.scores import Scores
+
+
+def binned_by_class(scores: Scores, labels: IntArray, bins: int) -> tuple[FloatArray, FloatArray]:
+    """Rows and hits per class and bin, shape (K, M) each; scores hold probabilities.
+
+    A row has fewer than M probabilities above 1/M, so that all others, the bulk of many classes,
+    need no more than a comparison: they are what is left in the first bin.
+    """
+    n, count = scores.shape
+    edges = equal_width_edges(bins, scores.array.dtype)
+    inner = edges[1:-1]
+
+    def work(rows: slice) -> FloatArray:
+        block = scores.array[rows] if scores.as_given else scores.block(rows)
+        sums = np.zeros((2, count * bins))
+        flat = np.ascontiguousarray(block).reshape(-1)
+        if bins > 1:
+            places = np.flatnonzero(flat > edges[1])
+            bin_of = np.searchsorted(inner, flat[places], side="left")
+            sums[0] = np.bincount(places % count * bins + bin_of, minlength=count * bins)
+        own = labels[rows]
+        own_bin = np.searchsorted(inner, block[np.arange(own.size), own], side="left")
+        sums[1] = np.bincount(own * bins + own_bin, minlength=count * bins)
+        return sums
+
+    block_bytes = max(1 << 19, 64 * count * bins)
+    rows_, hits = sum_over_blocks(scores.array, work, block_bytes=block_bytes)
+    per_bin = rows_.reshape(count, bins)
+    per_bin[:, 0] = n - per_bin[:, 1:].sum(axis=1)
+    return per_bin, hits.reshape(count, bins)

@@ -1,0 +1,237 @@
+"""The one number of temperature scaling: Newton's method in 1/T, guarded by a bracket."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.numerics.passes import sum_over_blocks
+from calviz.numerics.scores import Scores, row_sums, softmax
+
+Loss = Literal["nll", "mse"]
+
+#: 1/T is searched within this factor of the natural scale of the scores.
+RANGE = 1e3
+#: Mean loss at which nothing is left to gain.
+NOTHING = 1e-9
+#: Relative length of a Newton step after which 1/T is known to about its square.
+STEP = 2e-4
+#: Rows of the first, cheapest search; larger data are searched on ever more of their rows.
+FIRST_ROWS = 1_000
+#: Up to this many classes a block is turned round, so that inner loops are long.
+_FEW_CLASSES = 32
+_BLOCK_BYTES = 1 << 18
+_DENORMAL = -80.0
+
+
+class Derivatives(NamedTuple):
+    """A mean loss and its first two derivatives in 1/T."""
+
+    value: float
+    slope: float
+    curvature: float
+
+
+@dataclass(frozen=True)
+class Temperature:
+    """The best temperature.
+
+    Attributes
+    ----------
+    value : float
+        T.
+    bound : {"low", "high"} or None
+        The end of the searched range that it lies on, where the loss has no minimum inside.
+    loss : float
+        The mean loss at T.
+    passes : int
+        How often all rows were read.
+    """
+
+    value: float
+    bound: Literal["low", "high"] | None
+    loss: float
+    passes: int
+
+
+def fit_temperature(scores: Scores, labels: IntArray, loss: Loss = "nll") -> Temperature:
+    """The T > 0 that minimises the mean loss of ``softmax(z / T)`` (Guo 2017, section 4.2).
+
+    The likelihood is convex in 1/T; the squared error is not, and is searched on a grid first.
+    The result scales with the scores: a thousand times larger logits give a thousand times larger T.
+
+    Parameters
+    ----------
+    scores : Scores
+        Logits (or log-probabilities), shape (n, K).
+    labels : ndarray of int, shape (n,)
+    loss : {"nll", "mse"}
+        Negative log-likelihood, or squared distance to the one-hot label (Zhang 2020, section 5.2).
+    """
+    n = scores.shape[0]
+    levels = [n]
+    while levels[0] > 10 * FIRST_ROWS:
+        levels.insert(0, levels[0] // 10)
+    if n > 2 * FIRST_ROWS and levels[0] > FIRST_ROWS:
+        levels.insert(0, FIRST_ROWS)
+    scale = _scale(scores.every(max(1, n // FIRST_ROWS)))
+    low, high = 1 / (scale * RANGE), RANGE / scale
+    beta = 1 / scale
+    passes = 0
+    found = Derivatives(math.nan, 0.0, 1.0)
+    for i, rows in enumerate(levels):
+        step = max(1, n // rows)
+        problem = _Problem(scores.every(step), labels[::step], loss)
+        if i == 0:
+            beta = problem.best_of_grid(low, high) if loss == "mse" else 1.0 / scale
+        beta, found, passes = problem.minimise(beta, low, high)
+    bound: Literal["low", "high"] | None = None
+    # On the bound the loss still falls towards it.
+    if beta >= high:
+        bound = "low"
+    elif beta <= low:
+        bound = "high"
+    return Temperature(1 / beta, bound, found.value, passes)
+
+
+def _scale(scores: Scores) -> float:
+    """A typical distance of the scores of a row from its largest one."""
+    block = scores.block(slice(0, scores.shape[0]), np.float64)
+    gap = block.max(axis=1) - block.mean(axis=1)
+    scale = float(gap.mean())
+    return scale if scale > 0 and math.isfinite(scale) else 1.0
+
+
+class _Problem:
+    def __init__(self, scores: Scores, labels: IntArray, loss: Loss) -> None:
+        self.scores = scores
+        self.labels = labels
+        self.loss = loss
+        # The rounding of single numbers averages out over the rows; few rows are cheap anyway.
+        self.dtype = np.float64 if scores.array.size <= 100_000 else scores.array.dtype.type
+        #: The lowest score below the largest one of its row; known after the first pass.
+        self.depth = -np.inf
+
+    def at(self, beta: float) -> Derivatives:
+        """Mean loss and derivatives, in one pass."""
+        few = self.scores.shape[1] <= _FEW_CLASSES
+        clamp = self.depth * beta < _DENORMAL
+        depths: list[float] = []
+
+        def work(rows: slice) -> FloatArray:
+            block = self.scores.block(rows, self.dtype)
+            z = np.ascontiguousarray(block.T) if few else block
+            z -= z.max(axis=0 if few else 1, keepdims=True)
+            if self.depth == -np.inf:
+                depths.append(float(z.min()))
+            return _sums(z, self.labels[rows], beta, self.loss, 0 if few else 1, clamp)
+
+        total = sum_over_blocks(self.scores.array, work, block_bytes=_BLOCK_BYTES)
+        if depths:
+            self.depth = min(depths)
+        return Derivatives(*(total / self.scores.shape[0]).tolist())
+
+    def best_of_grid(self, low: float, high: float) -> float:
+        """The best of a few 1/T, so that the search starts in the right valley."""
+        grid = np.geomspace(low, high, 41)
+        step = max(1, self.scores.shape[0] // FIRST_ROWS)
+        few = _Problem(self.scores.every(step), self.labels[::step], self.loss)
+        return float(grid[int(np.argmin([few.at(b).value for b in grid]))])
+
+    def minimise(self, beta: float, low: float, high: float) -> tuple[float, Derivatives, int]:
+        """Newton steps, kept inside a bracket that the sign of the slope narrows."""
+        left, right = low, high
+        at = Derivatives(math.nan, 0.0, 1.0)
+        for passes in range(1, 61):
+            at = self.at(beta)
+            if at.slope > 0:
+                right = beta
+                if beta <= low:
+                    return low, at, passes
+            elif at.slope < 0:
+                left = beta
+                # A loss of nothing that still falls: the rows are separable, there is no minimum.
+                if beta >= high or at.value < NOTHING:
+                    return high, at, passes
+            else:
+                return beta, at, passes
+            step = -at.slope / at.curvature if at.curvature > 0 else math.inf
+            new = beta + step
+            # Far away a quadratic model says little: no step is longer than a factor of 4.
+            new = min(max(new, beta / 4), beta * 4) if at.slope < 0 or new > 0 else beta / 4
+            if at.curvature <= 0:
+                new = beta * 2 if at.slope < 0 else beta / 2
+            if not left < new < right:
+                new = min(max(new, low), high)
+                if not left <= new <= right or (new in (left, right) and new not in (low, high)):
+                    new = math.sqrt(left * right)
+            if abs(new - beta) <= STEP * beta:
+                return new, at, passes
+            if right - left <= 1e-12 * right:
+                return new, at, passes
+            beta = new
+        return beta, at, passes
+
+
+def _sums(
+    z: FloatArray, labels: IntArray, beta: float, loss: Loss, axis: int, clamp: bool
+) -> FloatArray:
+    """Sums over the rows of a block of the loss and its two derivatives; classes lie along `axis`."""
+    places = (labels, np.arange(labels.size)) if axis == 0 else (np.arange(labels.size), labels)
+    own = z[places].astype(np.float64)
+    e = z * z.dtype.type(beta)
+    if clamp:
+        np.maximum(e, _DENORMAL, out=e)
+    np.exp(e, out=e)
+    s0 = _total(e, axis)
+    own_p = e[places] / s0
+    if loss == "nll":
+        e *= z
+        s1 = _total(e, axis) / s0
+        s2 = _dot(e, z, axis) / s0
+        return np.array(
+            [
+                np.log(s0).sum() - beta * own.sum(),
+                s1.sum() - own.sum(),
+                s2.sum() - np.vecdot(s1, s1),
+            ]
+        )
+    # p' = p (z - m) with m the mean of z under p; p'' = p ((z - m)^2 - v).
+    e /= np.expand_dims(s0, axis).astype(e.dtype)
+    m = _dot(e, z, axis)
+    z -= np.expand_dims(m, axis).astype(z.dtype)
+    own -= m
+    q0 = _dot(e, e, axis)
+    ez = e * z
+    v = _dot(ez, z, axis)
+    q1 = _dot(e, ez, axis)
+    q2 = _dot(ez, ez, axis)
+    return np.array(
+        [
+            (q0 - 2 * own_p + 1).sum(),
+            2 * (q1 - own_p * own).sum(),
+            2 * (2 * q2 - v * q0 - own_p * (own * own - v)).sum(),
+        ]
+    )
+
+
+def _total(a: FloatArray, axis: int) -> FloatArray:
+    total = a.sum(axis=0, dtype=a.dtype) if axis == 0 else row_sums(a)
+    return total.astype(np.float64)
+
+
+def _dot(a: FloatArray, b: FloatArray, axis: int) -> FloatArray:
+    dot = np.einsum("ij,ij->j", a, b) if axis == 0 else np.vecdot(a, b)
+    return np.asarray(dot).astype(np.float64)
+
+
+def tempered(block: FloatArray, temperature: float) -> FloatArray:
+    """``softmax(block / T)`` of a block of rows, in place."""
+    # The largest score goes first: scores of 1e30 and a T of 1e-30 would overflow.
+    block -= block.max(axis=1, keepdims=True)
+    block *= block.dtype.type(1 / temperature)
+    return softmax(block)

@@ -1,0 +1,361 @@
+"""What all recalibrators share: checks, blocks of rows, and the way home as JSON or as source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import InputError, OptionError
+from calviz.core.metric import parameters_of
+from calviz.core.recalibrator import Input, Needs
+from calviz.numerics.blocks import for_row_blocks, row_blocks
+from calviz.numerics.scores import Scores, zero_floor
+from calviz.numerics.threads import one_blas_thread
+from calviz.recalibrators import source
+
+#: Version of the JSON of a fitted map.
+MAP_VERSION = 1
+#: Rows of probabilities may sum to 1 up to this; data that go through `Predictions` are within it.
+SUM_TOLERANCE = 0.05
+
+
+class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A map from scores, shape (n, K), to probabilities, shape (n, K), in the scikit-learn way.
+
+    A method sets `needs` and `fitted`, and implements `_fit`, `_apply` and `_source`.
+
+    Attributes
+    ----------
+    needs : {"probabilities", "logits", "log-probabilities"}
+        The form of the scores that `_fit` and `_apply` receive.
+    fitted : tuple of str
+        The attributes that `_fit` sets and that, with the parameters, are the whole map.
+    accuracy_preserving : bool
+        Whether the map keeps the predicted class; it is then enforced, rounding included.
+    """
+
+    key: ClassVar[str]
+    needs: ClassVar[Needs] = "logits"
+    fitted: ClassVar[tuple[str, ...]] = ()
+    accuracy_preserving: bool = False
+    #: Whether a single class among the labels leaves nothing to fit.
+    _needs_two_classes: ClassVar[bool] = True
+
+    input: Input
+    warnings_: tuple[str, ...]
+
+    # ---------------------------------------------------------------- scikit-learn
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Fit the map.
+
+        Parameters
+        ----------
+        X : array_like of float, shape (n, K)
+            Probabilities or logits, as the parameter `input` says.
+        y : array_like of int, shape (n,)
+            The true classes: column numbers of X, 0..K-1.
+
+        Raises
+        ------
+        InputError, OptionError
+            Where there is nothing to fit, or a parameter has a value that is not allowed.
+        """
+        self._check_parameters()
+        array = self._check_scores(X, y, reset=True)
+        labels = self._check_labels(y, array)
+        self.classes_ = np.arange(array.shape[1])
+        self._notes: list[str] = []
+        self.floor_ = self._find_floor(array)
+        with one_blas_thread():
+            self._fit(self._scores(array), labels)
+        self.warnings_ = tuple(self._notes)
+        return self
+
+    def transform(self, X: npt.ArrayLike) -> FloatArray:
+        """Calibrated probabilities of the same type as X, shape (n, K); rows sum to 1."""
+        check_is_fitted(self, "classes_")
+        array = self._check_scores(X, reset=False)
+        out = np.empty(array.shape, dtype=array.dtype)
+        with one_blas_thread():
+            self._transform(self._scores(array), out)
+            if self.accuracy_preserving:
+                keep_predicted_classes(array, out)
+        return out
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.positive_only = self.input == "probabilities"
+        return tags
+
+    # ---------------------------------------------------------------- for the methods
+
+    def _fit(self, scores: Scores, labels: IntArray) -> None:
+        """Set the fitted attributes."""
+        raise NotImplementedError
+
+    def _apply(self, block: FloatArray) -> FloatArray:
+        """Map a block of rows in the form `needs`; the block may be overwritten."""
+        raise NotImplementedError
+
+    def _source(self, name: str) -> str:
+        """Source of a function `name` from scores in the form `needs` to probabilities."""
+        raise NotImplementedError
+
+    def _transform(self, scores: Scores, out: FloatArray) -> None:
+        # A map that jumps must not see the rounding of a float32 softmax.
+        dtype = np.float64 if self.needs == "probabilities" and not scores.as_given else None
+
+        def work(rows: slice) -> None:
+            out[rows] = self._apply(scores.block(rows, dtype))
+
+        for_row_blocks(scores.array, work)
+
+    def _warn(self, sentence: str) -> None:
+        self._notes.append(sentence)
+
+    def _warn_absent(self, counts: IntArray, what: str) -> None:
+        absent = np.flatnonzero(counts == 0)
+        if absent.size:
+            named = ", ".join(str(k) for k in absent[:10]) + (", ..." if absent.size > 10 else "")
+            self._warn(
+                f"{absent.size} of {counts.size} classes have no calibration rows "
+                f"(column {named}): {what}."
+            )
+
+    def describe(self) -> dict[str, Any]:
+        """The fitted parameters, by name, in a form that a person can read."""
+        check_is_fitted(self, "classes_")
+        return {name.rstrip("_"): plain(getattr(self, name)) for name in self.fitted}
+
+    # ---------------------------------------------------------------- checks
+
+    def _check_parameters(self) -> None:
+        for parameter in parameters_of(type(self).__init__):
+            value = getattr(self, parameter.name)
+            if parameter.choices and value not in parameter.choices:
+                allowed = ", ".join(str(choice) for choice in parameter.choices)
+                raise OptionError(f"'{parameter.name}' must be one of {allowed}; got {value!r}.")
+            if parameter.annotation is int and not is_whole(value, 1):
+                raise OptionError(
+                    f"'{parameter.name}' must be a whole number above 0, got {value!r}."
+                )
+
+    def _check_scores(self, X: Any, y: Any = None, *, reset: bool) -> FloatArray:
+        options = {"ensure_min_samples": 2, "ensure_min_features": 2} if reset else {}
+        if reset and y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, "
+                "but the target y is None."
+            )
+        array: FloatArray = validate_data(
+            self, X, dtype=[np.float64, np.float32], reset=reset, **options
+        )
+        if self.input == "probabilities":
+            _check_probabilities(array)
+        return array
+
+    def _check_labels(self, y: Any, array: FloatArray) -> IntArray:
+        column = column_or_1d(y, warn=True)
+        n, k = array.shape
+        if column.shape[0] != n:
+            raise InputError(f"there are {n:,} rows of scores but {column.shape[0]:,} labels")
+        if column.dtype.kind not in "biuf":
+            raise InputError(
+                f"Unknown label type {column.dtype}: labels are column numbers 0..{k - 1}"
+            )
+        if column.dtype.kind == "f" and not np.isfinite(column).all():
+            raise InputError("the labels hold NaN or infinity")
+        labels: IntArray = column.astype(np.intp)
+        if column.dtype.kind == "f" and not np.array_equal(labels, column):
+            row = int(np.flatnonzero(labels != column)[0])
+            raise InputError(f"label {column[row]!r} is not a whole number", row=row + 1)
+        bad = (labels < 0) | (labels >= k)
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            raise InputError(
+                f"label {labels[row]}, but X has {k} columns (0..{k - 1})", row=row + 1
+            )
+        if self._needs_two_classes and labels.min() == labels.max():
+            raise InputError(
+                f"all {n:,} calibration rows have 1 class, {labels[0]}: there is nothing to fit",
+                remedy="calibrate on rows of at least two classes",
+            )
+        return labels
+
+    def _find_floor(self, array: FloatArray) -> tuple[float, ...]:
+        given = getattr(self, "floor", None)
+        if given is not None:
+            if not 0 < given < 1:
+                raise OptionError(f"'floor' must lie between 0 and 1, got {given!r}.")
+            return (float(given),)
+        if self.input == "logits" or not self._takes_logarithms():
+            return (0.0,)
+        return zero_floor(array)
+
+    def _takes_logarithms(self) -> bool:
+        return self.needs != "probabilities"
+
+    def _scores(self, array: FloatArray) -> Scores:
+        wanted = self.needs
+        return Scores(array, self.input, wanted, self.floor_)
+
+    # ---------------------------------------------------------------- taking it home
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fitted map as plain values, ready for JSON; `from_dict` reads it back."""
+        check_is_fitted(self, "classes_")
+        return {
+            "calviz_map": MAP_VERSION,
+            "method": self.key,
+            "classes": int(self.classes_.size),
+            "parameters": {k: plain(v) for k, v in self.get_params(deep=False).items()},
+            "floor": list(self.floor_),
+            "fitted": {name: plain(getattr(self, name)) for name in self.fitted},
+            "warnings": list(self.warnings_),
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """A fitted recalibrator from what `to_dict` wrote.
+
+        Raises
+        ------
+        InputError
+            Where the record is not a map of this method and version.
+        """
+        check_map(record)
+        if record["method"] != cls.key:
+            raise InputError(f"this is a map of '{record['method']}', not of '{cls.key}'")
+        return cls._restore(record)
+
+    @classmethod
+    def _restore(cls, record: Mapping[str, Any]) -> Self:
+        known = {p.name for p in parameters_of(cls.__init__)}
+        parameters = record["parameters"]
+        if not set(parameters) <= known or set(record["fitted"]) != set(cls.fitted):
+            raise InputError(
+                f"this map of '{cls.key}' has entries that are not known, or lacks some"
+            )
+        self = cls(**parameters)
+        self._check_parameters()
+        k = int(record["classes"])
+        self.classes_ = np.arange(k)
+        self.n_features_in_ = k
+        self.floor_ = tuple(float(v) for v in record["floor"])
+        for name in cls.fitted:
+            setattr(self, name, restored(record["fitted"][name]))
+        self.warnings_ = tuple(str(w) for w in record.get("warnings", ()))
+        self._restored()
+        return self
+
+    def _restored(self) -> None:
+        """Check what was read, and rebuild what follows from it."""
+
+    def snippet(self) -> str:
+        """Python source that reproduces `transform` with nothing but NumPy (to 1e-6).
+
+        It defines ``recalibrate(scores)``; the scores are what the map was fitted on, probabilities
+        or logits.
+        """
+        check_is_fitted(self, "classes_")
+        return source.program(self.key, self.input, self._pieces("mapped"))
+
+    def _pieces(self, name: str) -> source.Pieces:
+        """What the program of `snippet` is made of."""
+        return source.Pieces(
+            name, self.needs, self.input, self.floor_, self._source(name), self.accuracy_preserving
+        )
+
+
+def _check_probabilities(array: FloatArray) -> None:
+    ones = np.ones(array.shape[1], dtype=array.dtype)
+    for rows in row_blocks(array):
+        block = array[rows]
+        off = np.abs(block @ ones - 1)
+        worst = int(off.argmax())
+        if block.min() < -1e-6:
+            row = int(np.argwhere(block < -1e-6)[0, 0])
+            raise InputError(
+                f"Negative values in data: {block[row].min():.6g} is not a probability",
+                row=rows.start + row + 1,
+                remedy='declare logits by input="logits"',
+            )
+        if off[worst] > SUM_TOLERANCE:
+            raise InputError(
+                f"the probabilities sum to {block[worst].sum():.6g}, not to 1",
+                row=rows.start + worst + 1,
+                remedy='normalise the rows, or declare logits by input="logits"',
+            )
+
+
+def keep_predicted_classes(before: FloatArray, after: FloatArray) -> None:
+    """Undo what rounding did to the order at the top: the predicted class of each row stays (in place).
+
+    A map that is strictly increasing in exact arithmetic may make two scores equal in
+    floating point; the class that won before then gets the next larger number.
+    """
+
+    def work(rows: slice) -> None:
+        won = before[rows].argmax(axis=1)
+        block = after[rows]
+        changed = np.flatnonzero(block.argmax(axis=1) != won)
+        if changed.size:
+            top = block[changed].max(axis=1)
+            block[changed, won[changed]] = np.nextafter(top, np.asarray(2, dtype=top.dtype))
+
+    for_row_blocks(after, work)
+
+
+def check_map(record: Any) -> None:
+    """Raise InputError unless this is a map that this version can read."""
+    wanted = {"calviz_map", "method", "classes", "parameters", "floor", "fitted"}
+    if not isinstance(record, Mapping) or not wanted <= set(record):
+        raise InputError("this is not the map of a recalibrator that calviz wrote")
+    if record["calviz_map"] != MAP_VERSION:
+        raise InputError(
+            f"the map has version {record['calviz_map']!r}, this calviz reads {MAP_VERSION}"
+        )
+
+
+def is_whole(value: Any, least: int) -> bool:
+    """Whether this is a whole number (and not a truth value) of at least `least`."""
+    return (
+        isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= least
+    )
+
+
+def plain(value: Any) -> Any:
+    """Arrays and NumPy numbers as lists and Python numbers."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    return value
+
+
+def restored(value: Any) -> Any:
+    """Lists of numbers as arrays again; ragged lists stay lists of arrays."""
+    if not isinstance(value, list):
+        return value
+    if any(isinstance(v, dict | str) for v in value):
+        return value
+    if any(isinstance(v, list) for v in value) and len({len(v) for v in value}) > 1:
+        return [restored(v) for v in value]
+    return np.asarray(value, dtype=np.float64)
+
+
+#: Called after every pass of a long fit; may raise to stop it.
+Progress = Callable[[str], None]

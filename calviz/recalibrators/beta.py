@@ -1,0 +1,44 @@
+"""Beta calibration: a logistic regression on log p and log(1 - p) with slopes of their own."""
+
+from __future__ import annotations
+
+from calviz.core.recalibrator import Input, recalibrator
+from calviz.recalibrators.logistic_maps import LogisticMaps
+
+
+@recalibrator(
+    key="beta",
+    label="Beta calibration",
+    family="Parametric",
+    accuracy_preserving=False,
+    needs="probabilities",
+    confidence_only=True,
+    reference="Kull et al. 2017",
+    formula=r"\sigma\left(a \log p - b \log(1 - p) + c\right),\ a, b \ge 0",
+)
+class BetaCalibration(LogisticMaps):
+    """A logistic regression on log p and -log(1 - p), which bends where Platt scaling cannot; one class against the rest each, normalised.
+
+    Parameters
+    ----------
+    floor, input
+        As in `PlattScaling`.
+
+    Attributes
+    ----------
+    coefficients_ : ndarray, shape (3, C)
+        a, b (not negative) and c; C is K, or 1 for two classes.
+    """
+
+    key = "beta"
+    names = ("a", "b", "c")
+    kind = "beta"
+    start = (1.0, 1.0, 0.0)
+    non_negative = 2
+
+    def __init__(self, *, floor: float | None = None, input: Input = "probabilities") -> None:
+        self.floor = floor
+        self.input = input
+
+    def _margin(self, name: str) -> str:
+        return f"{name}_w[0] * log_p - {name}_w[1] * log_rest + {name}_w[2]"

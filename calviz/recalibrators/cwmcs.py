@@ -1,0 +1,125 @@
+"""Temperature scaling with a temperature per class, led by the classes' miscalibration scores."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import OptionError
+from calviz.core.recalibrator import Input, recalibrator
+from calviz.numerics.blocks import for_row_blocks
+from calviz.numerics.gammas import best_gamma
+from calviz.numerics.scores import Scores, softmax
+from calviz.numerics.temperature import fit_temperature, tempered
+from calviz.recalibrators import source
+from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.temperature import bound_warning
+
+
+@recalibrator(
+    key="cwmcs-ts",
+    label="Class-wise temperature scaling (cwMCS-TS)",
+    family="Parametric",
+    accuracy_preserving=False,
+    needs="logits",
+    reference="Ao et al. 2023, eq. 9 and 10",
+    formula=r"\mathrm{softmax}(z / T_k),\ T_k = T (1 + \gamma\, \mathrm{MCS}_k / \max_j |\mathrm{MCS}_j|)",
+)
+class ClasswiseTemperature(BaseRecalibrator):
+    """A temperature per class: higher for classes that stay over-confident after temperature scaling, lower for under-confident ones.
+
+    Parameters
+    ----------
+    normalize : {"max", "iqr-max"}
+        By what the miscalibration scores of the classes are divided: by the largest absolute one, as they are or
+        after outliers (beyond 1.5 interquartile ranges) were clipped.
+    temperature : float, optional
+        T, where it is known; by maximum likelihood where left out.
+    floor, input
+        As in `TemperatureScaling`.
+
+    Attributes
+    ----------
+    temperature_ : float
+        T.
+    gamma_ : float
+        In (-1, 1), in steps of 0.001: that with the lowest ECE on the calibration rows.
+    temperatures_ : ndarray, shape (K,)
+        T_k.
+
+    Notes
+    -----
+    Logits and their log-probabilities are not the same model, since the temperatures differ. The score of a class is
+    that of the rows whose label it is: mean confidence minus accuracy (Ao 2023, eq. 5).
+    """
+
+    key = "cwmcs-ts"
+    needs = "logits"
+    fitted = ("temperature_", "gamma_", "temperatures_")
+    temperature_: float
+    gamma_: float
+    temperatures_: FloatArray
+
+    def __init__(
+        self,
+        *,
+        normalize: Literal["max", "iqr-max"] = "max",
+        temperature: float | None = None,
+        floor: float | None = None,
+        input: Input = "probabilities",
+    ) -> None:
+        self.normalize = normalize
+        self.temperature = temperature
+        self.floor = floor
+        self.input = input
+
+    def _fit(self, scores: Scores, labels: IntArray) -> None:
+        self.temperature_ = self._common(scores, labels)
+        counts = np.bincount(labels, minlength=scores.shape[1])
+        direction = self._direction(self._miscalibration(scores, labels, counts))
+        self.gamma_, _ = best_gamma(scores, labels, self.temperature_, direction)
+        self.temperatures_ = self.temperature_ * (1 + self.gamma_ * direction)
+        self._warn_absent(counts, "they keep the common temperature")
+
+    def _common(self, scores: Scores, labels: IntArray) -> float:
+        if self.temperature is not None:
+            if not self.temperature > 0:
+                raise OptionError(f"'temperature' must be above 0, got {self.temperature!r}.")
+            return float(self.temperature)
+        found = fit_temperature(scores, labels)
+        warning = bound_warning(found)
+        if warning:
+            self._warn(warning)
+        return found.value
+
+    def _miscalibration(self, scores: Scores, labels: IntArray, counts: IntArray) -> FloatArray:
+        gap = np.empty(scores.shape[0])
+
+        def work(rows: slice) -> None:
+            block = tempered(scores.block(rows), self.temperature_)
+            winner = block.argmax(axis=1)
+            gap[rows] = block[np.arange(winner.size), winner] - (winner == labels[rows])
+
+        for_row_blocks(scores.array, work)
+        total = np.bincount(labels, weights=gap, minlength=counts.size)
+        return np.asarray(total / np.maximum(counts, 1))
+
+    def _direction(self, mcs: FloatArray) -> FloatArray:
+        if self.normalize == "iqr-max":
+            low, high = np.quantile(mcs, [0.25, 0.75])
+            reach = 1.5 * (high - low)
+            mcs = np.clip(mcs, low - reach, high + reach)
+        largest = np.abs(mcs).max()
+        return np.asarray(mcs / largest) if largest > 0 else mcs
+
+    def _apply(self, block: FloatArray) -> FloatArray:
+        block *= (1 / self.temperatures_).astype(block.dtype)
+        return softmax(block)
+
+    def _source(self, name: str) -> str:
+        return (
+            f"{name}_T = {source.array(self.temperatures_)}\n\n\n"
+            f"def {name}_of(z):\n    return softmax(z / {name}_T)\n"
+        )

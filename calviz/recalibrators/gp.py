@@ -1,0 +1,120 @@
+"""Gaussian-process calibration: one latent function of the log-probability, shared by all classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import InputError
+from calviz.core.recalibrator import Input, recalibrator
+from calviz.numerics.latent import LatentProblem, warp
+from calviz.numerics.scores import Scores, softmax
+from calviz.numerics.temperature import fit_temperature
+from calviz.recalibrators import source
+from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.temperature import bound_warning
+
+
+@recalibrator(
+    key="gp",
+    label="Gaussian-process calibration",
+    family="Non-parametric",
+    accuracy_preserving=False,
+    needs="log-probabilities",
+    reference="Wenger et al. 2020",
+    formula=r"\mathrm{softmax}(f(\log p_1), \dots, f(\log p_K)),\ f \sim \mathrm{GP}",
+)
+class GaussianProcess(BaseRecalibrator):
+    """A latent function with a Gaussian-process prior about temperature scaling, one for all classes, under a softmax likelihood.
+
+    Sparse and variational: inducing points, no sampling. The map uses the posterior mean of the function.
+
+    Parameters
+    ----------
+    inducing : int
+        Number of inducing points.
+    max_pairs : int
+        Pairs of a row and a class that are used; of larger data, evenly spaced rows.
+    floor, input
+        As in `TemperatureScaling`.
+
+    Attributes
+    ----------
+    scale_ : float
+        Slope of the prior mean, 1/T.
+    grid_, latent_, deviation_ : ndarray, shape (G,)
+        Posterior mean and standard deviation of the departure from the prior mean, on a grid of ``-log(1 - log(p) / T)``.
+    """
+
+    key = "gp"
+    needs = "log-probabilities"
+    fitted = ("scale_", "grid_", "latent_", "deviation_")
+    scale_: float
+    grid_: FloatArray
+    latent_: FloatArray
+    deviation_: FloatArray
+
+    def __init__(
+        self,
+        *,
+        inducing: int = 10,
+        max_pairs: int = 500_000,
+        floor: float | None = None,
+        input: Input = "probabilities",
+    ) -> None:
+        self.inducing = inducing
+        self.max_pairs = max_pairs
+        self.floor = floor
+        self.input = input
+
+    def _fit(self, scores: Scores, labels: IntArray) -> None:
+        n, k = scores.shape
+        step = max(1, -(-n * k // self.max_pairs))
+        some, own = scores.every(step), labels[::step]
+        if step > 1:
+            self._warn(f"fitted on every {step}. row ({own.size:,} of {n:,}), for its cost.")
+        warm = fit_temperature(some, own)
+        warning = bound_warning(warm)
+        if warning:
+            self._warn(warning)
+        self.scale_ = 1 / warm.value
+        x = some.block(slice(0, own.size), np.float32)
+        x *= np.float32(self.scale_)
+        found = LatentProblem(x, own, self.inducing).fit(max_passes=300)
+        self.grid_, self.latent_, self.deviation_ = found.grid, found.mean, found.deviation
+        if not found.converged:
+            self._warn(f"not converged after {found.passes} passes.")
+
+    def _latent(self, log_p: FloatArray) -> FloatArray:
+        x = log_p * self.scale_
+        return x + np.interp(warp(x), self.grid_, self.latent_)
+
+    def curve(self, score: FloatArray) -> FloatArray:
+        """The latent function at some probabilities."""
+        return self._latent(np.log(np.asarray(score, dtype=np.float64)))
+
+    def _apply(self, block: FloatArray) -> FloatArray:
+        return softmax(self._latent(block))
+
+    def _restored(self) -> None:
+        if not self.grid_.shape == self.latent_.shape == self.deviation_.shape:
+            raise InputError("the map of 'gp' is damaged: its grids do not fit together")
+
+    def describe(self) -> dict[str, Any]:
+        """The temperature, and how far the function departs from it."""
+        return {
+            "temperature": 1 / self.scale_,
+            "largest_departure": float(np.abs(self.latent_ - self.latent_[-1]).max()),
+        }
+
+    def _source(self, name: str) -> str:
+        return f"""{name}_grid = {source.array(self.grid_)}
+{name}_latent = {source.array(self.latent_)}
+
+
+def {name}_of(log_p):
+    x = log_p * {self.scale_!r}
+    return softmax(x + np.interp(-np.log1p(-np.minimum(x, 0)), {name}_grid, {name}_latent))
+"""

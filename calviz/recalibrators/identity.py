@@ -1,0 +1,48 @@
+"""The uncalibrated model, the row that every other one is compared with."""
+
+from __future__ import annotations
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.recalibrator import Input, recalibrator
+from calviz.numerics.scores import Scores, row_sums
+from calviz.recalibrators.base import BaseRecalibrator
+
+
+@recalibrator(
+    key="identity",
+    label="Uncalibrated",
+    family="Uncalibrated",
+    accuracy_preserving=True,
+    needs="probabilities",
+    confidence_only=True,
+    reference="none; Guo et al. 2017, table 1, column 'uncalibrated'",
+    formula=r"\hat p = p",
+)
+class Identity(BaseRecalibrator):
+    """The probabilities as they are; logits become their softmax.
+
+    Rows that do not sum to 1 (rounded files) are divided by their sum.
+
+    Parameters
+    ----------
+    input : {"probabilities", "logits"}
+        What X holds.
+    """
+
+    key = "identity"
+    needs = "probabilities"
+    accuracy_preserving = True
+    _needs_two_classes = False
+
+    def __init__(self, *, input: Input = "probabilities") -> None:
+        self.input = input
+
+    def _fit(self, scores: Scores, labels: IntArray) -> None:
+        pass
+
+    def _apply(self, block: FloatArray) -> FloatArray:
+        block /= row_sums(block)[:, None]
+        return block
+
+    def _source(self, name: str) -> str:
+        return f"def {name}_of(p):\n    return p / p.sum(axis=1, keepdims=True)\n"

@@ -1,0 +1,219 @@
+"""Matrix scaling and Dirichlet calibration: a linear map of all scores, regularised or not."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, ClassVar
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.numerics.blocks import row_blocks
+from calviz.numerics.linear import BLOCKS, DENSE, MatrixProblem, Penalty, fit_linear
+from calviz.numerics.minimise import Minimum, minimise
+from calviz.numerics.scores import Scores, softmax
+from calviz.numerics.temperature import fit_temperature
+from calviz.recalibrators import source
+from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.vector import present_classes, separated_below
+
+#: Strengths that cross-validation looks at, the strongest first: each fit starts where the last one ended.
+GRID = (1e5, 1e4, 1e3, 1e2, 1e1, 1e0, 1e-1, 1e-2)
+#: Passes over the rows that a fit is reckoned to need, and those of a short fit of cross-validation.
+_PASSES, _SHORT_PASSES = 60, 25
+_LOOSE = 1e-6
+#: The smallest ridge that gives separable data a finite answer.
+LEAST_RIDGE = 1e-8
+
+
+class LinearMaps(BaseRecalibrator):
+    """Base of matrix scaling and Dirichlet calibration: ``softmax(W z + b)``."""
+
+    fitted = ("weights_", "intercepts_", "strengths_")
+    #: W, shape (K, K): row k holds what class k takes from every score.
+    weights_: FloatArray
+    #: b, shape (K,).
+    intercepts_: FloatArray
+    #: Strengths of the penalties that were used.
+    strengths_: FloatArray
+    #: Whether penalties are measured in the unit of the scores, so that logits may be scaled.
+    in_units_of_scores: ClassVar[bool] = True
+
+    regularisation: str
+    off_diagonal: float | None
+    intercept: float | None
+    l2: float
+    folds: int
+    max_seconds: float
+
+    def _fit(self, scores: Scores, labels: IntArray) -> None:
+        n, k = scores.shape
+        self._check_strengths()
+        counts = np.bincount(labels, minlength=k)
+        present, z, own = present_classes(scores.whole(), labels, counts)
+        step = max(1, n // 20_000)
+        warm = fit_temperature(scores.every(step), labels[::step])
+        scale = 1 / _spread(z) if self.in_units_of_scores else 1.0
+        few = present.size
+        start = np.zeros((few, few + 1))
+        start[:, :-1] = np.eye(few) / (warm.value * scale)
+        problem = MatrixProblem(z, own, self._penalty(few, (0.0, 0.0)), scale)
+        self._refuse_if_slow(problem, start)
+        strengths = self._strengths(problem, start)
+        problem.penalty = self._penalty(few, strengths)
+        least = separated_below(warm.loss)
+        found = fit_linear(problem, start, least=least)
+        self.weights_, self.intercepts_ = np.eye(k) / warm.value, np.zeros(k)
+        self.weights_[np.ix_(present, present)] = found.x[:, :-1] * scale
+        self.intercepts_[present] = found.x[:, -1]
+        self.strengths_ = np.array(strengths)
+        self._warn_absent(counts, "they keep the common temperature and no offset")
+        self._warn_about(found, n, k, separated=found.value < 10 * least)
+
+    def _warn_about(self, found: Minimum, n: int, k: int, *, separated: bool) -> None:
+        if separated:
+            self._warn(
+                "the calibration rows are separable: larger weights always fit better, the search was "
+                "stopped, and the map will be overconfident on other rows."
+            )
+        if self.regularisation == "l2" and n < k * (k + 1):
+            self._warn(
+                f"{k * (k + 1):,} parameters from {n:,} calibration rows: expect overfitting."
+            )
+        if not found.converged and not separated:
+            self._warn(f"not converged after {found.passes} passes.")
+
+    # ---------------------------------------------------------------- penalties
+
+    def _check_strengths(self) -> None:
+        for name in ("off_diagonal", "intercept", "l2"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                raise OptionError(f"'{name}' must be 0 or more, got {value!r}.")
+        if self.folds < 2:
+            raise OptionError(f"'folds' must be 2 or more, got {self.folds!r}.")
+
+    def _penalty(self, k: int, strengths: tuple[float, float]) -> Penalty:
+        weights = np.empty((k, k + 1))
+        if self.regularisation == "l2":
+            weights[:] = max(self.l2, LEAST_RIDGE)
+            return Penalty(weights)
+        off_diagonal, intercept = strengths
+        weights[:, :-1] = off_diagonal / max(1, k * (k - 1))
+        weights[np.arange(k), np.arange(k)] = 0
+        weights[:, -1] = intercept / k
+        # So that the sum over classes, which softmax does not see, has a place to be.
+        weights += LEAST_RIDGE
+        return Penalty(weights)
+
+    def _strengths(self, problem: MatrixProblem, start: FloatArray) -> tuple[float, float]:
+        if self.regularisation == "l2":
+            return max(self.l2, LEAST_RIDGE), max(self.l2, LEAST_RIDGE)
+        off_diagonal, intercept = self.off_diagonal, self.intercept
+        if off_diagonal is None:
+            paths = [(s, 1.0 if intercept is None else intercept) for s in GRID]
+            off_diagonal = self._best(problem, start, paths)[0]
+        if intercept is None:
+            intercept = self._best(problem, start, [(off_diagonal, s) for s in GRID])[1]
+        return off_diagonal, intercept
+
+    def _best(
+        self, problem: MatrixProblem, start: FloatArray, paths: list[tuple[float, float]]
+    ) -> tuple[float, float]:
+        """The strengths with the lowest cross-validated loss, along a path of falling strength."""
+        folds = _folds(problem.labels, self.folds)
+        fitted = [problem.of_rows(np.flatnonzero(folds != fold)) for fold in range(self.folds)]
+        held_out = [problem.of_rows(np.flatnonzero(folds == fold)) for fold in range(self.folds)]
+        # One Hessian serves all folds and strengths: it only has to point the way.
+        in_blocks = problem.k * (problem.k + 1) > DENSE and problem.k <= BLOCKS
+        blocks = problem.blocks(start) if in_blocks else None
+        reached = [start] * self.folds
+        losses: list[float] = []
+        for strengths in paths:
+            problem.penalty = self._penalty(problem.k, strengths)
+            shared = None if blocks is None else problem.by_class(blocks)
+            losses.append(0.0)
+            for fold, part in enumerate(fitted):
+                # Strengths are powers of ten: single precision is enough to tell them apart.
+                part.dtype = np.float32
+                part.penalty = problem.penalty
+                x = reached[fold]
+                inverse = shared or part.inverse(x)
+                reached[fold] = minimise(
+                    part.at, x, inverse, tolerance=_LOOSE, max_passes=_SHORT_PASSES
+                ).x
+                losses[-1] += held_out[fold].likelihood(reached[fold])[0] * held_out[fold].n
+            # Weaker still will not help where the loss already climbs.
+            if len(losses) > 2 and losses[-1] > losses[-2] > losses[-3]:
+                break
+        return paths[int(np.argmin(losses))]
+
+    def _refuse_if_slow(self, problem: MatrixProblem, start: FloatArray) -> None:
+        rows = min(problem.n, 2_000)
+        began = time.perf_counter()
+        problem.every(max(1, problem.n // rows)).likelihood(start)
+        one_pass = (time.perf_counter() - began) * problem.n / rows
+        passes = _PASSES
+        if self.regularisation == "odir":
+            searched = (self.off_diagonal is None) + (self.intercept is None)
+            passes += searched * len(GRID) * (self.folds - 1) * _SHORT_PASSES // 2
+        seconds = one_pass * passes
+        if seconds > self.max_seconds:
+            raise NotAvailable(
+                f"fitting {problem.k * (problem.k + 1):,} parameters to {problem.n:,} rows would take "
+                f"about {seconds:,.0f} seconds, above the limit of {self.max_seconds:,.0f}; raise "
+                "'max_seconds'"
+                + (
+                    ", or give 'off_diagonal' and 'intercept' to spare their search."
+                    if self.regularisation == "odir" and passes > _PASSES
+                    else "."
+                )
+            )
+
+    # ---------------------------------------------------------------- the map
+
+    def _apply(self, block: FloatArray) -> FloatArray:
+        out = block @ self.weights_.T.astype(block.dtype)
+        out += self.intercepts_.astype(block.dtype)
+        return softmax(out)
+
+    def _restored(self) -> None:
+        k = self.classes_.size
+        if self.weights_.shape != (k, k) or self.intercepts_.shape != (k,):
+            raise InputError(f"the map of '{self.key}' does not have {k} classes")
+
+    def describe(self) -> dict[str, Any]:
+        """The strengths, the diagonal, the size of the rest, and the offsets."""
+        off = self.weights_ - np.diag(np.diag(self.weights_))
+        return {
+            "strengths": self.strengths_.tolist(),
+            "diagonal": np.diag(self.weights_).tolist(),
+            "largest_off_diagonal": float(np.abs(off).max()),
+            "intercepts": self.intercepts_.tolist(),
+        }
+
+    def _source(self, name: str) -> str:
+        return (
+            f"{name}_W = {source.array(self.weights_)}\n"
+            f"{name}_b = {source.array(self.intercepts_)}\n\n\n"
+            f"def {name}_of(z):\n    return softmax(z @ {name}_W.T + {name}_b)\n"
+        )
+
+
+def _spread(z: FloatArray) -> float:
+    """Root mean square of the scores about the mean of their row."""
+    total = 0.0
+    for rows in row_blocks(z):
+        block = z[rows].astype(np.float64)
+        block -= block.mean(axis=1, keepdims=True)
+        total += float(np.vdot(block, block))
+    return float(np.sqrt(total / z.size)) or 1.0
+
+
+def _folds(labels: IntArray, folds: int) -> IntArray:
+    """The fold of each row; every class is dealt out in turn."""
+    order = np.argsort(labels, kind="stable")
+    fold = np.empty(labels.size, dtype=np.intp)
+    fold[order] = np.arange(labels.size) % folds
+    return fold

@@ -1,0 +1,141 @@
+"""Methods that map the probability of each class by a function of its own, and normalise."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import InputError
+from calviz.core.recalibrator import Needs
+from calviz.numerics.blocks import for_row_blocks
+from calviz.numerics.columns import for_columns, rows_by_class
+from calviz.numerics.piecewise import UNCHANGED, Piecewise
+from calviz.numerics.scores import Scores, row_sums
+from calviz.recalibrators import source
+from calviz.recalibrators.base import BaseRecalibrator
+
+#: How much of the original probability is added before normalising (Zhang 2020, section 3.3.2): without it a row
+#: whose classes are all mapped to 0 has no distribution, and an exact 0 on the true class an infinite loss.
+EPSILON = 1e-9
+
+
+class OneVsRest(BaseRecalibrator):
+    """Base of the methods with one map per class, of the probability of that class.
+
+    With two classes only the second one has a map, and the first one gets the rest.
+    """
+
+    needs: ClassVar[Needs] = "probabilities"
+    fitted = ("maps_",)
+    #: How much of the original probability is added.
+    epsilon: ClassVar[float] = EPSILON
+    #: One map per class, or the map of class 1 alone where there are two.
+    maps_: list[Piecewise]
+
+    def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
+        """The map of a class from its probabilities, shape (n,), and the rows whose label it is."""
+        raise NotImplementedError
+
+    def _fit(self, scores: Scores, labels: IntArray) -> None:
+        count = scores.shape[1]
+        own = rows_by_class(labels, count)
+        start = 1 if count == 2 else 0
+        maps: list[Piecewise] = [UNCHANGED] * (count - start)
+
+        def work(k: int, column: FloatArray) -> None:
+            if own[k].size:
+                maps[k - start] = self._fit_column(k, column, own[k])
+
+        for_columns(scores, work, start=start)
+        self.maps_ = maps
+        self._warn_absent(
+            np.array([rows.size for rows in own]), "their probabilities are only normalised"
+        )
+        few = self._rows_needed()
+        if few and (small := sum(0 < rows.size < few for rows in own)):
+            self._warn(
+                f"{small} of {count} classes have fewer than {few} calibration rows: "
+                "their maps follow single rows."
+            )
+
+    def _rows_needed(self) -> int:
+        return 10
+
+    def _transform(self, scores: Scores, out: FloatArray) -> None:
+        start = 1 if scores.shape[1] == 2 else 0
+
+        def normalise(block: FloatArray, before: FloatArray) -> None:
+            if start == 1:
+                np.subtract(1, block[:, 1], out=block[:, 0])
+            before *= self.epsilon
+            block += before
+            block /= row_sums(block)[:, None]
+
+        if scores.as_given:
+            for_columns(
+                scores, lambda k, column: self.maps_[k - start](column), start=start, out=out
+            )
+            for_row_blocks(out, lambda rows: normalise(out[rows], scores.block(rows)))
+            return
+
+        def work(rows: slice) -> None:
+            # In double precision: a map that jumps must not see the rounding of a softmax.
+            probs = scores.block(rows, np.float64)
+            mapped = np.empty_like(probs)
+            for k in range(start, probs.shape[1]):
+                mapped[:, k] = self.maps_[k - start](probs[:, k])
+            normalise(mapped, probs)
+            out[rows] = mapped
+
+        for_row_blocks(scores.array, work, block_bytes=1 << 21)
+
+    def describe(self) -> dict[str, Any]:
+        """How many pieces the maps have."""
+        sizes = [m.y.size for m in self.maps_]
+        return {"maps": len(sizes), "points": sum(sizes), "most_points": max(sizes)}
+
+    def curve(self, score: FloatArray, k: int = 0) -> FloatArray:
+        """The map of a class (with two classes: of class 1) at some scores, before normalising."""
+        return self.maps_[0 if len(self.maps_) == 1 else k](np.asarray(score))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fitted map as plain values, ready for JSON."""
+        maps, self.maps_ = self.maps_, []
+        try:
+            record = super().to_dict()
+        finally:
+            self.maps_ = maps
+        record["fitted"]["maps_"] = [m.to_dict() for m in maps]
+        return record
+
+    def _restored(self) -> None:
+        try:
+            self.maps_ = [Piecewise.from_dict(m) for m in self.maps_]
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"a map of '{self.key}' is damaged: {error}") from None
+        wanted = 1 if self.classes_.size == 2 else self.classes_.size
+        if len(self.maps_) != wanted:
+            raise InputError(f"'{self.key}' has {len(self.maps_)} maps for {wanted}")
+
+    def _source(self, name: str) -> str:
+        x = source.arrays([m.x for m in self.maps_])
+        y = source.arrays([m.y for m in self.maps_])
+        first = "1" if len(self.maps_) == 1 else "0"
+        return f"""{name}_x = {x}
+{name}_y = {y}
+
+
+def {name}_of(p):
+    out = np.empty_like(p)
+    for k, (x, y) in enumerate(zip({name}_x, {name}_y), start={first}):
+        if y.size == x.size:  # a line between points
+            out[:, k] = np.interp(p[:, k], x, y)
+        else:  # steps
+            out[:, k] = y[np.searchsorted(x, p[:, k], side="left")]
+    if len({name}_x) == 1:
+        out[:, 0] = 1 - out[:, 1]
+    out += {self.epsilon!r} * p
+    return out / out.sum(axis=1, keepdims=True)
+"""

@@ -1,0 +1,48 @@
+"""Platt scaling: a logistic regression on the log-odds."""
+
+from __future__ import annotations
+
+from calviz.core.recalibrator import Input, recalibrator
+from calviz.recalibrators.logistic_maps import LogisticMaps
+
+
+@recalibrator(
+    key="platt",
+    label="Platt scaling",
+    family="Parametric",
+    accuracy_preserving=False,
+    needs="probabilities",
+    confidence_only=True,
+    reference="Platt 1999; Guo et al. 2017, section 4.1",
+    formula=r"\sigma(a z + b),\ z = \log\frac{p}{1 - p}",
+)
+class PlattScaling(LogisticMaps):
+    """A logistic regression of the label on the log-odds; for more than two classes one against the rest each, normalised.
+
+    Log-odds, and not single logits, so that adding a constant to the logits of a row changes nothing.
+
+    Parameters
+    ----------
+    floor : float, optional
+        No p and no 1 - p is taken as less than this before its logarithm. Where left out, only exact zeros are
+        changed, to half the smallest positive probability of the calibration rows.
+    input : {"probabilities", "logits"}
+        What X holds.
+
+    Attributes
+    ----------
+    coefficients_ : ndarray, shape (2, C)
+        Slopes a and intercepts b; C is K, or 1 for two classes.
+    """
+
+    key = "platt"
+    names = ("a", "b")
+    kind = "log-odds"
+    start = (1.0, 0.0)
+
+    def __init__(self, *, floor: float | None = None, input: Input = "probabilities") -> None:
+        self.floor = floor
+        self.input = input
+
+    def _margin(self, name: str) -> str:
+        return f"{name}_w[0] * (log_p - log_rest) + {name}_w[1]"

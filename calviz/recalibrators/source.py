@@ -1,0 +1,100 @@
+"""A fitted map as a short Python program that needs nothing but NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.errors import NotAvailable
+from calviz.core.recalibrator import Input, Needs
+
+#: More numbers than this do not belong into a source file.
+MAX_NUMBERS = 500_000
+
+_SOFTMAX = """
+def softmax(z):
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+"""
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """One map of a program.
+
+    Attributes
+    ----------
+    name : str
+        Name of its function of the scores.
+    needs, given : str
+        The form that `body` needs, and the form of the scores.
+    floor : tuple of float
+        The least probability whose logarithm is taken.
+    body : str
+        Source that defines ``<name>_of``, from the form that is needed to probabilities.
+    accuracy_preserving : bool
+        Whether the predicted class is kept.
+    """
+
+    name: str
+    needs: Needs
+    given: Input
+    floor: tuple[float, ...]
+    body: str
+    accuracy_preserving: bool
+
+    def text(self) -> str:
+        """Source of the function of the scores."""
+        if self.given == self.needs:
+            form = "scores"
+        elif self.needs == "probabilities":
+            form = "softmax(scores)"
+        elif self.given == "logits":
+            form = "np.log(np.maximum(softmax(scores), 1e-300))"
+        else:
+            floor = repr(self.floor[0]) if len(self.floor) == 1 else f"np.array({list(self.floor)})"
+            form = f"np.log(np.maximum(scores, {floor}))"
+        return f"{self.body.rstrip()}\n\n\ndef {self.name}(scores):\n    return {self.name}_of({form})\n"
+
+
+def program(key: str, given: Input, *pieces: Pieces) -> str:
+    """The program of one map, or of several maps one after the other."""
+    calls = "np.asarray(scores, dtype=float)"
+    for piece in pieces:
+        calls = f"{piece.name}({calls})"
+    what = "probabilities" if given == "probabilities" else "logits"
+    return "\n".join(
+        [
+            f'"""Recalibration map \'{key}\', fitted by calviz: {what}, shape (n, K), in; '
+            'calibrated probabilities out."""',
+            "",
+            "import numpy as np",
+            "",
+            _SOFTMAX,
+            *(piece.text() + "\n" for piece in pieces),
+            "def recalibrate(scores):",
+            f"    return {calls}",
+            "",
+        ]
+    )
+
+
+def array(values: npt.ArrayLike) -> str:
+    """Source of an array, with all its digits."""
+    numbers: Any = np.asarray(values, dtype=np.float64)
+    if numbers.size > MAX_NUMBERS:
+        raise NotAvailable(
+            f"a map of {numbers.size:,} numbers is too large for a snippet; save it as JSON and use "
+            "'calviz apply'."
+        )
+    return f"np.array({numbers.tolist()!r})"
+
+
+def arrays(values: list[Any]) -> str:
+    """Source of a list of arrays of different lengths."""
+    if sum(np.size(v) for v in values) > MAX_NUMBERS:
+        array(np.concatenate([np.ravel(v) for v in values]))
+    return "[" + ",\n    ".join(array(v) for v in values) + "]"

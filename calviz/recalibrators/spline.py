@@ -1,0 +1,190 @@
+"""Spline calibration of the confidence."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import InputError, OptionError
+from calviz.core.events import BinaryEvents
+from calviz.core.recalibrator import Input, recalibrator
+from calviz.numerics.blocks import for_row_blocks
+from calviz.numerics.piecewise import Piecewise
+from calviz.numerics.scores import Scores, row_sums
+from calviz.numerics.spline import RunOut, spline_map
+from calviz.recalibrators import source
+from calviz.recalibrators.base import BaseRecalibrator
+
+
+@recalibrator(
+    key="spline",
+    label="Spline calibration",
+    family="Non-parametric",
+    accuracy_preserving=False,
+    needs="probabilities",
+    reference="Gupta et al. 2021, section 4 and appendix C",
+    formula=r"\hat p_{(1)} = h'(s^{-1}(p_{(1)}))",
+)
+class SplineRecalibrator(BaseRecalibrator):
+    """A spline through the cumulative hits of the top label gives the recalibrated confidence; the rest of the row is rescaled.
+
+    The predicted class is kept wherever the new confidence is at least 1/K: where the rescaled runner-up would
+    overtake it, the other classes are drawn together just as far as needed.
+
+    Parameters
+    ----------
+    mode : {"top-label", "within-top-r"}
+        What is recalibrated: the largest probability, or the sum of the `r` largest.
+    r : int
+        For "within-top-r".
+    knots : int
+        Evenly spaced knots of the spline, at least 2.
+    run_out : {"natural", "parabolic", "cubic"}
+        How the second derivative continues beyond the outermost knots.
+    input : {"probabilities", "logits"}
+        What X holds.
+
+    Attributes
+    ----------
+    map_ : Piecewise
+    """
+
+    key = "spline"
+    needs = "probabilities"
+    fitted = ("map_",)
+    map_: Piecewise
+
+    def __init__(
+        self,
+        *,
+        mode: Literal["top-label", "within-top-r"] = "top-label",
+        r: int = 2,
+        knots: int = 6,
+        run_out: RunOut = "natural",
+        input: Input = "probabilities",
+    ) -> None:
+        self.mode = mode
+        self.r = r
+        self.knots = knots
+        self.run_out = run_out
+        self.input = input
+
+    @property
+    def _rank(self) -> int:
+        return 1 if self.mode == "top-label" else self.r
+
+    def _fit(self, scores: Scores, labels: IntArray) -> None:
+        n, k = scores.shape
+        r = self._rank
+        if r >= k:
+            raise OptionError(f"'r' must be below the {k} classes, got {r}.")
+        score = np.empty(n, dtype=scores.array.dtype)
+        hit = np.empty(n, dtype=np.bool_)
+
+        def work(rows: slice) -> None:
+            block = scores.block(rows)
+            top = _top(block, r)
+            at = np.arange(block.shape[0])
+            score[rows] = np.minimum(block[at[:, None], top].sum(axis=1), 1)
+            hit[rows] = (top == labels[rows, None]).any(axis=1)
+
+        for_row_blocks(scores.array, work)
+        if hit.all() or not hit.any():
+            self._warn(
+                f"the top {r} classes of {'all' if hit.all() else 'none of the'} calibration rows hold "
+                "the label: the map is all but constant."
+            )
+        self.map_ = spline_map(BinaryEvents(score, hit), self.knots, self.run_out)
+
+    def _apply(self, block: FloatArray) -> FloatArray:
+        rows = np.arange(block.shape[0])[:, None]
+        k, r = block.shape[1], self._rank
+        top = _top(block, r)
+        inside = np.zeros(block.shape, dtype=np.bool_)
+        inside[rows, top] = True
+        old = np.minimum(block[rows, top].sum(axis=1), 1).astype(np.float64)
+        new = self.map_(old)
+        others = row_sums(np.where(inside, 0, block)).astype(np.float64)
+        held = row_sums(np.where(inside, block, 0)).astype(np.float64)
+        out = block.astype(np.float64)
+        out *= np.where(inside, (new / held)[:, None], 0)
+        # Nothing left over to rescale: the rest is shared evenly.
+        even = others <= 0
+        factor = np.where(even, 0, (1 - new) / np.where(even, 1, others))
+        rest = np.where(inside, 0, block) * factor[:, None]
+        rest += np.where(inside, 0, np.where(even, (1 - new) / (k - r), 0)[:, None])
+        if r == 1:
+            _draw_together(rest, new, k)
+        out += np.where(inside, 0, rest)
+        out = out.astype(block.dtype)
+        if r == 1:
+            # Where it has to be a tie, the class that won keeps winning, rounding included.
+            won = top[:, 0]
+            lost = np.flatnonzero((out.argmax(axis=1) != won) & (new >= 1 / k))
+            out[lost, won[lost]] = np.nextafter(out[lost].max(axis=1), out.dtype.type(2))
+        return out
+
+    def describe(self) -> dict[str, Any]:
+        """How many points the map has."""
+        return {"points": int(self.map_.y.size)}
+
+    def curve(self, score: FloatArray) -> FloatArray:
+        """The map at some confidences."""
+        return self.map_(np.asarray(score))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fitted map as plain values, ready for JSON."""
+        record = super().to_dict()
+        record["fitted"]["map_"] = self.map_.to_dict()
+        return record
+
+    def _restored(self) -> None:
+        try:
+            self.map_ = Piecewise.from_dict(self.map_)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"the map of '{self.key}' is damaged: {error}") from None
+
+    def _source(self, name: str) -> str:
+        return f"""{name}_x = {source.array(self.map_.x)}
+{name}_y = {source.array(self.map_.y)}
+
+
+def {name}_of(p):
+    k, r = p.shape[1], {self._rank}
+    rows = np.arange(len(p))[:, None]
+    top = np.argsort(-p, axis=1, kind="stable")[:, :r]
+    inside = np.zeros(p.shape, dtype=bool)
+    inside[rows, top] = True
+    held = np.where(inside, p, 0).sum(axis=1)
+    others = np.where(inside, 0, p).sum(axis=1)
+    new = np.interp(np.minimum(held, 1), {name}_x, {name}_y)
+    even = others <= 0
+    factor = np.where(even, 0, (1 - new) / np.where(even, 1, others))
+    rest = p * factor[:, None] + np.where(even, (1 - new) / (k - r), 0)[:, None]
+    rest = np.where(inside, 0, rest)
+    if r == 1:
+        runner, mean = rest.max(axis=1), (1 - new) / (k - 1)
+        close = (runner > new) & (new > mean)
+        mix = np.where(close, (runner - new) / np.where(close, runner - mean, 1), 0)[:, None]
+        rest = np.where(inside, 0, (1 - mix) * rest + mix * mean[:, None])
+    return np.where(inside, p * (new / held)[:, None], rest)
+"""
+
+
+def _top(block: FloatArray, r: int) -> IntArray:
+    """The r largest classes of each row, the lowest index first on ties, shape (b, r)."""
+    if r == 1:
+        return np.asarray(block.argmax(axis=1)[:, None])
+    return np.asarray(np.argsort(-block, axis=1, kind="stable")[:, :r])
+
+
+def _draw_together(rest: FloatArray, new: FloatArray, k: int) -> None:
+    """Mix the other classes with their mean until none exceeds the new confidence, where that can be (in place)."""
+    runner = rest.max(axis=1)
+    mean = (1 - new) / (k - 1)
+    close = np.flatnonzero((runner > new) & (new > mean))
+    if close.size:
+        mix = ((runner - new) / np.where(runner > mean, runner - mean, 1))[close, None]
+        rest[close] = (1 - mix) * rest[close] + mix * mean[close, None]

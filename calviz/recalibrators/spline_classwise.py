@@ -1,0 +1,50 @@
+"""Spline calibration of every class against the rest."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.events import BinaryEvents
+from calviz.core.recalibrator import Input, recalibrator
+from calviz.numerics.piecewise import Piecewise
+from calviz.numerics.spline import RunOut, spline_map
+from calviz.recalibrators.one_vs_rest import OneVsRest
+
+
+@recalibrator(
+    key="spline-classwise",
+    label="Spline calibration, class-wise",
+    family="Non-parametric",
+    accuracy_preserving=False,
+    needs="probabilities",
+    confidence_only=True,
+    reference="Gupta et al. 2021, section 4, appendix C and table 5",
+    formula=r"\hat p_k \propto h_k'(s_k^{-1}(p_k))",
+)
+class ClasswiseSpline(OneVsRest):
+    """A spline through the cumulative hits of every class gives the recalibrated probability of each; then each row is normalised.
+
+    Parameters
+    ----------
+    knots : int
+        Evenly spaced knots of the spline, at least 2.
+    run_out : {"natural", "parabolic", "cubic"}
+        How the second derivative continues beyond the outermost knots.
+    input : {"probabilities", "logits"}
+        What X holds.
+    """
+
+    key = "spline-classwise"
+
+    def __init__(
+        self, *, knots: int = 6, run_out: RunOut = "natural", input: Input = "probabilities"
+    ) -> None:
+        self.knots = knots
+        self.run_out = run_out
+        self.input = input
+
+    def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
+        hit = np.zeros(column.size, dtype=np.bool_)
+        hit[own] = True
+        return spline_map(BinaryEvents(column.copy(), hit), self.knots, self.run_out)

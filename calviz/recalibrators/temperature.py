@@ -1,0 +1,97 @@
+"""Temperature scaling: one number that softens or sharpens all probabilities."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.recalibrator import Input, recalibrator
+from calviz.numerics.scores import Scores
+from calviz.numerics.temperature import RANGE, Temperature, fit_temperature, tempered
+from calviz.recalibrators.base import BaseRecalibrator
+
+
+@recalibrator(
+    key="temperature-mse",
+    label="Temperature scaling (squared error)",
+    family="Parametric",
+    accuracy_preserving=True,
+    needs="logits",
+    reference="Guo et al. 2017, section 4.2; squared error as Zhang et al. 2020, section 5.2",
+    formula=r"\mathrm{softmax}(z / T)",
+    summary="Temperature scaling whose T minimises the Brier score instead of the NLL.",
+    preset={"loss": "mse"},
+)
+@recalibrator(
+    key="temperature",
+    label="Temperature scaling",
+    family="Parametric",
+    accuracy_preserving=True,
+    needs="logits",
+    reference="Guo et al. 2017, section 4.2",
+    formula=r"\mathrm{softmax}(z / T)",
+    preset={"loss": "nll"},
+)
+class TemperatureScaling(BaseRecalibrator):
+    """All logits divided by one number T: above 1 it makes the model less confident, below 1 more.
+
+    Parameters
+    ----------
+    loss : {"nll", "mse"}
+        What T minimises on the calibration rows: the negative log-likelihood or the squared error.
+    floor : float, optional
+        Without logits: no probability is taken as less than this before its logarithm. Where left out, only exact
+        zeros are changed, to half the smallest positive probability of the calibration rows.
+    input : {"probabilities", "logits"}
+        What X holds.
+
+    Attributes
+    ----------
+    temperature_ : float
+        T.
+    """
+
+    key = "temperature"
+    needs = "logits"
+    fitted = ("temperature_",)
+    accuracy_preserving = True
+    temperature_: float
+
+    def __init__(
+        self,
+        *,
+        loss: Literal["nll", "mse"] = "nll",
+        floor: float | None = None,
+        input: Input = "probabilities",
+    ) -> None:
+        self.loss = loss
+        self.floor = floor
+        self.input = input
+
+    def _fit(self, scores: Scores, labels: IntArray) -> None:
+        found = fit_temperature(scores, labels, self.loss)
+        self.temperature_ = found.value
+        warning = bound_warning(found)
+        if warning:
+            self._warn(warning)
+
+    def _apply(self, block: FloatArray) -> FloatArray:
+        return tempered(block, self.temperature_)
+
+    def _source(self, name: str) -> str:
+        return f"def {name}_of(z):\n    return softmax(z / {self.temperature_!r})\n"
+
+
+def bound_warning(found: Temperature) -> str | None:
+    """What to say about a temperature on the edge of its range."""
+    if found.bound == "low":
+        return (
+            f"T = {found.value:.3g} is the lower bound of its range ({RANGE:,.0f} times below the scale "
+            "of the scores): the calibration rows are separable, any sharper map fits better."
+        )
+    if found.bound == "high":
+        return (
+            f"T = {found.value:.3g} is the upper bound of its range ({RANGE:,.0f} times above the scale "
+            "of the scores): the scores say nothing about the labels of the calibration rows."
+        )
+    return None

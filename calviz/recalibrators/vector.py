@@ -1,0 +1,105 @@
+"""Vector scaling: a factor and an offset for the logit of every class."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.recalibrator import Input, recalibrator
+from calviz.numerics.linear import VectorProblem, fit_linear
+from calviz.numerics.scores import Scores, softmax
+from calviz.numerics.temperature import fit_temperature
+from calviz.recalibrators import source
+from calviz.recalibrators.base import BaseRecalibrator
+
+
+@recalibrator(
+    key="vector",
+    label="Vector scaling",
+    family="Parametric",
+    accuracy_preserving=False,
+    needs="logits",
+    reference="Guo et al. 2017, section 4.2",
+    formula=r"\mathrm{softmax}(w \circ z + b)",
+)
+class VectorScaling(BaseRecalibrator):
+    """A factor and an offset for the logit of every class, by maximum likelihood.
+
+    Parameters
+    ----------
+    floor, input
+        As in `TemperatureScaling`.
+
+    Attributes
+    ----------
+    weights_, intercepts_ : ndarray, shape (K,)
+        w and b; the offsets sum to 0.
+
+    Notes
+    -----
+    Logits and their log-probabilities are not the same model: a constant that is added to the logits of a row
+    is multiplied by different factors.
+    """
+
+    key = "vector"
+    needs = "logits"
+    fitted = ("weights_", "intercepts_")
+    weights_: FloatArray
+    intercepts_: FloatArray
+
+    def __init__(self, *, floor: float | None = None, input: Input = "probabilities") -> None:
+        self.floor = floor
+        self.input = input
+
+    def _fit(self, scores: Scores, labels: IntArray) -> None:
+        k = scores.shape[1]
+        counts = np.bincount(labels, minlength=k)
+        step = max(1, scores.shape[0] // 20_000)
+        warm = fit_temperature(scores.every(step), labels[::step])
+        # The search has the unit of the scores: logits times 100 take the same steps.
+        present, z, own = present_classes(scores.whole(), labels, counts)
+        start = np.stack([np.full(present.size, 1 / warm.value), np.zeros(present.size)])
+        problem = VectorProblem(z, own)
+        least = separated_below(warm.loss)
+        found = fit_linear(problem, start, least=least)
+        self.weights_, self.intercepts_ = np.full(k, 1 / warm.value), np.zeros(k)
+        self.weights_[present] = found.x[0]
+        self.intercepts_[present] = found.x[1] - found.x[1].mean()
+        self._warn_absent(counts, "they keep the common temperature and no offset")
+        if found.value < 10 * least:
+            self._warn(
+                "the calibration rows are separable: larger factors always fit better, "
+                "the search was stopped."
+            )
+        if not found.converged:
+            self._warn(f"not converged after {found.passes} passes.")
+
+    def _apply(self, block: FloatArray) -> FloatArray:
+        block *= self.weights_.astype(block.dtype)
+        block += self.intercepts_.astype(block.dtype)
+        return softmax(block)
+
+    def _source(self, name: str) -> str:
+        return (
+            f"{name}_w = {source.array(self.weights_)}\n"
+            f"{name}_b = {source.array(self.intercepts_)}\n\n\n"
+            f"def {name}_of(z):\n    return softmax({name}_w * z + {name}_b)\n"
+        )
+
+
+def present_classes(
+    z: FloatArray, labels: IntArray, counts: IntArray
+) -> tuple[IntArray, FloatArray, IntArray]:
+    """The classes that have rows, their scores, and the labels counted among them.
+
+    A class without rows takes no part: in the likelihood every offset that pushes it down would be a gain.
+    """
+    present = np.flatnonzero(counts)
+    if present.size == counts.size:
+        return present, z, labels
+    return present, np.ascontiguousarray(z[:, present]), np.searchsorted(present, labels)
+
+
+def separated_below(loss: float) -> float:
+    """The mean loss below which calibration rows count as separable, from that of one temperature."""
+    return max(1e-3 * loss, 1e-6)

@@ -1,0 +1,67 @@
+"""The JSON of a comparison of recalibrators; keys are a stable contract."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from calviz import __version__
+from calviz.core.comparison import Comparison, MethodResult, RowsUsed
+from calviz.report.json import Record
+
+
+def comparison_record(comparison: Comparison, *, file: str, **extra: Any) -> Record:
+    """Write a comparison as plain values, for `calviz.report.json.to_json`.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    file : str
+        Where the predictions came from.
+    **extra
+        Further entries of the record.
+    """
+    return {
+        "calviz": __version__,
+        "file": file,
+        "name": comparison.name,
+        "fit": _rows(comparison.fit),
+        "eval": _rows(comparison.evaluation),
+        "in_sample": comparison.in_sample,
+        "seed": comparison.seed,
+        "reduction": comparison.reduction,
+        "methods": {m.key: _method(m) for m in comparison},
+        "tied_with_best": {key: list(names) for key, names in comparison.tied.items()},
+        **extra,
+    }
+
+
+def _rows(used: RowsUsed) -> Record:
+    return {"split": used.split, "rows": used.rows, "how": used.how}
+
+
+def _method(m: MethodResult) -> Record:
+    metrics: Record = {}
+    for key, result in m.metrics.items():
+        entry: Record = {
+            "value": result.value,
+            "interval": None if result.interval is None else list(result.interval),
+        }
+        if not math.isfinite(result.value):
+            entry["reason"] = result.reason or "undefined on these rows."
+        metrics[key] = entry
+    return {
+        "ok": m.ok,
+        "reason": m.reason,
+        "fit_seconds": m.fit_seconds,
+        "apply_seconds": m.apply_seconds,
+        "params": m.params,
+        "accuracy_preserving": m.accuracy_preserving,
+        "predictions_changed": m.predictions_changed if m.ok else None,
+        "metrics": metrics,
+        "calibration_gain": m.calibration_gain,
+        "calibration_gain_is_lower_bound": m.gain_is_lower_bound,
+        "best_share": m.best_share,
+        "differences": {key: list(interval) for key, interval in m.differences.items()},
+        "warnings": m.warnings,
+    }

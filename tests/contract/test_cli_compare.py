@@ -1,0 +1,153 @@
+"""``calviz compare | recalibrate | apply | methods``: output, exit codes, JSON."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import calviz
+from calviz.cli import main
+from calviz.core.recalibrator import RECALIBRATORS
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    z = rng.normal(scale=2, size=(400, 3))
+    y = (
+        np.cumsum(np.exp(z / 2) / np.exp(z / 2).sum(1, keepdims=True), 1) > rng.random((400, 1))
+    ).argmax(1)
+    p = np.exp(z) / np.exp(z).sum(1, keepdims=True)
+    path = tmp_path_factory.mktemp("cli") / "predictions.npz"
+    split = np.repeat(["calibration", "test"], 200)
+    np.savez(path, probs=p, labels=y, split=split, class_names=["cat", "dog", "fox"])
+    return path
+
+
+def test_methods_lists_them_all():
+    out = run("methods")
+    assert out.exit_code == 0
+    for spec in RECALIBRATORS:
+        assert spec.key in out.stdout
+
+
+def test_compare_writes_the_documented_json(file, tmp_path):
+    target = tmp_path / "out.json"
+    out = run("compare", file, "--methods", "ets,isotonic,temperature+irm", "--json", target)
+    assert out.exit_code == 0, out.output
+    assert "fitted on 200 rows (split 'calibration'), judged on 200 (split 'test')" in out.stdout
+    record = json.loads(target.read_text())
+    assert record["fit"]["split"] == "calibration"
+    assert record["fit"]["rows"] == 200
+    assert record["eval"]["split"] == "test"
+    assert record["seed"] == 0
+    assert list(record["methods"]) == ["identity", "ets", "isotonic", "temperature+irm"]
+    method = record["methods"]["ets"]
+    assert {
+        "ok", "reason", "fit_seconds", "apply_seconds", "params", "accuracy_preserving",
+        "predictions_changed", "metrics", "calibration_gain", "best_share",
+    } <= set(method)  # fmt: skip
+    assert method["ok"] is True
+    assert method["accuracy_preserving"] is True
+    assert method["predictions_changed"] == 0
+    assert method["params"]["temperature"] > 1
+    assert set(method["metrics"]["nll"]) == {"value", "interval"}
+    assert 0 <= method["best_share"]["nll"] <= 1
+
+
+def test_compare_gives_nothing_but_json_on_standard_output(file):
+    out = run("compare", file, "--methods", "platt", "--fit-fraction", "0.5", "--json", "-")
+    assert json.loads(out.stdout)["fit"]["split"] is None
+    assert "[2/2] platt" in out.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--methods", "magic"], "there is no recalibrator 'magic'"),
+        (["--methods", "isotonic+ets"], "is not a composition of a parametric"),
+        (["--fit-split", "spring"], "there is no split 'spring'"),
+        (["--fit-split", "test", "--eval-split", "test"], "cannot both fit and judge"),
+        (["--fit-fraction", "0.5", "--cross-fit", "3"], "one of the three"),
+        (["--model", "other"], "there is no model 'other'"),
+        (["--json", "no/such/place.json"], "no such directory"),
+    ],
+)
+def test_wrong_arguments_are_one_sentence_and_code_2(file, arguments, message):
+    out = run("compare", file, *arguments)
+    assert out.exit_code == 2
+    assert message in out.stderr
+    assert "Traceback" not in out.output
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])
+def test_recalibrate_then_apply(file, tmp_path, suffix):
+    target, saved, again = (tmp_path / n for n in (f"out.{suffix}", "map.json", f"again.{suffix}"))
+    done = run(
+        "recalibrate", file, "--method", "temperature+isotonic", "--fit-split", "calibration",
+        "--out", target, "--save-map", saved, "--save-snippet", tmp_path / "map.py",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    q = calviz.load(target)
+    assert q.class_names == ("cat", "dog", "fox")
+    assert q.split_names == ("calibration", "test")
+    wanted = calviz.recalibrate(calviz.load(file), "temperature+isotonic", fit_split="calibration")
+    np.testing.assert_allclose(q.probs, wanted.probs, atol=1e-7)
+    np.testing.assert_array_equal(q.labels, wanted.labels)
+    applied = run("apply", file, "--map", saved, "--out", again)
+    assert applied.exit_code == 0, applied.output
+    np.testing.assert_allclose(calviz.load(again).probs, wanted.probs, atol=1e-7)
+    program = {}
+    exec((tmp_path / "map.py").read_text(), program)
+    np.testing.assert_allclose(
+        program["recalibrate"](calviz.load(file).probs), wanted.probs, atol=1e-6
+    )
+
+
+def test_a_map_for_other_classes_is_refused(file, tmp_path):
+    saved = tmp_path / "map.json"
+    run("recalibrate", file, "--method", "ets", "--out", tmp_path / "o.npz", "--save-map", saved)
+    record = json.loads(saved.read_text())
+    for change, message in [
+        ({"class_names": ["dog", "cat", "fox"]}, "other classes, or for another order"),
+        ({"classes": 7}, "for 7 classes"),
+        ({"calviz_map": 2}, "has version 2"),
+        ({"fitted": {}}, "lacks some"),
+    ]:
+        saved.write_text(json.dumps(record | change))
+        out = run("apply", file, "--map", saved, "--out", tmp_path / "x.npz")
+        assert out.exit_code == 2
+        assert message in out.stderr
+    saved.write_text("{no json")
+    assert "not JSON" in run("apply", file, "--map", saved, "--out", tmp_path / "x.npz").stderr
+
+
+def test_out_must_be_a_format_that_is_written(file, tmp_path):
+    out = run("recalibrate", file, "--method", "ets", "--out", tmp_path / "x.xlsx")
+    assert out.exit_code == 2
+    assert ".csv, .parquet or .npz" in out.stderr
+    out = run(
+        "recalibrate", file, "--method", "ets", "--cross-fit", 3, "--out", tmp_path / "x.npz",
+        "--save-map", tmp_path / "m.json",
+    )  # fmt: skip
+    assert "one map per fold" in out.stderr
+
+
+def test_confidence_only_files_go_through(tmp_path):
+    rng = np.random.default_rng(1)
+    c = rng.uniform(0.3, 1, 300)
+    source = tmp_path / "c.csv"
+    rows = (f"{v:.5f},{int(rng.random() < v**2)}" for v in c)
+    source.write_text("confidence,correct\n" + "\n".join(rows) + "\n")
+    out = run("recalibrate", source, "--method", "beta", "--out", tmp_path / "o.csv")
+    assert out.exit_code == 0, out.output
+    assert calviz.load(tmp_path / "o.csv").n == 300
+    out = run("compare", source, "--methods", "temperature,beta", "--json", "-")
+    record = json.loads(out.stdout)["methods"]
+    assert "confidence-only" in record["temperature"]["reason"]
+    assert record["beta"]["ok"]

@@ -1,0 +1,354 @@
+import numpy as np
+import pytest
+
+import calviz
+from calviz.comparison import calibrate, choose_rows, compare, learning_curve, recalibrate
+from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
+from calviz.core.events import BinaryEvents
+from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.core.recalibrator import RECALIBRATORS, RecalibratorSpec
+from calviz.numerics.cumulative import ks_error
+from calviz.numerics.paired import Contributions, best_shares, resampled
+from calviz.numerics.partition import dealt, stratified_sample
+
+METRICS = ["accuracy", "nll", "brier", "ece"]
+
+
+def simulate(n, k, temperature, seed=0):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(scale=2, size=(n, k))
+    e = np.exp(z / temperature)
+    p = e / e.sum(axis=1, keepdims=True)
+    y = (p.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+    return z, y
+
+
+def softmax(z):
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+@pytest.fixture(scope="module")
+def data():
+    z, y = simulate(1_200, 4, 2.5)
+    splits = np.repeat(["calibration", "test", "spare"], 400)
+    return Predictions(probs=softmax(z), labels=y, splits=splits, name="simulated")
+
+
+@pytest.fixture(scope="module")
+def plain():
+    z, y = simulate(900, 3, 2.0)
+    return Predictions(probs=softmax(z), labels=y)
+
+
+# ------------------------------------------------------------------ rows
+
+
+def test_named_splits_are_found(data):
+    rows = choose_rows(data)
+    assert (rows.fit.split, rows.evaluation.split) == ("calibration", "test")
+    assert (rows.fit.rows, rows.evaluation.rows) == (400, 400)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"fit_split": "calibration"},
+        {"eval_split": "test"},
+        {"fit_split": "spare", "eval_split": "test"},
+        {"fit_fraction": 0.3},
+        {"cross_fit": 5},
+    ],
+)
+def test_rows_that_fit_never_judge(data, how):
+    rows = choose_rows(data, **how)
+    for fit, judged in rows.pairs:
+        assert not np.intersect1d(fit, judged).size
+    assert not rows.in_sample
+
+
+def test_what_is_left_out_is_all_other_rows(data):
+    rows = choose_rows(data, fit_split="calibration")
+    assert rows.evaluation.rows == 800
+    assert rows.evaluation.how == "all other rows"
+    assert choose_rows(data, eval_split="test").fit.rows == 800
+
+
+def test_without_splits_a_stratified_seeded_half(plain):
+    rows = choose_rows(plain)
+    fit, judged = rows.pairs[0]
+    assert fit.size == judged.size == 450
+    counts = np.bincount(plain.labels[fit]) - np.bincount(plain.labels) / 2
+    assert np.abs(counts).max() <= 1
+    np.testing.assert_array_equal(choose_rows(plain).pairs[0][0], fit)
+    assert not np.array_equal(choose_rows(plain, seed=1).pairs[0][0], fit)
+
+
+def test_cross_fitting_judges_every_row_once(plain):
+    rows = choose_rows(plain, cross_fit=4)
+    judged = np.concatenate([j for _, j in rows.pairs])
+    np.testing.assert_array_equal(np.sort(judged), np.arange(900))
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"fit_split": "test", "eval_split": "test"}, "cannot both fit and judge"),
+        ({"fit_split": "nothing"}, "no split 'nothing'"),
+        ({"fit_fraction": 1.0}, "between 0 and 1"),
+        ({"cross_fit": 1}, "from 2"),
+        ({"cross_fit": 5, "fit_fraction": 0.5}, "one of the three"),
+        ({"fit_fraction": 0.001}, "at least 10"),
+    ],
+)
+def test_divisions_that_make_no_sense_are_refused(data, how, message):
+    with pytest.raises(CalvizError, match=message):
+        choose_rows(data, **how)
+
+
+def test_data_without_splits_have_none_to_name(plain):
+    with pytest.raises(InputError, match="have no splits"):
+        choose_rows(plain, fit_split="calibration")
+
+
+def test_in_sample_only_when_asked_and_labelled(data):
+    found = compare(
+        data, ["isotonic"], fit_split="test", eval_split="test", in_sample=True, metrics=METRICS
+    )
+    assert found.in_sample
+    assert not compare(data, ["isotonic"], metrics=METRICS, ci=False).in_sample
+
+
+# ------------------------------------------------------------------ comparing
+
+
+def test_the_uncalibrated_row_is_the_data_themselves(data):
+    found = compare(data, ["temperature"], metrics=METRICS)
+    assert list(found.methods) == ["identity", "temperature"]
+    wanted = calviz.evaluate(data, METRICS, split="test")
+    for key in METRICS:
+        assert found["identity"].metrics[key].value == wanted[key].value
+    assert found["identity"].calibration_gain == 0
+    assert found["identity"].predictions_changed == 0
+    assert found["temperature"].metrics["nll"].value < wanted["nll"].value
+
+
+def test_a_method_by_hand(data):
+    found = compare(data, ["isotonic"], metrics=METRICS, ci=False)["isotonic"]
+    fit, test = data.split("calibration"), data.split("test")
+    one = RECALIBRATORS["isotonic"].make().fit(fit.probs, fit.labels)
+    out = one.transform(test.probs)
+    np.testing.assert_array_equal(found.calibrated.probs, out)
+    own = out[np.arange(400), test.labels]
+    assert found.metrics["nll"].value == pytest.approx(-np.log(own).mean())
+    assert found.predictions_changed == (out.argmax(1) != test.probs.argmax(1)).sum()
+
+    def brier(p):
+        return ((p - np.eye(4)[test.labels]) ** 2).sum(axis=1).mean()
+
+    assert found.calibration_gain == pytest.approx(brier(test.probs) - brier(out))
+    assert found.gain_is_lower_bound
+    assert found.fit_seconds > 0
+
+
+def test_logits_are_used_where_there_are_any():
+    z, y = simulate(600, 3, 2.0)
+    logits = Predictions(logits=z, labels=y)
+    found = compare(logits, ["vector"], metrics=["nll"], ci=False)["vector"]
+    assert found.recalibrator.input == "logits"
+    assert found.calibrated.logits is None
+
+
+def test_all_methods_run_and_a_failing_one_is_a_row(data, monkeypatch):
+    def broken(**options):
+        raise NotAvailable("not today.")
+
+    spec = RECALIBRATORS["beta"]
+    entries = dict(RECALIBRATORS._entries)
+    entries["beta"] = RecalibratorSpec(**{**vars(spec), "make": broken})
+    monkeypatch.setattr(RECALIBRATORS, "_entries", entries)
+    seen = []
+    found = compare(
+        data, metrics=METRICS, resamples=100, progress=lambda r, i, n: seen.append((r.key, n))
+    )
+    assert set(found.methods) == set(RECALIBRATORS.keys()) == {key for key, _ in seen}
+    assert [m.key for m in found if not m.ok] == ["beta"]
+    assert found["beta"].reason == "not today."
+    assert found["beta"].metrics == {}
+    frame = found.frame()
+    assert frame.loc["beta", "reason"] == "not today."
+    assert frame.loc["ets", "nll"] == found["ets"].metrics["nll"].value
+    for method in found:
+        if method.ok and method.accuracy_preserving:
+            assert method.predictions_changed == 0
+    for key in METRICS:
+        assert sum(m.best_share[key] for m in found if m.ok) == pytest.approx(1)
+        assert found.best(key) == found.ranking(key)[0]
+        assert found.best(key) in found.tied[key]
+
+
+def test_numbers_do_not_depend_on_the_company(data):
+    alone = compare(data, ["ets"], metrics=["ece"], jobs=1)["ets"]
+    together = compare(data, ["vector", "ets", "irm"], metrics=["ece", "nll"], jobs=2)["ets"]
+    assert alone.metrics["ece"] == together.metrics["ece"]
+    assert alone.differences["ece"] == together.differences["ece"]
+
+
+def test_stopping_keeps_what_is_finished(data):
+    done = []
+    found = compare(
+        data,
+        ["temperature", "ets", "irm"],
+        metrics=["nll"],
+        jobs=1,
+        progress=lambda r, i, n: done.append(r.key),
+        stop=lambda: len(done) >= 2,
+    )
+    assert [m.ok for m in found] == [True, True, False, False]
+    assert "stopped" in found["irm"].reason
+
+
+def test_cross_fitting_calibrates_every_row_by_a_map_that_never_saw_it(plain):
+    found = compare(plain, ["temperature"], cross_fit=3, metrics=["nll"], ci=False)["temperature"]
+    assert found.calibrated.n == 900
+    share = dealt(plain.labels, 3, np.random.default_rng(0))
+    for fold in range(3):
+        seen = share != fold
+        one = RECALIBRATORS["temperature"].make().fit(plain.probs[seen], plain.labels[seen])
+        np.testing.assert_allclose(
+            found.calibrated.probs[~seen], one.transform(plain.probs[~seen]), atol=1e-12
+        )
+    assert found.recalibrator is None
+
+
+def test_confidence_only_data_have_what_has_a_meaning_for_them():
+    z, y = simulate(800, 4, 3.0)
+    p = softmax(z)
+    data = ConfidencePredictions(confidence=p.max(axis=1), correct=p.argmax(axis=1) == y)
+    found = compare(data, metrics=["ece", "nll"], resamples=100)
+    there = {m.key for m in found if m.ok}
+    assert there == {s.key for s in RECALIBRATORS if s.confidence_only}
+    assert "confidence-only" in found["temperature"].reason
+    assert found["isotonic"].metrics["ece"].value < found["identity"].metrics["ece"].value
+    assert isinstance(found["platt"].calibrated, ConfidencePredictions)
+    assert found["platt"].calibration_gain > 0
+
+
+def test_options_reach_their_method(data):
+    found = compare(
+        data, ["histogram"], metrics=["ece"], options={"histogram": {"bins": 3}}, ci=False
+    )
+    assert found["histogram"].params["most_points"] <= 3
+    failed = compare(data, ["irm"], metrics=["ece"], options={"irm": {"bins": 3}}, ci=False)["irm"]
+    assert "has no option 'bins'" in failed.reason
+
+
+def test_unknown_names_are_refused(data):
+    with pytest.raises(OptionError, match="there is no recalibrator 'magic'"):
+        compare(data, ["magic"])
+    found = compare(data, ["temperature"], metrics=["nll"], ci=False)
+    with pytest.raises(OptionError, match="not in this comparison"):
+        found["ets"]
+    with pytest.raises(OptionError, match="not in this comparison"):
+        found.best("ece")
+
+
+def test_two_equal_methods_are_tied(data):
+    found = compare(data, ["temperature", "ets"], metrics=["accuracy"])
+    assert set(found.tied["accuracy"]) == {"identity", "temperature", "ets"}
+    assert found["ets"].differences["accuracy"] == (0, 0)
+
+
+# ------------------------------------------------------------------ paired resamples
+
+
+def test_paired_resamples_are_those_of_the_rows():
+    rng = np.random.default_rng(3)
+    score, hit = rng.random(60), rng.random(60) < 0.4
+    loss = rng.random(60)
+    one = Contributions({"nll": loss}, BinaryEvents(score, hit))
+    drawn = resampled({"a": one}, 200, np.random.default_rng(0), 15)
+    again = np.random.default_rng(0)
+    for b in range(5):
+        rows = again.integers(60, size=60)
+        events = BinaryEvents(score[rows], hit[rows])
+        assert drawn["nll"]["a"][b] == pytest.approx(loss[rows].mean())
+        bins = np.clip(np.ceil(score[rows] * 15) - 1, 0, 14).astype(int)
+        gaps = np.bincount(bins, weights=score[rows] - hit[rows], minlength=15)
+        assert drawn["ece"]["a"][b] == pytest.approx(np.abs(gaps).sum() / 60)
+        assert drawn["ks"]["a"][b] == pytest.approx(ks_error(events))
+
+
+def test_shares_of_best():
+    shares = best_shares({"a": np.array([1, 2, 3, 1.0]), "b": np.array([2, 1, 3, 0.0])})
+    assert shares == {"a": 0.375, "b": 0.625}
+
+
+def test_stratified_samples_hold_the_classes_in_proportion():
+    labels = np.repeat([0, 1, 2], [700, 250, 50])
+    rows = stratified_sample(labels, 100, np.random.default_rng(0))
+    assert np.unique(rows).size == 100
+    np.testing.assert_allclose(np.bincount(labels[rows]), [70, 25, 5], atol=1)
+
+
+# ------------------------------------------------------------------ taking it home
+
+
+def test_recalibrate_gives_all_rows_under_their_splits(data):
+    q = recalibrate(data, "ets", fit_split="calibration")
+    assert isinstance(q, Predictions)
+    assert q.split_names == data.split_names
+    test = data.split("test")
+    one = (
+        RECALIBRATORS["ets"]
+        .make()
+        .fit(data.split("calibration").probs, data.split("calibration").labels)
+    )
+    np.testing.assert_allclose(q.split("test").probs, one.transform(test.probs), atol=1e-12)
+    assert calviz.recalibrate is recalibrate
+
+
+def test_recalibrate_names_the_rows_that_fitted_where_there_are_no_splits(plain):
+    done = calibrate(plain, "temperature", fit_fraction=0.4)
+    assert done.calibrated.splits.counts()["calibration"] == 360
+    assert done.recalibrator.temperature_ == pytest.approx(2.0, rel=0.2)
+
+
+# ------------------------------------------------------------------ learning curves
+
+
+def test_learning_curve(data):
+    seen = []
+    found = learning_curve(
+        data,
+        ["temperature", "isotonic"],
+        sizes=[50, 400],
+        repeats=3,
+        metrics=["nll", "accuracy"],
+        progress=lambda i, n: seen.append((i, n)),
+    )
+    frame = found.frame()
+    assert len(frame) == 3 * 2 * 2
+    assert seen[-1] == (18, 18)
+    nll = frame[frame["metric"] == "nll"].set_index(["method", "rows"])["mean"]
+    # One parameter learns from few rows, four step functions need many.
+    assert nll["temperature", 50] < nll["isotonic", 50]
+    assert nll["isotonic", 400] < nll["isotonic", 50]
+    at_all = frame[(frame["rows"] == 400) & (frame["method"] == "temperature")]
+    np.testing.assert_allclose(at_all["low"], at_all["high"])
+    assert found.evaluation.split == "test"
+
+
+def test_a_learning_curve_survives_what_cannot_be_fitted():
+    z, y = simulate(400, 3, 2.0)
+    y[:] = 0
+    y[300:] = np.arange(100) % 3
+    data = Predictions(
+        probs=softmax(z), labels=y, splits=np.repeat(["calibration", "test"], [300, 100])
+    )
+    found = learning_curve(data, ["temperature"], sizes=[20], repeats=2, metrics=["nll"])
+    assert "nothing to fit" in found.failures["temperature"]
+    assert {p.method for p in found.points} == {"identity"}
+    with pytest.raises(OptionError, match="'sizes' must be"):
+        learning_curve(data, ["temperature"], sizes=[5])

@@ -1,0 +1,281 @@
+"""What every recalibrator promises."""
+
+import json
+
+import numpy as np
+import pytest
+
+from calviz.core.errors import CalvizError, InputError, OptionError
+from calviz.core.recalibrator import FAMILIES, RECALIBRATORS
+from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.loading import load_map
+
+from .conftest import simulate, softmax
+
+KEYS = RECALIBRATORS.keys()
+EXTRA = ["vector+spline-classwise", "platt+histogram", "beta+bbq"]
+every = pytest.mark.parametrize("key", KEYS)
+FOR_CLASSES = [k for k in KEYS if k not in ("gp",)]
+
+
+def made(key, **options):
+    return RECALIBRATORS[key].make(**options)
+
+
+def probabilities(n=400, k=4, seed=1, dtype=np.float64, temperature=2.0):
+    z, y = simulate(n, k, temperature=temperature, seed=seed)
+    return softmax(z).astype(dtype), y
+
+
+def test_the_names_of_the_command_line_are_all_there():
+    names = """identity platt temperature temperature-mse vector matrix matrix-odir dirichlet
+        dirichlet-odir beta histogram isotonic irm bbq ets temperature+isotonic temperature+irm
+        ets+isotonic spline spline-classwise gp cwmcs-ts scaling-binning""".split()
+    assert set(names) == set(KEYS)
+    assert KEYS[0] == "identity"
+
+
+@every
+def test_it_is_described(key):
+    spec = RECALIBRATORS[key]
+    assert spec.label
+    assert len(spec.summary) > 30
+    assert spec.reference
+    assert spec.formula
+    assert spec.family in FAMILIES
+    assert "input" not in {p.name for p in spec.parameters}
+
+
+@pytest.mark.parametrize("key", [*KEYS, *EXTRA])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [2, 4])
+def test_gives_distributions_of_the_same_type(key, dtype, k):
+    p, y = probabilities(k=k, dtype=dtype)
+    before = p.copy()
+    out = made(key).fit(p, y).transform(p)
+    assert out.dtype == dtype
+    assert out.shape == p.shape
+    assert (out >= 0).all()
+    np.testing.assert_allclose(out.sum(axis=1), 1, atol=1e-6 if dtype == np.float32 else 1e-12)
+    np.testing.assert_array_equal(p, before)
+
+
+@pytest.mark.parametrize("key", [*KEYS, *EXTRA])
+@pytest.mark.parametrize("given", ["probabilities", "logits"])
+@pytest.mark.parametrize("k", [2, 4])
+def test_the_snippet_does_the_same(key, given, k):
+    z, y = simulate(300, k, temperature=1.7, seed=3)
+    x = z.astype(np.float32) if given == "logits" else softmax(z).astype(np.float32)
+    fitted = made(key, input=given).fit(x, y)
+    new = x[::-1] if given == "logits" else softmax(np.asarray(x[::-1] * 1.01))
+    if given == "probabilities":
+        new = np.concatenate([x, new, np.eye(k)]).astype(np.float32)
+    program = {}
+    exec(compile(fitted.snippet(), "snippet", "exec"), program)
+    np.testing.assert_allclose(program["recalibrate"](new), fitted.transform(new), atol=1e-6)
+    imports = [line for line in fitted.snippet().splitlines() if "import" in line]
+    assert imports == ["import numpy as np"]
+
+
+@pytest.mark.parametrize("key", [*KEYS, *EXTRA])
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_map_goes_through_json(key, k):
+    p, y = probabilities(k=k)
+    fitted = made(key).fit(p, y)
+    record = json.loads(json.dumps(fitted.to_dict(), allow_nan=False))
+    assert record["calviz_map"] == 1
+    assert record["method"] == fitted.key
+    restored = load_map(record)
+    assert type(restored) is type(fitted)
+    np.testing.assert_array_equal(restored.transform(p), fitted.transform(p))
+    assert restored.describe() == fitted.describe()
+    assert restored.warnings_ == fitted.warnings_
+
+
+def test_a_map_that_is_none_is_refused():
+    record = made("temperature").fit(*probabilities()).to_dict()
+    for broken in (
+        {},
+        [],
+        {**record, "calviz_map": 99},
+        {**record, "method": "nothing"},
+        {**record, "fitted": {}},
+        {**record, "parameters": {"evil": 1}},
+    ):
+        with pytest.raises(CalvizError):
+            load_map(broken)
+
+
+@every
+def test_row_order_is_of_no_matter(key):
+    p, y = probabilities(n=300, k=3)
+    order = np.random.default_rng(0).permutation(300)
+    if key.endswith("-odir"):
+        pytest.skip("the folds of cross-validation follow the rows")
+    a = made(key).fit(p, y).transform(p)
+    b = made(key).fit(p[order], y[order]).transform(p)
+    np.testing.assert_allclose(a, b, atol=2e-5)
+
+
+@pytest.mark.parametrize("key", FOR_CLASSES)
+def test_names_of_classes_are_of_no_matter(key):
+    p, y = probabilities(n=300, k=3)
+    turned = np.array([2, 0, 1])
+    if key.endswith("-odir"):
+        pytest.skip("the folds of cross-validation follow the classes")
+    a = made(key).fit(p, y).transform(p)
+    b = made(key).fit(p[:, turned], np.argsort(turned)[y]).transform(p[:, turned])
+    np.testing.assert_allclose(a[:, turned], b, atol=2e-5)
+
+
+@every
+def test_a_constant_added_to_a_row_of_logits_is_of_no_matter(key):
+    if key in ("vector", "matrix", "matrix-odir", "cwmcs-ts"):
+        pytest.skip("these are different models of logits and of their log-probabilities")
+    z, y = simulate(300, 3, temperature=1.5)
+    shifted = z + np.random.default_rng(1).normal(size=(300, 1))
+    a = made(key, input="logits").fit(z, y).transform(z)
+    b = made(key, input="logits").fit(shifted, y).transform(shifted)
+    np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "key", ["temperature", "temperature-mse", "vector", "matrix", "matrix-odir", "cwmcs-ts"]
+)
+def test_logits_times_100_give_the_same_probabilities(key):
+    z, y = simulate(400, 3, temperature=1.5)
+    a = made(key, input="logits").fit(z, y)
+    b = made(key, input="logits").fit(100 * z, y)
+    np.testing.assert_allclose(b.transform(100 * z), a.transform(z), atol=2e-6)
+    if hasattr(a, "temperature_"):
+        assert b.temperature_ == pytest.approx(100 * a.temperature_, rel=1e-6)
+
+
+@pytest.mark.parametrize("key", [k for k in KEYS if RECALIBRATORS[k].accuracy_preserving])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_predicted_classes_stay_where_that_is_promised(key, dtype):
+    p, y = probabilities(n=500, k=5, dtype=dtype)
+    # Ties, near-ties and saturated rows are where rounding decides.
+    p[:40] = np.round(p[:40], 1)
+    p[:40] /= p[:40].sum(axis=1, keepdims=True)
+    p[40:60] = [0.3, 0.3, 0.2, 0.1, 0.1]
+    p[60:80, :] = [0.2, np.nextafter(dtype(0.2), dtype(1)), 0.2, 0.2, 0.2]
+    p[80:100] = np.eye(5)[np.arange(20) % 5]
+    out = made(key).fit(p, y).transform(p)
+    np.testing.assert_array_equal(out.argmax(axis=1), p.argmax(axis=1))
+
+
+@every
+@pytest.mark.parametrize("k", [2, 3])
+def test_exact_zeros_and_ones_are_taken(key, k):
+    p, y = probabilities(n=300, k=k)
+    p[:50] = np.eye(k)[y[:50]]
+    p[50:55] = np.eye(k)[(y[50:55] + 1) % k]
+    out = made(key).fit(p, y).transform(p)
+    assert np.isfinite(out).all()
+    np.testing.assert_allclose(out.sum(axis=1), 1)
+
+
+@every
+def test_a_class_without_calibration_rows_is_said_and_survives(key):
+    p, y = probabilities(n=400, k=4)
+    fitted = made(key).fit(p[y != 2], y[y != 2])
+    out = fitted.transform(p)
+    assert np.isfinite(out).all()
+    np.testing.assert_allclose(out.sum(axis=1), 1)
+    one_for_all = {"identity", "temperature", "temperature-mse", "ets", "irm", "gp", "spline"}
+    if key not in one_for_all | {"temperature+irm"}:
+        assert any("1 of 4 classes have no calibration rows" in w for w in fitted.warnings_)
+        # Nothing was learned about the class, but it is not ruled out.
+        assert out[:, 2].max() > 0.05
+
+
+@pytest.mark.parametrize("key", [k for k in KEYS if k != "identity"])
+@pytest.mark.parametrize("k", [2, 3])
+def test_one_class_is_refused_with_a_sentence(key, k):
+    p, _ = probabilities(n=50, k=k)
+    with pytest.raises(InputError, match="nothing to fit"):
+        made(key).fit(p, np.zeros(50, dtype=int))
+
+
+@every
+def test_separable_rows_have_an_answer(key, recwarn):
+    y = np.repeat(np.arange(3), 40)
+    rng = np.random.default_rng(0)
+    p = softmax(4 * np.eye(3)[y] + rng.normal(scale=0.1, size=(120, 3)))
+    fitted = made(key).fit(p, y)
+    out = fitted.transform(p)
+    assert np.isfinite(out).all()
+    np.testing.assert_array_equal(out.argmax(axis=1), y)
+    # Nothing goes to the console: what there is to say is in the attribute.
+    assert not recwarn.list
+    if key in ("temperature", "platt", "beta", "vector", "matrix", "dirichlet"):
+        assert fitted.warnings_
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([[0.5, np.nan]], "NaN"),
+        ([[0.5, np.inf]], "inf"),
+        ([[0.7, 0.7]], "sum to 1.4"),
+        ([[1.5, -0.5]], "not a probability"),
+    ],
+)
+def test_scores_that_are_none_are_refused(rows, message):
+    p, y = probabilities(n=20, k=2)
+    fitted = made("temperature").fit(p, y)
+    with pytest.raises(ValueError, match=message):
+        fitted.transform(np.array(rows))
+
+
+def test_labels_that_are_none_are_refused():
+    p, y = probabilities(n=20, k=2)
+    for labels, message in [
+        (y + 1, "X has 2 columns"),
+        (y + 0.5, "not a whole number"),
+        (y[:-1], "20 rows of scores but 19 labels"),
+        (np.array(["a", "b"] * 10), "Unknown label type"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            made("temperature").fit(p, labels)
+
+
+@pytest.mark.parametrize(
+    ("key", "options"),
+    [
+        ("temperature", {"loss": "hinge"}),
+        ("temperature", {"floor": 2.0}),
+        ("temperature", {"input": "percent"}),
+        ("histogram", {"bins": 0}),
+        ("histogram", {"bins": True}),
+        ("spline", {"mode": "within-top-r", "r": 4}),
+        ("dirichlet-odir", {"off_diagonal": -1.0}),
+        ("dirichlet-odir", {"folds": 1}),
+        ("scaling-binning", {"base": "isotonic"}),
+        ("cwmcs-ts", {"temperature": 0.0}),
+    ],
+)
+def test_parameters_that_are_not_allowed_are_refused(key, options):
+    with pytest.raises(OptionError):
+        made(key, **options).fit(*probabilities())
+
+
+@pytest.mark.parametrize("name", ["isotonic+temperature", "a+b", "temperature+", "a+b+c", "+"])
+def test_compositions_that_are_none_are_refused(name):
+    with pytest.raises(OptionError):
+        RECALIBRATORS[name]
+    assert name not in RECALIBRATORS
+
+
+def test_a_composition_is_its_parts_one_after_the_other():
+    p, y = probabilities()
+    first = made("vector").fit(p, y)
+    q = first.transform(p)
+    second = made("isotonic").fit(q, y)
+    whole = made("vector+isotonic").fit(p, y)
+    np.testing.assert_allclose(whole.transform(p), second.transform(q), atol=1e-9)
+
+
+def test_every_class_is_a_recalibrator():
+    assert all(isinstance(spec.make(), BaseRecalibrator) for spec in RECALIBRATORS)

@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+from sklearn.isotonic import IsotonicRegression
+
+from calviz.numerics.isotonic import Between, isotonic_map
+from calviz.recalibrators import irm
+from calviz.recalibrators.irm import MulticlassIsotonic
+from calviz.recalibrators.isotonic import IsotonicRecalibrator
+
+from .conftest import simulate, softmax
+
+
+def fitted_map(score, hit):
+    at, positives = np.unique(score[hit], return_counts=True)
+    return isotonic_map(Between.of(np.sort(score), at), positives)
+
+
+def test_pooling_by_hand():
+    """Hits 0 1 0 | 1 1 | 0 1: the second violates and is pooled with the third, (1 + 0) / 2 = 1/2; then 3/4 for 1 1 0 x."""
+    score = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7])
+    hit = np.array([0, 1, 0, 1, 1, 0, 1], dtype=bool)
+    found = fitted_map(score, hit)
+    np.testing.assert_allclose(found(score), [0, 1 / 2, 1 / 2, 2 / 3, 2 / 3, 2 / 3, 1])
+    # Between the pieces a line, beyond them constant.
+    np.testing.assert_allclose(found(np.array([0.0, 0.15, 0.35, 0.9])), [0, 0.25, 7 / 12, 1])
+
+
+@pytest.mark.parametrize("decimals", [None, 2, 1])
+@pytest.mark.parametrize("rate", [0.02, 0.5, 0.98])
+def test_is_scikit_learns(decimals, rate):
+    rng = np.random.default_rng(3)
+    score = rng.random(500)
+    if decimals:
+        score = score.round(decimals)
+    hit = rng.random(500) < rate * score
+    hit[:2] = [True, False]
+    new = rng.random(1_000)
+    other = IsotonicRegression(out_of_bounds="clip").fit(score, hit)
+    found = fitted_map(score, hit)
+    np.testing.assert_allclose(found(new), other.predict(new), atol=1e-12)
+    np.testing.assert_allclose(found(score), other.predict(score), atol=1e-12)
+
+
+def test_runs_merge_to_the_whole():
+    rng = np.random.default_rng(0)
+    score = rng.random(400).round(2)
+    at = np.unique(score[rng.random(400) < 0.2])
+    whole = Between.of(np.sort(score), at)
+    merged = Between.of(np.sort(score[:150]), at).merged(Between.of(np.sort(score[150:]), at))
+    for name in ("below", "upto", "under", "over", "lowest", "highest", "n"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(merged, name))
+
+
+@pytest.mark.parametrize("k", [2, 5])
+def test_one_against_the_rest_is_scikit_learns_normalised(k):
+    z, y = simulate(700, k, temperature=2, seed=4)
+    p = softmax(z)
+    new = softmax(simulate(300, k, seed=9)[0])
+    columns = []
+    for j in range(k):
+        one = IsotonicRegression(out_of_bounds="clip").fit(p[:, j], y == j)
+        columns.append(one.predict(new[:, j]))
+    other = np.stack(columns, axis=1)
+    if k == 2:
+        other[:, 0] = 1 - other[:, 1]
+    other += 1e-9 * new
+    other /= other.sum(axis=1, keepdims=True)
+    found = IsotonicRecalibrator().fit(p, y).transform(new)
+    np.testing.assert_allclose(found, other, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_for_all_classes_is_scikit_learns_on_all_pairs(dtype, monkeypatch):
+    monkeypatch.setattr(irm, "_RUN_BYTES", 1_000)
+    z, y = simulate(400, 5, temperature=2, seed=4)
+    p = softmax(z).astype(dtype)
+    one = IsotonicRegression(out_of_bounds="clip").fit(
+        p.astype(float).ravel(), np.eye(5)[y].ravel()
+    )
+    other = one.predict(p.astype(float).ravel()).reshape(p.shape) + 1e-9 * p
+    other /= other.sum(axis=1, keepdims=True)
+    found = MulticlassIsotonic().fit(p, y).transform(p)
+    # scikit-learn takes float32 numbers that are closer than 1e-6 for one.
+    np.testing.assert_allclose(found, other, atol=1e-7 if dtype is np.float64 else 1e-3)
+
+
+def test_for_all_classes_a_row_below_every_positive_stays_as_it_is():
+    p = np.array([[0.5, 0.3, 0.2]] * 4 + [[0.4, 0.35, 0.25]])
+    fitted = MulticlassIsotonic().fit(p, [0, 0, 0, 0, 1])
+    low = np.array([[0.19, 0.4, 0.41]])
+    assert fitted.transform(low).argmax() == 2

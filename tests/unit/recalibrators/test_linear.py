@@ -1,0 +1,176 @@
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from sklearn.linear_model import LogisticRegression
+
+from calviz.core.errors import NotAvailable
+from calviz.numerics import linear
+from calviz.numerics.linear import MatrixProblem, Penalty, VectorProblem
+from calviz.numerics.minimise import minimise
+from calviz.recalibrators.dirichlet import DirichletCalibration
+from calviz.recalibrators.matrix import MatrixScaling
+from calviz.recalibrators.vector import VectorScaling
+
+from .conftest import simulate, softmax
+
+
+def nll(p, y):
+    return -np.log(p[np.arange(y.size), y]).mean()
+
+
+def mapped(n=1_500, k=4, seed=0):
+    """Logits whose true map is a vector scaling with offsets."""
+    z, _ = simulate(n, k, seed=seed)
+    w, b = np.linspace(0.4, 0.9, k), np.linspace(-0.5, 0.5, k)
+    p = softmax(w * z + b)
+    y = (p.cumsum(axis=1) > np.random.default_rng(seed + 1).random((n, 1))).argmax(axis=1)
+    return z, y, w, b
+
+
+@pytest.mark.parametrize("k", [3, 7])
+def test_gradients(k):
+    z, y = simulate(60, k)
+    rng = np.random.default_rng(0)
+    penalty = Penalty(rng.random((k, k + 1)))
+    vector, matrix = VectorProblem(z, y), MatrixProblem(z, y, penalty, 0.7)
+    for problem, x in [(vector, rng.normal(size=(2, k))), (matrix, rng.normal(size=(k, k + 1)))]:
+        found = problem.at(x)[1].ravel()
+        other = approx_fprime(x.ravel(), lambda v, p=problem, s=x.shape: p.at(v.reshape(s))[0])
+        np.testing.assert_allclose(found, other, atol=2e-6)
+
+
+def test_the_hessians_are_those_of_the_gradients():
+    k = 3
+    z, y = simulate(200, k)
+    rng = np.random.default_rng(0)
+    for problem, shape in [
+        (VectorProblem(z, y), (2, k)),
+        (MatrixProblem(z, y, Penalty(np.full((k, k + 1), 0.01)), 1.0), (k, k + 1)),
+    ]:
+        x = rng.normal(size=shape)
+        columns = []
+        for e in np.eye(x.size):
+            step = 1e-5 * e.reshape(shape)
+            up, down = problem.at(x + step)[1], problem.at(x - step)[1]
+            columns.append((up - down).ravel() / 2e-5)
+        h = np.stack(columns)
+        g = problem.at(x)[1]
+        solved = problem.inverse(x)(g).ravel()
+        np.testing.assert_allclose(h @ solved, g.ravel(), atol=1e-5)
+
+
+def test_vector_scaling_reaches_the_optimum_of_a_general_solver():
+    z, y, _, _ = mapped()
+    fitted = VectorScaling(input="logits").fit(z, y)
+    problem = VectorProblem(z, y)
+    x = np.stack([fitted.weights_, fitted.intercepts_])
+    other = minimise(
+        problem.at, np.stack([np.ones(4), np.zeros(4)]), lambda g: g, tolerance=1e-13,
+        max_passes=3_000,
+    )  # fmt: skip
+    assert nll(fitted.transform(z), y) <= other.value + 1e-9
+    np.testing.assert_allclose(x[0], other.x[0], rtol=1e-3)
+    assert np.abs(problem.at(x)[1]).max() < 1e-6
+    assert fitted.intercepts_.sum() == pytest.approx(0, abs=1e-12)
+
+
+def test_vector_scaling_finds_the_map_that_made_the_labels():
+    z, y, w, b = mapped(n=100_000)
+    fitted = VectorScaling(input="logits").fit(z, y)
+    np.testing.assert_allclose(fitted.weights_, w, atol=0.02)
+    np.testing.assert_allclose(fitted.intercepts_, b, atol=0.03)
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.01])
+def test_matrix_scaling_is_scikit_learns_multinomial_regression(l2):
+    z, y, _, _ = mapped()
+    fitted = MatrixScaling(l2=l2, input="logits").fit(z, y)
+    if l2:
+        # Ours has its penalty in units of the scores and on the offsets too: compare the objective.
+        unit = np.sqrt(np.mean((z - z.mean(axis=1, keepdims=True)) ** 2))
+        inputs, free = np.hstack([z / unit, np.ones((y.size, 1))]), False
+    else:
+        inputs, free = z, True
+    # scikit-learn: C * sum of losses + half the squares.
+    c = 1 / (2 * max(l2, 1e-8) * y.size)
+    other = LogisticRegression(C=c, tol=1e-10, max_iter=20_000, fit_intercept=free).fit(inputs, y)
+    found, wanted = fitted.transform(z), other.predict_proba(inputs)
+    np.testing.assert_allclose(found, wanted, atol=1e-4)
+
+
+def test_dirichlet_is_matrix_scaling_of_log_probabilities():
+    z, y, _, _ = mapped()
+    p = softmax(z)
+    a = DirichletCalibration(regularisation="odir", off_diagonal=0.1, intercept=0.1).fit(p, y)
+    problem = MatrixProblem(np.log(p), y, a._penalty(4, (0.1, 0.1)))
+    x = np.hstack([a.weights_, a.intercepts_[:, None]])
+    assert np.abs(problem.at(x)[1]).max() < 1e-6
+    np.testing.assert_allclose(
+        a.transform(p), softmax(np.log(p) @ a.weights_.T + a.intercepts_), atol=1e-12
+    )
+
+
+def test_odir_strengths_shrink_what_they_name():
+    z, y, _, _ = mapped()
+    strong = {"regularisation": "odir", "input": "logits"}
+    off = MatrixScaling(off_diagonal=1e6, intercept=1e-3, **strong).fit(z, y)
+    assert off.describe()["largest_off_diagonal"] < 1e-3
+    assert np.abs(off.intercepts_).max() > 0.1
+    flat = MatrixScaling(off_diagonal=1e-3, intercept=1e6, **strong).fit(z, y)
+    assert np.abs(flat.intercepts_).max() < 1e-3
+    # Without either, it is vector scaling.
+    vector = VectorScaling(input="logits").fit(z, y)
+    both = MatrixScaling(off_diagonal=1e7, intercept=0.0, **strong).fit(z, y)
+    np.testing.assert_allclose(np.diag(both.weights_), vector.weights_, atol=2e-3)
+
+
+def test_cross_validation_tells_a_vector_scaling_from_a_mixing():
+    z, y, _, _ = mapped(n=600)
+    fitted = MatrixScaling(regularisation="odir", input="logits").fit(z, y)
+    free = MatrixScaling(input="logits").fit(z, y)
+    new, labels, _, _ = mapped(n=20_000, seed=7)
+    assert nll(fitted.transform(new), labels) <= nll(free.transform(new), labels)
+    assert fitted.strengths_[0] >= 1
+
+
+@pytest.mark.parametrize("way", ["by_class", "kronecker"])
+def test_with_many_classes_other_hessians_lead_to_the_same_place(way, monkeypatch):
+    z, y, _, _ = mapped(k=6)
+    exact = MatrixScaling(l2=1e-3, input="logits").fit(z, y)
+    monkeypatch.setattr(linear, "DENSE", 1)
+    if way == "kronecker":
+        monkeypatch.setattr(linear, "BLOCKS", 1)
+    other = MatrixScaling(l2=1e-3, input="logits").fit(z, y)
+    np.testing.assert_allclose(other.transform(z), exact.transform(z), atol=1e-4)
+    assert not other.warnings_
+
+
+def test_large_data_are_fitted_to_some_rows_first():
+    z, y, _, _ = mapped(n=70_000)
+    fitted = VectorScaling(input="logits").fit(z, y)
+    x = np.stack([fitted.weights_, fitted.intercepts_])
+    assert np.abs(VectorProblem(z, y).at(x)[1]).max() < 1e-6
+
+
+def test_a_fit_that_would_take_too_long_is_refused_with_its_estimate():
+    z, y = simulate(3_000, 30)
+    with pytest.raises(NotAvailable, match=r"about \d+ seconds, above the limit of 0; raise"):
+        MatrixScaling(max_seconds=1e-9, input="logits").fit(z, y)
+    with pytest.raises(NotAvailable, match="give 'off_diagonal' and 'intercept'"):
+        MatrixScaling(regularisation="odir", max_seconds=1e-9, input="logits").fit(z, y)
+
+
+def test_too_few_rows_for_so_many_weights_is_said():
+    z, y = simulate(100, 12)
+    fitted = MatrixScaling(input="logits").fit(z, y)
+    assert any("156 parameters from 100 calibration rows" in w for w in fitted.warnings_)
+
+
+def test_minimise_on_a_quadratic_with_its_hessian_is_newton():
+    h = np.diag([1.0, 10.0, 100.0])
+    found = minimise(
+        lambda x: (0.5 * x @ h @ x, h @ x), np.ones(3), lambda g: g / np.diag(h), tolerance=1e-14
+    )
+    assert found.converged
+    assert found.passes == 2
+    np.testing.assert_allclose(found.x, 0, atol=1e-12)

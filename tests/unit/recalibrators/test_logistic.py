@@ -1,0 +1,150 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from calviz.numerics.per_class_logistic import beta_parts, fit_logistic, log_odds
+from calviz.numerics.scores import Scores
+from calviz.recalibrators.beta import BetaCalibration
+from calviz.recalibrators.platt import PlattScaling
+
+from .conftest import simulate, softmax
+
+
+def binary(n=800, seed=2, a=0.7, b=-0.4):
+    rng = np.random.default_rng(seed)
+    p = rng.beta(0.7, 0.7, size=n).clip(1e-4, 1 - 1e-4)
+    y = rng.random(n) < 1 / (1 + np.exp(-(a * np.log(p / (1 - p)) + b)))
+    return np.stack([1 - p, p], axis=1), y.astype(int)
+
+
+def loss(theta, x, y):
+    margin = x @ theta
+    return np.logaddexp(0, margin).sum() - margin[y == 1].sum()
+
+
+def gradient(theta, x, y):
+    return x.T @ (1 / (1 + np.exp(-(x @ theta))) - y)
+
+
+def best(x, y, bounds=None):
+    start = np.zeros(x.shape[1])
+    return minimize(
+        loss, start, args=(x, y), jac=gradient, bounds=bounds, tol=1e-14, method="L-BFGS-B",
+        options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 5_000},
+    ).x  # fmt: skip
+
+
+def features(p, kind):
+    log_p, rest = np.log(p), np.log1p(-p)
+    columns = [log_p - rest] if kind == "platt" else [log_p, -rest]
+    return np.stack([*columns, np.ones_like(p)], axis=1)
+
+
+def test_platt_is_a_logistic_regression():
+    p, y = binary()
+    found = PlattScaling().fit(p, y)
+    np.testing.assert_allclose(
+        found.coefficients_[:, 0], best(features(p[:, 1], "platt"), y), rtol=1e-5
+    )
+    assert found.describe().keys() == {"a", "b"}
+
+
+def test_platt_with_few_scores_by_hand():
+    """Two scores with hit rates of 1/4 and 2/3: the logistic curve through both is exact."""
+    p = np.array([0.3] * 4 + [0.8] * 3)
+    y = np.array([0, 0, 0, 1, 0, 1, 1])
+    found = PlattScaling().fit(np.stack([1 - p, p], axis=1), y)
+    np.testing.assert_allclose(
+        found.transform([[0.7, 0.3], [0.2, 0.8]])[:, 1], [1 / 4, 2 / 3], rtol=1e-7
+    )
+
+
+def test_beta_is_a_logistic_regression_on_two_logarithms():
+    p, y = binary()
+    found = BetaCalibration().fit(p, y)
+    np.testing.assert_allclose(
+        found.coefficients_[:, 0], best(features(p[:, 1], "beta"), y), rtol=1e-4, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("flip", [0, 1])
+def test_beta_keeps_slopes_from_being_negative(flip):
+    rng = np.random.default_rng(8)
+    p = rng.random(600).clip(0.01, 0.99)
+    # The hit rate falls where p is small, so that the free fit has a negative slope.
+    rate = np.where(p < 0.5, 0.9 - p, p)
+    y = (rng.random(600) < rate).astype(int)
+    columns = np.stack([1 - p, p], axis=1)
+    if flip:
+        columns, y = columns[:, ::-1].copy(), 1 - y
+    x = features(columns[:, 1], "beta")
+    assert best(x, y)[:2].min() < 0
+    bounded = best(x, y, bounds=[(0, None), (0, None), (None, None)])
+    found = BetaCalibration().fit(columns, y).coefficients_[:, 0]
+    assert found[:2].min() == 0
+    assert loss(found, x, y) <= loss(bounded, x, y) + 1e-6
+
+
+def test_beta_is_betacals():
+    betacal = pytest.importorskip("betacal")
+    p, y = binary(n=2_000)
+    other = betacal.BetaCalibration("abm").fit(p[:, 1:], y)
+    found = BetaCalibration().fit(p, y)
+    x = features(p[:, 1], "beta")
+    a, b, m = other.calibrator_.map_
+    theirs = np.array([a, b, b * np.log(1 - m) - a * np.log(m)])
+    ours = found.coefficients_[:, 0]
+    # betacal stops at scikit-learn's tolerance: ours must be as good, and near.
+    assert loss(ours, x, y) <= loss(theirs, x, y) + 1e-9
+    np.testing.assert_allclose(found.transform(p)[:, 1], other.predict(p[:, 1:]), atol=2e-3)
+
+
+@pytest.mark.parametrize("cls", [PlattScaling, BetaCalibration])
+def test_several_classes_are_each_against_the_rest(cls):
+    z, y = simulate(900, 4, temperature=1.8, seed=6)
+    p = softmax(z)
+    kind = "platt" if cls is PlattScaling else "beta"
+    found = cls().fit(p, y)
+    shares = []
+    for j in range(4):
+        x = features(p[:, j], kind)
+        bounds = [(0, None)] * (x.shape[1] - 1) + [(None, None)]
+        theta = best(x, (y == j).astype(int), bounds if kind == "beta" else None)
+        np.testing.assert_allclose(found.coefficients_[:, j], theta, rtol=2e-3, atol=2e-3)
+        shares.append(1 / (1 + np.exp(-(x @ found.coefficients_[:, j]))))
+    other = np.stack(shares, axis=1)
+    other /= other.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found.transform(p), other, atol=1e-12)
+
+
+def test_a_search_on_some_rows_first_ends_in_the_same_place():
+    p, y = binary(n=30_000)
+    x = features(p[:, 1], "platt")
+    found = fit_logistic(
+        Scores(p, "probabilities", "probabilities", (1e-9,)), y, log_odds, np.array([1.0, 0.0])
+    )
+    np.testing.assert_allclose(found.parameters[:, 0], best(x, y), rtol=1e-5)
+    assert found.converged
+
+
+def test_float32_reaches_the_optimum():
+    p, y = binary(n=1_200_000)
+    narrow = p.astype(np.float32)
+    scores = Scores(narrow, "probabilities", "probabilities", (1e-9,))
+    found = fit_logistic(scores, y, beta_parts, np.array([1.0, 1.0, 0.0]))
+    exact = fit_logistic(
+        Scores(narrow[::1].astype(np.float64), "probabilities", "probabilities", (1e-9,)),
+        y,
+        beta_parts,
+        np.array([1.0, 1.0, 0.0]),
+    )
+    np.testing.assert_allclose(found.parameters, exact.parameters, rtol=1e-3)
+
+
+def test_separated_rows_are_said():
+    p = np.array([0.1, 0.2, 0.8, 0.9] * 10)
+    y = (p > 0.5).astype(int)
+    found = PlattScaling().fit(np.stack([1 - p, p], axis=1), y)
+    assert "separated" in found.warnings_[0]
+    assert np.isfinite(found.coefficients_).all()
+    assert found.transform([[0.2, 0.8]])[0, 1] > 0.999

@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+from scipy.interpolate import CubicSpline
+
+from calviz.core.events import BinaryEvents
+from calviz.numerics.cumulative import ks_error
+from calviz.numerics.spline import curvature_matrix, fit_spline, slopes, spline_map, values
+from calviz.recalibrators.spline import SplineRecalibrator
+from calviz.recalibrators.spline_classwise import ClasswiseSpline
+
+from .conftest import simulate, softmax
+
+
+def test_the_natural_spline_is_scipys():
+    rng = np.random.default_rng(0)
+    knots = np.linspace(0, 1, 7)
+    at_knots = rng.normal(size=7)
+    other = CubicSpline(knots, at_knots, bc_type="natural")
+    t = np.linspace(0, 1, 400)
+    # Fitting the spline to itself gives it back.
+    cubics = fit_spline(t, other(t), 7, "natural")
+    np.testing.assert_allclose(values(cubics, t), other(t), atol=1e-9)
+    np.testing.assert_allclose(slopes(cubics, t), other(t, 1), atol=1e-8)
+
+
+def test_the_fit_is_least_squares():
+    rng = np.random.default_rng(1)
+    t = np.sort(rng.random(300))
+    v = rng.normal(size=300)
+    knots = np.linspace(0, 1, 6)
+    basis = np.stack([CubicSpline(knots, e, bc_type="natural")(t) for e in np.eye(6)], axis=1)
+    other = basis @ np.linalg.lstsq(basis, v)[0]
+    np.testing.assert_allclose(values(fit_spline(t, v, 6, "natural"), t), other, atol=1e-9)
+
+
+@pytest.mark.parametrize("run_out", ["parabolic", "cubic"])
+def test_run_outs(run_out):
+    m = curvature_matrix(6, run_out) @ np.random.default_rng(0).normal(size=6)
+    if run_out == "parabolic":
+        assert m[0] == pytest.approx(m[1])
+        assert m[-1] == pytest.approx(m[-2])
+    else:
+        assert m[0] - m[1] == pytest.approx(m[1] - m[2])
+        assert m[-1] - m[-2] == pytest.approx(m[-2] - m[-3])
+
+
+def test_a_cubic_is_its_own_spline_with_cubic_run_out():
+    t = np.linspace(0, 1, 200)
+    v = 1 - 2 * t + 3 * t**2 - 0.7 * t**3
+    cubics = fit_spline(t, v, 6, "cubic")
+    np.testing.assert_allclose(slopes(cubics, t), -2 + 6 * t - 2.1 * t**2, atol=1e-8)
+
+
+def test_finds_the_true_map():
+    rng = np.random.default_rng(3)
+    score = rng.random(200_000)
+    hit = rng.random(score.size) < score**2
+    found = spline_map(BinaryEvents(score, hit))
+    new = np.linspace(0.1, 0.9, 30)
+    np.testing.assert_allclose(found(new), new**2, atol=0.02)
+
+
+def test_tied_scores_get_the_hit_rate_of_their_group():
+    rng = np.random.default_rng(3)
+    score = rng.random(100_000).round(1)
+    hit = rng.random(score.size) < score**2
+    found = spline_map(BinaryEvents(score, hit))
+    tied = np.arange(1, 10) / 10
+    assert found.x.size <= 11
+    np.testing.assert_allclose(found(tied), tied**2, atol=0.02)
+
+
+@pytest.mark.parametrize("k", [2, 10])
+def test_brings_ks_down_on_other_rows(k):
+    z, y = simulate(20_000, k, temperature=2.2)
+    p = softmax(z)
+    fitted = SplineRecalibrator().fit(p[:10_000], y[:10_000])
+    rest, labels = p[10_000:], y[10_000:]
+
+    def ks(q):
+        return ks_error(BinaryEvents(q.max(axis=1), q.argmax(axis=1) == labels))
+
+    assert ks(rest) > 0.1
+    assert ks(fitted.transform(rest)) < 0.012
+    by_class = ClasswiseSpline().fit(p[:10_000], y[:10_000]).transform(rest)
+    assert ks_error(BinaryEvents(np.ascontiguousarray(by_class[:, 1]), labels == 1)) < 0.012
+
+
+def test_keeps_the_predicted_class_wherever_the_confidence_allows_it():
+    z, y = simulate(5_000, 6, temperature=4)
+    p = softmax(z)
+    fitted = SplineRecalibrator().fit(p, y)
+    out = fitted.transform(p)
+    confidence = fitted.map_(p.max(axis=1))
+    possible = confidence >= 1 / 6
+    assert possible.mean() > 0.5
+    np.testing.assert_array_equal(out.argmax(axis=1)[possible], p.argmax(axis=1)[possible])
+    np.testing.assert_allclose(out[np.arange(y.size), p.argmax(axis=1)], confidence, atol=1e-9)
+    # The order of the others stays.
+    np.testing.assert_array_equal(
+        np.argsort(out, axis=1)[possible][:, :4], np.argsort(p, axis=1)[possible][:, :4]
+    )
+
+
+def test_within_top_2_sets_the_sum():
+    z, y = simulate(4_000, 5, temperature=2)
+    p = softmax(z)
+    fitted = SplineRecalibrator(mode="within-top-r", r=2).fit(p, y)
+    out = fitted.transform(p)
+    top = np.argsort(-p, axis=1)[:, :2]
+    rows = np.arange(y.size)[:, None]
+    np.testing.assert_allclose(
+        out[rows, top].sum(axis=1), fitted.map_(p[rows, top].sum(axis=1)), atol=1e-9
+    )
+    ratio = out[rows, top] / p[rows, top]
+    np.testing.assert_allclose(ratio[:, 0], ratio[:, 1], rtol=1e-9)

@@ -1,0 +1,134 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from calviz.numerics.scores import Scores, complement, zero_floor
+from calviz.numerics.temperature import RANGE, _Problem, fit_temperature
+from calviz.recalibrators.temperature import TemperatureScaling
+
+from .conftest import simulate, softmax
+
+
+def plain_loss(z, y, temperature, loss):
+    p = softmax(z / temperature)
+    own = p[np.arange(y.size), y]
+    if loss == "nll":
+        return -np.log(own).mean()
+    return ((p - np.eye(z.shape[1])[y]) ** 2).sum(axis=1).mean()
+
+
+@pytest.mark.parametrize("loss", ["nll", "mse"])
+@pytest.mark.parametrize("k", [2, 5, 60])
+@pytest.mark.parametrize("true", [0.3, 2.5])
+def test_is_the_minimum_that_a_plain_search_finds(loss, k, true):
+    z, y = simulate(1_500, k, temperature=true, seed=k)
+    found = TemperatureScaling(loss=loss, input="logits").fit(z, y).temperature_
+    other = minimize_scalar(
+        lambda t: plain_loss(z, y, t, loss), bracket=(0.8 * true, true), options={"xtol": 1e-10}
+    )
+    assert found == pytest.approx(other.x, rel=1e-6)
+
+
+def test_finds_the_temperature_that_made_the_labels():
+    z, y = simulate(200_000, 4, temperature=1.6, seed=5)
+    assert TemperatureScaling(input="logits").fit(z, y).temperature_ == pytest.approx(1.6, rel=0.01)
+
+
+def test_two_rows_by_hand():
+    """Logits (a, 0): right in 3 of 4 rows, so that the best map gives 3/4: a / T = log 3."""
+    z = np.array([[1.7, 0.0]] * 4)
+    fitted = TemperatureScaling(input="logits").fit(z, [0, 0, 0, 1])
+    assert fitted.temperature_ == pytest.approx(1.7 / np.log(3), rel=1e-8)
+    np.testing.assert_allclose(fitted.transform(z)[:, 0], 0.75)
+
+
+@pytest.mark.parametrize("factor", [1e-6, 100, 1e7])
+@pytest.mark.parametrize("loss", ["nll", "mse"])
+def test_scales_with_the_logits(factor, loss):
+    z, y = simulate(800, 4, temperature=2)
+    one = TemperatureScaling(loss=loss, input="logits").fit(z, y).temperature_
+    other = TemperatureScaling(loss=loss, input="logits").fit(factor * z, y).temperature_
+    assert other == pytest.approx(factor * one, rel=1e-6)
+
+
+def test_float32_and_float64_agree():
+    z, y = simulate(3_000, 20, temperature=1.3)
+    narrow = z.astype(np.float32)
+    a = TemperatureScaling(input="logits").fit(narrow, y).temperature_
+    b = TemperatureScaling(input="logits").fit(narrow.astype(np.float64), y).temperature_
+    assert a == pytest.approx(b, rel=1e-6)
+
+
+def test_many_rows_in_single_precision_reach_the_optimum():
+    z, y = simulate(60_000, 50, temperature=1.4)
+    narrow = z.astype(np.float32)
+    a = TemperatureScaling(input="logits").fit(narrow, y).temperature_
+    b = TemperatureScaling(input="logits").fit(narrow.astype(np.float64), y).temperature_
+    other = minimize_scalar(
+        lambda t: plain_loss(narrow.astype(float), y, t, "nll"), bracket=(1.3, 1.5), tol=1e-10
+    )
+    assert a == pytest.approx(other.x, rel=1e-6)
+    assert b == pytest.approx(other.x, rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["nll", "mse"])
+@pytest.mark.parametrize("k", [3, 40])
+def test_derivatives(loss, k):
+    z, y = simulate(200, k)
+    problem = _Problem(Scores(z, "logits", "logits"), y, loss)
+    for beta in (0.2, 1.0, 3.0):
+        h = 1e-4
+        low, at, high = (problem.at(b) for b in (beta - h, beta, beta + h))
+        assert at.value == pytest.approx(plain_loss(z, y, 1 / beta, loss), rel=1e-12)
+        assert at.slope == pytest.approx((high.value - low.value) / (2 * h), abs=1e-6)
+        assert at.curvature == pytest.approx((high.slope - low.slope) / (2 * h), abs=1e-5)
+
+
+def test_separable_rows_end_at_the_lower_bound_and_say_so():
+    z = np.array([[5.0, 0.0], [0.0, 5.0]] * 20)
+    fitted = TemperatureScaling(input="logits").fit(z, [0, 1] * 20)
+    assert "lower bound" in fitted.warnings_[0]
+    assert fitted.temperature_ == pytest.approx(2.5 / RANGE)
+    np.testing.assert_allclose(fitted.transform(z), [[1, 0], [0, 1]] * 20, atol=1e-12)
+
+
+def test_scores_that_are_worse_than_chance_end_at_the_upper_bound_and_say_so():
+    z = np.array([[5.0, 0.0], [0.0, 5.0]] * 20)
+    fitted = TemperatureScaling(input="logits").fit(z, [1, 0] * 20)
+    assert "upper bound" in fitted.warnings_[0]
+    np.testing.assert_allclose(fitted.transform(z), 0.5, atol=1e-3)
+
+
+def test_equal_scores_have_no_temperature_and_stay_uniform():
+    p = np.full((40, 4), 0.25)
+    np.testing.assert_allclose(TemperatureScaling().fit(p, [0, 1, 2, 3] * 10).transform(p), 0.25)
+
+
+def test_logits_and_their_probabilities_have_one_temperature():
+    z, y = simulate(500, 4, temperature=3)
+    a = TemperatureScaling(input="logits").fit(z, y).temperature_
+    b = TemperatureScaling().fit(softmax(z), y).temperature_
+    assert a == pytest.approx(b, rel=1e-8)
+
+
+def test_zeros_are_half_the_smallest_positive_number():
+    p = np.array([[0.99, 0.01, 0.0], [0.2, 0.4, 0.4]])
+    assert zero_floor(p) == (0.005,)
+    # Two classes: each column has its own, since 1 - p resolves less than p.
+    assert zero_floor(np.array([[1.0, 0.0], [0.75, 0.25], [0.5, 0.5]])) == (0.25, 0.125)
+    y = np.array([0, 1])
+    assert TemperatureScaling().fit(p, y).floor_ == (0.005,)
+    assert TemperatureScaling(floor=1e-6).fit(p, y).floor_ == (1e-6,)
+    assert TemperatureScaling(floor=1e-6).fit(p, y).to_dict()["floor"] == [1e-6]
+
+
+def test_the_complement_is_exact_beside_one():
+    p = np.array([[1.0, 1e-20, 2e-20], [0.5, 0.25, 0.25]])
+    rest = complement(p)
+    np.testing.assert_allclose(rest, [[3e-20, 1, 1], [0.5, 0.75, 0.75]], rtol=1e-15)
+    np.testing.assert_array_equal(p[0], [1.0, 1e-20, 2e-20])
+
+
+def test_the_search_reads_large_data_only_a_few_times():
+    z, y = simulate(50_000, 5, temperature=1.5)
+    assert fit_temperature(Scores(z, "logits", "logits"), y).passes <= 3
