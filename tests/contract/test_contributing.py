@@ -68,7 +68,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_kind_of_addition_has_an_example() -> None:
     rooms = {str(Path(path).parent) for path in examples()}
-    for room in ("metrics", "figures", "data/formats", "checks"):
+    for room in ("metrics", "figures", "data/formats", "checks", "recalibrators"):
         assert f"calviz/{room}" in rooms
         assert f"tests/unit/{room.split('/')[0]}" in rooms
 
@@ -88,10 +88,12 @@ def test_everything_registers_itself(project: Path) -> None:
         "from calviz.core.check import CHECKS\n"
         "from calviz.core.figure import FIGURES\n"
         "from calviz.core.metric import METRICS\n"
+        "from calviz.core.recalibrator import RECALIBRATORS\n"
         "from calviz.data import FORMATS\n"
         "p = calviz.Predictions(probs=[0.2, 0.4, 0.9], labels=[0, 1, 1])\n"
         "print(json.dumps({'metric': METRICS.keys(), 'figure': FIGURES.keys(),\n"
         "    'format': FORMATS.keys(), 'check': CHECKS.keys(),\n"
+        "    'recalibrator': RECALIBRATORS.keys(),\n"
         "    'evaluated': list(calviz.evaluate(p).metrics),\n"
         "    'parameters': [q.name for q in METRICS['average_ce'].parameters],\n"
         "    'summary': METRICS['average_ce'].summary, 'home': calviz.__file__}))",
@@ -105,11 +107,13 @@ def test_everything_registers_itself(project: Path) -> None:
     assert "spread" in found["figure"]
     assert "arff" in found["format"]
     assert "CAL901" in found["check"]
+    assert "shrink" in found["recalibrator"]
 
 
 def test_the_command_line_knows_them(project: Path) -> None:
     assert "average_ce" in run(project, "-m", "calviz", "metrics")
     assert "ARFF (Weka)" in run(project, "-m", "calviz", "formats")
+    assert "shrink" in run(project, "-m", "calviz", "methods")
     (project / "small.arff").write_text(
         "@relation r\n@attribute label {cat,dog}\n@attribute p_cat real\n@attribute p_dog real\n"
         "@data\ncat,0.9,0.1\ndog,0.2,0.8\ncat,0.4,0.6\n"
@@ -144,11 +148,11 @@ def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
 def test_the_command_lines_of_the_readme_run(line: str, tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {
-            "label": ["cat", "dog", "fox", "dog"] * 3,
-            "split": ["test", "test", "calibration", "test"] * 3,
-            "p_cat": [0.7, 0.1, 0.2, 0.3] * 3,
-            "p_dog": [0.2, 0.8, 0.2, 0.4] * 3,
-            "p_fox": [0.1, 0.1, 0.6, 0.3] * 3,
+            "label": ["cat", "dog", "fox", "dog"] * 12,
+            "split": ["test", "test", "calibration", "test"] * 12,
+            "p_cat": [0.7, 0.1, 0.2, 0.3] * 12,
+            "p_dog": [0.2, 0.8, 0.2, 0.4] * 12,
+            "p_fox": [0.1, 0.1, 0.6, 0.3] * 12,
         }
     )
     frame.to_csv(tmp_path / "predictions.csv", index=False)
