@@ -15,7 +15,7 @@ from calviz.numerics.passes import sum_over_blocks
 #: The mean loss is minimised to this many nats.
 TOLERANCE = 1e-12
 #: As far as single precision can tell.
-TOLERANCE_SINGLE = 1e-8
+TOLERANCE_SINGLE = 1e-7
 #: Up to so many parameters the Hessian is a matrix; above, a Kronecker product stands in for it.
 DENSE = 2_600
 #: Up to so many classes each class has a block of the Hessian; what classes share is left to L-BFGS.
@@ -53,7 +53,7 @@ class VectorProblem:
         self.n, self.k = z.shape
         self.dtype = working_type(z)
         #: Tolerances at which the Hessian is worth computing anew.
-        self.phases: tuple[float, ...] = (1e-3,)
+        self.phases: tuple[float, ...] = (1e-3, 1e-5) if self.k <= BLOCKS else (1e-3,)
 
     def every(self, step: int) -> VectorProblem:
         """The problem of every `step`-th row."""
@@ -79,7 +79,7 @@ class VectorProblem:
 
     def inverse(self, x: FloatArray) -> Inverse:
         """The inverse Hessian, from some of the rows."""
-        step = max(1, self.n // max(_HESSIAN_ROWS, 4 * self.k))
+        step = max(1, self.n // max(_HESSIAN_ROWS, 6 * self.k))
         z: FloatArray = np.asarray(self.z[::step], dtype=self.dtype)
         w, b = x.astype(self.dtype)
         p, _ = _probabilities(z * w + b, self.labels[::step])
@@ -255,15 +255,14 @@ def fit_linear(
     """
     if tolerance is None:
         tolerance = TOLERANCE if problem.dtype is np.float64 else TOLERANCE_SINGLE
-    inverse: Inverse | None = None
     tolerances = (*problem.phases, tolerance)
-    rows = max(_WARM_ROWS, 10 * problem.k)
+    rows = max(_WARM_ROWS, 100 * problem.k)
     if problem.n >= 3 * rows:
         few = problem.every(problem.n // rows)
-        begun, inverse = _in_phases(few, start, (*few.phases, 1e-6), 60, least)
-        # So near the minimum, their Hessian serves all rows.
-        start, tolerances = begun.x, (tolerance,)
-    return _in_phases(problem, start, tolerances, max_passes, least, inverse)[0]
+        # No further than their own noise: their minimum is not that of all rows.
+        start = _in_phases(few, start, (1e-3,), 30, least).x
+        tolerances = (1e-4, tolerance)
+    return _in_phases(problem, start, tolerances, max_passes, least)
 
 
 def _in_phases(
@@ -272,18 +271,14 @@ def _in_phases(
     tolerances: tuple[float, ...],
     max_passes: int,
     least: float,
-    inverse: Inverse | None = None,
-) -> tuple[Minimum, Inverse]:
+) -> Minimum:
     passes = 0
     found = Minimum(start, np.inf, False, 0)
-    inverse = inverse or problem.inverse(start)
-    for i, tolerance in enumerate(tolerances):
-        if i:
-            inverse = problem.inverse(found.x)
+    for tolerance in tolerances:
         found = minimise(
             problem.at,
             found.x,
-            inverse,
+            problem.inverse(found.x),
             tolerance=tolerance,
             max_passes=max_passes - passes,
             least=least,
@@ -291,7 +286,7 @@ def _in_phases(
         passes += found.passes
         if not found.converged or found.value < least:
             break
-    return Minimum(found.x, found.value, found.converged, passes), inverse
+    return Minimum(found.x, found.value, found.converged, passes)
 
 
 def working_type(z: FloatArray) -> type:
