@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from calviz.core.check import CHECKS, Check
 from calviz.core.errors import NotAvailable
 from calviz.core.notes import Finding
-from calviz.core.words import counted, listed, percent
+from calviz.core.words import counted, listed, points
 from calviz.numerics.class_expectation import class_expectation
 from calviz.numerics.sample import Sample
 from calviz.numerics.true_classes import true_class_errors
@@ -48,8 +48,8 @@ def class_confidence(sample: Sample) -> Iterator[Finding]:
         "CAL013",
         "warning",
         f"Of {counted(total, 'true class', 'true classes')}, {' and '.join(words)} beyond noise, most "
-        f"{listed([sample.data.class_names[k]])}: confidence minus accuracy {percent(view.mcs[k])} on its rows, where a "
-        f"calibrated model would show {percent(expected.mean[k])}.",
+        f"{listed([sample.data.class_names[k]])}: confidence minus accuracy {points(view.mcs[k])} points on its rows, where a "
+        f"calibrated model would show {points(expected.mean[k])}.",
     )
 
 

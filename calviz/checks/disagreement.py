@@ -11,7 +11,8 @@ from calviz.checks.verdict import MIN_ROWS, SLIGHT
 from calviz.core.check import CHECKS, Check
 from calviz.core.errors import NotAvailable
 from calviz.core.notes import Finding
-from calviz.core.words import listed, percent, score_and_hit
+from calviz.core.words import listed, percent, points, score_and_hit
+from calviz.core.words import p_value as p_words
 from calviz.metrics.ks import ks
 from calviz.numerics.binning import Scheme
 from calviz.numerics.class_gaps import class_gaps
@@ -44,8 +45,8 @@ def _mean_hides(seen: Evidence, sample: Sample, ece_off: bool) -> Iterator[Findi
         yield Finding(
             "CAL012",
             "warning" if seen.ece >= SLIGHT else "info",
-            f"MCS and ECE disagree: {score} and {hit} agree (MCS {percent(seen.mcs, 2)}) where the ECE is "
-            f"{percent(seen.ece, 2)}, because scores that are too high and too low cancel in the mean.",
+            f"MCS and ECE disagree: {score} and {hit} agree (MCS {points(seen.mcs, 2)} points) where the ECE is "
+            f"{points(seen.ece, 2)} points, because scores that are too high and too low cancel in the mean.",
         )
 
 
@@ -59,7 +60,10 @@ def _without_bins(
     calibrated = view.under_calibration(stream(seed, "under_calibration"), resamples)
     drawn = np.concatenate([ks(part) for part in calibrated.parts()])
     p = p_value(drawn, value)
-    sizes = f"KS {percent(value, 2)} (p = {p:.3f}), ECE {percent(seen.ece, 2)} (p = {seen.floor.p_value:.3f})"
+    sizes = (
+        f"KS {points(value, 2)} points ({p_words(p)}), "
+        f"ECE {points(seen.ece, 2)} points ({p_words(seen.floor.p_value)})"
+    )
     # Between the two levels lies what is not clear enough to call a disagreement.
     if p <= ALPHA / 5 and seen.floor.p_value > 2 * ALPHA:
         yield Finding(
