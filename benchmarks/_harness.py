@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -30,10 +31,7 @@ def peer(module: str) -> Any | None:
 
 @dataclass
 class Comparison:
-    """One hot path: seconds of calviz and of its peers, the fastest of turns in one run.
-
-    The fastest and not the median: what else the machine does only ever adds.
-    """
+    """One hot path: seconds of calviz and of its peers, medians over turns in one run."""
 
     title: str
     goal: str = ""
@@ -72,7 +70,7 @@ def compare(
             took = time.perf_counter() - start
             if turn or name in slow:  # the first turn of the others only warms up
                 times[name].append(took)
-    result.seconds = {name: min(values) for name, values in times.items()}
+    result.seconds = {name: statistics.median(values) for name, values in times.items()}
     return result
 
 

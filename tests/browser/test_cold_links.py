@@ -29,13 +29,13 @@ def test_a_cold_link_opens_its_page_and_keeps_its_settings(path, start_server, v
     assert [text.strip().splitlines()[-1] for text in links] == NAMES
     from playwright.sync_api import expect  # here, so that the tests are collected without it
 
-    expect(page.get_by_label("Number of bins")).to_have_value("7")
+    expect(page.get_by_role("spinbutton", name="Number of bins")).to_have_value("7")
     for part in ("bins=7", "model=random+forest", "data=breast_cancer"):
         assert part in page.url.replace("%20", "+")
     assert page.url.startswith(fresh.url + path)
 
     # The widgets are the same from the first run on: a change is not lost.
-    page.get_by_label("Number of bins").fill("9")
+    page.get_by_role("spinbutton", name="Number of bins").fill("9")
     page.keyboard.press("Enter")
     page.wait_for_url("**bins=9**")
     if path == "/reliability":

@@ -96,7 +96,7 @@ def test_a_link_asks_for_its_file_and_keeps_its_settings(view, good):
     other.expect("class 'fox' against the rest · 4 equal-width bins")
     from playwright.sync_api import expect  # here, so that the tests are collected without it
 
-    expect(other.page.get_by_label("Number of bins")).to_have_value("4")
+    expect(other.page.get_by_role("spinbutton", name="Number of bins")).to_have_value("4")
 
 
 def test_a_link_to_a_file_that_nobody_has_can_be_left(view):

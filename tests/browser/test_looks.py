@@ -59,11 +59,11 @@ def test_the_overview_says_what_it_is_with_a_verdict_and_five_numbers(view):
 def test_settings_survive_a_page_switch_and_a_step_back(view):
     tab = view().open("/")
     page = tab.page
-    page.get_by_label("Number of bins").fill("20")
+    page.get_by_role("spinbutton", name="Number of bins").fill("20")
     page.keyboard.press("Enter")
     tab.expect("20 equal-width bins").settle()
     page.get_by_text("Reliability", exact=True).first.click()
     tab.expect("Where is it off?").expect("20 equal-width bins").settle()
     page.go_back()
     tab.expect("Can I trust these probabilities?").expect("20 equal-width bins")
-    assert page.get_by_label("Number of bins").input_value() == "20"
+    assert page.get_by_role("spinbutton", name="Number of bins").input_value() == "20"
