@@ -15,7 +15,7 @@ COPY calviz calviz
 RUN pip install --no-cache-dir --disable-pip-version-check --no-deps .
 
 USER calviz
-WORKDIR /home/calviz
+WORKDIR /srv
 EXPOSE 8501
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 \
     CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8501/_stcore/health', timeout=4)"]
