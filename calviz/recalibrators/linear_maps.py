@@ -183,7 +183,7 @@ class LinearMaps(BaseRecalibrator):
         if self.weights_.shape != (k, k) or self.intercepts_.shape != (k,):
             raise InputError(f"the map of '{self.key}' does not have {k} classes")
 
-    def describe(self) -> dict[str, Any]:
+    def _described(self) -> dict[str, Any]:
         """The strengths, the diagonal, the size of the rest, and the offsets."""
         off = self.weights_ - np.diag(np.diag(self.weights_))
         return {
