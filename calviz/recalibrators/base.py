@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -376,7 +376,3 @@ def restored(value: Any) -> Any:
     if any(isinstance(v, list) for v in value) and len({len(v) for v in value}) > 1:
         return [restored(v) for v in value]
     return np.asarray(value, dtype=np.float64)
-
-
-#: Called after every pass of a long fit; may raise to stop it.
-Progress = Callable[[str], None]
