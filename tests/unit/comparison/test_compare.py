@@ -379,3 +379,25 @@ def test_a_learning_curve_survives_what_cannot_be_fitted():
     assert {p.method for p in found.points} == {"identity"}
     with pytest.raises(OptionError, match="'sizes' must be"):
         learning_curve(data, ["temperature"], sizes=[5])
+
+
+def test_a_stop_inside_a_fit_keeps_what_is_finished(data):
+    heard = []
+
+    def stop():
+        return any(doing.startswith("cross-validating") for _, doing in heard)
+
+    found = compare(
+        data,
+        ["temperature", "dirichlet-odir"],
+        metrics=METRICS,
+        resamples=100,
+        jobs=1,
+        activity=lambda *said: heard.append(said),
+        stop=stop,
+    )
+    assert ("temperature", "fitting") in heard
+    assert found["temperature"].ok
+    assert found["temperature"].differences["nll"].high < 0
+    assert not found["dirichlet-odir"].ok
+    assert "stopped" in found["dirichlet-odir"].reason
