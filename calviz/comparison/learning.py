@@ -58,7 +58,9 @@ def learning_curve(
     if sizes is None:
         least = min(pool.size, max(50, pool.size // 64))
         steps = np.geomspace(least, pool.size, 6)
-        sizes = sorted({round(float(size)) for size in steps})
+        # Two digits are easier to read; all rows are all rows.
+        rounded = {int(float(f"{size:.2g}")) for size in steps[:-1]} | {pool.size}
+        sizes = sorted(size for size in rounded if LEAST_ROWS <= size <= pool.size)
     for size in sizes:
         if not LEAST_ROWS <= size <= pool.size:
             raise OptionError(

@@ -4,6 +4,8 @@ from calviz.figures._style import plot_config
 from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.class_bars import ClassBars
 from calviz.figures.cumulative import Cumulative
+from calviz.figures.learning_curve import LearningCurves
+from calviz.figures.model_differences import ModelDifferences
 from calviz.figures.reliability import Reliability
 from calviz.figures.risk_coverage import Choice, RiskCoverage
 
@@ -12,6 +14,8 @@ __all__ = [
     "Choice",
     "ClassBars",
     "Cumulative",
+    "LearningCurves",
+    "ModelDifferences",
     "Reliability",
     "RiskCoverage",
     "plot_config",
