@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -44,21 +44,24 @@ def _card(result: MetricResult, rows: int) -> None:
         st.caption(noise[:1].upper() + noise[1:])
 
 
-def metric_line(evaluation: Evaluation, keys: Sequence[str]) -> None:
-    """Metrics in one line each: value, interval, noise floor."""
+def metric_line(
+    evaluation: Evaluation, keys: Sequence[str], *, notes: Mapping[str, str] | None = None
+) -> None:
+    """Metrics in one line each: value, interval, noise floor; `notes` stand behind the name."""
     with st.container(gap="xsmall"):
         for key in keys:
-            _line(evaluation[key], evaluation.rows)
+            _line(evaluation[key], evaluation.rows, (notes or {}).get(key, ""))
 
 
-def _line(result: MetricResult, rows: int) -> None:
+def _line(result: MetricResult, rows: int, note: str) -> None:
     metric = METRICS[result.key]
     written = Written(result)
     if not result.available:
         st.markdown(f"**{metric.label}** {md(result.reason or 'not available', 300)}")
         return
+    label = f"{metric.label} ({note})" if note else metric.label
     unit = f" {written.unit_words}" if written.unit_words else ""
-    parts = [f"**{metric.label} {written.value}{unit}**"]
+    parts = [f"**{label} {written.value}{unit}**"]
     if rows == 1:
         parts.append("n = 1: not meaningful")
     else:
