@@ -120,16 +120,17 @@ class _Costs:
     def _one(self, f: Decision, colour: str, symbol: str, rank: int, **own: Any) -> Iterator[Trace]:
         alone = len(self._every) == 1
         name = "Cost" if alone else safe(f.name, 30)
+        low, high = self._across
+        # Below its lowest score a curve keeps everything.
         yield line(
-            f.threshold,
-            PER * f.cost,
+            np.append(low, f.threshold),
+            PER * np.append(f.keep_all.cost, f.cost),
             colour,
             name=name,
             legendrank=rank,
             hovertemplate=f"%{{y:,.4~g}} where confidence ≥ %{{x:.4~f}} is kept<extra>{name}</extra>",
             **own,
-        ) | ({"mode": "markers"} if f.threshold.size == 1 else {})
-        low, high = self._across
+        )
         place = min(max(f.best.threshold, low), high)
         yield {
             "type": "scatter",

@@ -321,23 +321,16 @@ class Decision:
         return text + self._difference()
 
     def _difference(self) -> str:
-        spread = ""
-        clear = False
-        if self.excess_interval is not None:
-            low, high = self.excess_interval
-            clear = low > 0 or high < 0
-            spread = f" ({level_text(self.level)} CI {self.per(low)} to {self.per(high)})"
         if self.excess == 0:
             return "Miscalibration costs nothing here."
-        if self.excess < 0:
-            return (
-                f"Face value is {self.per(-self.excess)} cheaper on these rows than the threshold that was "
-                "best on the others: miscalibration costs nothing that shows."
-            )
-        end = "" if clear or not spread else ", which may be chance"
-        return (
-            f"So miscalibration costs {self.per(self.excess)} per {PER:,} predictions{spread}{end}."
-        )
+        amount, clear = f"{self.per(self.excess)} per {PER:,} predictions", self.excess > 0
+        if self.excess_interval is not None:
+            low, high = self.excess_interval
+            amount += f" ({level_text(self.level)} CI {self.per(low)} to {self.per(high)})"
+            clear = low > 0
+        if clear:
+            return f"So miscalibration costs {amount}."
+        return f"So miscalibration costs nothing that is clear of chance: {amount}."
 
     def describe(self) -> str:
         """Say in plain words what the rules cost."""
