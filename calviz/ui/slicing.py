@@ -159,7 +159,7 @@ def table(found: Slices, settings: Settings) -> None:
         on_select="rerun",
         selection_mode="single-row",
         key=f"calviz.slices.{hash((settings.rows_key, found.against, len(found.slices)))}",
-        column_config={"slice": st.column_config.TextColumn(width=260, pinned=True)},
+        column_config=_COLUMNS,
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         at = event.selection.rows
@@ -171,6 +171,24 @@ def table(found: Slices, settings: Settings) -> None:
             "text/csv",
             on_click="ignore",
         )
+
+
+_RIGHT = st.column_config.Column(alignment="right")
+_COLUMNS = {
+    "slice": st.column_config.TextColumn(width=230, pinned=True),
+    **dict.fromkeys(("mean score", "hits", "gap, points", "95 % interval", "p-value"), _RIGHT),
+    "adjusted": st.column_config.Column(
+        alignment="right", help="The p-value with all slices looked at together."
+    ),
+    "ECE, points": _RIGHT,
+    "noise, points": st.column_config.Column(
+        alignment="right", help="The ECE that a calibrated model would show with as many rows."
+    ),
+}
+
+
+def _chance(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
 
 
 def _open(one: Slice | None, settings: Settings) -> None:
@@ -196,11 +214,11 @@ def _words(found: Slices) -> pd.DataFrame:
             "hits": decimal(s.hits),
             "gap, points": points(s.gap),
             "95 % interval": f"{points(s.interval.low)} to {points(s.interval.high)}",
-            "p-value": f"{s.p_value:.2g}",
-            "adjusted": f"{s.adjusted:.2g}",
+            "p-value": _chance(s.p_value),
+            "adjusted": _chance(s.adjusted),
             "off": "yes" if s.adjusted <= found.rate else "",
             "ECE, points": points(s.ece),
-            "ECE of a calibrated model": points(s.ece_noise),
+            "noise, points": points(s.ece_noise),
         }
         for s in found.slices
     )
