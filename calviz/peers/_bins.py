@@ -38,11 +38,6 @@ def right_closed(score: FloatArray, bins: int) -> IntArray:
     return np.searchsorted(np.linspace(0, 1, bins + 1)[1:-1], score, side="left")
 
 
-def left_closed(score: FloatArray, bins: int) -> IntArray:
-    """Index of the bin [a, b) between equally spaced edges; the last also holds 1."""
-    return np.searchsorted(np.linspace(0, 1, bins + 1)[1:-1], score, side="right")
-
-
 def positive_of_two(sample: Sample) -> BinaryEvents:
     """Score and hit of a library that looks at the positive class wherever there are two classes."""
     is_two = isinstance(sample.data, Predictions) and sample.data.n_classes == 2

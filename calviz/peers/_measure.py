@@ -17,7 +17,7 @@ from calviz.numerics.draws import redrawn_labels
 from calviz.numerics.sample import Sample
 
 #: Redraws of the labels behind a mean under calibration, and probabilities that they may go through.
-REDRAWS, WORK = 100, 1 << 23
+REDRAWS, WORK = 30, 1 << 23
 #: Fewer redraws than this say little.
 LEAST_REDRAWS = 20
 

@@ -63,8 +63,8 @@ CONVENTIONS.register(
         key="mapie_top_label",
         call="top_label_ece",
         rule="that ECE for each predicted class, classes weighted equally",
-        why="The rows are divided by predicted class before they are binned, so that more of the noise counts as "
-        "error, and a rare class weighs as much as a common one.",
+        why="Rows are divided by predicted class before they are binned, so that more noise counts as error, "
+        "and a rare class weighs as much as a common one.",
         reference="https://mapie.readthedocs.io/en/stable/api/metrics/",
         value=top_label_ece,
     )

@@ -8,12 +8,14 @@ two bins and are lost, or into two. ``binary_ECE`` and ``classwise_ECE`` have bi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.convention import CONVENTIONS, Convention
+from calviz.core.errors import NotAvailable
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.losses import full_predictions
 from calviz.numerics.sample import Sample
@@ -56,11 +58,15 @@ def conf_ece(sample: Sample) -> float:
 def full_ece(sample: Sample) -> float:
     """``ECE``: every probability of every row is a score of its own."""
     data = full_predictions(sample)
+    if data.n_classes == 2:
+        raise NotAvailable(
+            "not available for two classes: pycalib then pairs probabilities with the labels of other rows."
+        )
     bins = _Overlapping()
     gap = np.zeros(bins.cells)
-    for rows in row_blocks(data.probs):
-        score = data.probs[rows].astype(np.float64).ravel()
+    for _, score, rest in _listed(data.probs):
         gap += np.bincount(bins.cell(score), weights=score, minlength=bins.cells)
+        gap[bins.cell(np.zeros(1))] += rest.sum()
     of_label = data.probs[np.arange(data.n), data.labels].astype(np.float64)
     gap -= np.bincount(bins.cell(of_label), minlength=bins.cells)
     return bins.error(gap, data.probs.size)
@@ -70,14 +76,30 @@ def classwise_ece(sample: Sample) -> float:
     """``classwise_ECE``: the ECE of every class against the rest, averaged."""
     data = full_predictions(sample)
     k = data.n_classes
-    gap = np.zeros(k * _BINS)
-    for rows in row_blocks(data.probs):
-        score = data.probs[rows].astype(np.float64)
-        cell = _left_closed(score) + np.arange(k) * _BINS
-        gap += np.bincount(cell.ravel(), weights=score.ravel(), minlength=gap.size)
+    gap = np.zeros((k, _BINS))
+    for column, score, rest in _listed(data.probs):
+        cell = column * _BINS + _left_closed(score)
+        gap += np.bincount(cell, weights=score, minlength=gap.size).reshape(k, _BINS)
+        gap[:, 0] += rest
     of_label = data.probs[np.arange(data.n), data.labels].astype(np.float64)
-    gap -= np.bincount(_left_closed(of_label) + data.labels * _BINS, minlength=gap.size)
+    cell = data.labels * _BINS + _left_closed(of_label)
+    gap -= np.bincount(cell, minlength=gap.size).reshape(k, _BINS)
     return float(np.abs(gap).sum() / data.n / k)
+
+
+def _listed(probs: FloatArray) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
+    """Class and value of the probabilities that may lie above the first bin, and the sums of the others by class.
+
+    Of many classes nearly all are in the first bin.
+    """
+    k = probs.shape[1]
+    for rows in row_blocks(probs, block_bytes=1 << 22):
+        block = probs[rows].ravel()
+        at = np.flatnonzero(block > 0.9 / _BINS)
+        score = block[at].astype(np.float64)
+        rest = probs[rows].sum(axis=0, dtype=np.float64)
+        rest -= np.bincount(at % k, weights=score, minlength=k)
+        yield at % k, score, rest
 
 
 def _left_closed(score: FloatArray) -> IntArray:
@@ -96,7 +118,7 @@ CONVENTIONS.register(
         key="pycalib",
         call="conf_ECE",
         rule="15 equal-width bins (a, b] of the top label; binary_ECE, [a, b), of other scores",
-        why="Its bins have tiny gaps and overlaps, in which rows whose score lies on an edge are lost or counted "
+        why="Its bins have tiny gaps and overlaps: rows whose score lies on an edge may be lost or counted "
         "twice; other rows agree.",
         value=conf_ece,
     )

@@ -37,9 +37,9 @@ def _error(score: FloatArray, hit: FloatArray, width: float) -> float:
     places = np.linspace(0, 1, max(round(10 / width), _PLACES))
     kernel = np.exp(-((np.linspace(0, 1, size) - 0.5) ** 2) / (2 * width**2))
     kernel /= np.sqrt(2 * np.pi) * width
+    grids = np.stack([_grid(score, mass, size) for mass in (score - hit, np.ones(score.size))])
     residual, density = (
-        np.interp(places, np.linspace(0, 1, size), _smooth(_grid(score, mass, size), kernel))
-        for mass in (score - hit, np.ones(score.size))
+        np.interp(places, np.linspace(0, 1, size), smooth) for smooth in _smooth(grids, kernel)
     )
     return float(np.abs(residual).sum() / (density + 1e-4).sum())
 
@@ -53,10 +53,12 @@ def _grid(score: FloatArray, mass: FloatArray, size: int) -> FloatArray:
     return np.asarray(grid + np.bincount(left + 1, weights=share * mass, minlength=size))
 
 
-def _smooth(grid: FloatArray, kernel: FloatArray) -> FloatArray:
-    size = grid.size
-    reflected = np.concatenate([grid[::-1][:-1], grid, grid[::-1][1:]])
-    return np.asarray(fftconvolve(reflected, kernel, "valid")[size // 2 : size // 2 + size])
+def _smooth(grids: FloatArray, kernel: FloatArray) -> FloatArray:
+    size = grids.shape[1]
+    back = grids[:, ::-1]
+    reflected = np.concatenate([back[:, :-1], grids, back[:, 1:]], axis=1)
+    smooth = fftconvolve(reflected, kernel[None], "valid", axes=1)
+    return np.asarray(smooth[:, size // 2 : size // 2 + size])
 
 
 CONVENTIONS.register(
@@ -66,8 +68,8 @@ CONVENTIONS.register(
         version="1.0.3",
         call="smECE",
         rule="no bins: gaps smoothed with a kernel whose width is found from the data",
-        why="It smooths over scores instead of binning them, and gives scores next to 0 and 1 half their weight, which "
-        "raises it where many scores are saturated.",
+        why="It smooths over scores instead of binning them, and gives scores next to 0 and 1 half their "
+        "weight, which raises it where many are saturated.",
         reference="https://github.com/apple/ml-calibration",
         value=smece,
     )

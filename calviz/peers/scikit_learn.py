@@ -20,7 +20,6 @@ _convention = partial(
     Convention,
     library="scikit-learn",
     version="1.9.1",
-    call="calibration_curve",
     reference="https://scikit-learn.org/stable/modules/generated/sklearn.calibration.calibration_curve.html",
 )
 
@@ -42,18 +41,20 @@ def unweighted(sample: Sample) -> float:
 CONVENTIONS.register(
     _convention(
         key="sklearn",
+        call="calibration_curve, by rows",
         rule="5 equal-width bins of its curve, weighted by rows",
-        why="scikit-learn has no ECE; its curve has 5 wide bins by default, in which gaps of different sign "
-        "cancel, so that the mean gap is often smaller.",
+        why="scikit-learn has no ECE; its curve has 5 wide bins, in which gaps of different sign cancel, so that the "
+        "mean gap is often smaller.",
         value=weighted,
     )
 )
 CONVENTIONS.register(
     _convention(
         key="sklearn_unweighted",
+        call="calibration_curve, by bins",
         rule="5 equal-width bins of its curve, each with the same weight",
-        why="The curve does not say how many rows a bin has, and a plain mean of its gaps lets a bin of "
-        "a few rows count as much as a full one.",
+        why="The curve does not say how many rows a bin has; in a plain mean of its gaps a bin of a few rows counts as "
+        "much as a full one.",
         value=unweighted,
     )
 )

@@ -3,6 +3,9 @@
 Bins are [a, b) between ``torch.linspace(0, 1, 16)``, and scores of exactly 1 have a bin of their own. The
 multiclass form takes the top label and casts it to float32; the binary form takes P(class 1) in the type that
 it comes in. It also sums in that type, which is not repeated here: values agree to some 1e-6.
+
+probmetrics drops the classes that no label has, keeps probabilities 1e-7 from 0 and 1, makes rows sum to 1, and
+asks for the binary form where two classes are left.
 """
 
 from __future__ import annotations
@@ -11,11 +14,13 @@ from functools import partial
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray
+from calviz.core.arrays import BoolArray, FloatArray
 from calviz.core.convention import CONVENTIONS, Convention
-from calviz.core.events import BinaryEvents
+from calviz.core.errors import NotAvailable
+from calviz.core.predictions import Predictions
+from calviz.numerics.blocks import row_blocks
 from calviz.numerics.sample import Sample
-from calviz.peers._bins import mean_gap, positive_of_two
+from calviz.peers._bins import mean_gap
 
 _BINS = 15
 
@@ -28,25 +33,43 @@ def torch_linspace(bins: int, dtype: np.dtype[np.floating]) -> FloatArray:
     return np.asarray(edges, dtype=dtype)
 
 
-def _ece(events: BinaryEvents, score: FloatArray) -> float:
+def _ece(score: FloatArray, hit: BoolArray) -> float:
     edges = torch_linspace(_BINS, score.dtype)
     cell = np.clip(np.searchsorted(edges, score, side="right") - 1, 0, _BINS)
-    return mean_gap(score, events.hit.astype(np.float64), cell, _BINS + 1)
+    return mean_gap(score, hit.astype(np.float64), cell, _BINS + 1)
 
 
 def torchmetrics_ece(sample: Sample) -> float:
     """Of the top label in float32; of any other event in the type of the scores."""
-    events = sample.events
+    score, hit = sample.events.score, sample.events.hit
     is_top = sample.reduction.kind == "top-label"
-    return _ece(events, events.score.astype(np.float32) if is_top else events.score)
+    return _ece(score.astype(np.float32) if is_top else score, hit)
 
 
 def probmetrics_ece(sample: Sample) -> float:
-    """The same, of the positive class where there are two classes."""
-    events = positive_of_two(sample)
-    if events is sample.events:
+    """The same of the classes that occur, of the positive class where these are two."""
+    data = sample.data
+    if not isinstance(data, Predictions):
         return torchmetrics_ece(sample)
-    return _ece(events, events.score)
+    if sample.reduction.kind == "top-label":
+        probs, labels = data.probs, data.labels
+    else:
+        score, labels = sample.events.score, sample.events.hit.astype(np.int32)
+        probs = np.stack([1 - score, score], axis=1)
+    classes, position = np.unique(labels, return_inverse=True)
+    if classes.size < 2:
+        raise NotAvailable("not available: all labels are of one class, which probmetrics refuses.")
+    score = np.empty(data.n, dtype=probs.dtype)
+    hit = position == 1
+    for rows in row_blocks(probs):
+        # Nothing is exactly 0 or 1, and the rows sum to 1 again.
+        block = np.clip(probs[rows][:, classes], 1e-7, 1 - 1e-7)
+        block /= block.sum(axis=1, keepdims=True)
+        if classes.size == 2:
+            score[rows] = block[:, 1]
+        else:
+            score[rows], hit[rows] = block.max(axis=1), block.argmax(axis=1) == position[rows]
+    return _ece(score if classes.size == 2 else score.astype(np.float32), hit)
 
 
 _convention = partial(
@@ -58,8 +81,8 @@ CONVENTIONS.register(
         library="torchmetrics",
         version="1.9.0",
         call="calibration_error",
-        why="Bins are closed on the left, confidences are rounded to single precision, and scores of exactly "
-        "1 have a bin of their own, so that it differs where scores lie on an edge or at 1.",
+        why="Bins are closed on the left, in single precision, and scores of exactly 1 have one of their "
+        "own: it differs for scores on an edge or at 1.",
         reference="https://lightning.ai/docs/torchmetrics/stable/classification/calibration_error.html",
         value=torchmetrics_ece,
     )
@@ -70,8 +93,8 @@ CONVENTIONS.register(
         library="probmetrics",
         version="1.3.0",
         call="ece-15",
-        why="It calls torchmetrics, but where there are two classes it looks at the positive class instead of "
-        "the predicted one.",
+        why="It calls torchmetrics on the classes that occur, and where these are two looks at the positive class "
+        "instead of the predicted one.",
         reference="https://github.com/dholzmueller/probmetrics",
         value=probmetrics_ece,
     )

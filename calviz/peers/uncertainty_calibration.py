@@ -14,7 +14,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.core.convention import CONVENTIONS, Convention
 from calviz.core.predictions import Predictions
-from calviz.numerics.column_groups import map_threads
+from calviz.numerics.column_groups import for_columns
 from calviz.numerics.sample import Sample
 from calviz.peers._bins import doubles, mean_gap
 
@@ -31,30 +31,43 @@ def ece(sample: Sample) -> float:
 def calibration_error(sample: Sample) -> float:
     """Of all classes for the top label, of the score and its event for any other reduction."""
     data = sample.data
-    if isinstance(data, Predictions) and sample.reduction.kind == "top-label":
-        probs, labels = data.probs, data.labels
-        columns = [(probs[:, k], probs[labels == k, k]) for k in range(data.n_classes)]
-    else:
-        probs, hit = sample.events.score, sample.events.hit
-        columns = [(probs, probs[hit])]
-    distinct = all(np.unique(score).size < score.size / 4 for score, _ in columns)
+    if not isinstance(data, Predictions) or sample.reduction.kind != "top-label":
+        score, hit = sample.events.score, sample.events.hit
+        ordered, of_hits = np.sort(score), score[hit]
+        by_value = _is_discrete(ordered)
+        return float(np.sqrt(max(0, _debiased_square(ordered, of_hits, by_value=by_value))))
+    squares = np.empty(data.n_classes)
+    discrete = np.empty(data.n_classes, dtype=np.bool_)
+    of_label = data.probs[np.arange(data.n), data.labels]
 
-    def square(k: int) -> float:
-        return _debiased_square(*columns[k], by_value=distinct)
+    def work(by_value: bool, k: int, column: FloatArray) -> None:
+        column.sort()
+        discrete[k] = _is_discrete(column)
+        of_hits = of_label[data.labels == k]
+        squares[k] = _debiased_square(column, of_hits, by_value=by_value)
 
-    squares = list(map_threads(square, range(len(columns)), probs))
+    for_columns(data.probs, partial(work, False))
+    if discrete.all():
+        for_columns(data.probs, partial(work, True))
     return float(np.sqrt(np.mean(np.maximum(squares, 0))))
 
 
-def _debiased_square(score: FloatArray, of_hits: FloatArray, *, by_value: bool) -> float:
+def _is_discrete(ordered: FloatArray) -> bool:
+    """Whether there are fewer distinct values than a quarter of the rows."""
+    return bool(1 + np.count_nonzero(ordered[1:] != ordered[:-1]) < ordered.size / 4)
+
+
+def _debiased_square(ordered: FloatArray, of_hits: FloatArray, *, by_value: bool) -> float:
     """Mean over the rows of the bins' squared gaps, each less the variance of its share of hits."""
-    ordered = np.sort(score).astype(np.float64)
+    ordered = ordered.astype(np.float64, copy=False)
     n = ordered.size
     if by_value:
         values = np.unique(ordered)
         cuts = (values[1:] + values[:-1]) / 2
     else:
-        starts = np.cumsum([part.size for part in np.array_split(ordered, min(_BINS, n))])[:-1]
+        size, larger = divmod(n, min(_BINS, n))
+        m = np.arange(1, min(_BINS, n))
+        starts = m * size + np.minimum(m, larger)
         cuts = np.unique((ordered[starts] + ordered[starts - 1]) / 2)
     ends = np.searchsorted(ordered, cuts, side="right")
     first, last = np.r_[0, ends], np.r_[ends, n]
@@ -88,8 +101,8 @@ CONVENTIONS.register(
         key="uncertainty_calibration_l2",
         call="get_calibration_error",
         rule="root mean square gap of all classes, debiased, 15 equal-mass bins",
-        why="It takes the root of the mean squared gap and not the mean gap, takes off the bias that noise brings, "
-        "has bins of equal mass, and looks at each class against the rest.",
+        why="It is the root of the mean squared gap, less the bias that noise brings, of each class against "
+        "the rest in equal-mass bins.",
         value=calibration_error,
     )
 )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -15,6 +14,7 @@ from calviz.core.results import MetricResult
 from calviz.core.words import p_value
 from calviz.ui import cached, guard
 from calviz.ui.settings import Settings
+from calviz.ui.tables import sortable
 from calviz.ui.text import Written, md, number, rows
 
 ALL = "All families"
@@ -167,8 +167,6 @@ def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
 
 
 def _sortable(texts: pd.DataFrame, results: Results) -> Any:
-    """The texts over the numbers that they stand for, so that columns sort by number."""
-    numbers = texts.copy()
     floors = [r.noise_floor for r in results.values()]
     columns = {
         "value": [r.value for r in results.values()],
@@ -176,19 +174,7 @@ def _sortable(texts: pd.DataFrame, results: Results) -> Any:
         "noise: 95 %": [math.nan if f is None else f.q95 for f in floors],
         "p-value": [math.nan if f is None else f.p_value for f in floors],
     }
-    shown = [name for name in columns if name in texts.columns]
-    for name in shown:
-        numbers[name] = np.asarray(columns[name], dtype=np.float64)
-    styled = numbers.style
-    for at, row in enumerate(texts[shown].itertuples(index=False)):
-        # Functions and not format strings: a text may hold braces.
-        formats: dict[Any, Any] = dict(zip(shown, map(_always, row), strict=True))
-        styled = styled.format(formats, subset=pd.IndexSlice[[at], shown])
-    return styled
-
-
-def _always(text: str) -> Callable[[object], str]:
-    return lambda _: text
+    return sortable(texts, {name: columns[name] for name in columns if name in texts.columns})
 
 
 #: Columns that are left out where they hold nothing.

@@ -56,7 +56,7 @@ def number(value: float, digits: int = 3) -> str:
         return "–"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    return _signed(value, decimals_for(value, digits))
+    return signed(value, decimals_for(value, digits))
 
 
 def decimals_for(value: float, digits: int = 3, most: int = 4) -> int:
@@ -66,7 +66,8 @@ def decimals_for(value: float, digits: int = 3, most: int = 4) -> int:
     return min(most, max(0, digits - 1 - math.floor(math.log10(abs(value)))))
 
 
-def _signed(value: float, decimals: int, *, plus: bool = False) -> str:
+def signed(value: float, decimals: int, *, plus: bool = False) -> str:
+    """A number with so many decimals, a true minus sign and, if asked for, a plus."""
     text = f"{abs(value):,.{decimals}f}"
     if value < 0 and float(text.replace(",", "")) != 0:
         return f"−{text}"
@@ -98,7 +99,7 @@ class Written:
         """Any value of the metric, in the same form."""
         if math.isnan(value):
             return "–"
-        text = _signed(value * self.scale, self.decimals, plus=self.plus)
+        text = signed(value * self.scale, self.decimals, plus=self.plus)
         return f"{text}\u00a0%" if unit and self.unit == "percent" else text
 
     @property
