@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,28 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from calviz.core.predictions import Dataset
+
+
+def ordered(results: Mapping[str, MetricResult], direction: str) -> tuple[str, ...]:
+    """Names from the best to the worst result; those without a value are left out.
+
+    Parameters
+    ----------
+    results : mapping of str to MetricResult
+        Of one metric.
+    direction : {"lower", "higher", "zero", "one", "none"}
+        What is better; of a metric that only describes the data, nothing is.
+    """
+    worse: dict[str, Callable[[float], float]] = {
+        "lower": lambda v: v,
+        "higher": lambda v: -v,
+        "zero": abs,
+        "one": lambda v: abs(v - 1),
+    }
+    if direction not in worse:
+        return ()
+    values = {name: worse[direction](r.value) for name, r in results.items() if r.available}
+    return tuple(sorted(values, key=values.__getitem__))
 
 
 @dataclass(frozen=True)
@@ -143,15 +165,10 @@ class Comparison:
         if metric not in self.directions:
             known = ", ".join(self.directions)
             raise OptionError(f"'{metric}' is not in this comparison; it has {known}.")
-        badness = {"lower": lambda v: v, "higher": lambda v: -v, "zero": abs}[
-            self.directions[metric]
-        ]
-        values = {
-            m.key: badness(m.metrics[metric].value)
-            for m in self
-            if m.ok and metric in m.metrics and m.metrics[metric].available
-        }
-        return tuple(sorted(values, key=values.__getitem__))
+        return ordered(
+            {m.key: m.metrics[metric] for m in self if m.ok and metric in m.metrics},
+            self.directions[metric],
+        )
 
     def best(self, metric: str) -> str:
         """The method with the best value; raises OptionError where none has one."""
