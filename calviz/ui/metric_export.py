@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from calviz.core.export import csv_bytes, latex_table, markdown_table
-from calviz.report.metric_tables import numbers
+from calviz.report.metric_tables import numbers, texts
 from calviz.ui import cached
-from calviz.ui.metric_table import Results, table
+from calviz.ui.metric_table import Results
 from calviz.ui.settings import Settings
 from calviz.ui.text import plain, rows
 
@@ -39,7 +39,7 @@ def text(results: Results, settings: Settings, form: str) -> str:
     """The table in a format; CSV holds plain fractions, the others what is on screen."""
     if form == "CSV":
         return csv_bytes(numbers(results)).decode()
-    shown = table(results).drop(columns=["family", "note"])
+    shown = texts(results).drop(columns=["family", "note"])
     shown = shown.loc[:, [c for c in shown.columns if shown[c].any()]]
     right = [c for c in ("value", "noise: mean", "noise: 95 %", "p-value") if c in shown.columns]
     write = markdown_table if form == "Markdown" else latex_table
