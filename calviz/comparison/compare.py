@@ -19,10 +19,12 @@ from calviz.core.metric import METRICS
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.recalibrator import RECALIBRATORS, RecalibratorSpec
 from calviz.core.reduction import Reduction
+from calviz.core.watch import Stopped, checkpoint, watching
 from calviz.numerics.blocks import available_cores
 from calviz.numerics.reduce import predicted_classes
 
 Progress = Callable[[MethodResult, int, int], object]
+Activity = Callable[[str, str], object]
 
 
 def compare(
@@ -42,6 +44,7 @@ def compare(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
+    activity: Activity | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Comparison:
     """Fit recalibrators on some rows and compare them on others.
@@ -68,8 +71,10 @@ def compare(
         Methods that are fitted at a time; the cores there are where left out.
     progress : callable, optional
         Called as ``progress(result, done, total)`` after each method, from the thread that fitted it.
+    activity : callable, optional
+        Called as ``activity(method, doing)`` while a method is worked at, from that thread.
     stop : callable, optional
-        Asked before each method; where it says True, the methods that are left are not fitted.
+        Asked all the time; where it says True, the methods that are not finished are rows with that reason.
     """
     specs = chosen(methods)
     rows = choose_rows(
@@ -88,9 +93,13 @@ def compare(
     finished: dict[str, MethodResult] = {}
 
     def run(spec: RecalibratorSpec) -> None:
-        if stop is not None and stop():
-            result = _failed(spec, "stopped before it was fitted.")
-        else:
+        def step(doing: str) -> None:
+            if stop is not None and stop():
+                raise Stopped
+            if doing and activity is not None:
+                activity(spec.key, doing)
+
+        with watching(step):
             result = judging.result(spec, own.get(spec.key, {}))
         finished[spec.key] = result
         if progress is not None:
@@ -106,7 +115,8 @@ def compare(
     results = {spec.key: finished[spec.key] for spec in specs}
     tied: dict[str, tuple[str, ...]] = {}
     if ci:
-        results, tied = judging.paired(results)
+        with watching(None):  # what was stopped still says what is finished
+            results, tied = judging.paired(results)
     measured = dict.fromkeys(key for r in results.values() for key in r.metrics)
     return Comparison(
         name=data.name,
@@ -148,6 +158,7 @@ class _Judging:
     def result(self, spec: RecalibratorSpec, options: Mapping[str, Any]) -> MethodResult:
         """Fit and evaluate one method; whatever goes wrong becomes its reason."""
         try:
+            checkpoint("fitting")
             done = fit_and_apply(self.data, spec, self.rows, options)
             evaluation = evaluate(
                 done.calibrated,

@@ -35,9 +35,8 @@ def log_parts(
         return block[:, 1:], block[:, :1]
     probs = Scores(scores.array, scores.given, "probabilities").block(rows, dtype)
     rest = complement(probs)
-    least = max(scores.floor[0], float(np.finfo(probs.dtype).tiny))
     for part in (probs, rest):
-        np.maximum(part, part.dtype.type(least), out=part)
+        np.maximum(part, scores.least(part.dtype), out=part)
         np.log(part, out=part)
     return probs, rest
 

@@ -14,7 +14,7 @@ from calviz.core.metric import METRICS
 from calviz.core.results import MetricResult
 from calviz.report.metric_tables import BETTER, families
 from calviz.report.metric_tables import texts as table
-from calviz.ui import cached, guard
+from calviz.ui import cached, guard, learn
 from calviz.ui.settings import Settings
 from calviz.ui.text import md, number, rows
 
@@ -174,7 +174,8 @@ def details(result: MetricResult) -> None:
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.details.items()]
         st.markdown(md(" · ".join(facts), 1_000))
         st.caption(
-            f"Source: {md(metric.reference, 500)}. In the command line and JSON: `{metric.key}`"
+            f"Source: {md(metric.reference, 500)}. In the command line and JSON: `{metric.key}`. "
+            f"[More]({learn.address(metric.key)})"
         )
 
 
