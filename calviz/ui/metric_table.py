@@ -13,7 +13,7 @@ import streamlit as st
 from calviz.core.metric import FAMILIES, METRICS, Direction, Metric
 from calviz.core.results import MetricResult
 from calviz.core.words import p_value
-from calviz.ui import cached, guard
+from calviz.ui import cached, guard, learn
 from calviz.ui.settings import Settings
 from calviz.ui.text import Written, md, number, rows
 
@@ -210,7 +210,8 @@ def details(result: MetricResult) -> None:
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.details.items()]
         st.markdown(md(" · ".join(facts), 1_000))
         st.caption(
-            f"Source: {md(metric.reference, 500)}. In the command line and JSON: `{metric.key}`"
+            f"Source: {md(metric.reference, 500)}. In the command line and JSON: `{metric.key}`. "
+            f"[More]({learn.address(metric.key)})"
         )
 
 

@@ -4,24 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Literal
 
 from calviz.core.results import Interval, MetricResult
+from calviz.core.units import Unit, unit_of
 
-Unit = Literal["percent", "points", "plain"]
-
-_SHARES = ("accuracy", "error", "accuracy_at_90_coverage", "fpr95", "over_share", "under_share")
-_GAPS = (
-    *("ece", "ece_equal_mass", "ece_sturges", "ece_sweep", "mce", "rmsce", "mcs"),
-    *("ks", "ks_signed", "kde_ece", "smece", "classwise_ece", "tace", "ks_classwise"),
-    *("wsece", "msece", "cece", "wsmcs", "wsmcs_over", "wsmcs_under", "over_mcs", "under_mcs"),
-    *("ici", "e50", "e90"),
-)
-#: How each metric is written: a share, a difference of shares, or the number itself.
-UNITS: dict[str, Unit] = {
-    **dict.fromkeys(_SHARES, "percent"),
-    **dict.fromkeys(_GAPS, "points"),
-}
 #: Written with a plus sign where they are above 0.
 _SIGNED = ("mcs", "ks_signed", "wsmcs")
 
@@ -83,7 +69,7 @@ class Written:
 
     def __init__(self, result: MetricResult) -> None:
         self.result = result
-        self.unit: Unit = UNITS.get(result.key, "plain")
+        self.unit: Unit = unit_of(result.key)
         self.scale = 1.0 if self.unit == "plain" else 100.0
         self.plus = result.key in _SIGNED
         # An accuracy of 97.4 % and a gap of 5.37 points: one decimal less for shares.
