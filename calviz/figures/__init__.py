@@ -4,6 +4,7 @@ from calviz.figures._style import plot_config
 from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.class_bars import ClassBars
 from calviz.figures.cumulative import Cumulative
+from calviz.figures.decision import Decision
 from calviz.figures.reliability import Reliability
 from calviz.figures.risk_coverage import Choice, RiskCoverage
 
@@ -12,6 +13,7 @@ __all__ = [
     "Choice",
     "ClassBars",
     "Cumulative",
+    "Decision",
     "Reliability",
     "RiskCoverage",
     "plot_config",
