@@ -18,6 +18,7 @@ from calviz.core.metric import METRICS, Metric, Parameter
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.core.results import ClassRow, Evaluation, Interval, MetricResult, NoiseFloor
+from calviz.core.watch import checkpoint
 from calviz.numerics import error_bars
 from calviz.numerics.binning import Scheme
 from calviz.numerics.classes import class_table
@@ -275,6 +276,7 @@ def _results(
     results: dict[str, MetricResult] = {}
     sharing: dict[int, tuple[Any, list[Metric]]] = {}  # by identity; the views stay alive in it
     for m in metrics:
+        checkpoint(f"measuring the {m.label}")
         own = {p.name: options[p.name] for p in m.parameters if p.name in options}
         try:
             view = sample.view(m.view, **own)

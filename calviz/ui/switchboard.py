@@ -9,11 +9,12 @@ import streamlit as st
 
 from calviz.core.convention import Conventions
 from calviz.core.export import csv_bytes, latex_table, markdown_table
+from calviz.core.words import points
 from calviz.figures import ConventionDots
 from calviz.ui import cached, diagram, guard, metric_export
 from calviz.ui.settings import Settings
 from calviz.ui.tables import sortable
-from calviz.ui.text import rows, signed
+from calviz.ui.text import rows
 
 #: Of the table, in pixels: three lines of text to a row.
 ROW_HEIGHT = 74
@@ -81,8 +82,7 @@ def table(found: Conventions) -> pd.DataFrame:
         (
             f"{v.convention.library} {v.convention.call}",
             v.value,
-            # Rounded first: rounding errors have no sign.
-            signed(round(100 * (v.value - found.ece), 2), 2, plus=True) if v.available else "",
+            _difference(v.value - found.ece),
             v.noise,
             v.convention.rule,
             v.convention.why if v.reason is None else f"{v.reason[:1].upper()}{v.reason[1:]}",
@@ -109,6 +109,13 @@ def text(found: Conventions, settings: Settings, form: str) -> str:
 
 def _points(value: float) -> str:
     return "" if math.isnan(value) else f"{100 * value:.2f}"
+
+
+def _difference(value: float) -> str:
+    if math.isnan(value):
+        return ""
+    text = points(value, 2)
+    return f"+{text}" if round(100 * value, 2) > 0 else text
 
 
 def _draw(found: Conventions) -> None:
