@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from calviz import figures as figures
-    from calviz.analysis import evaluate, verdict
+    from calviz.analysis import conventions, evaluate, verdict
     from calviz.comparison import compare, compare_models, learning_curve, recalibrate, slices
     from calviz.core.predictions import ConfidencePredictions, Predictions
     from calviz.core.reduction import Reduction
@@ -28,6 +28,7 @@ __all__ = [
     "__version__",
     "compare",
     "compare_models",
+    "conventions",
     "evaluate",
     "figures",
     "learning_curve",
@@ -45,6 +46,7 @@ _HOMES = {
     "Reduction": "calviz.core.reduction",
     "compare": "calviz.comparison",
     "compare_models": "calviz.comparison",
+    "conventions": "calviz.analysis",
     "evaluate": "calviz.analysis",
     "learning_curve": "calviz.comparison",
     "load": "calviz.data",
