@@ -7,6 +7,7 @@ from calviz.comparison.learning import learning_curve
 from calviz.comparison.models import compare_methods, compare_models, same_rows
 from calviz.comparison.naming import named_models
 from calviz.comparison.rows import choose_rows
+from calviz.comparison.slices import slices
 
 __all__ = [
     "align",
@@ -19,4 +20,5 @@ __all__ = [
     "named_models",
     "recalibrate",
     "same_rows",
+    "slices",
 ]

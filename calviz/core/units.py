@@ -9,7 +9,10 @@ from calviz.core.words import decimal, decimals_for, percent, points
 
 Unit = Literal["percent", "points", "plain"]
 
-_SHARES = ("accuracy", "error", "accuracy_at_90_coverage", "fpr95", "over_share", "under_share")
+_SHARES = (
+    *("accuracy", "error", "accuracy_at_90_coverage", "accuracy_at_coverage", "coverage_at_risk"),
+    *("fpr95", "over_share", "under_share"),
+)
 _GAPS = (
     *("ece", "ece_equal_mass", "ece_sturges", "ece_sweep", "mce", "rmsce", "mcs"),
     *("ks", "ks_signed", "kde_ece", "smece", "classwise_ece", "tace", "ks_classwise"),

@@ -184,7 +184,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         if column.dtype.kind == "f" and not np.isfinite(column).all():
             raise InputError("the labels hold NaN or infinity")
-        labels: IntArray = column.astype(np.intp)
+        labels: IntArray = column.astype(np.intp, copy=False)
         if column.dtype.kind == "f" and not np.array_equal(labels, column):
             row = int(np.flatnonzero(labels != column)[0])
             raise InputError(f"label {column[row]!r} is not a whole number", row=row + 1)
@@ -213,7 +213,10 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         # One such row weighs as much in the likelihood as hundreds of others.
         if not self.floor_ or getattr(self, "loss", "nll") != "nll":
             return
-        zeros = int(np.count_nonzero(array[np.arange(labels.size), labels] <= 0))
+        zeros = 0
+        for rows in row_blocks(array):
+            own = np.take_along_axis(array[rows], labels[rows, None], axis=1)
+            zeros += int(np.count_nonzero(own <= 0))
         if zeros:
             half = float(np.min(array, where=array > 0, initial=1)) / 2
             self._warn(

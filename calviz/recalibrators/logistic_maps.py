@@ -62,7 +62,8 @@ class LogisticMaps(BaseRecalibrator):
 
         def work(rows: slice) -> None:
             x = features(*log_parts(scores, rows))
-            margin = np.einsum("dbc,dc->bc", x, theta.astype(x.dtype))
+            margin = np.einsum("dbc,dc->bc", x, theta[:-1].astype(x.dtype))
+            margin += theta[-1].astype(x.dtype)
             out[rows] = normalised(margin, scores, rows)
 
         for_row_blocks(scores.array, work, block_bytes=1 << 17)

@@ -38,6 +38,7 @@ PAGES = (
         "learning_curve", "Learning curve", "How many labels do I need?", ":material/trending_down:"
     ),
     PageSpec("compare_models", "Compare models", "Which model?", ":material/compare_arrows:"),
+    PageSpec("slices", "Slices", "For whom is it wrong?", ":material/groups:"),
     PageSpec("learn", "Learn", "What does this mean?", ":material/school:"),
 )
 #: The picture in the browser's tab. A material icon there would be fetched from the network.
