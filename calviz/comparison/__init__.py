@@ -7,6 +7,7 @@ from calviz.comparison.learning import learning_curve
 from calviz.comparison.models import compare_methods, compare_models
 from calviz.comparison.naming import named_models
 from calviz.comparison.rows import choose_rows
+from calviz.comparison.slices import slices
 
 __all__ = [
     "align",
@@ -18,4 +19,5 @@ __all__ = [
     "learning_curve",
     "named_models",
     "recalibrate",
+    "slices",
 ]

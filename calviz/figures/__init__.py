@@ -3,6 +3,7 @@
 from calviz.figures._style import plot_config
 from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.class_bars import ClassBars
+from calviz.figures.conventions import ConventionDots
 from calviz.figures.cumulative import Cumulative
 from calviz.figures.decision import Decision
 from calviz.figures.reliability import Reliability
@@ -12,6 +13,7 @@ __all__ = [
     "BinSensitivity",
     "Choice",
     "ClassBars",
+    "ConventionDots",
     "Cumulative",
     "Decision",
     "Reliability",

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from calviz.core.convention import CONVENTIONS
 from calviz.core.metric import FAMILIES, METRICS
 from calviz.data import ReadingOptions
 from calviz.data.samples import SAMPLES
@@ -254,6 +255,16 @@ def test_a_family_can_be_looked_at_alone():
     assert set(_table(_quiet(app))["family"]) == {"Binned"}
 
 
+def test_the_same_predictions_by_other_libraries():
+    app = _quiet(_app("data=breast_cancer", "metrics"))
+    libraries = app.dataframe[1].value
+    assert len(libraries) == 1 + len(CONVENTIONS)
+    assert libraries["why it differs"].str.endswith(".").all()
+    assert "depending on who is asked" in _words(app)
+    markdown = app.segmented_control(key="calviz.libraries.format").set_value("Markdown").run()
+    assert any("| torchmetrics" in c.value for c in _quiet(markdown).code)
+
+
 @pytest.mark.parametrize("form", ["CSV", "Markdown", "LaTeX"])
 def test_the_export_holds_all_metrics(form):
     app = _app("data=breast_cancer", "metrics")
@@ -341,3 +352,40 @@ def test_curves_are_drawn_over_the_bars():
 
 def test_pages_have_their_question():
     assert len({page.question for page in PAGES}) == len(PAGES)
+
+
+def test_before_and_after_are_judged_on_rows_that_the_map_has_not_seen():
+    app = _app("method=Temperature scaling", "risk_coverage")
+    words = _words(_quiet(app))
+    assert "Temperature scaling is fitted on split 'calibration' (2,000 rows)" in words
+    assert "both curves are of split 'test' (4,000 rows)" in words
+    assert words.count("miscalibration costs") == 2
+    app.selectbox(key="split").set_value("calibration").run()
+    assert "fitted on split 'test' (4,000 rows)" in _words(_quiet(app))
+    # A file without splits is divided.
+    _upload(app, "mine.csv", b"confidence,correct\n" + b"0.9,1\n0.7,0\n0.8,1\n0.6,0\n" * 10)
+    app.switch_page("pages/risk_coverage.py").run()
+    app.selectbox(key="method").set_value("isotonic").run()
+    words = _words(_quiet(app))
+    assert "fitted on 50% of the rows, stratified, seed 0 (20 rows)" in words
+    assert "both curves are of all other rows (20 rows)" in words
+
+
+def test_models_are_compared_where_their_rows_are_the_same():
+    app = _upload(_app(), "one.csv", GOOD)
+    _upload(app, "two.csv", GOOD.replace(b"0.81,0.12", b"0.71,0.22"))
+    _upload(app, "three.csv", GOOD.replace(b"fox,", b"dog,"))
+    _upload(app, "one.csv", GOOD)
+    app.switch_page("pages/risk_coverage.py").run()
+    app.toggle(key="models").set_value(True).run()
+    words = _words(_quiet(app))
+    assert "three.csv is not drawn: " in words
+    assert "two.csv is not drawn" not in words
+
+
+def test_costs_that_make_no_sense_are_one_sentence():
+    app = _app("data=breast_cancer", "risk_coverage")
+    assert "miscalibration costs" in _words(_quiet(app))
+    app.number_input(key="cost-wrong").set_value(-1.0).run()
+    assert not app.exception
+    assert "a wrong prediction must cost more than a right one" in _words(app)
