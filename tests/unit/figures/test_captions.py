@@ -26,6 +26,6 @@ def test_without_lines_nothing_changes():
 
 
 def test_long_lines_are_broken():
-    drawn = captioned(go.Figure(), ["one · two · three"], characters=10)
+    drawn = captioned(go.Figure(), ["one · two · three"], characters=12)
     assert drawn.layout.annotations[0].text == "<b>one · two</b><br>three"
     assert drawn.layout.height == 450 + 2 * 19 + 8
