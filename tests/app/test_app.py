@@ -365,7 +365,7 @@ def test_pages_have_their_question():
 
 
 def test_before_and_after_are_judged_on_rows_that_the_map_has_not_seen():
-    app = _app("method=Temperature scaling", "risk_coverage")
+    app = _app("recalibrated=Temperature scaling", "risk_coverage")
     words = _words(_quiet(app))
     assert "Temperature scaling is fitted on split 'calibration' (2,000 rows)" in words
     assert "both curves are of split 'test' (4,000 rows)" in words
@@ -375,7 +375,7 @@ def test_before_and_after_are_judged_on_rows_that_the_map_has_not_seen():
     # A file without splits is divided.
     _upload(app, "mine.csv", b"confidence,correct\n" + b"0.9,1\n0.7,0\n0.8,1\n0.6,0\n" * 10)
     app.switch_page("pages/risk_coverage.py").run()
-    app.selectbox(key="method").set_value("isotonic").run()
+    app.selectbox(key="recalibrated").set_value("isotonic").run()
     words = _words(_quiet(app))
     assert "fitted on 50% of the rows, stratified, seed 0 (20 rows)" in words
     assert "both curves are of all other rows (20 rows)" in words
@@ -387,7 +387,7 @@ def test_models_are_compared_where_their_rows_are_the_same():
     _upload(app, "three.csv", GOOD.replace(b"fox,", b"dog,"))
     _upload(app, "one.csv", GOOD)
     app.switch_page("pages/risk_coverage.py").run()
-    app.toggle(key="models").set_value(True).run()
+    app.toggle(key="beside").set_value(True).run()
     words = _words(_quiet(app))
     assert "three.csv is not drawn: " in words
     assert "two.csv is not drawn" not in words
@@ -396,7 +396,7 @@ def test_models_are_compared_where_their_rows_are_the_same():
 def test_too_few_rows_to_fit_on_is_one_sentence():
     app = _upload(_app(), "mine.csv", GOOD)
     app.switch_page("pages/risk_coverage.py").run()
-    app.selectbox(key="method").set_value("temperature").run()
+    app.selectbox(key="recalibrated").set_value("temperature").run()
     assert not app.exception
     assert "a recalibrator needs at least 10" in _words(app)
 
