@@ -73,7 +73,12 @@ def chart(
 
 
 def with_room_below(drawn: Any, pixels: int = 60) -> Any:
-    """Leave more room for the legend, whose entries stand below each other on a phone."""
+    """Leave more room for the legend, whose entries stand below each other on a narrow page.
+
+    A drawing for a known width has it already.
+    """
+    if page_width() is not None:
+        return drawn
     layout = drawn.layout
     height = layout.height
     layout.legend.y = (layout.legend.y * height + pixels) / (height + pixels)
