@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from calviz import figures as figures
     from calviz.analysis import conventions, evaluate, verdict
-    from calviz.comparison import compare, compare_models, learning_curve, recalibrate
+    from calviz.comparison import compare, compare_models, learning_curve, recalibrate, slices
     from calviz.core.predictions import ConfidencePredictions, Predictions
     from calviz.core.reduction import Reduction
     from calviz.data import load
@@ -34,6 +34,7 @@ __all__ = [
     "learning_curve",
     "load",
     "recalibrate",
+    "slices",
     "verdict",
 ]
 
@@ -50,6 +51,7 @@ _HOMES = {
     "learning_curve": "calviz.comparison",
     "load": "calviz.data",
     "recalibrate": "calviz.comparison",
+    "slices": "calviz.comparison",
     "verdict": "calviz.analysis",
 }
 
