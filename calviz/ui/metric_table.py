@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.core.metric import FAMILIES, METRICS, Direction, Metric
+from calviz.core.metric import FAMILIES, INTERVAL_WORDS, METRICS, Direction, Metric
 from calviz.core.results import MetricResult
 from calviz.core.words import p_value
 from calviz.ui import cached, guard
@@ -30,6 +30,10 @@ BETTER: Mapping[Direction, str] = {
     "one": "near 1",
     "none": "–",
 }
+INTERVAL_HELP = (
+    "Bootstrap over the rows, 95 %. Without the upward bias of errors that cannot fall below 0: from 0 "
+    "on means that a calibrated model may show as much. Tick a row to see how it is made."
+)
 Results = dict[str, MetricResult]
 
 
@@ -125,7 +129,7 @@ def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
     config = {
         "metric": st.column_config.TextColumn(width=190, pinned=True),
         "value": st.column_config.Column(width=96, alignment="right"),
-        "95 % interval": st.column_config.TextColumn(width=118, help="Percentile bootstrap."),
+        "95 % interval": st.column_config.TextColumn(width=118, help=INTERVAL_HELP),
         "noise: mean": st.column_config.Column(
             width=90,
             alignment="right",
@@ -208,6 +212,8 @@ def details(result: MetricResult) -> None:
         facts = [f"Better: {BETTER[metric.direction]}", f"range {low} to {high}"]
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.params.items()]
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.details.items()]
+        if result.interval_method:
+            facts.append(f"interval: {INTERVAL_WORDS[result.interval_method]}")
         st.markdown(md(" · ".join(facts), 1_000))
         st.caption(
             f"Source: {md(metric.reference, 500)}. In the command line and JSON: `{metric.key}`"
