@@ -233,8 +233,8 @@ class Cumulative:
         )
         return error_bars.interval(
             _largest(drawn),
-            self.ks,
             self.level,
+            value=self.ks,
             method=METRICS["ks"].interval,
             calibrated=_largest(calibrated),
             bounds=METRICS["ks"].bounds,

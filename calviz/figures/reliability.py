@@ -234,8 +234,8 @@ class Reliability:
         calibrated = self.sums.under_calibration(stream(self.seed, "under_calibration"), RESAMPLES)
         return interval(
             _ece(drawn),
-            self.ece,
             self.level,
+            value=self.ece,
             method=METRICS["ece"].interval,
             calibrated=_ece(calibrated),
             bounds=METRICS["ece"].bounds,

@@ -28,14 +28,14 @@ def stream(seed: int, draw: Draw) -> np.random.Generator:
 
 def interval(
     values: FloatArray,
-    value: float,
     level: float = LEVEL,
     *,
+    value: float | None = None,
     method: IntervalMethod = "percentile",
     calibrated: FloatArray | None = None,
     bounds: tuple[float, float] = (-math.inf, math.inf),
 ) -> Interval | None:
-    """Interval from resampled values; it contains the value. None where it has no width.
+    """Interval from resampled values; it contains the value, if given. None where it has no width.
 
     Rows that all agree resample to themselves: a width of zero would claim certainty.
 
@@ -43,9 +43,9 @@ def interval(
     ----------
     values : ndarray, shape (B,)
         The metric of samples drawn with replacement.
-    value : float
-        The metric of the sample itself.
     level : float
+    value : float, optional
+        The metric of the sample itself; only percentiles can do without.
     method : {"percentile", "basic", "inverted", "half-inverted", "inverted-unbiased"}
         *percentile*: the quantiles of the resamples. *basic*: the same, mirrored at the value.
         *inverted*: the true errors under which a value like this one is not unusual. An error
@@ -70,8 +70,8 @@ def interval(
         turned = None if calibrated is None else -calibrated
         found = interval(
             -values,
-            -value,
             level,
+            value=None if value is None else -value,
             method=method,
             calibrated=turned,
             bounds=(-bounds[1], -bounds[0]),
@@ -81,21 +81,23 @@ def interval(
     if values.size == 0:
         return None
     tails = [(1 - level) / 2, (1 + level) / 2]
-    low, high = percentiles = np.quantile(values, tails)
+    low, high = percentiles = np.quantile(values, tails).tolist()
     if not low < high:
         return None
+    if value is None:
+        return Interval(low, high)
     method = usable(method, calibrated)
     if method == "basic":
         low, high = 2 * value - high, 2 * value - low
     elif method != "percentile" and calibrated is not None:
-        still = np.quantile(calibrated[np.isfinite(calibrated)], tails)
+        still = np.quantile(calibrated[np.isfinite(calibrated)], tails).tolist()
         error = float(values.mean()) if method == "inverted-unbiased" else value
         low, upper = _reached(value, error, still[1], high), _reached(value, error, still[0], low)
         high = high if method == "half-inverted" else min(upper, high)
-    low, high = np.clip([low, high], *bounds)
+    low, high = np.clip([low, high], *bounds).tolist()
     # A value of 0 is reached by no error at all, whatever the resamples say: then they have the word.
     ends = (low, high, value) if min(low, value) < max(high, value) else (*percentiles, value)
-    return Interval(float(min(ends)), float(max(ends)))
+    return Interval(min(ends), max(ends))
 
 
 def usable(method: IntervalMethod, calibrated: FloatArray | None) -> IntervalMethod:

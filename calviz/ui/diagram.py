@@ -7,21 +7,18 @@ from typing import Any
 import streamlit as st
 
 from calviz.core.figure import Figure, Theme
-from calviz.figures import Reliability
-
-#: No cloud, no logo; pictures leave at print resolution, made in the browser.
-CONFIG: dict[str, Any] = {
-    "displaylogo": False,
-    "showSendToCloud": False,
-    "scrollZoom": False,
-    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
-    "toImageButtonOptions": {"format": "png", "scale": 4, "filename": "reliability"},
-}
+from calviz.figures import Reliability, plot_config
 
 #: Pixels. The width leaves room beside it on a desk; what is beside it goes below on a small one.
 WIDTH = 540
+PHONE = 350
 #: So many more, in both directions, where the diagram is what the page is about.
 LARGER = 20
+
+
+def page_width() -> int | None:
+    """Pixels that a phone has for a figure; None on any other machine, where they are not known."""
+    return PHONE if "Mobi" in str(st.context.headers.get("User-Agent")) else None
 
 
 def theme() -> Theme:
@@ -43,15 +40,16 @@ def draw(
     larger: bool = False,
 ) -> Any:
     """Draw the diagram; with `on_select` a click on a bar is reported."""
-    drawn = figure.plot(theme=theme(), selected=selected)
-    if larger:
+    width = page_width()
+    drawn = figure.plot(theme=theme(), selected=selected, width=width)
+    if larger and width is None:
         # Its square is as large as the height allows.
         drawn.update_layout(height=(drawn.layout.height or 0) + LARGER)
     return st.plotly_chart(
         drawn,
         key=widget_key(key),
         theme=None,
-        config=CONFIG,
+        config=plot_config("reliability"),
         alt=figure.describe(),
         on_select=on_select,
         selection_mode="points",
@@ -62,13 +60,11 @@ def chart(
     figure: Figure, drawn: Any, *, key: str, filename: str, alt: str = "", on_select: Any = "ignore"
 ) -> Any:
     """Put any drawn figure on the page, as wide as its place, with its alternative text."""
-    config = {**CONFIG, "toImageButtonOptions": {**CONFIG["toImageButtonOptions"]}}
-    config["toImageButtonOptions"]["filename"] = filename
     return st.plotly_chart(
         drawn,
         key=widget_key(key),
         theme=None,
-        config=config,
+        config=plot_config(filename),
         alt=alt or figure.describe(),
         on_select=on_select,
         selection_mode="points",

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.core.metric import FAMILIES, INTERVAL_WORDS, METRICS, Direction, Metric
+from calviz.core.metric import INTERVAL_WORDS, METRICS
 from calviz.core.results import MetricResult
-from calviz.core.words import p_value
-from calviz.ui import cached, guard
+from calviz.report.metric_tables import BETTER, families
+from calviz.report.metric_tables import texts as table
+from calviz.ui import cached, guard, learn
 from calviz.ui.settings import Settings
-from calviz.ui.text import Written, md, number, rows
+from calviz.ui.tables import sortable
+from calviz.ui.text import md, number, rows
 
 ALL = "All families"
 #: Rows times classes up to which error bars are computed without being asked for.
@@ -23,24 +23,11 @@ AT_ONCE = 1_000_000
 #: Of the table, in pixels; and where what a metric means stands below it.
 HEIGHT, HEIGHT_BESIDE = 620, 320
 
-BETTER: Mapping[Direction, str] = {
-    "lower": "lower",
-    "higher": "higher",
-    "zero": "near 0",
-    "one": "near 1",
-    "none": "–",
-}
 INTERVAL_HELP = (
     "Bootstrap over the rows, 95 %. Without the upward bias of errors that cannot fall below 0: from 0 "
     "on means that a calibrated model may show as much. Tick a row to see how it is made."
 )
 Results = dict[str, MetricResult]
-
-
-def families() -> tuple[str, ...]:
-    """The headings that there are, in their order."""
-    found = dict.fromkeys(m.family for m in METRICS)
-    return tuple(sorted(found, key=lambda f: FAMILIES.index(f) if f in FAMILIES else len(found)))
 
 
 def keys_of(family: str) -> tuple[str, ...]:
@@ -101,30 +88,6 @@ def _reasons(results: Results) -> None:
         st.caption(f"Not available ({md(', '.join(labels), 1_000)}): {md(why, 500)}")
 
 
-def table(results: Results) -> pd.DataFrame:
-    """The results as texts, one row per metric; sorts as text and reads like the cards."""
-    return pd.DataFrame([_row(METRICS[key], result) for key, result in results.items()])
-
-
-def _row(metric: Metric, result: MetricResult) -> dict[str, str]:
-    written = Written(result)
-    unit = f" ({written.unit_words})" if written.unit_words else ""
-    floor, interval = result.noise_floor, result.interval
-    return {
-        "metric": metric.label + unit,
-        "value": written.value if result.available else "not available",
-        "95 % interval": ""
-        if interval is None
-        else f"{written.of(interval.low, unit=False)} to {written.of(interval.high)}",
-        "noise: mean": "" if floor is None else written.of(floor.mean),
-        "noise: 95 %": "" if floor is None else written.of(floor.q95),
-        "p-value": "" if floor is None else p_value(floor.p_value)[2:].removeprefix("= "),
-        "better": BETTER[metric.direction],
-        "family": metric.family,
-        "note": "" if result.available else result.reason or "undefined.",
-    }
-
-
 def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
     config = {
         "metric": st.column_config.TextColumn(width=190, pinned=True),
@@ -171,8 +134,6 @@ def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
 
 
 def _sortable(texts: pd.DataFrame, results: Results) -> Any:
-    """The texts over the numbers that they stand for, so that columns sort by number."""
-    numbers = texts.copy()
     floors = [r.noise_floor for r in results.values()]
     columns = {
         "value": [r.value for r in results.values()],
@@ -180,19 +141,7 @@ def _sortable(texts: pd.DataFrame, results: Results) -> Any:
         "noise: 95 %": [math.nan if f is None else f.q95 for f in floors],
         "p-value": [math.nan if f is None else f.p_value for f in floors],
     }
-    shown = [name for name in columns if name in texts.columns]
-    for name in shown:
-        numbers[name] = np.asarray(columns[name], dtype=np.float64)
-    styled = numbers.style
-    for at, row in enumerate(texts[shown].itertuples(index=False)):
-        # Functions and not format strings: a text may hold braces.
-        formats: dict[Any, Any] = dict(zip(shown, map(_always, row), strict=True))
-        styled = styled.format(formats, subset=pd.IndexSlice[[at], shown])
-    return styled
-
-
-def _always(text: str) -> Callable[[object], str]:
-    return lambda _: text
+    return sortable(texts, {name: columns[name] for name in columns if name in texts.columns})
 
 
 #: Columns that are left out where they hold nothing.
@@ -216,7 +165,8 @@ def details(result: MetricResult) -> None:
             facts.append(f"interval: {INTERVAL_WORDS[result.interval_method]}")
         st.markdown(md(" · ".join(facts), 1_000))
         st.caption(
-            f"Source: {md(metric.reference, 500)}. In the command line and JSON: `{metric.key}`"
+            f"Source: {md(metric.reference, 500)}. In the command line and JSON: `{metric.key}`. "
+            f"[More]({learn.address(metric.key)})"
         )
 
 

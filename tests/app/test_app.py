@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from calviz.core.convention import CONVENTIONS
 from calviz.core.metric import FAMILIES, METRICS
 from calviz.data import ReadingOptions
 from calviz.data.samples import SAMPLES
@@ -24,7 +25,7 @@ FILES = {
 
 
 def _app(query: str = "", page: str = "overview") -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=180)
     for part in filter(None, query.split("&")):
         name, _, value = part.partition("=")
         app.query_params[name] = value
@@ -254,6 +255,16 @@ def test_a_family_can_be_looked_at_alone():
     assert set(_table(_quiet(app))["family"]) == {"Binned"}
 
 
+def test_the_same_predictions_by_other_libraries():
+    app = _quiet(_app("data=breast_cancer", "metrics"))
+    libraries = app.dataframe[1].value
+    assert len(libraries) == 1 + len(CONVENTIONS)
+    assert libraries["why it differs"].str.endswith(".").all()
+    assert "depending on who is asked" in _words(app)
+    markdown = app.segmented_control(key="calviz.libraries.format").set_value("Markdown").run()
+    assert any("| torchmetrics" in c.value for c in _quiet(markdown).code)
+
+
 @pytest.mark.parametrize("form", ["CSV", "Markdown", "LaTeX"])
 def test_the_export_holds_all_metrics(form):
     app = _app("data=breast_cancer", "metrics")
@@ -294,8 +305,34 @@ def test_a_class_leads_to_its_own_diagram():
     assert "Class fox, 1 row" in _words(_quiet(app))
     app.button(key="calviz.class.open").click().run()
     assert app.selectbox(key="class").value == "fox"
+    # The link names the class, and so opens on it.
+    assert app.query_params["reduction"] == "class"
+    assert app.query_params["class"] == "fox"
     app.switch_page("pages/reliability.py").run()
     assert "class 'fox' against the rest" in _words(_quiet(app))
+
+
+def test_a_link_restores_both_curves_and_is_copied_with_both():
+    app = _app("data=breast_cancer")
+    app.switch_page("pages/reliability.py")
+    app.query_params["curves"] = ["kernel", "isotonic (CORP)"]
+    assert _quiet(app.run()).segmented_control(key="curves").value == ["kernel", "isotonic"]
+    app.session_state["calviz.link"] = True
+    link = next(c.value for c in app.run().code if "data=" in c.value)
+    assert "curves=kernel&curves=isotonic" in link
+
+
+def test_the_table_of_classes_is_in_the_order_of_the_bars():
+    app = _app(page="classwise")
+    by_error = _table(_quiet(app))["mcs"].to_list()
+    assert by_error == sorted(by_error, reverse=True)
+    app.segmented_control(key="order").set_value("class").run()
+    assert _table(app)["class"].to_list() == [str(k) for k in range(10)]
+
+
+def test_numbers_of_other_bins_than_those_drawn_say_so():
+    app = _app("scheme=equal-mass", "reliability")
+    assert "**MCE (equal-width bins)" in _words(_quiet(app))
 
 
 @pytest.mark.parametrize("by", ["share", "threshold", "error"])

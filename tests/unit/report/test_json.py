@@ -52,12 +52,14 @@ def test_the_record_is_the_contract():
             "ece": {
                 "value": 0.1,
                 "interval": [0.05, 0.2],
+                "interval_method": "inverted",
                 "noise_floor": {"mean": 0.04, "q95": 0.09, "p_value": 0.01},
                 "params": {"bins": 15, "scheme": "equal-width"},
             },
             "nll": {
                 "value": None,
                 "interval": None,
+                "interval_method": None,
                 "noise_floor": None,
                 "params": {},
                 "reason": "not available.",
