@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-LEFT, TOP, PANEL, GAP, LINE = 150, 66, 168, 22, 21
+LEFT, TOP, PANEL, GAP, LINE = 150, 66, 168, 34, 21
 OWN, PLAIN, TEXT, GRID = "#0b6e99", "#c2571a", "#444444", "#e3e3e3"
 
 

@@ -94,7 +94,7 @@ def truth_of(case):
 def one(case, n, run):
     """Value, own interval, percentile interval and p-value per metric, of one sample."""
     draw, reduction = CASES[case]
-    data = draw(n, np.random.default_rng([run, n]))
+    data = draw(n, np.random.default_rng([run, n, list(CASES).index(case)]))
     same = {"reduction": reduction, "ci": True, "resamples": RESAMPLES, "seed": run}
     keys = keys_of(case)
     own = calviz.evaluate(data, keys, **same)

@@ -24,6 +24,7 @@ EVALUATION = Evaluation(
             Interval(0.05, np.float64(0.2)),
             NoiseFloor(0.04, 0.09, 0.01),
             params={"bins": np.int64(15), "scheme": "equal-width"},
+            interval_method="inverted",
         ),
         "nll": MetricResult("nll", math.nan, reason="not available.", details={"x": math.inf}),
     },
