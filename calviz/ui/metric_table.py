@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import pandas as pd
@@ -84,7 +85,7 @@ def _reasons(results: Results) -> None:
         if not result.available:
             by_reason.setdefault(result.reason or "undefined.", []).append(METRICS[key].label)
     for reason, labels in by_reason.items():
-        why = reason.removeprefix("not available ")
+        why = re.sub("^(not available|undefined):? ", "", reason)
         st.caption(f"Not available ({md(', '.join(labels), 1_000)}): {md(why, 500)}")
 
 
@@ -92,7 +93,7 @@ def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
     config = {
         "metric": st.column_config.TextColumn(width=190, pinned=True),
         "value": st.column_config.Column(width=96, alignment="right"),
-        "95 % interval": st.column_config.TextColumn(width=118, help=INTERVAL_HELP),
+        "95 % interval": st.column_config.TextColumn(width=130, help=INTERVAL_HELP),
         "noise: mean": st.column_config.Column(
             width=90,
             alignment="right",
@@ -111,10 +112,11 @@ def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
         ),
         "better": st.column_config.TextColumn(width=64, help="Which values are better."),
         "family": st.column_config.TextColumn(width=200),
-        "note": st.column_config.TextColumn(width=320),
     }
     texts = table(results)
-    texts = texts.drop(columns=[c for c in OPTIONAL if not texts[c].any()])
+    # Why something is not available stands below the table, each reason once.
+    unused = ["note", *(c for c in OPTIONAL if not texts[c].any())]
+    texts = texts.drop(columns=unused)
     options: dict[str, Any] = {}
     height = HEIGHT
     if select:
@@ -145,7 +147,7 @@ def _sortable(texts: pd.DataFrame, results: Results) -> Any:
 
 
 #: Columns that are left out where they hold nothing.
-OPTIONAL = ("95 % interval", "noise: mean", "noise: 95 %", "p-value", "note")
+OPTIONAL = ("95 % interval", "noise: mean", "noise: 95 %", "p-value")
 
 
 def details(result: MetricResult) -> None:
