@@ -64,7 +64,7 @@ def choose_method(settings: Settings) -> str:
     chosen = st.selectbox(
         "Recalibrate, and compare before with after",
         (NONE, *specs),
-        key="method",
+        key="recalibrated",
         bind="query-params",
         format_func=lambda key: "not recalibrated" if key == NONE else specs[key],
         filter_mode="contains",
@@ -136,6 +136,14 @@ def decisions(
     settings: Settings, method: str, costs: Costs
 ) -> tuple[tuple[Decision, ...], str, str]:
     """Costs before (and after), and which rows the thresholds were chosen and judged on, in words."""
+    return _decisions(settings.rows_key, method, repr(costs), settings, costs)
+
+
+@st.cache_resource(scope="session", max_entries=32, show_spinner=False)
+def _decisions(
+    key: tuple[str, ...], method: str, terms: str, _settings: Settings, _costs: Costs
+) -> tuple[tuple[Decision, ...], str, str]:
+    settings, costs = _settings, _costs
     if method != NONE:
         done = recalibrated(settings, method)
         names = (name_of(settings), _after(done.label))

@@ -85,7 +85,12 @@ def explore(settings: Settings, method: str) -> None:
         others = [after] if after is not None else []
         others += _others(settings, figure, rankings, judged, before)
         drawn = figure.plot(
-            theme=diagram.theme(), x=x, y=y, at=choice.coverage or None, others=others
+            theme=diagram.theme(),
+            width=diagram.page_width(),
+            x=x,
+            y=y,
+            at=choice.coverage or None,
+            others=others,
         )
         diagram.chart(
             figure,
@@ -115,9 +120,9 @@ def _others(
         known, left_out = beside.others(settings)
         if known and st.toggle(
             "Compare the models",
-            key="models",
+            key="beside",
             bind="query-params",
-            help="The other models of the file, and of the other files that are open where they have the same rows.",
+            help="The other models of the file, as they are, and of the other files that are open where they have the same rows.",
         ):
             found = [beside.curve(settings, m, figure.ranking, judged) for m in known]
             others += [curve for curve in found if curve is not None]
