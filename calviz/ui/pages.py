@@ -39,6 +39,7 @@ PAGES = (
     ),
     PageSpec("compare_models", "Compare models", "Which model?", ":material/compare_arrows:"),
     PageSpec("slices", "Slices", "For whom is it wrong?", ":material/groups:"),
+    PageSpec("report", "Report", "What do I put on file?", ":material/description:"),
     PageSpec("learn", "Learn", "What does this mean?", ":material/school:"),
 )
 #: The picture in the browser's tab. A material icon there would be fetched from the network.
