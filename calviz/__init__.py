@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from calviz import figures as figures
     from calviz.analysis import evaluate, verdict
-    from calviz.comparison import compare, learning_curve, recalibrate
+    from calviz.comparison import compare, compare_models, learning_curve, recalibrate
     from calviz.core.predictions import ConfidencePredictions, Predictions
     from calviz.core.reduction import Reduction
     from calviz.data import load
@@ -27,6 +27,7 @@ __all__ = [
     "Reduction",
     "__version__",
     "compare",
+    "compare_models",
     "evaluate",
     "figures",
     "learning_curve",
@@ -42,6 +43,7 @@ _HOMES = {
     "Predictions": "calviz.core.predictions",
     "Reduction": "calviz.core.reduction",
     "compare": "calviz.comparison",
+    "compare_models": "calviz.comparison",
     "evaluate": "calviz.analysis",
     "learning_curve": "calviz.comparison",
     "load": "calviz.data",

@@ -26,16 +26,22 @@ def ordered(results: Mapping[str, MetricResult], direction: str) -> tuple[str, .
     direction : {"lower", "higher", "zero", "one", "none"}
         What is better; of a metric that only describes the data, nothing is.
     """
+    worse = badness(direction)
+    if worse is None:
+        return ()
+    values = {name: worse(r.value) for name, r in results.items() if r.available}
+    return tuple(sorted(values, key=values.__getitem__))
+
+
+def badness(direction: str) -> Callable[[float], float] | None:
+    """How bad a value is, the lower the better; None for a metric that only describes the data."""
     worse: dict[str, Callable[[float], float]] = {
         "lower": lambda v: v,
         "higher": lambda v: -v,
         "zero": abs,
         "one": lambda v: abs(v - 1),
     }
-    if direction not in worse:
-        return ()
-    values = {name: worse[direction](r.value) for name, r in results.items() if r.available}
-    return tuple(sorted(values, key=values.__getitem__))
+    return worse.get(direction)
 
 
 @dataclass(frozen=True)
@@ -194,51 +200,3 @@ class Comparison:
             )
             rows.append(row)
         return pd.DataFrame(rows).set_index("method")
-
-
-@dataclass(frozen=True, eq=False)
-class LearningPoint:
-    """One method fitted to one number of rows.
-
-    Attributes
-    ----------
-    method : str
-    rows : int
-        Calibration rows.
-    metric : str
-    mean, low, high : float
-        Over the repeats: mean, and the 5 % and 95 % quantiles.
-    repeats : int
-        Fits that succeeded.
-    """
-
-    method: str
-    rows: int
-    metric: str
-    mean: float
-    low: float
-    high: float
-    repeats: int
-
-
-@dataclass(frozen=True, eq=False)
-class LearningCurve:
-    """Metrics against the number of calibration rows (Zhang 2020, figure 6).
-
-    Attributes
-    ----------
-    points : tuple of LearningPoint
-    failures : mapping of str to str
-        Of each method that failed at some size: its reason.
-    evaluation : RowsUsed
-    """
-
-    points: tuple[LearningPoint, ...]
-    failures: Mapping[str, str]
-    evaluation: RowsUsed
-
-    def frame(self) -> pd.DataFrame:
-        """One row per method, number of rows and metric."""
-        import pandas as pd
-
-        return pd.DataFrame([vars(p) for p in self.points])

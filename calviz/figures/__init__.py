@@ -5,6 +5,7 @@ from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.calibration_map import CalibrationMap
 from calviz.figures.class_bars import ClassBars
 from calviz.figures.cumulative import Cumulative
+from calviz.figures.decision import Decision
 from calviz.figures.reliability import Reliability
 from calviz.figures.risk_coverage import Choice, RiskCoverage
 
@@ -14,6 +15,7 @@ __all__ = [
     "Choice",
     "ClassBars",
     "Cumulative",
+    "Decision",
     "Reliability",
     "RiskCoverage",
     "plot_config",

@@ -20,6 +20,8 @@ Trace = dict[str, Any]
 LINE = 19
 #: Characters of a line of the caption that fit a phone.
 CAPTION_LINE = 46
+#: Costs are written for so many predictions.
+PER = 1_000
 #: Below this width panels stand one above the other, and labels are short.
 NARROW = 620
 

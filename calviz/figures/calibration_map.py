@@ -108,12 +108,12 @@ class CalibrationMap:
         x = sample.events.score.astype(np.float64)
         y = reduce(after, sample.reduction).score.astype(np.float64)
         order = np.lexsort((y, x))
-        sx, sy = x[order], y[order]
+        sx: FloatArray = x[order]
+        sy: FloatArray = y[order]
         is_function = _is_function(sx, sy)
         if is_function:
             kept = extremes(sy)
-            centre, middle = sx[kept], sy[kept]
-            low = high = middle
+            centre, middle, low, high = sx[kept], sy[kept], sy[kept], sy[kept]
             rows = (np.zeros(0), np.zeros(0))
         else:
             centre, middle, low, high = _groups(sx, sy)
@@ -192,6 +192,6 @@ def _groups(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, Float
         for a, b in zip(np.array_split(x, GROUPS), np.array_split(y, GROUPS), strict=True)
         if a.size
     ]
-    centre = np.array([a.mean() for a, _ in parts])
+    centre = np.array([a.mean() for a, _ in parts], dtype=np.float64)
     low, median, high = (np.array([np.quantile(b, q) for _, b in parts]) for q in (0.05, 0.5, 0.95))
     return centre, median, low, high

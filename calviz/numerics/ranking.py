@@ -63,3 +63,10 @@ def errors_at_coverage(ranking: Ranking, coverage: float) -> FloatArray:
     rows1, errors1 = pick(ranking.rows, at), pick(ranking.errors, at)
     width = np.maximum(rows1 - rows0, 1e-300)
     return np.asarray((errors0 + (errors1 - errors0) * (target - rows0) / width)[..., 0])
+
+
+def coverage_at(ranking: Ranking, risk: float) -> FloatArray:
+    """Largest share of the rows that whole steps can keep at this error rate or less, shape (...); 0 where none can."""
+    fine = ranking.errors <= risk * ranking.rows + 1e-9
+    kept = np.where(fine, ranking.rows, 0.0).max(axis=-1)
+    return np.asarray(kept / ranking.n)

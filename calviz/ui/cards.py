@@ -9,6 +9,7 @@ import streamlit as st
 from calviz.core.metric import METRICS
 from calviz.core.notes import Finding
 from calviz.core.results import Evaluation, MetricResult
+from calviz.ui import learn
 from calviz.ui.text import Written, md
 
 _ICONS = {"info": ":material/info:", "warning": ":material/warning:", "error": ":material/error:"}
@@ -30,7 +31,7 @@ def _card(result: MetricResult, rows: int) -> None:
     metric = METRICS[result.key]
     written = Written(result)
     unit = f" ({written.unit_words})" if written.unit_words else ""
-    st.metric(f"{metric.label}{unit}", written.value, help=md(metric.summary, 1_000))
+    st.metric(f"{metric.label}{unit}", written.value, help=learn.tooltip(metric.key))
     if not result.available:
         st.caption(md(result.reason or "not available", 300))
         return
@@ -65,7 +66,7 @@ def _line(result: MetricResult, rows: int, note: str) -> None:
         parts.append("n = 1: not meaningful")
     else:
         parts += [written.interval(result.interval), written.noise(tail=metric.tail)]
-    st.markdown(" · ".join(p for p in parts if p), help=md(metric.summary, 1_000))
+    st.markdown(" · ".join(p for p in parts if p), help=learn.tooltip(metric.key))
 
 
 def findings(found: Sequence[Finding]) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
-import pandas as pd
 import streamlit as st
 
 from calviz.core.export import csv_bytes, latex_table, markdown_table
-from calviz.core.metric import METRICS
+from calviz.report.metric_tables import numbers, texts
 from calviz.ui import cached
-from calviz.ui.metric_table import BETTER, Results, table
+from calviz.ui.metric_table import Results
 from calviz.ui.settings import Settings
 from calviz.ui.text import plain, rows
 
@@ -42,7 +39,7 @@ def text(results: Results, settings: Settings, form: str) -> str:
     """The table in a format; CSV holds plain fractions, the others what is on screen."""
     if form == "CSV":
         return csv_bytes(numbers(results)).decode()
-    shown = table(results).drop(columns=["family", "note"])
+    shown = texts(results).drop(columns=["family", "note"])
     shown = shown.loc[:, [c for c in shown.columns if shown[c].any()]]
     right = [c for c in ("value", "noise: mean", "noise: 95 %", "p-value") if c in shown.columns]
     write = markdown_table if form == "Markdown" else latex_table
@@ -60,23 +57,3 @@ def caption(settings: Settings) -> str:
         parts.append(f"{plain(settings.group, 40)} = {plain(settings.level, 40)}")
     parts += [rows(cached.data(settings).n), plain(settings.reduction.label), settings.bins_words]
     return ", ".join(parts) + "; noise: the same metric if the model were perfectly calibrated."
-
-
-def numbers(results: Results) -> pd.DataFrame:
-    """The results as fractions, one row per metric."""
-    return pd.DataFrame(
-        {
-            "family": METRICS[r.key].family,
-            "metric": r.key,
-            "label": METRICS[r.key].label,
-            "value": r.value,
-            "ci_low": r.interval.low if r.interval else math.nan,
-            "ci_high": r.interval.high if r.interval else math.nan,
-            "noise_mean": r.noise_floor.mean if r.noise_floor else math.nan,
-            "noise_q95": r.noise_floor.q95 if r.noise_floor else math.nan,
-            "p_value": r.noise_floor.p_value if r.noise_floor else math.nan,
-            "better": BETTER[METRICS[r.key].direction],
-            "reason": "" if r.available else r.reason or "",
-        }
-        for r in results.values()
-    )

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.core.metric import FAMILIES, METRICS, Direction, Metric
+from calviz.core.metric import METRICS
 from calviz.core.results import MetricResult
-from calviz.core.words import p_value
-from calviz.ui import cached, guard
+from calviz.report.metric_tables import BETTER, families
+from calviz.report.metric_tables import texts as table
+from calviz.ui import cached, guard, learn
 from calviz.ui.settings import Settings
-from calviz.ui.text import Written, md, number, rows
+from calviz.ui.text import md, number, rows
 
 ALL = "All families"
 #: Rows times classes up to which error bars are computed without being asked for.
@@ -23,20 +24,7 @@ AT_ONCE = 1_000_000
 #: Of the table, in pixels; and where what a metric means stands below it.
 HEIGHT, HEIGHT_BESIDE = 620, 320
 
-BETTER: Mapping[Direction, str] = {
-    "lower": "lower",
-    "higher": "higher",
-    "zero": "near 0",
-    "one": "near 1",
-    "none": "–",
-}
 Results = dict[str, MetricResult]
-
-
-def families() -> tuple[str, ...]:
-    """The headings that there are, in their order."""
-    found = dict.fromkeys(m.family for m in METRICS)
-    return tuple(sorted(found, key=lambda f: FAMILIES.index(f) if f in FAMILIES else len(found)))
 
 
 def keys_of(family: str) -> tuple[str, ...]:
@@ -95,30 +83,6 @@ def _reasons(results: Results) -> None:
     for reason, labels in by_reason.items():
         why = reason.removeprefix("not available ")
         st.caption(f"Not available ({md(', '.join(labels), 1_000)}): {md(why, 500)}")
-
-
-def table(results: Results) -> pd.DataFrame:
-    """The results as texts, one row per metric; sorts as text and reads like the cards."""
-    return pd.DataFrame([_row(METRICS[key], result) for key, result in results.items()])
-
-
-def _row(metric: Metric, result: MetricResult) -> dict[str, str]:
-    written = Written(result)
-    unit = f" ({written.unit_words})" if written.unit_words else ""
-    floor, interval = result.noise_floor, result.interval
-    return {
-        "metric": metric.label + unit,
-        "value": written.value if result.available else "not available",
-        "95 % interval": ""
-        if interval is None
-        else f"{written.of(interval.low, unit=False)} to {written.of(interval.high)}",
-        "noise: mean": "" if floor is None else written.of(floor.mean),
-        "noise: 95 %": "" if floor is None else written.of(floor.q95),
-        "p-value": "" if floor is None else p_value(floor.p_value)[2:].removeprefix("= "),
-        "better": BETTER[metric.direction],
-        "family": metric.family,
-        "note": "" if result.available else result.reason or "undefined.",
-    }
 
 
 def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
@@ -210,7 +174,8 @@ def details(result: MetricResult) -> None:
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.details.items()]
         st.markdown(md(" · ".join(facts), 1_000))
         st.caption(
-            f"Source: {md(metric.reference, 500)}. In the command line and JSON: `{metric.key}`"
+            f"Source: {md(metric.reference, 500)}. In the command line and JSON: `{metric.key}`. "
+            f"[More]({learn.address(metric.key)})"
         )
 
 

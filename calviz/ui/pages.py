@@ -34,6 +34,7 @@ PAGES = (
     ),
     PageSpec("classwise", "Class-wise", "Which classes?", ":material/category:"),
     PageSpec("risk_coverage", "Risk-coverage", "May I let it decide, and when?", ":material/rule:"),
+    PageSpec("learn", "Learn", "What does this mean?", ":material/school:"),
 )
 #: The picture in the browser's tab. A material icon there would be fetched from the network.
 ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")

@@ -24,7 +24,7 @@ FILES = {
 
 
 def _app(query: str = "", page: str = "overview") -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=180)
     for part in filter(None, query.split("&")):
         name, _, value = part.partition("=")
         app.query_params[name] = value

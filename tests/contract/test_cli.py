@@ -57,10 +57,12 @@ class TestCommands:
 
     def test_only_what_is_finished_is_listed(self):
         assert sorted(main.list_commands(None)) == sorted(
-            "app apply audit compare formats methods metrics recalibrate".split()
+            "app apply audit compare compare-models formats methods metrics recalibrate".split()
         )
 
-    @pytest.mark.parametrize("name", ["app", "audit", "compare", "formats", "methods", "metrics"])
+    @pytest.mark.parametrize(
+        "name", ["app", "audit", "compare", "compare-models", "formats", "methods", "metrics"]
+    )
     def test_every_command_explains_itself(self, name):
         result = run(name, "--help")
         assert result.exit_code == 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from calviz.cli.documents import Documents, document_options
 from calviz.cli.group import CROSSED, FINE, WRONG
 from calviz.cli.reading import reading_options
 from calviz.cli.text import say, sentence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from calviz.core.predictions import Dataset
     from calviz.core.results import Evaluation
     from calviz.data import Loaded, ReadingOptions
+    from calviz.report.document import Part
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Audit:
 
     file: str
     loaded: Loaded
+    data: Dataset
     evaluation: Evaluation
     verdict: str
 
@@ -62,6 +65,7 @@ class Audit:
     metavar="PATH",
     help="Write JSON; with - it goes to standard output, and nothing else does.",
 )
+@document_options
 @click.option(
     "--fail-on",
     "fail_on",
@@ -85,6 +89,8 @@ class Audit:
 def command(
     files: tuple[str, ...],
     json_path: str | None,
+    html_path: str | None,
+    markdown_path: str | None,
     fail_on: tuple[str, ...],
     models: tuple[str, ...],
     reading: ReadingOptions,
@@ -98,11 +104,14 @@ def command(
     """Measure the calibration of the predictions in FILE, and say what was found.
 
     Files that cannot be used are named and the others are judged; the exit code is then 2, and no
-    JSON is written.
+    JSON or report is written. A report has one part per model of each file; it always holds error bars.
     """
     thresholds = [Threshold.of(text) for text in fail_on]
     settings = Settings(split, Reduction.of(reduction).key, bins, ci, seed, resamples)
     _check_writable(json_path)
+    documents = Documents(html_path, markdown_path)
+    documents.check()
+    parts: list[Part] = []
     records: list[dict[str, Any]] = []
     crossed = wrong = False
     for file in files:
@@ -111,6 +120,8 @@ def command(
                 crossed |= _crosses(audit, thresholds)
                 if json_path is not None:
                     records.append(_record(audit, settings))
+                if documents:
+                    parts.append(_part(audit, settings, reading, named=len(files) > 1))
         except BrokenPipeError:
             raise
         except (CalvizError, OSError) as error:
@@ -120,6 +131,10 @@ def command(
         return WRONG
     if json_path is not None:
         _write(records[0] if len(files) == len(records) == 1 else records, json_path)
+    if documents:
+        from calviz.report.document import bind
+
+        documents.write(bind(parts))
     return CROSSED if crossed else FINE
 
 
@@ -158,7 +173,7 @@ def _judge(file: str, loaded: Loaded, data: Dataset, settings: Settings) -> Audi
         "seed": settings.seed,
     }
     evaluation = analysis.evaluate(data, ci=settings.ci, resamples=settings.resamples, **same)
-    return Audit(file, loaded, evaluation, analysis.verdict(data, **same).sentence)
+    return Audit(file, loaded, data, evaluation, analysis.verdict(data, **same).sentence)
 
 
 def _crosses(audit: Audit, thresholds: list[Threshold]) -> bool:
@@ -184,6 +199,28 @@ def _record(audit: Audit, settings: Settings) -> dict[str, Any]:
         seed=settings.seed,
         resamples=settings.resamples if settings.ci else None,
     )
+
+
+def _part(audit: Audit, settings: Settings, reading: ReadingOptions, *, named: bool) -> Part:
+    from calviz.report.document import make_part
+    from calviz.report.subject import Origin, Subject
+
+    several = len(audit.loaded.models) > 1
+    names = [audit.loaded.file] * (named or not several) + [audit.data.name] * several
+    data, split = audit.data, settings.split
+    subject = Subject(
+        data=data if split is None else data.split(split),
+        title=", ".join(names),
+        split=split,
+        reduction=Reduction.of(settings.reduction),
+        bins=settings.bins,
+        seed=settings.seed,
+        resamples=settings.resamples,
+        error_bars=True if settings.ci else None,
+        origin=Origin.of(audit.loaded, reading),
+        measured=audit.evaluation if settings.ci else None,
+    )
+    return make_part(subject)
 
 
 def _write(value: Any, path: str) -> None:
