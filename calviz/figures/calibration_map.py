@@ -111,10 +111,10 @@ class CalibrationMap:
         sx: FloatArray = x[order]
         sy: FloatArray = y[order]
         is_function = _is_function(sx, sy)
+        rows: tuple[FloatArray, FloatArray] = (np.zeros(0), np.zeros(0))
         if is_function:
             kept = extremes(sy)
             centre, middle, low, high = sx[kept], sy[kept], sy[kept], sy[kept]
-            rows = (np.zeros(0), np.zeros(0))
         else:
             centre, middle, low, high = _groups(sx, sy)
             some = np.linspace(0, x.size - 1, min(POINTS, x.size)).round().astype(np.intp)
