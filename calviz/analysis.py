@@ -12,6 +12,7 @@ import numpy as np
 from calviz.checks import Verdict, find
 from calviz.checks import verdict as verdict_on
 from calviz.core.arrays import FloatArray
+from calviz.core.convention import Conventions
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.metric import METRICS, Metric, Parameter
 from calviz.core.predictions import Dataset
@@ -24,6 +25,7 @@ from calviz.numerics.classes import class_table
 from calviz.numerics.error_bars import LEVEL, RESAMPLES, Draw
 from calviz.numerics.sample import Sample
 from calviz.numerics.threads import one_blas_thread
+from calviz.peers import measure
 
 #: Bins of the table of classes and of the verdict, as of the binned metrics.
 DEFAULT_BINS = 15
@@ -140,6 +142,45 @@ def verdict(
     _check_whole("bins", bins)
     _check_choice("scheme", scheme, get_args(Scheme))
     return verdict_on(_sample(data, reduction, split), bins=bins, scheme=scheme, seed=seed)
+
+
+def conventions(
+    data: Dataset,
+    *,
+    reduction: Reduction | str = "top-label",
+    split: str | None = None,
+    bins: int = DEFAULT_BINS,
+    scheme: Scheme = "equal-width",
+    noise: bool = True,
+    seed: int = 0,
+) -> Conventions:
+    """Compute the "ECE" of the same predictions as other libraries define it by default.
+
+    Parameters
+    ----------
+    data : Predictions or ConfidencePredictions
+    reduction : Reduction or str
+        Which (score, hit) pair to hand to the libraries' binary functions. With the top label
+        they are given all classes, and their own defaults decide what is looked at.
+    split : str, optional
+        Only the rows of this split.
+    bins, scheme
+        The bins of calviz's own ECE, with which the others are compared.
+    noise : bool
+        Whether to add what each convention would give on average for a calibrated model.
+    seed : int
+        Seed of the redrawn labels, 0 or more.
+
+    Raises
+    ------
+    OptionError, InputError, NotAvailable
+        As `evaluate`. A convention that has no value on these data is no error: it has a reason.
+    """
+    _check_whole("seed", seed, least=0)
+    _check_whole("bins", bins)
+    _check_choice("scheme", scheme, get_args(Scheme))
+    sample = _sample(data, reduction, split)
+    return measure(sample, bins=bins, scheme=scheme, noise=noise, seed=seed, split=split)
 
 
 def _default(choice: bool | None, otherwise: bool) -> bool:

@@ -8,6 +8,7 @@ from calviz.comparison.learning import learning_curve
 from calviz.comparison.models import compare_methods, compare_models
 from calviz.comparison.naming import named_models
 from calviz.comparison.rows import choose_rows
+from calviz.comparison.slices import slices
 from calviz.comparison.suggestion import Suggestion, suggest
 
 __all__ = [
@@ -25,5 +26,6 @@ __all__ = [
     "learning_curve",
     "named_models",
     "recalibrate",
+    "slices",
     "suggest",
 ]

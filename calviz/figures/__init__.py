@@ -4,6 +4,7 @@ from calviz.figures._style import plot_config
 from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.calibration_map import CalibrationMap
 from calviz.figures.class_bars import ClassBars
+from calviz.figures.conventions import ConventionDots
 from calviz.figures.cumulative import Cumulative
 from calviz.figures.decision import Decision
 from calviz.figures.reliability import Reliability
@@ -14,6 +15,7 @@ __all__ = [
     "CalibrationMap",
     "Choice",
     "ClassBars",
+    "ConventionDots",
     "Cumulative",
     "Decision",
     "Reliability",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from calviz.core.export import csv_bytes, latex_table, markdown_table
@@ -17,20 +19,25 @@ _SUFFIX = {"CSV": "csv", "Markdown": "md", "LaTeX": "tex"}
 
 
 def draw(results: Results, settings: Settings, stem: str) -> None:
+    """The metrics in a format of choice."""
+    offer(lambda form: text(results, settings, form), f"{stem}-metrics", key="calviz.metrics")
+
+
+def offer(content_in: Callable[[str], str], stem: str, *, key: str) -> None:
     """A choice of format, a button to download, and the text to copy."""
     chosen = st.segmented_control(
-        "Format", FORMATS, default="CSV", required=True, key="calviz.metrics.format"
+        "Format", FORMATS, default="CSV", required=True, key=f"{key}.format"
     )
     form = str(chosen)
-    content = text(results, settings, form)
+    content = content_in(form)
     st.download_button(
         f"Download as {form}",
         content,
-        f"{stem}-metrics.{_SUFFIX[form]}",
+        f"{stem}.{_SUFFIX[form]}",
         _MIME[form],
         icon=":material/download:",
         on_click="ignore",
-        key="calviz.metrics.download",
+        key=f"{key}.download",
     )
     st.code(content, language=None, height=260)
 
@@ -48,6 +55,11 @@ def text(results: Results, settings: Settings, form: str) -> str:
 
 def caption(settings: Settings) -> str:
     """Where the numbers come from, in plain text."""
+    return f"{source(settings)}; noise: the same metric if the model were perfectly calibrated."
+
+
+def source(settings: Settings) -> str:
+    """The file, the rows and the settings, in plain text."""
     parts = [plain(settings.entry.title, 80), f"digest {settings.entry.loaded.digest[:16]}"]
     if len(settings.entry.loaded.models) > 1:
         parts.append(f"model {plain(settings.model, 40)}")
@@ -56,4 +68,4 @@ def caption(settings: Settings) -> str:
     if settings.group is not None and settings.level is not None:
         parts.append(f"{plain(settings.group, 40)} = {plain(settings.level, 40)}")
     parts += [rows(cached.data(settings).n), plain(settings.reduction.label), settings.bins_words]
-    return ", ".join(parts) + "; noise: the same metric if the model were perfectly calibrated."
+    return ", ".join(parts)

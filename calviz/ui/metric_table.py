@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -16,6 +14,7 @@ from calviz.report.metric_tables import BETTER, families
 from calviz.report.metric_tables import texts as table
 from calviz.ui import cached, guard, learn
 from calviz.ui.settings import Settings
+from calviz.ui.tables import sortable
 from calviz.ui.text import md, number, rows
 
 ALL = "All families"
@@ -131,8 +130,6 @@ def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
 
 
 def _sortable(texts: pd.DataFrame, results: Results) -> Any:
-    """The texts over the numbers that they stand for, so that columns sort by number."""
-    numbers = texts.copy()
     floors = [r.noise_floor for r in results.values()]
     columns = {
         "value": [r.value for r in results.values()],
@@ -140,19 +137,7 @@ def _sortable(texts: pd.DataFrame, results: Results) -> Any:
         "noise: 95 %": [math.nan if f is None else f.q95 for f in floors],
         "p-value": [math.nan if f is None else f.p_value for f in floors],
     }
-    shown = [name for name in columns if name in texts.columns]
-    for name in shown:
-        numbers[name] = np.asarray(columns[name], dtype=np.float64)
-    styled = numbers.style
-    for at, row in enumerate(texts[shown].itertuples(index=False)):
-        # Functions and not format strings: a text may hold braces.
-        formats: dict[Any, Any] = dict(zip(shown, map(_always, row), strict=True))
-        styled = styled.format(formats, subset=pd.IndexSlice[[at], shown])
-    return styled
-
-
-def _always(text: str) -> Callable[[object], str]:
-    return lambda _: text
+    return sortable(texts, {name: columns[name] for name in columns if name in texts.columns})
 
 
 #: Columns that are left out where they hold nothing.

@@ -34,6 +34,8 @@ PAGES = (
     ),
     PageSpec("classwise", "Class-wise", "Which classes?", ":material/category:"),
     PageSpec("risk_coverage", "Risk-coverage", "May I let it decide, and when?", ":material/rule:"),
+    PageSpec("slices", "Slices", "For whom is it wrong?", ":material/groups:"),
+    PageSpec("recalibrate", "Recalibrate", "What fixes it?", ":material/tune:"),
     PageSpec("learn", "Learn", "What does this mean?", ":material/school:"),
 )
 #: The picture in the browser's tab. A material icon there would be fetched from the network.

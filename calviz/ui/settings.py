@@ -176,6 +176,12 @@ def look_at_class(data: Dataset, index: int) -> None:
     st.session_state[_SEED] = two if data.n_classes == 2 else {"reduction": "class", "class": shown}
 
 
+def look_at_slice(data: Dataset, column: str, value: str) -> None:
+    """Look at the rows of one value from the next drawing of the sidebar on; for callbacks."""
+    level = distinct(data.groups[column].levels)[value]
+    st.session_state[_SEED] = {"slice": distinct(tuple(data.groups))[column], "level": level}
+
+
 def _split(data: Dataset, default: str | None, seed: Mapping[str, str]) -> str | None:
     if data.splits is None:
         return None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,24 @@ if TYPE_CHECKING:
 
 #: More score columns than this make a preview unreadable.
 PREVIEW_CLASSES = 12
+
+
+def sortable(texts: pd.DataFrame, numbers: Mapping[str, Sequence[float]]) -> Any:
+    """Texts over the numbers that they stand for, so that these columns sort by number."""
+    shown = list(numbers)
+    values = texts.copy()
+    for name in shown:
+        values[name] = np.asarray(numbers[name], dtype=np.float64)
+    styled = values.style
+    for at, row in enumerate(texts[shown].itertuples(index=False)):
+        # Functions and not format strings: a text may hold braces.
+        formats: dict[Any, Any] = dict(zip(shown, map(_always, row), strict=True))
+        styled = styled.format(formats, subset=pd.IndexSlice[[at], shown])
+    return styled
+
+
+def _always(text: str) -> Callable[[object], str]:
+    return lambda _: text
 
 
 def rows_table(

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from calviz.core.convention import CONVENTIONS
 from calviz.core.metric import FAMILIES, METRICS
 from calviz.data import ReadingOptions
 from calviz.data.samples import SAMPLES
@@ -252,6 +253,16 @@ def test_a_family_can_be_looked_at_alone():
     app = _app("data=breast_cancer", "metrics")
     app.selectbox(key="family").set_value("Binned").run()
     assert set(_table(_quiet(app))["family"]) == {"Binned"}
+
+
+def test_the_same_predictions_by_other_libraries():
+    app = _quiet(_app("data=breast_cancer", "metrics"))
+    libraries = app.dataframe[1].value
+    assert len(libraries) == 1 + len(CONVENTIONS)
+    assert libraries["why it differs"].str.endswith(".").all()
+    assert "depending on who is asked" in _words(app)
+    markdown = app.segmented_control(key="calviz.libraries.format").set_value("Markdown").run()
+    assert any("| torchmetrics" in c.value for c in _quiet(markdown).code)
 
 
 @pytest.mark.parametrize("form", ["CSV", "Markdown", "LaTeX"])

@@ -18,6 +18,7 @@ from calviz.core.errors import CalvizError, InputError, OptionError
 from calviz.core.reduction import Reduction
 
 if TYPE_CHECKING:
+    from calviz.core.convention import Conventions
     from calviz.core.predictions import Dataset
     from calviz.core.results import Evaluation
     from calviz.data import Loaded, ReadingOptions
@@ -34,6 +35,7 @@ class Settings:
     ci: bool
     seed: int
     resamples: int
+    conventions: bool
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class Audit:
     data: Dataset
     evaluation: Evaluation
     verdict: str
+    conventions: Conventions | None = None
 
 
 @click.command()
@@ -59,6 +62,11 @@ class Audit:
 )
 @click.option("--bins", default=15, show_default=True, type=click.IntRange(min=1))
 @click.option("--ci", is_flag=True, help="Add 95 % intervals, noise floors and p-values.")
+@click.option(
+    "--conventions",
+    is_flag=True,
+    help="Add the ECE as scikit-learn, torchmetrics, netcal and others define it, and why they differ.",
+)
 @click.option(
     "--json",
     "json_path",
@@ -98,6 +106,7 @@ def command(
     reduction: str,
     bins: int,
     ci: bool,
+    conventions: bool,
     seed: int,
     resamples: int,
 ) -> int:
@@ -107,7 +116,8 @@ def command(
     JSON or report is written. A report has one part per model of each file; it always holds error bars.
     """
     thresholds = [Threshold.of(text) for text in fail_on]
-    settings = Settings(split, Reduction.of(reduction).key, bins, ci, seed, resamples)
+    key = Reduction.of(reduction).key
+    settings = Settings(split, key, bins, ci, seed, resamples, conventions)
     _check_writable(json_path)
     documents = Documents(html_path, markdown_path)
     documents.check()
@@ -146,7 +156,7 @@ def _audit(
     *,
     quiet: bool,
 ) -> Iterator[Audit]:
-    from calviz.cli.audit_text import print_evaluation, print_recognition
+    from calviz.cli.audit_text import print_conventions, print_evaluation, print_recognition
     from calviz.data import read
 
     loaded = read(file, options=reading)
@@ -160,6 +170,8 @@ def _audit(
             if number == 0:
                 print_recognition(file, loaded)
             print_evaluation(audit.evaluation, audit.verdict, named=len(loaded.models) > 1)
+            if audit.conventions is not None:
+                print_conventions(audit.conventions)
         yield audit
 
 
@@ -173,7 +185,11 @@ def _judge(file: str, loaded: Loaded, data: Dataset, settings: Settings) -> Audi
         "seed": settings.seed,
     }
     evaluation = analysis.evaluate(data, ci=settings.ci, resamples=settings.resamples, **same)
-    return Audit(file, loaded, data, evaluation, analysis.verdict(data, **same).sentence)
+    sentence = analysis.verdict(data, **same).sentence
+    if not settings.conventions:
+        return Audit(file, loaded, data, evaluation, sentence)
+    found = analysis.conventions(data, noise=settings.ci, **same)
+    return Audit(file, loaded, data, evaluation, sentence, found)
 
 
 def _crosses(audit: Audit, thresholds: list[Threshold]) -> bool:
@@ -186,8 +202,11 @@ def _crosses(audit: Audit, thresholds: list[Threshold]) -> bool:
 
 
 def _record(audit: Audit, settings: Settings) -> dict[str, Any]:
-    from calviz.report.json import audit_record
+    from calviz.report.json import audit_record, convention_records
 
+    extra = {}
+    if audit.conventions is not None:
+        extra["conventions"] = convention_records(audit.conventions)
     return audit_record(
         audit.evaluation,
         file=audit.file,
@@ -198,6 +217,7 @@ def _record(audit: Audit, settings: Settings) -> dict[str, Any]:
         digest=audit.loaded.digest,
         seed=settings.seed,
         resamples=settings.resamples if settings.ci else None,
+        **extra,
     )
 
 
