@@ -61,6 +61,8 @@ with guard.boundary():
         table.draw(found)
         st.subheader("Take it home", anchor=False)
         methods = [m.key for m in found.fitted]
+        if st.session_state.get("method") not in (None, *methods):
+            del st.session_state["method"]
         method = st.selectbox(
             "Method",
             methods,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from calviz.comparison.fitting import UNCALIBRATED
-from calviz.core.predictions import Dataset
+from calviz.core.predictions import Dataset, Predictions
 from calviz.core.recalibrator import RECALIBRATORS
 
 #: Calibration rows per class from which a map of its own for each class follows more than noise.
@@ -15,8 +15,6 @@ ROWS_PER_CLASS = 20
 QUICK_SEARCH = 3_000_000
 #: Classes up to which a histogram or a curve for each is looked at by default.
 FEW_CLASSES = 20
-#: Classes up to which temperatures for each are searched for by default.
-MOST_TEMPERATURES = 200
 
 
 @dataclass(frozen=True)
@@ -49,6 +47,8 @@ def suggest(data: Dataset, fit_rows: int) -> Suggestion:
     """
     confidence = data.kind == "confidence"
     k = 2 if confidence else data.n_classes
+    logits = isinstance(data, Predictions) and data.logits is not None
+    other_form = "dirichlet-odir" if logits else "matrix-odir"
     methods: list[str] = []
     left_out: dict[str, str] = {}
     impossible: dict[str, str] = {}
@@ -57,6 +57,10 @@ def suggest(data: Dataset, fit_rows: int) -> Suggestion:
             continue
         if confidence and not spec.confidence_only:
             impossible[spec.key] = "it needs the scores of all classes, and the file has one."
+        elif spec.key == other_form:
+            left_out[spec.key] = (
+                "the other form of the same map, which suits this file's scores less."
+            )
         elif reason := _against(spec.key, fit_rows, k, confidence=confidence):
             left_out[spec.key] = reason
         else:
@@ -83,11 +87,7 @@ def _against(key: str, n: int, k: int, *, confidence: bool) -> str:
     if key == "histogram" and k > FEW_CLASSES:
         return f"{k:,} histograms leave too few rows in a bin."
     if key == "cwmcs-ts":
-        if k == 2:
-            return "it has one temperature for each class; two classes share theirs."
-        if k > MOST_TEMPERATURES:
-            return f"the search for {k:,} temperatures takes long."
-        return f"{few}." if per_class < ROWS_PER_CLASS else ""
+        return "it is about the errors by class, and may change predictions for it."
     if key in ("irm", "ets", "temperature+isotonic") and k == 2:
         return "for two classes it comes close to temperature scaling or isotonic regression."
     return _VARIANTS.get(key, "") if not (confidence and key == "spline-classwise") else ""

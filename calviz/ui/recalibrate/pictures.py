@@ -96,7 +96,7 @@ def before_and_after(outcome: Outcome, method: str) -> None:
         format_func=lambda key: VIEWS[key],
     )
     with st.container(horizontal=True, gap="medium"):
-        for key, name in ((UNCALIBRATED, "Uncalibrated"), (method, label)):
+        for key, name in {UNCALIBRATED: "Uncalibrated", method: label}.items():
             with st.container(width=HALF):
                 st.markdown(f"**{md(name)}**")
                 try:

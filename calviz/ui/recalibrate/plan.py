@@ -199,7 +199,7 @@ def _methods(suggestion: Suggestion, about: tuple[str, ...]) -> tuple[str, ...]:
     chosen = st.multiselect(
         "Methods",
         possible,
-        default=list(suggestion.methods),
+        default=None if "methods" in st.session_state else list(suggestion.methods),
         format_func=lambda key: RECALIBRATORS[key].label,
         key="methods",
         bind="query-params",

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from calviz.comparison.fitting import UNCALIBRATED
-from calviz.core.comparison import MethodResult
+from calviz.core.comparison import MethodResult, ordered
 from calviz.core.export import csv_bytes, latex_table, markdown_table
 from calviz.core.metric import METRICS
-from calviz.core.results import MetricResult
+from calviz.core.results import Interval, MetricResult
+from calviz.core.written import decimals_for
 from calviz.ui.recalibrate import outcome as results
 from calviz.ui.recalibrate.outcome import Outcome
 from calviz.ui.text import Written, md
 
 #: Marks what is not told apart from the best.
 TIED = " ≈"
+#: Of the best and of the second value of a column.
+MARKS = ("font-weight: bold", "text-decoration: underline")
+#: Characters of a cell that is not broken into lines.
+SHORT = 14
 FORMATS = {"CSV": ("csv", "text/csv"), "Markdown": ("md", "text/markdown")}
 FORMATS |= {"LaTeX": ("tex", "text/x-tex")}
 
@@ -90,10 +96,7 @@ def texts(outcome: Outcome, values: dict[str, dict[str, MetricResult]], lead: st
         row[head] = ""
         if interval is not None:
             change = m.metrics[lead].value - lead_of[UNCALIBRATED].value
-            low, mid, high = (
-                _change(lead_writer, v) for v in (interval.low, change, interval.high)
-            )
-            row[head] = f"{mid} ({low} to {high})"
+            row[head] = _change(lead_writer.scale, interval, change)
         if found.tied:
             row["Best in"] = f"{100 * share:.0f} %" if share is not None else ""
         if outcome.data.kind != "confidence":
@@ -108,7 +111,10 @@ def texts(outcome: Outcome, values: dict[str, dict[str, MetricResult]], lead: st
 def _writer(of: dict[str, MetricResult]) -> Written:
     """All methods with the decimals of the smallest value, so that columns line up."""
     there = [r for r in of.values() if r.available] or list(of.values())
-    return Written(min(there, key=lambda r: abs(r.value)))
+    writer = Written(min(there, key=lambda r: abs(r.value)))
+    if writer.unit == "points":
+        writer.decimals = min(2, writer.decimals)
+    return writer
 
 
 def _head(key: str, writer: Written) -> str:
@@ -134,9 +140,15 @@ def _cell(
     return writer.of(result.value) + mark
 
 
-def _change(writer: Written, value: float) -> str:
-    text = f"{abs(value * writer.scale):.{max(1, writer.decimals)}f}"
-    return text if float(text) == 0 else f"{'−' if value < 0 else '+'}{text}"
+def _change(scale: float, interval: Interval, change: float) -> str:
+    """A difference with its interval, with two digits of the interval's half width."""
+    decimals = decimals_for(scale * (interval.high - interval.low) / 2, 2, 5)
+
+    def signed(value: float) -> str:
+        text = f"{abs(scale * value):.{decimals}f}"
+        return text if float(text) == 0 else f"{'−' if value < 0 else '+'}{text}"
+
+    return f"{signed(change)} ({signed(interval.low)} to {signed(interval.high)})"
 
 
 def _time(seconds: float) -> str:
@@ -145,24 +157,18 @@ def _time(seconds: float) -> str:
 
 def _styled(
     shown: pd.DataFrame, outcome: Outcome, values: dict[str, dict[str, MetricResult]]
-) -> pd.DataFrame:
+) -> Any:
     """Best in bold and second underlined; all texts escaped."""
+    marks = pd.DataFrame("", index=shown.index, columns=shown.columns)
     labels = {m.key: m.label for m in outcome.comparison}
-    out = shown.map(lambda text: md(text, 600))
-    for at, (key, of) in enumerate(values.items()):
-        ranked = _ranked(key, of)
-        for place, method in enumerate(ranked[:2]):
-            cell = out.iloc[out.index.get_loc(labels[method]), at]
-            marked = f"**{cell}**" if place == 0 else f"<u>{cell}</u>"
-            out.iloc[out.index.get_loc(labels[method]), at] = marked
-    out.index = pd.Index([md(text) for text in out.index])
-    return out
-
-
-def _ranked(key: str, of: dict[str, MetricResult]) -> list[str]:
-    from calviz.core.comparison import ordered
-
-    return list(ordered(of, METRICS[key].direction))
+    for column, (key, of) in zip(shown.columns, values.items(), strict=False):
+        for style, method in zip(MARKS, ordered(of, METRICS[key].direction), strict=False):
+            marks.loc[labels[method], column] = style
+    # What is short stays on one line.
+    escaped = shown.map(
+        lambda text: md(text, 600).replace(" ", "\u00a0" if len(text) <= SHORT else " ")
+    )
+    return escaped.style.apply(lambda _: marks, axis=None)
 
 
 def numbers(outcome: Outcome, values: dict[str, dict[str, MetricResult]]) -> pd.DataFrame:
