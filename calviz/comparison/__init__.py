@@ -5,7 +5,7 @@ from calviz.comparison.alignment import align
 from calviz.comparison.compare import compare
 from calviz.comparison.fitting import calibrate, recalibrate
 from calviz.comparison.learning import learning_curve
-from calviz.comparison.models import compare_methods, compare_models
+from calviz.comparison.models import compare_methods, compare_models, same_rows
 from calviz.comparison.naming import named_models
 from calviz.comparison.rows import choose_rows
 from calviz.comparison.slices import slices
@@ -26,6 +26,7 @@ __all__ = [
     "learning_curve",
     "named_models",
     "recalibrate",
+    "same_rows",
     "slices",
     "suggest",
 ]

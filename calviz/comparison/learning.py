@@ -10,13 +10,14 @@ import numpy as np
 
 from calviz.analysis import evaluate
 from calviz.comparison.compare import chosen
-from calviz.comparison.fitting import fit_and_apply
+from calviz.comparison.fitting import UNCALIBRATED, fit_and_apply
 from calviz.comparison.rows import LEAST_ROWS, choose_rows, strata
 from calviz.core.errors import CalvizError, OptionError
 from calviz.core.learning import LearningCurve, LearningPoint
 from calviz.core.metric import METRICS
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
+from calviz.core.watch import Stopped
 from calviz.numerics.partition import stratified_sample
 
 
@@ -58,7 +59,9 @@ def learning_curve(
     if sizes is None:
         least = min(pool.size, max(50, pool.size // 64))
         steps = np.geomspace(least, pool.size, 6)
-        sizes = sorted({round(float(size)) for size in steps})
+        # Two digits are easier to read; all rows are all rows.
+        rounded = {int(float(f"{size:.2g}")) for size in steps[:-1]} | {pool.size}
+        sizes = sorted(size for size in rounded if LEAST_ROWS <= size <= pool.size)
     for size in sizes:
         if not LEAST_ROWS <= size <= pool.size:
             raise OptionError(
@@ -95,11 +98,15 @@ def learning_curve(
             if stop is not None and stop():
                 return curve()
             try:
-                fitted = fit_and_apply(data, spec, part, (options or {}).get(spec.key, {}))
-                values = evaluate(fitted.calibrated, metrics, reduction=reduction).metrics
+                values = before.metrics
+                if spec.key != UNCALIBRATED:
+                    fitted = fit_and_apply(data, spec, part, (options or {}).get(spec.key, {}))
+                    values = evaluate(fitted.calibrated, metrics, reduction=reduction).metrics
                 for metric in metrics:
                     key = (spec.key, size, metric)
                     found.setdefault(key, []).append(values[metric].value)
+            except Stopped:
+                return curve()
             except (CalvizError, ArithmeticError, ValueError) as error:
                 failures.setdefault(spec.key, f"with {size:,} rows: {error}")
             done += 1

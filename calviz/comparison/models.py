@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
 
@@ -23,6 +24,7 @@ from calviz.core.model_comparison import (
 )
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
+from calviz.core.watch import Stopped, checkpoint
 
 Models = Mapping[str, Dataset] | Sequence[Dataset]
 Progress = Callable[[str, int, int], object]
@@ -80,6 +82,7 @@ def compare_models(
             results[name] = ModelResult(name, reason="stopped before it was evaluated.")
             continue
         try:
+            checkpoint(f"measuring {name}")
             found = evaluate(
                 data,
                 keys,
@@ -93,7 +96,7 @@ def compare_models(
                 findings=False,
             )
             results[name] = ModelResult(name, found.metrics)
-        except (InputError, NotAvailable) as error:
+        except (InputError, NotAvailable, Stopped) as error:
             results[name] = ModelResult(name, reason=str(error))
         if progress is not None:
             progress(name, done, len(aligned.models))
@@ -106,7 +109,11 @@ def compare_models(
         models=results,
         directions={key: METRICS[key].direction for key in measured},
     )
-    return _paired(comparison, bins, resamples) if ci and aligned.rows > 1 else comparison
+    if not ci or aligned.rows == 1:
+        return comparison
+    with suppress(Stopped):
+        return _paired(comparison, bins, resamples)
+    return comparison
 
 
 def compare_methods(
@@ -178,6 +185,7 @@ def _paired(found: ModelComparison, bins: int, resamples: int) -> ModelCompariso
     if len(there) < 2:
         return found
     rng = np.random.default_rng([found.seed, 3])
+    checkpoint("resampling all models together")
     paired = pair(there, reduction=found.reduction, resamples=resamples, rng=rng, bins=bins)
     wanted = [key for key in paired.drawn if key in found.directions]
     shares = {key: paired.best_share(key) for key in wanted}
@@ -240,4 +248,4 @@ def _split(models: Mapping[str, Dataset], split: str) -> dict[str, Dataset]:
             f"there is no split '{split}'",
             remedy=f"known: {', '.join(known)}" if known else "leave the split out",
         )
-    return {name: m.split(split) if m.split_names else m for name, m in models.items()}
+    return {name: m.split(split) if split in m.split_names else m for name, m in models.items()}

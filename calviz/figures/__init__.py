@@ -7,6 +7,8 @@ from calviz.figures.class_bars import ClassBars
 from calviz.figures.conventions import ConventionDots
 from calviz.figures.cumulative import Cumulative
 from calviz.figures.decision import Decision
+from calviz.figures.learning_curve import LearningCurves
+from calviz.figures.model_differences import ModelDifferences
 from calviz.figures.reliability import Reliability
 from calviz.figures.risk_coverage import Choice, RiskCoverage
 
@@ -18,6 +20,8 @@ __all__ = [
     "ConventionDots",
     "Cumulative",
     "Decision",
+    "LearningCurves",
+    "ModelDifferences",
     "Reliability",
     "RiskCoverage",
     "plot_config",

@@ -100,7 +100,11 @@ def _traces(figure: ConventionDots, p: Palette) -> Iterator[Trace]:
             "y": [at for at, _ in chosen],
             "x": np.array([100 * dot.value for _, dot in chosen]),
             "text": [f"{100 * dot.value:.2f}" for _, dot in chosen],
-            "textposition": "middle right",
+            # Its text must not cross calviz's line just right of the dot.
+            "textposition": [
+                "middle left" if 0.8 * own < 100 * dot.value < 0.98 * own else "middle right"
+                for _, dot in chosen
+            ],
             "textfont": {"size": 12, "color": p.ink},
             "cliponaxis": False,
             "marker": {

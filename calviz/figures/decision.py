@@ -313,10 +313,10 @@ class Decision:
         """What taking confidences at face value costs, against the best threshold, without naming the data."""
         face, best = self.face, self.best
         text = (
-            f"At face value {_condition(face)}: {PER:,} predictions cost {self.per(face.cost)} "
-            f"({percent(face.referred / self.n)} referred). "
-            f"The best threshold {_condition(best)}: {self.per(best.cost)} "
-            f"({percent(best.referred / self.n)} referred). "
+            f"At face value ({_condition(face)}) {PER:,} predictions cost {self.per(face.cost)}, "
+            f"{percent(face.referred / self.n)} of them referred. With the best threshold "
+            f"({_condition(best)}) they cost {self.per(best.cost)}, "
+            f"{percent(best.referred / self.n)} of them referred. "
         )
         return text + self._difference()
 
@@ -344,11 +344,13 @@ class Decision:
 
 def _condition(rule: Rule) -> str:
     if math.isinf(rule.threshold):
-        return "refers everything"
+        return "nothing is kept"
     if rule.threshold == 0:
-        return "keeps everything"
+        return "everything is kept"
     ends = (rule.threshold, 1 - rule.threshold) if rule.threshold < 1 else (rule.threshold,)
-    return f"keeps confidence ≥ {decimal(rule.threshold, decimals_for(*ends, figures=1, least=3, most=7))}"
+    return (
+        f"confidence ≥ {decimal(rule.threshold, decimals_for(*ends, figures=1, least=3, most=7))}"
+    )
 
 
 def _steps(data: Dataset) -> Steps:

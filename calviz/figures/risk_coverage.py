@@ -374,7 +374,7 @@ class RiskCoverage:
         at : float, optional
             A coverage to mark.
         others : sequence of RiskCoverage
-            Further curves (other rankings, other models), without bands.
+            Further curves (other rankings, other models, after recalibration); up to two with their bands.
         """
         from calviz.figures import _risk_coverage_drawing
 

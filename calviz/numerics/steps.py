@@ -116,6 +116,13 @@ class Steps:
         count = np.broadcast_to(base.count, hits.shape)
         return type(self)(base.score, count, hits, base.merged_square, base.params)
 
+    def as_drawn(self) -> Self:
+        """The sample itself as one resample: over the same steps as they are."""
+        base = self.merged()
+        return type(self)(
+            base.score, base.count[None], base.hits[None], base.merged_square, base.params
+        )
+
     def parts(self) -> Iterator[Self]:
         """The resamples in blocks that stay in the cache while a metric goes through them."""
         block = max(1, BLOCK_ENTRIES // self.score.size)

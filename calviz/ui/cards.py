@@ -16,15 +16,11 @@ _ICONS = {"info": ":material/info:", "warning": ":material/warning:", "error": "
 
 
 def metric_cards(evaluation: Evaluation, keys: Sequence[str]) -> None:
-    """One card per metric, side by side."""
+    """One card per metric, side by side, as many to a row as there is room for; they fill it."""
     with st.container(horizontal=True, gap="small"):
         for key in keys:
-            with st.container(border=True, width=CARD_WIDTH, height="stretch", gap="xsmall"):
+            with st.container(border=True, width="stretch", height="stretch", gap="xsmall"):
                 _card(evaluation[key], evaluation.rows)
-
-
-#: Five cards in a row on a desk, three on a small one, two on a phone, always in columns.
-CARD_WIDTH = 171
 
 
 def _card(result: MetricResult, rows: int) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import streamlit as st
 
 from calviz.core.figure import Figure, Theme
-from calviz.figures import Reliability, plot_config
+from calviz.figures import Reliability
+from calviz.ui import pictures
 
 #: Pixels. The width leaves room beside it on a desk; what is beside it goes below on a small one.
 WIDTH = 540
@@ -46,10 +47,10 @@ def draw(
         # Its square is as large as the height allows.
         drawn.update_layout(height=(drawn.layout.height or 0) + LARGER)
     return st.plotly_chart(
-        drawn,
+        pictures.finished(drawn, theme=theme(), narrow=page_width() is not None),
         key=widget_key(key),
         theme=None,
-        config=plot_config("reliability"),
+        config=pictures.config("reliability"),
         alt=figure.describe(),
         on_select=on_select,
         selection_mode="points",
@@ -61,10 +62,10 @@ def chart(
 ) -> Any:
     """Put any drawn figure on the page, as wide as its place, with its alternative text."""
     return st.plotly_chart(
-        drawn,
+        pictures.finished(drawn, theme=theme(), narrow=page_width() is not None),
         key=widget_key(key),
         theme=None,
-        config=plot_config(filename),
+        config=pictures.config(filename),
         alt=alt or figure.describe(),
         on_select=on_select,
         selection_mode="points",
@@ -72,7 +73,12 @@ def chart(
 
 
 def with_room_below(drawn: Any, pixels: int = 60) -> Any:
-    """Leave more room for the legend, whose entries stand below each other on a phone."""
+    """Leave more room for the legend, whose entries stand below each other on a narrow page.
+
+    A drawing for a known width has it already.
+    """
+    if page_width() is not None:
+        return drawn
     layout = drawn.layout
     height = layout.height
     layout.legend.y = (layout.legend.y * height + pixels) / (height + pixels)

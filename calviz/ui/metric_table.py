@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from calviz.core.metric import METRICS
+from calviz.core.metric import INTERVAL_WORDS, METRICS
 from calviz.core.results import MetricResult
 from calviz.report.metric_tables import BETTER, families
 from calviz.report.metric_tables import texts as table
@@ -23,6 +24,10 @@ AT_ONCE = 1_000_000
 #: Of the table, in pixels; and where what a metric means stands below it.
 HEIGHT, HEIGHT_BESIDE = 620, 320
 
+INTERVAL_HELP = (
+    "Bootstrap over the rows, 95 %. Without the upward bias of errors that cannot fall below 0: from 0 "
+    "on means that a calibrated model may show as much. Tick a row to see how it is made."
+)
 Results = dict[str, MetricResult]
 
 
@@ -80,7 +85,7 @@ def _reasons(results: Results) -> None:
         if not result.available:
             by_reason.setdefault(result.reason or "undefined.", []).append(METRICS[key].label)
     for reason, labels in by_reason.items():
-        why = reason.removeprefix("not available ")
+        why = re.sub("^(not available|undefined):? ", "", reason)
         st.caption(f"Not available ({md(', '.join(labels), 1_000)}): {md(why, 500)}")
 
 
@@ -88,7 +93,7 @@ def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
     config = {
         "metric": st.column_config.TextColumn(width=190, pinned=True),
         "value": st.column_config.Column(width=96, alignment="right"),
-        "95 % interval": st.column_config.TextColumn(width=118, help="Percentile bootstrap."),
+        "95 % interval": st.column_config.TextColumn(width=130, help=INTERVAL_HELP),
         "noise: mean": st.column_config.Column(
             width=90,
             alignment="right",
@@ -107,10 +112,11 @@ def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
         ),
         "better": st.column_config.TextColumn(width=64, help="Which values are better."),
         "family": st.column_config.TextColumn(width=200),
-        "note": st.column_config.TextColumn(width=320),
     }
     texts = table(results)
-    texts = texts.drop(columns=[c for c in OPTIONAL if not texts[c].any()])
+    # Why something is not available stands below the table, each reason once.
+    unused = ["note", *(c for c in OPTIONAL if not texts[c].any())]
+    texts = texts.drop(columns=unused)
     options: dict[str, Any] = {}
     height = HEIGHT
     if select:
@@ -141,7 +147,7 @@ def _sortable(texts: pd.DataFrame, results: Results) -> Any:
 
 
 #: Columns that are left out where they hold nothing.
-OPTIONAL = ("95 % interval", "noise: mean", "noise: 95 %", "p-value", "note")
+OPTIONAL = ("95 % interval", "noise: mean", "noise: 95 %", "p-value")
 
 
 def details(result: MetricResult) -> None:
@@ -157,6 +163,8 @@ def details(result: MetricResult) -> None:
         facts = [f"Better: {BETTER[metric.direction]}", f"range {low} to {high}"]
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.params.items()]
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.details.items()]
+        if result.interval_method:
+            facts.append(f"interval: {INTERVAL_WORDS[result.interval_method]}")
         st.markdown(md(" · ".join(facts), 1_000))
         st.caption(
             f"Source: {md(metric.reference, 500)}. In the command line and JSON: `{metric.key}`. "

@@ -6,7 +6,7 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
-from calviz.ui import pages, settings, state, upload
+from calviz.ui import pages, pictures, settings, state, upload
 from calviz.ui.text import distinct, md, plain, rows
 
 #: The one action of the first page, in the primary colour.
@@ -23,6 +23,7 @@ def draw() -> None:
             return
         _data_set()
         settings.draw()
+        pictures.options()
         _copy_link()
         st.caption(stays_here())
 

@@ -8,7 +8,8 @@ import pandas as pd
 
 from calviz.core.comparison import Comparison, MethodResult
 from calviz.core.metric import METRICS
-from calviz.core.words import listed, percent, shorten
+from calviz.core.reduction import Reduction
+from calviz.core.words import percent, shorten
 from calviz.core.written import Written
 from calviz.figures import Reliability
 from calviz.report.blocks import Block, Chart, Facts, Heading, Lead, Mark, Note, Table, Text, chart
@@ -34,6 +35,7 @@ def make(subject: Subject) -> Iterator[Block]:
         (
             ("Fitted on", f"{found.fit.rows:,} rows ({shorten(found.fit.how, 80)})"),
             ("Judged on", f"{found.evaluation.rows:,} rows ({shorten(found.evaluation.how, 80)})"),
+            ("Reduction", shorten(Reduction.of(found.reduction).label, 100)),
             ("Seed", str(found.seed)),
         )
     )
@@ -44,7 +46,7 @@ def make(subject: Subject) -> Iterator[Block]:
         "accuracy. Gain: mean squared error before minus after; ≥ where the method may change predictions."
     )
     tied = [
-        (METRICS[key].label, listed(names, most=12))
+        (METRICS[key].label, ", ".join(found[name].label for name in names))
         for key, names in found.tied.items()
         if key in SHOWN and len(names) > 1
     ]
@@ -60,13 +62,14 @@ def make(subject: Subject) -> Iterator[Block]:
 
 
 def _table(found: Comparison, worked: list[MethodResult]) -> Table:
-    keys = [key for key in SHOWN if key in found.directions]
+    keys = [key for key in SHOWN if key in found.directions and found.ranking(key)]
     names = {key: _heading(key, worked) for key in keys}
     marks: dict[tuple[int, str], Mark] = {}
     columns: dict[str, list[str]] = {"method": [m.label for m in worked]}
     for key in keys:
         ranks = found.ranking(key)
-        columns[names[key]] = [Written(m.metrics[key]).of(m.metrics[key].value) for m in worked]
+        same = _written(key, found)
+        columns[names[key]] = [same.of(m.metrics[key].value) for m in worked]
         for row, m in enumerate(worked):
             place: dict[int, Mark] = {0: "best", 1: "second"}
             if m.key in ranks and ranks.index(m.key) in place:
@@ -80,6 +83,13 @@ def _table(found: Comparison, worked: list[MethodResult]) -> Table:
     numbers = found.frame().drop(columns=["fit_seconds", "apply_seconds"]).reset_index()
     shown = pd.DataFrame(columns)
     return Table("comparison", "Recalibrators", shown, numbers, tuple(columns)[1:], marks)
+
+
+def _written(key: str, found: Comparison) -> Written:
+    """One number of decimals for a column, that of its best value."""
+    same = Written(found[found.best(key)].metrics[key])
+    same.decimals = min(same.decimals, 4 if same.unit == "plain" else 2)
+    return same
 
 
 def _heading(key: str, worked: list[MethodResult]) -> str:

@@ -76,7 +76,7 @@ def test_ends_of_the_range():
     paid = Decision.compute(data([1.0], [1]), wrong=1, referred=-1)
     assert (paid.face.kept, paid.face.cost) == (0, -1)
     assert math.isinf(paid.face.threshold)
-    assert "refers everything" in paid.reading()
+    assert "nothing is kept" in paid.reading()
 
 
 @pytest.mark.parametrize("decimals", [8, 1])

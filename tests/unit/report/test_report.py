@@ -134,7 +134,7 @@ def test_names_and_notes_are_shown_and_never_obeyed(page):
 
 def test_names_in_charts_are_shown_and_never_obeyed(page):
     charts = [json.loads(text) for attributes, text in page.scripts if "type" in attributes]
-    assert len(charts) == 6
+    assert len(charts) == 7
     drawn = json.dumps([chart["figure"] for chart in charts])
     assert HTML not in drawn
     assert "&lt;img src=x" in drawn
@@ -145,7 +145,7 @@ def test_names_in_charts_are_shown_and_never_obeyed(page):
 def test_every_chart_has_its_words_and_its_table(page):
     alts = [a["aria-label"] for _, a in page.elements if a.get("class") == "chart"]
     folded = [tag for tag, _ in page.elements if tag == "details"]
-    assert len(alts) == len(folded) == 6
+    assert len(alts) == len(folded) == 7
     assert all(len(alt) > 40 for alt in alts)
 
 
@@ -306,3 +306,12 @@ def test_a_comparison_shows_the_best_and_says_where_it_was_judged():
     text = shown(Page(report.html()))
     assert "200 rows (split 'judge')" in text
     assert make_part(Subject(data=p), sections=["comparison"]).sections == ()
+
+
+def test_the_conventions_are_those_of_the_library_function(report, subject):
+    tables = dict(report.tables())
+    found = calviz.conventions(subject.data, reduction=subject.reduction, bins=10, seed=3)
+    numbers = tables["conventions"].numbers.set_index("convention")
+    for v in found:
+        np.testing.assert_equal(numbers.loc[v.convention.key, "value"], v.value)
+    assert len(tables["conventions"].shown) == sum(v.available for v in found) > 1
