@@ -13,9 +13,9 @@ from scipy.sparse import csr_array
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Predictions
-from calviz.numerics.blocks import row_blocks
+from calviz.numerics.blocks import THREADED_BYTES, map_threads, row_blocks
 from calviz.numerics.budget import affordable
-from calviz.numerics.column_groups import for_columns, map_threads
+from calviz.numerics.column_groups import for_columns
 from calviz.numerics.draws import FEW_CLASSES, LABEL_COST, ROW_COST, Redraws, redraws
 from calviz.numerics.edges import assign, check_bins, equal_mass_edges, equal_width_edges
 from calviz.numerics.losses import full_predictions
@@ -222,7 +222,8 @@ def equal_width_columns(data: Predictions, bins: int) -> BinnedColumns:
     def work(start: int) -> tuple[FloatArray, FloatArray]:
         return _part_sums(data.probs[start : start + part], edges)
 
-    for total, listed in map_threads(work, range(0, n, part), data.probs):
+    threaded = data.probs.nbytes >= THREADED_BYTES
+    for total, listed in map_threads(work, range(0, n, part), threaded=threaded):
         totals += total
         sums += listed
     scores = sums.reshape(k, bins)
