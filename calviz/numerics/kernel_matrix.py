@@ -30,7 +30,7 @@ class PairwiseErrors:
     ----------
     value : ndarray, shape (...)
         Mean of the off-diagonal entries.
-    pairs : ndarray of float64, shape (m, m)
+    pairs : ndarray of float32, shape (m, m)
     params : mapping
     """
 
@@ -57,8 +57,8 @@ class PairwiseErrors:
         return type(self)(self._quadratic(signs) / (m * (m - 1)), self.pairs, self.params)
 
     def _quadratic(self, weights: FloatArray) -> FloatArray:
-        """``w' H w`` per row of weights; single precision is far below the noise of resampling."""
-        product = weights @ self.pairs.astype(np.float32)
+        """``w' H w`` per row of weights."""
+        product = weights @ self.pairs
         return np.asarray(np.einsum("bi,bi->b", product, weights))
 
 
@@ -84,8 +84,9 @@ def pairwise_errors(
     data = full_predictions(sample)
     if not 2 <= kernel_rows <= MAX_ROWS:
         raise OptionError(f"'kernel_rows' must be from 2 to {MAX_ROWS:,}, got {kernel_rows!r}.")
-    rows = np.arange(data.n)
-    if data.n > kernel_rows:
+    if data.n <= kernel_rows:
+        rows = np.arange(data.n)
+    else:
         rows = np.sort(np.random.default_rng(ROWS_SEED).choice(data.n, kernel_rows, replace=False))
     p = data.probs[rows].astype(np.float64)
     m = rows.size
@@ -94,11 +95,14 @@ def pairwise_errors(
     if not (isinstance(width, int | float) and 0 < width < np.inf):
         raise OptionError(f"'kernel_bandwidth' must be a number above 0, got {width!r}.")
     if kernel == "laplacian":
-        similarity = np.exp(-distance / width)
+        distance /= -width
     else:
-        similarity = np.exp(-((distance / width) ** 2) / 2)
+        distance /= width
+        np.square(distance, out=distance)
+        distance /= -2
+    pairs = np.exp(distance, out=distance)
     p[np.arange(m), data.labels[rows]] -= 1
-    pairs = similarity * (p @ p.T)
+    pairs *= p @ p.T
     np.fill_diagonal(pairs, 0)
     value = pairs.sum() / (m * (m - 1)) if m > 1 else np.nan
     params = {
@@ -107,7 +111,8 @@ def pairwise_errors(
         "rows": m,
         "kernel_rows": kernel_rows,
     }
-    return PairwiseErrors(np.asarray(value), pairs, params)
+    # Single precision is far below the noise of resampling, which is what they are kept for.
+    return PairwiseErrors(np.asarray(value), pairs.astype(np.float32), params)
 
 
 def _distances(p: FloatArray) -> FloatArray:
@@ -122,6 +127,6 @@ def _distances(p: FloatArray) -> FloatArray:
 
 def _bandwidth(distance: FloatArray) -> float:
     """The median distance of two rows; 1 where most rows are alike (or there is one)."""
-    pairs = distance[np.triu_indices(distance.shape[0], 1)]
-    median = float(np.median(pairs)) if pairs.size else 0.0
+    pairs = np.concatenate([row[i + 1 :] for i, row in enumerate(distance)])
+    median = float(np.median(pairs, overwrite_input=True)) if pairs.size else 0.0
     return median if median > 1e-6 else 1.0
