@@ -43,5 +43,7 @@ def for_columns(array: FloatArray, work: Callable[[int, FloatArray], object]) ->
         for j, column in enumerate(column_group(array, first), start=first):
             work(j, column)
 
-    for _ in map_threads(group, group_starts(array), threaded=array.nbytes >= THREADED_BYTES):
+    # Very long columns come one at a time: each thread would need room for its own and for its order.
+    threaded = array.nbytes >= THREADED_BYTES and array.shape[0] <= GROUP_ENTRIES // 2
+    for _ in map_threads(group, group_starts(array), threaded=threaded):
         pass

@@ -23,9 +23,9 @@ from calviz.numerics.runs import run_totals
 from calviz.numerics.sample import Sample
 
 #: Parts of the rows that are summed up on their own, and probabilities that are binned at a time.
-PARTS, WAITING_ENTRIES = 8, 1 << 17
+PARTS, WAITING_ENTRIES = 8, 1 << 15
 #: Rows whose labels are binned at a time.
-HIT_ROWS = 1 << 17
+HIT_ROWS = 1 << 15
 #: Up to this many probabilities, the cell of each is looked up in a table.
 TABLE_ENTRIES = 1 << 22
 

@@ -35,7 +35,8 @@ def spread(steps: Steps, mass: FloatArray, size: int) -> FloatArray:
     # The nodes themselves belong to the cell on their right, the last one to that on its left.
     # Only the nodes around these scores are looked up; those at the ends take what lies beyond.
     score = steps.score
-    low, high = np.clip((score[[0, -1]] * cells).astype(np.intp) + (-1, 1), 0, cells - 1)
+    ends = np.array([score[0] * cells - 1, score[-1] * cells + 1])
+    low, high = np.clip(ends, 0, cells - 1).astype(np.intp)
     starts = np.searchsorted(score, np.arange(low, high + 1) / cells)
     starts[0] = 0
     filled = np.flatnonzero(np.diff(starts, append=score.size))

@@ -20,7 +20,7 @@ from calviz.numerics.reduce import predicted_classes
 from calviz.numerics.sample import Sample
 
 #: Rows that are summed up at a time.
-BLOCK_ROWS = 1 << 17
+BLOCK_ROWS = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
