@@ -22,11 +22,16 @@ sys.path.insert(0, str(ROOT))
 
 def peer(module: str) -> Any | None:
     """The module of a peer, or None where it is not installed: the table then names it as skipped."""
+    before = list(sys.path)
+    # The names of our scripts ("coverage") must not hide the packages that a peer imports.
+    sys.path[:] = [place for place in before if Path(place).resolve() != ROOT / "benchmarks"]
     try:
         return importlib.import_module(module)
     except Exception:
         # Whatever keeps a peer from importing, the benchmark goes on without it.
         return None
+    finally:
+        sys.path[:] = before
 
 
 @dataclass

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from calviz import figures as figures
-    from calviz.analysis import evaluate, verdict
-    from calviz.comparison import compare, learning_curve, recalibrate
+    from calviz.analysis import conventions, evaluate, verdict
+    from calviz.comparison import compare, compare_models, learning_curve, recalibrate, slices
     from calviz.core.predictions import ConfidencePredictions, Predictions
     from calviz.core.reduction import Reduction
     from calviz.data import load
@@ -27,11 +27,14 @@ __all__ = [
     "Reduction",
     "__version__",
     "compare",
+    "compare_models",
+    "conventions",
     "evaluate",
     "figures",
     "learning_curve",
     "load",
     "recalibrate",
+    "slices",
     "verdict",
 ]
 
@@ -42,10 +45,13 @@ _HOMES = {
     "Predictions": "calviz.core.predictions",
     "Reduction": "calviz.core.reduction",
     "compare": "calviz.comparison",
+    "compare_models": "calviz.comparison",
+    "conventions": "calviz.analysis",
     "evaluate": "calviz.analysis",
     "learning_curve": "calviz.comparison",
     "load": "calviz.data",
     "recalibrate": "calviz.comparison",
+    "slices": "calviz.comparison",
     "verdict": "calviz.analysis",
 }
 

@@ -12,17 +12,20 @@ import numpy as np
 from calviz.checks import Verdict, find
 from calviz.checks import verdict as verdict_on
 from calviz.core.arrays import FloatArray
+from calviz.core.convention import Conventions
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.metric import METRICS, Metric, Parameter
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.core.results import ClassRow, Evaluation, Interval, MetricResult, NoiseFloor
+from calviz.core.watch import checkpoint
 from calviz.numerics import error_bars
 from calviz.numerics.binning import Scheme
 from calviz.numerics.classes import class_table
 from calviz.numerics.error_bars import LEVEL, RESAMPLES, Draw
 from calviz.numerics.sample import Sample
 from calviz.numerics.threads import one_blas_thread
+from calviz.peers import measure
 
 #: Bins of the table of classes and of the verdict, as of the binned metrics.
 DEFAULT_BINS = 15
@@ -141,6 +144,45 @@ def verdict(
     return verdict_on(_sample(data, reduction, split), bins=bins, scheme=scheme, seed=seed)
 
 
+def conventions(
+    data: Dataset,
+    *,
+    reduction: Reduction | str = "top-label",
+    split: str | None = None,
+    bins: int = DEFAULT_BINS,
+    scheme: Scheme = "equal-width",
+    noise: bool = True,
+    seed: int = 0,
+) -> Conventions:
+    """Compute the "ECE" of the same predictions as other libraries define it by default.
+
+    Parameters
+    ----------
+    data : Predictions or ConfidencePredictions
+    reduction : Reduction or str
+        Which (score, hit) pair to hand to the libraries' binary functions. With the top label
+        they are given all classes, and their own defaults decide what is looked at.
+    split : str, optional
+        Only the rows of this split.
+    bins, scheme
+        The bins of calviz's own ECE, with which the others are compared.
+    noise : bool
+        Whether to add what each convention would give on average for a calibrated model.
+    seed : int
+        Seed of the redrawn labels, 0 or more.
+
+    Raises
+    ------
+    OptionError, InputError, NotAvailable
+        As `evaluate`. A convention that has no value on these data is no error: it has a reason.
+    """
+    _check_whole("seed", seed, least=0)
+    _check_whole("bins", bins)
+    _check_choice("scheme", scheme, get_args(Scheme))
+    sample = _sample(data, reduction, split)
+    return measure(sample, bins=bins, scheme=scheme, noise=noise, seed=seed, split=split)
+
+
 def _default(choice: bool | None, otherwise: bool) -> bool:
     return otherwise if choice is None else choice
 
@@ -235,6 +277,7 @@ def _results(
     results: dict[str, MetricResult] = {}
     sharing: dict[int, tuple[Any, list[Metric]]] = {}  # by identity; the views stay alive in it
     for m in metrics:
+        checkpoint(f"measuring the {m.label}")
         own = {p.name: options[p.name] for p in m.parameters if p.name in options}
         try:
             view = sample.view(m.view, **own)

@@ -48,4 +48,4 @@ with guard.boundary():
             st.caption(md(rest.shares(), 1_000))
     frame = classes.merged(chosen, true, rest)
     classes.drill_down(frame, chosen)
-    classes.table(frame, chosen)
+    classes.table(frame, chosen, true.ranked(order).tolist())

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from calviz.ui import bins, cached, guard, metric_export, metric_table, pages, settings
+from calviz.ui import bins, cached, guard, metric_export, metric_table, pages, settings, switchboard
 from calviz.ui.text import md
 
 guard.enter()
@@ -43,3 +43,5 @@ with guard.boundary():
     )
     with export.popover("Export", icon=":material/download:"):
         metric_export.draw(results, chosen, bins.file_stem(chosen))
+
+switchboard.explore(chosen, bins.file_stem(chosen), at_once=small)

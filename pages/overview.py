@@ -12,7 +12,7 @@ with st.container(horizontal=True, horizontal_alignment="distribute", vertical_a
     st.title(pages.BY_KEY["overview"].question, anchor=False, width="content")
     # A link and not a button: `st.switch_page` fails once a setting is in the address.
     with st.container(border=True, width="content"):
-        st.page_link(pages.link("data"), label="**Use your file**", icon=":material/upload_file:")
+        st.page_link(pages.link("data"), label=sidebar.USE_YOUR_FILE)
 
 entry = chosen.entry
 with st.container(horizontal=True, vertical_alignment="center"):

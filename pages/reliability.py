@@ -4,7 +4,7 @@ import streamlit as st
 
 from calviz.core.export import csv_bytes
 from calviz.ui import bins, cached, cards, diagram, guard, pages, settings
-from calviz.ui.text import md, rows
+from calviz.ui.text import md
 
 guard.enter()
 chosen = settings.current()
@@ -17,16 +17,20 @@ with guard.boundary():
 
 with guard.boundary():
     evaluation = cached.evaluation(chosen)
-    cards.metric_line(evaluation, (cached.ece_key(chosen), "mce", "rmsce"))
-    if chosen.scheme == "equal-mass":
-        st.caption(f"MCE and RMSCE are of {chosen.bins:,} bins of equal width.")
+    # These two have one definition only; the number says so where other bins are drawn.
+    others = dict.fromkeys(("mce", "rmsce"), "equal-width bins")
+    cards.metric_line(
+        evaluation,
+        (cached.ece_key(chosen), *others),
+        notes=others if chosen.scheme == "equal-mass" else {},
+    )
 
 bins.explore(chosen)
 
 with guard.boundary():
     st.subheader("Does the choice of bins matter?", anchor=False)
     strip = cached.bin_sensitivity(chosen)
-    st.markdown(md(strip.describe().split(f"{rows(strip.n)}. ", 1)[-1], 1_000))
+    st.markdown(md(strip.reading(), 1_000))
     diagram.chart(
         strip,
         strip.plot(theme=diagram.theme()),

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from calviz.ui import cached, cards, guard, pages, referral, settings
+from calviz.ui import before_after, cached, cards, decision, guard, pages, referral, settings
 from calviz.ui.text import md
 
 guard.enter()
@@ -17,11 +17,17 @@ with guard.boundary():
         "referred to an expert: the fewer are kept, the larger the share of them that should be right."
     )
 
-referral.explore(chosen)
+with guard.boundary():
+    method = before_after.choose_method(chosen)
+    referral.explore(chosen, method)
 
 with guard.boundary():
     with st.spinner("Resampling the summaries …", show_time=True):
-        keys = ("aurc", "e_aurc", "accuracy_at_90_coverage", "auroc_failure")
+        keys = ("aurc", "e_aurc", "accuracy_at_90_coverage", "coverage_at_risk", "auroc_failure")
         evaluation = cached.metrics(chosen, keys, error_bars=True)
-    cards.metric_line(evaluation, keys)
-    st.caption("These summaries rank by confidence.")
+    cards.metric_line(evaluation, keys, notes={"coverage_at_risk": "5 % errors"})
+    st.caption("These summaries rank by confidence, before recalibration.")
+
+with guard.boundary():
+    st.subheader("What do decisions cost?", anchor=False)
+    decision.explore(chosen, method)

@@ -13,6 +13,7 @@ from calviz.core.reduction import Reduction
 from calviz.core.words import p_value
 
 if TYPE_CHECKING:
+    from calviz.core.convention import Conventions
     from calviz.core.results import Evaluation, MetricResult
     from calviz.data import Loaded
 
@@ -50,6 +51,31 @@ def print_evaluation(evaluation: Evaluation, verdict: str, *, named: bool) -> No
         out.print(cell(f"{', '.join(labels)}: {reason}", style="dim"), soft_wrap=True)
     for finding in evaluation.findings:
         _finding(finding.severity, finding.code, finding.message)
+
+
+def print_conventions(conventions: Conventions) -> None:
+    """Print the ECE of other libraries, and why each differs."""
+    out = console()
+    out.print()
+    own = f"calviz's ECE is {_number(conventions.ece)}; by default other libraries say:"
+    out.print(cell(own), soft_wrap=True)
+    out.print()
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    for title in ("library", "function", "value", "difference", "if calibrated", "why"):
+        is_number = title in ("value", "difference", "if calibrated")
+        table.add_column(title, justify="right" if is_number else "left", no_wrap=title != "why")
+    if not conventions.redraws:
+        table.columns.pop(4)
+    for v in conventions:
+        known = v.convention
+        numbers = [_number(v.value), f"{v.value - conventions.ece:+.4f}", _number(v.noise)]
+        if not v.available:
+            numbers = ["n/a", "", ""]
+        if not conventions.redraws:
+            numbers.pop()
+        why = known.why if v.reason is None else v.reason[:1].upper() + v.reason[1:]
+        table.add_row(*(cell(text) for text in (known.library, known.call, *numbers, why)))
+    out.print(table)
 
 
 def _table(results: list[MetricResult]) -> Table:

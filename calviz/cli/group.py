@@ -28,13 +28,15 @@ class Group(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of the commands, in alphabetical order."""
-        return sorted(m.name for m in pkgutil.iter_modules(commands.__path__))
+        return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(commands.__path__))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load a command when it is asked for: what others need is not imported."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        command: click.Command = importlib.import_module(f"{commands.__name__}.{cmd_name}").command
+        command: click.Command = importlib.import_module(
+            f"{commands.__name__}.{cmd_name.replace('-', '_')}"
+        ).command
         return command
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -1,8 +1,24 @@
 """Fit recalibrators on some rows, and judge them on others."""
 
+from calviz.comparison.alignment import align
 from calviz.comparison.compare import compare
 from calviz.comparison.fitting import calibrate, recalibrate
 from calviz.comparison.learning import learning_curve
+from calviz.comparison.models import compare_methods, compare_models, same_rows
+from calviz.comparison.naming import named_models
 from calviz.comparison.rows import choose_rows
+from calviz.comparison.slices import slices
 
-__all__ = ["calibrate", "choose_rows", "compare", "learning_curve", "recalibrate"]
+__all__ = [
+    "align",
+    "calibrate",
+    "choose_rows",
+    "compare",
+    "compare_methods",
+    "compare_models",
+    "learning_curve",
+    "named_models",
+    "recalibrate",
+    "same_rows",
+    "slices",
+]

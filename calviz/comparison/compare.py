@@ -11,22 +11,20 @@ import numpy as np
 
 from calviz.analysis import evaluate
 from calviz.comparison.fitting import UNCALIBRATED, fit_and_apply
+from calviz.comparison.paired import pair, squares
 from calviz.comparison.rows import Rows, choose_rows
-from calviz.core.arrays import FloatArray
 from calviz.core.comparison import Comparison, MethodResult
 from calviz.core.errors import CalvizError
 from calviz.core.metric import METRICS
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.recalibrator import RECALIBRATORS, RecalibratorSpec
 from calviz.core.reduction import Reduction
-from calviz.core.results import Interval
+from calviz.core.watch import Stopped, checkpoint, watching
 from calviz.numerics.blocks import available_cores
-from calviz.numerics.paired import Contributions, best_shares, resampled
-from calviz.numerics.reduce import predicted_classes, reduce
-
-BINS = 15
+from calviz.numerics.reduce import predicted_classes
 
 Progress = Callable[[MethodResult, int, int], object]
+Activity = Callable[[str, str], object]
 
 
 def compare(
@@ -46,6 +44,7 @@ def compare(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
+    activity: Activity | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Comparison:
     """Fit recalibrators on some rows and compare them on others.
@@ -72,8 +71,10 @@ def compare(
         Methods that are fitted at a time; the cores there are where left out.
     progress : callable, optional
         Called as ``progress(result, done, total)`` after each method, from the thread that fitted it.
+    activity : callable, optional
+        Called as ``activity(method, doing)`` while a method is worked at, from that thread.
     stop : callable, optional
-        Asked before each method; where it says True, the methods that are left are not fitted.
+        Asked all the time; where it says True, the methods that are not finished are rows with that reason.
     """
     specs = chosen(methods)
     rows = choose_rows(
@@ -92,9 +93,13 @@ def compare(
     finished: dict[str, MethodResult] = {}
 
     def run(spec: RecalibratorSpec) -> None:
-        if stop is not None and stop():
-            result = _failed(spec, "stopped before it was fitted.")
-        else:
+        def step(doing: str) -> None:
+            if stop is not None and stop():
+                raise Stopped
+            if doing and activity is not None:
+                activity(spec.key, doing)
+
+        with watching(step):
             result = judging.result(spec, own.get(spec.key, {}))
         finished[spec.key] = result
         if progress is not None:
@@ -110,7 +115,8 @@ def compare(
     results = {spec.key: finished[spec.key] for spec in specs}
     tied: dict[str, tuple[str, ...]] = {}
     if ci:
-        results, tied = judging.paired(results)
+        with watching(None):  # what was stopped still says what is finished
+            results, tied = judging.paired(results)
     measured = dict.fromkeys(key for r in results.values() for key in r.metrics)
     return Comparison(
         name=data.name,
@@ -152,6 +158,7 @@ class _Judging:
     def result(self, spec: RecalibratorSpec, options: Mapping[str, Any]) -> MethodResult:
         """Fit and evaluate one method; whatever goes wrong becomes its reason."""
         try:
+            checkpoint("fitting")
             done = fit_and_apply(self.data, spec, self.rows, options)
             evaluation = evaluate(
                 done.calibrated,
@@ -197,22 +204,20 @@ class _Judging:
     ) -> tuple[dict[str, MethodResult], dict[str, tuple[str, ...]]]:
         """Differences to the uncalibrated model, shares of best, and ties, on common resamples."""
         there = {
-            key: _contributions(r.calibrated, self.reduction)
-            for key, r in results.items()
-            if r.ok and r.calibrated is not None
+            key: r.calibrated for key, r in results.items() if r.ok and r.calibrated is not None
         }
-        if UNCALIBRATED not in there or there[UNCALIBRATED].events.n < 2:
+        if UNCALIBRATED not in there or there[UNCALIBRATED].n < 2:
             return results, {}
         rng = np.random.default_rng([self.seed, 2])
-        drawn = resampled(there, self.resamples, rng, BINS)
-        wanted = [k for k in drawn if k in results[UNCALIBRATED].metrics]
-        shares, tied = {}, {}
-        for metric in wanted:
-            sign = -1 if METRICS[metric].direction == "higher" else 1
-            lower = {m: sign * v for m, v in drawn[metric].items()}
-            shares[metric] = best_shares(lower)
-            values = {m: sign * results[m].metrics[metric].value for m in lower}
-            tied[metric] = _ties(lower, values)
+        paired = pair(there, reduction=self.reduction, resamples=self.resamples, rng=rng)
+        wanted = [k for k in paired.drawn if k in results[UNCALIBRATED].metrics]
+        shares = {metric: paired.best_share(metric) for metric in wanted}
+        tied = {
+            metric: paired.tied_with_best(
+                metric, {m: results[m].metrics[metric].value for m in there}
+            )
+            for metric in wanted
+        }
         return {
             key: r
             if key not in there
@@ -220,43 +225,13 @@ class _Judging:
                 r,
                 best_share={metric: shares[metric][key] for metric in wanted},
                 differences={
-                    metric: _interval(drawn[metric][key] - drawn[metric][UNCALIBRATED])
+                    metric: paired.difference(metric, key, UNCALIBRATED)
                     for metric in wanted
                     if key != UNCALIBRATED
                 },
             )
             for key, r in results.items()
         }, tied
-
-
-def _ties(lower: Mapping[str, FloatArray], values: Mapping[str, float]) -> tuple[str, ...]:
-    best = min(values, key=values.__getitem__)
-    return tuple(m for m in lower if _interval(lower[m] - lower[best]).low <= 0)
-
-
-def _interval(values: FloatArray) -> Interval:
-    low, high = np.quantile(values, [0.025, 0.975])
-    return Interval(float(low), float(high))
-
-
-def _contributions(data: Dataset, reduction: Reduction | str) -> Contributions:
-    events = reduce(data, Reduction.of(reduction))
-    if not isinstance(data, Predictions):
-        right = data.correct.astype(np.float64)
-        return Contributions({"accuracy": right, "error": 1 - right}, events)
-    own = data.probs[np.arange(data.n), data.labels].astype(np.float64)
-    right = (predicted_classes(data) == data.labels).astype(np.float64)
-    losses = {
-        "accuracy": right,
-        "error": 1 - right,
-        "nll": -np.log(np.maximum(own, np.finfo(np.float64).tiny)),
-        "brier": _squares(data) + 1 - 2 * own,
-    }
-    return Contributions(losses, events)
-
-
-def _squares(data: Predictions) -> FloatArray:
-    return np.asarray(np.vecdot(data.probs, data.probs), dtype=np.float64)
 
 
 def _changed(before: Dataset, after: Dataset) -> int:
@@ -271,7 +246,7 @@ def _gain(before: Dataset, after: Dataset) -> float:
     def error(data: Dataset) -> float:
         if isinstance(data, Predictions):
             own = data.probs[np.arange(data.n), data.labels].astype(np.float64)
-            return float((_squares(data) + 1 - 2 * own).mean())
+            return float((squares(data) + 1 - 2 * own).mean())
         return float(((data.confidence.astype(np.float64) - data.correct) ** 2).mean())
 
     return error(before) - error(after)

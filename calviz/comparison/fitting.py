@@ -15,6 +15,7 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.factor import Factor
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.recalibrator import RECALIBRATORS, RecalibratorSpec
+from calviz.core.watch import checkpoint
 
 #: The uncalibrated model is a row of every comparison.
 UNCALIBRATED = "identity"
@@ -88,7 +89,9 @@ def fit_and_apply(
     warnings: list[str] = []
     parts: list[FloatArray] = []
     recalibrator = None
-    for fit, judged in rows.pairs:
+    for at, (fit, judged) in enumerate(rows.pairs, start=1):
+        if len(rows.pairs) > 1:
+            checkpoint(f"fitting fold {at} of {len(rows.pairs)}")
         recalibrator = make(spec, data, options)
         start = time.perf_counter()
         recalibrator.fit(_rows_of(scores, fit), labels[fit])

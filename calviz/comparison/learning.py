@@ -10,12 +10,14 @@ import numpy as np
 
 from calviz.analysis import evaluate
 from calviz.comparison.compare import chosen
-from calviz.comparison.fitting import fit_and_apply
+from calviz.comparison.fitting import UNCALIBRATED, fit_and_apply
 from calviz.comparison.rows import LEAST_ROWS, choose_rows, strata
-from calviz.core.comparison import LearningCurve, LearningPoint
 from calviz.core.errors import CalvizError, OptionError
+from calviz.core.learning import LearningCurve, LearningPoint
+from calviz.core.metric import METRICS
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
+from calviz.core.watch import Stopped
 from calviz.numerics.partition import stratified_sample
 
 
@@ -42,7 +44,8 @@ def learning_curve(
     sizes : sequence of int, optional
         Numbers of calibration rows; six steps up to all of them where left out.
     repeats : int
-        Stratified draws of calibration rows per size; every method gets the same ones.
+        Stratified draws of calibration rows per size; every method gets the same ones. Of all rows
+        there is one draw.
     progress : callable, optional
         Called as ``progress(done, total)`` after every fit.
 
@@ -56,36 +59,60 @@ def learning_curve(
     if sizes is None:
         least = min(pool.size, max(50, pool.size // 64))
         steps = np.geomspace(least, pool.size, 6)
-        sizes = sorted({round(float(size)) for size in steps})
+        # Two digits are easier to read; all rows are all rows.
+        rounded = {int(float(f"{size:.2g}")) for size in steps[:-1]} | {pool.size}
+        sizes = sorted(size for size in rounded if LEAST_ROWS <= size <= pool.size)
     for size in sizes:
         if not LEAST_ROWS <= size <= pool.size:
             raise OptionError(
                 f"'sizes' must be from {LEAST_ROWS} to the {pool.size:,} calibration rows, got {size}."
             )
-    classes = strata(data)[pool]
+    before = evaluate(
+        data.take(judged), metrics, reduction=reduction, ci=True, noise_floor=True, seed=seed
+    )
     found: dict[tuple[str, int, str], list[float]] = {}
     failures: dict[str, str] = {}
-    done, total = 0, len(specs) * len(sizes) * repeats
-    for size in sizes:
-        for repeat in range(repeats):
-            rng = np.random.default_rng([seed, size, repeat])
-            fit = pool[stratified_sample(classes, size, rng)]
-            part = replace(rows, pairs=((fit, judged),))
-            for spec in specs:
-                if stop is not None and stop():
-                    return LearningCurve(_points(found), failures, rows.evaluation)
-                try:
+
+    def curve() -> LearningCurve:
+        return LearningCurve(
+            name=data.name,
+            points=_points(found),
+            failures=failures,
+            fit=rows.fit,
+            evaluation=rows.evaluation,
+            reduction=Reduction.of(reduction).key,
+            seed=seed,
+            uncalibrated=before.metrics,
+            directions={key: METRICS[key].direction for key in metrics},
+            labels={spec.key: spec.label for spec in specs},
+        )
+
+    classes = strata(data)[pool]
+    draws = [(size, r) for size in sizes for r in range(repeats if size < pool.size else 1)]
+    done, total = 0, len(specs) * len(draws)
+    for size, repeat in draws:
+        rng = np.random.default_rng([seed, size, repeat])
+        fit = pool[stratified_sample(classes, size, rng)]
+        part = replace(rows, pairs=((fit, judged),))
+        for spec in specs:
+            if stop is not None and stop():
+                return curve()
+            try:
+                values = before.metrics
+                if spec.key != UNCALIBRATED:
                     fitted = fit_and_apply(data, spec, part, (options or {}).get(spec.key, {}))
                     values = evaluate(fitted.calibrated, metrics, reduction=reduction).metrics
-                    for metric in metrics:
-                        key = (spec.key, size, metric)
-                        found.setdefault(key, []).append(values[metric].value)
-                except (CalvizError, ArithmeticError, ValueError) as error:
-                    failures.setdefault(spec.key, f"with {size:,} rows: {error}")
-                done += 1
-                if progress is not None:
-                    progress(done, total)
-    return LearningCurve(_points(found), failures, rows.evaluation)
+                for metric in metrics:
+                    key = (spec.key, size, metric)
+                    found.setdefault(key, []).append(values[metric].value)
+            except Stopped:
+                return curve()
+            except (CalvizError, ArithmeticError, ValueError) as error:
+                failures.setdefault(spec.key, f"with {size:,} rows: {error}")
+            done += 1
+            if progress is not None:
+                progress(done, total)
+    return curve()
 
 
 def _points(found: Mapping[tuple[str, int, str], list[float]]) -> tuple[LearningPoint, ...]:

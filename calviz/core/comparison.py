@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,34 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from calviz.core.predictions import Dataset
+
+
+def ordered(results: Mapping[str, MetricResult], direction: str) -> tuple[str, ...]:
+    """Names from the best to the worst result; those without a value are left out.
+
+    Parameters
+    ----------
+    results : mapping of str to MetricResult
+        Of one metric.
+    direction : {"lower", "higher", "zero", "one", "none"}
+        What is better; of a metric that only describes the data, nothing is.
+    """
+    worse = badness(direction)
+    if worse is None:
+        return ()
+    values = {name: worse(r.value) for name, r in results.items() if r.available}
+    return tuple(sorted(values, key=values.__getitem__))
+
+
+def badness(direction: str) -> Callable[[float], float] | None:
+    """How bad a value is, the lower the better; None for a metric that only describes the data."""
+    worse: dict[str, Callable[[float], float]] = {
+        "lower": lambda v: v,
+        "higher": lambda v: -v,
+        "zero": abs,
+        "one": lambda v: abs(v - 1),
+    }
+    return worse.get(direction)
 
 
 @dataclass(frozen=True)
@@ -143,15 +171,10 @@ class Comparison:
         if metric not in self.directions:
             known = ", ".join(self.directions)
             raise OptionError(f"'{metric}' is not in this comparison; it has {known}.")
-        badness = {"lower": lambda v: v, "higher": lambda v: -v, "zero": abs}[
-            self.directions[metric]
-        ]
-        values = {
-            m.key: badness(m.metrics[metric].value)
-            for m in self
-            if m.ok and metric in m.metrics and m.metrics[metric].available
-        }
-        return tuple(sorted(values, key=values.__getitem__))
+        return ordered(
+            {m.key: m.metrics[metric] for m in self if m.ok and metric in m.metrics},
+            self.directions[metric],
+        )
 
     def best(self, metric: str) -> str:
         """The method with the best value; raises OptionError where none has one."""
@@ -177,51 +200,3 @@ class Comparison:
             )
             rows.append(row)
         return pd.DataFrame(rows).set_index("method")
-
-
-@dataclass(frozen=True, eq=False)
-class LearningPoint:
-    """One method fitted to one number of rows.
-
-    Attributes
-    ----------
-    method : str
-    rows : int
-        Calibration rows.
-    metric : str
-    mean, low, high : float
-        Over the repeats: mean, and the 5 % and 95 % quantiles.
-    repeats : int
-        Fits that succeeded.
-    """
-
-    method: str
-    rows: int
-    metric: str
-    mean: float
-    low: float
-    high: float
-    repeats: int
-
-
-@dataclass(frozen=True, eq=False)
-class LearningCurve:
-    """Metrics against the number of calibration rows (Zhang 2020, figure 6).
-
-    Attributes
-    ----------
-    points : tuple of LearningPoint
-    failures : mapping of str to str
-        Of each method that failed at some size: its reason.
-    evaluation : RowsUsed
-    """
-
-    points: tuple[LearningPoint, ...]
-    failures: Mapping[str, str]
-    evaluation: RowsUsed
-
-    def frame(self) -> pd.DataFrame:
-        """One row per method, number of rows and metric."""
-        import pandas as pd
-
-        return pd.DataFrame([vars(p) for p in self.points])

@@ -228,6 +228,20 @@ class Predictions(_Rows):
         object.__setattr__(new, "name", name)
         return new
 
+    def with_columns(
+        self,
+        *,
+        splits: Factor | None,
+        groups: Mapping[str, Factor],
+        ids: npt.NDArray[Any] | None,
+    ) -> Self:
+        """The same predictions with other columns beside them, sharing their arrays."""
+        new = self.renamed(self.name)
+        new.__dict__.pop("_fingerprint", None)
+        new.__dict__.update(splits=splits, groups=groups, ids=ids)
+        new._check_columns(new.n)
+        return new
+
     def fingerprint(self) -> str:
         """BLAKE2b-256 over the full content (not the name), in hexadecimal."""
         return self._fingerprint
@@ -319,6 +333,16 @@ class ConfidencePredictions(_Rows):
     def renamed(self, name: str) -> Self:
         """The same data under another name."""
         return replace(self, name=name)
+
+    def with_columns(
+        self,
+        *,
+        splits: Factor | None,
+        groups: Mapping[str, Factor],
+        ids: npt.NDArray[Any] | None,
+    ) -> Self:
+        """The same data with other columns beside them."""
+        return replace(self, splits=splits, groups=groups, ids=ids)
 
     def fingerprint(self) -> str:
         """BLAKE2b-256 over the full content (not the name), in hexadecimal."""

@@ -20,6 +20,8 @@ Trace = dict[str, Any]
 LINE = 19
 #: Characters of a line of the caption that fit a phone.
 CAPTION_LINE = 46
+#: Costs are written for so many predictions.
+PER = 1_000
 #: Below this width panels stand one above the other, and labels are short.
 NARROW = 620
 
@@ -66,10 +68,10 @@ def wrapped(caption: Sequence[str], width: int = CAPTION_LINE) -> list[str]:
         return part.replace(" ", "\u00a0") if len(part) <= width else part
 
     return [
-        part.removesuffix(" ·").replace("\u00a0", " ")
+        part.removesuffix("\u00a0·").replace("\u00a0", " ")
         for text in caption
         for part in textwrap.wrap(
-            " · ".join(together(p) for p in text.split(" · ")), width, break_on_hyphens=False
+            "\u00a0· ".join(together(p) for p in text.split(" · ")), width, break_on_hyphens=False
         )
     ]
 

@@ -245,7 +245,8 @@ class _Surroundings:
                 scaleanchor="x",
                 scaleratio=1,
                 constrain="domain",
-                constraintoward="bottom",
+                # On a narrow page, room that the square does not need goes to both sides of it.
+                constraintoward="middle",
                 domain=[_HISTOGRAM + _STRIP, 1],
                 title=axis_title(escape(reduction.hit_label), p),
             ),

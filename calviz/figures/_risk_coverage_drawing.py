@@ -108,12 +108,17 @@ class _Curves:
         )
         colours = (p.vermillion, p.purple, p.ink)
         for i, other in enumerate(self.others):
+            if other.band is not None and len(self.others) <= 2:
+                low, high = (self._up(end) for end in other.band)
+                fill = p.glaze(colours[i % 3], 0.12)
+                yield area(self._across(other.coverage), low, high, fill, showlegend=False)
             yield self._curve(
                 self._across(other.coverage),
                 other.risk,
                 colours[i % 3],
                 self._name(other),
-                dash=_DASHES[1 + i % 3],
+                # The same colour comes back with another dash.
+                dash=_DASHES[1 + (i + i // 3) % 3],
                 legendrank=2 + i,
             )
         yield self._curve(x, f.risk, p.blue, self._name(f), width=2.5, legendrank=1)

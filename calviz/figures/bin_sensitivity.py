@@ -238,11 +238,14 @@ class BinSensitivity:
         head = (
             f"ECE of {shorten(self.name, 60)}{where} by number of bins, {counted(self.n, 'row')}."
         )
+        return f"{head} {self.reading()}"
+
+    def reading(self) -> str:
+        """The same without naming the data: from where to where the ECE goes, and what of it is noise."""
         values = np.stack(list(self.ece.values()))[:, 1:] if self.counts.size > 1 else self._all()
         low, high = float(values.min()), float(values.max())
         decimals = decimals_for(100 * low, 100 * high, most=2)
         parts = [
-            head,
             f"From 2 to {self.counts.size:,} bins of equal width or equal mass it goes from "
             f"{points(low, decimals)} to {points(high, decimals)} points.",
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Self, get_args
 
 import numpy as np
@@ -19,7 +19,7 @@ from calviz.figures._parts import level_text
 from calviz.numerics import error_bars
 from calviz.numerics.error_bars import RESAMPLES
 from calviz.numerics.proportions import clopper_pearson
-from calviz.numerics.ranking import ranked
+from calviz.numerics.ranking import coverage_at, ranked
 from calviz.numerics.sample import Sample
 from calviz.numerics.steps import Steps
 from calviz.numerics.uncertainty_ranking import (
@@ -249,17 +249,33 @@ class RiskCoverage:
         """Keep as many predictions as leave the error rate of the kept ones at most this large.
 
         The threshold is chosen on these very rows, so that on others the risk is likely to be a little larger.
+        The sentence ends with the interval of the coverage that allows this risk.
         """
         if not 0 <= risk <= 1:
             raise OptionError(f"'risk' must lie between 0 and 1, got {risk!r}.")
-        ranking = ranked(self.steps)
-        fine = np.flatnonzero(ranking.errors <= risk * ranking.rows + 1e-9)
-        if fine.size == 0:
+        kept = round(self.n * float(coverage_at(self.steps, risk)))
+        if kept == 0:
             return self._nothing(
                 f"No threshold leaves {percent(risk)} errors or fewer: the predictions ranked highest "
                 "are wrong more often."
             )
-        return self._choice(round(float(ranking.rows[fine[-1]])))
+        choice = self._choice(kept)
+        interval = self.coverage_interval(risk)
+        if interval is None:
+            return choice
+        low, high = (percent(end) for end in interval)
+        words = f" Other samples like this one allow {low} to {high} to be kept at {percent(risk)} errors."
+        return replace(choice, sentence=choice.sentence + words)
+
+    def coverage_interval(self, risk: float, *, seed: int = 0) -> Interval | None:
+        """Percentile bootstrap interval of the coverage at a risk; None for a single row.
+
+        The threshold is chosen anew on each resample.
+        """
+        if self.n == 1:
+            return None
+        drawn = self.steps.bootstrap(error_bars.stream(seed, "bootstrap"), RESAMPLES)
+        return error_bars.interval(coverage_at(drawn, risk), self.level)
 
     def _choice(self, kept: int, threshold: float | None = None) -> Choice:
         ranking = ranked(self.steps)
@@ -358,7 +374,7 @@ class RiskCoverage:
         at : float, optional
             A coverage to mark.
         others : sequence of RiskCoverage
-            Further curves (other rankings, other models), without bands.
+            Further curves (other rankings, other models, after recalibration); up to two with their bands.
         """
         from calviz.figures import _risk_coverage_drawing
 

@@ -1,9 +1,11 @@
 """The binned family: gaps between mean score and share of hits, bin by bin.
 
 Bins are right-closed, ((m - 1)/M, m/M], and the first one also holds 0 (Guo 2017, section 2). Peers differ on
-scores that lie on an edge, nowhere else: uncertainty-calibration agrees; netcal, pycalib and scikit-learn's
-``calibration_curve`` close bins on the left; torchmetrics adds a bin of its own for scores of exactly 1,
-which changes ECE² and RMSCE of saturated models visibly.
+scores that lie on an edge, nowhere else: uncertainty-calibration agrees, and so do scikit-learn's
+``calibration_curve`` and MAPIE but for edges that ``np.linspace`` puts a rounding error off (MAPIE counts edges, so
+that its 16 are 15 bins, and gives exact zeros a bin of their own); netcal and pycalib close bins on the left;
+torchmetrics adds a bin of its own for scores of exactly 1, which changes ECE² and RMSCE of saturated models visibly.
+`calviz.peers` has the defaults of each, checked against the libraries.
 """
 
 from __future__ import annotations

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy.special import gammaln
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.piecewise import Piecewise, halfway, steps_merged
+from calviz.numerics.ties import ends_of_ties
 
 #: Pseudo-rows of the prior, spread over the bins (Naeini 2015).
 PRIOR_ROWS = 2.0
+#: Bins whose evidence is computed at a time, so that memory does not grow with their number.
+_BINS_AT_A_TIME = 1 << 15
 #: Binnings with less than this share of the posterior of the best one change nothing that can be seen.
 _NEGLIGIBLE = 1e-10
 
@@ -36,34 +41,55 @@ def averaged_binnings(ordered: FloatArray, hits: IntArray) -> Piecewise:
     -----
     Every binning is a model: the hit rate of each bin has a Beta prior whose mean is the middle of
     the bin and whose weight is `PRIOR_ROWS` / bins, so that its marginal likelihood is a product of ratios of
-    gamma functions. All binnings stand in one long array: each needs no more than its cuts and the sums.
+    gamma functions. Many binnings stand in one long array: each needs no more than its cuts and the sums.
     """
-    n = ordered.size
-    last = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1, n).astype(np.int32)
-    cuts, model, sizes = _all_cuts(n, last)
-    # Where bins start and end, as ranks; the first of a model starts at 0, its last ends at n.
-    first = np.append(True, model[1:] != model[:-1])
-    start = np.where(first, 0, np.roll(cuts, 1))
-    rows = cuts - start
-    won = hits[cuts] - hits[start]
-    centre = np.clip((_border(ordered, start) + _border(ordered, cuts)) / 2, 1e-6, 1 - 1e-6)
-    prior = PRIOR_ROWS / sizes[model]
-    alpha, beta = prior * centre, prior * (1 - centre)
-    evidence = gammaln(prior) - gammaln(rows + prior)
-    evidence += gammaln(won + alpha) - gammaln(alpha)
-    evidence += gammaln(rows - won + beta) - gammaln(beta)
-    score = np.bincount(model, weights=evidence)
+    last = ends_of_ties(ordered)
+    counts = np.array(bin_counts(ordered.size))
+    groups = np.split(counts, np.flatnonzero(np.diff(np.cumsum(counts) // _BINS_AT_A_TIME)) + 1)
+    score = np.concatenate([_Bins.of(ordered, hits, last, some).evidence() for some in groups])
     weight = np.exp(score - score.max())
     weight[weight < _NEGLIGIBLE] = 0
     weight /= weight.sum()
-    rate = (won + alpha) / (rows + prior)
+    used = _Bins.of(ordered, hits, last, counts[weight > 0])
     # The average steps wherever a binning does: add up the steps, in the order of the ranks.
-    step = rate - np.where(first, 0.0, np.roll(rate, 1))
-    used = weight[model] > 0
-    places, where = np.unique(start[used], return_inverse=True)
-    value = np.cumsum(np.bincount(where, weights=(weight[model] * step)[used]))
+    rate = (used.won + used.alpha) / (used.rows + used.alpha + used.beta)
+    step = rate - np.where(used.start == 0, 0.0, np.roll(rate, 1))
+    places, where = np.unique(used.start, return_inverse=True)
+    steps = weight[weight > 0][used.model] * step
+    value = np.cumsum(np.bincount(where, weights=steps))
     edges = halfway(ordered, ordered[places[1:] - 1])
     return steps_merged(edges, np.clip(value, 0, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Bins:
+    """The bins of some binnings, one after the other: the binning of each, where it starts, rows, hits, and prior."""
+
+    model: IntArray
+    start: IntArray
+    rows: IntArray
+    won: IntArray
+    alpha: FloatArray
+    beta: FloatArray
+
+    @classmethod
+    def of(cls, ordered: FloatArray, hits: IntArray, last: IntArray, counts: IntArray) -> Self:
+        cuts, model, sizes = _all_cuts(ordered.size, last, counts)
+        # Bins start and end at ranks; the first of a binning starts at 0, its last ends at n.
+        first = np.append(True, model[1:] != model[:-1])
+        start = np.where(first, 0, np.roll(cuts, 1))
+        centre = np.clip((_border(ordered, start) + _border(ordered, cuts)) / 2, 1e-6, 1 - 1e-6)
+        prior = PRIOR_ROWS / sizes[model]
+        won = hits[cuts] - hits[start]
+        return cls(model, start, cuts - start, won, prior * centre, prior * (1 - centre))
+
+    def evidence(self) -> FloatArray:
+        """Log marginal likelihood of each binning."""
+        a, b = self.alpha, self.beta
+        parts = gammaln(a + b) - gammaln(self.rows + a + b)
+        parts += gammaln(self.won + a) - gammaln(a)
+        parts += gammaln(self.rows - self.won + b) - gammaln(b)
+        return np.asarray(np.bincount(self.model, weights=parts))
 
 
 def _border(ordered: FloatArray, rank: IntArray) -> FloatArray:
@@ -73,16 +99,15 @@ def _border(ordered: FloatArray, rank: IntArray) -> FloatArray:
     return np.where(rank == 0, 0.0, np.where(rank == ordered.size, 1.0, (below + above) / 2))
 
 
-def _all_cuts(n: int, last: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Ends of the bins of all binnings, the binning of each, and the bins per binning.
+def _all_cuts(n: int, last: IntArray, counts: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Ends of the bins of binnings with so many bins, the binning of each, and the bins per binning.
 
     Cuts as ``np.array_split`` makes them; one inside a group of ties moves to the end of the group.
     """
-    counts = np.array(bin_counts(n))
     model = np.repeat(np.arange(counts.size), counts)
     m = np.arange(model.size) - np.repeat(np.cumsum(counts) - counts, counts) + 1
     size, larger = n // counts[model], n % counts[model]
-    cuts = m * size + np.minimum(m, larger)
+    cuts: IntArray = m * size + np.minimum(m, larger)
     if last.size < n:
         cuts = last[np.searchsorted(last, cuts, side="left")]
     keep = np.append((cuts[1:] != cuts[:-1]) | (model[1:] != model[:-1]), True)

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from calviz.core.arrays import FloatArray
 from calviz.core.predictions import BLOCK_BYTES
+from calviz.core.watch import checkpoint
 
 #: Below this size starting threads costs more than they save.
 THREADED_BYTES = 1 << 22
@@ -24,6 +25,7 @@ def row_blocks(array: FloatArray, *, block_bytes: int = BLOCK_BYTES) -> Iterator
     n = array.shape[0]
     step = max(1, block_bytes // max(1, array[:1].nbytes))
     for first in range(0, n, step):
+        checkpoint()
         yield slice(first, min(first + step, n))
 
 

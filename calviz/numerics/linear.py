@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.numerics.blocks import row_blocks
 from calviz.numerics.minimise import Inverse, Minimum, minimise
 from calviz.numerics.passes import sum_over_blocks
 
@@ -80,17 +81,25 @@ class VectorProblem:
     def inverse(self, x: FloatArray) -> Inverse:
         """The inverse Hessian, from some of the rows."""
         step = max(1, self.n // max(_HESSIAN_ROWS, 6 * self.k))
-        z: FloatArray = np.asarray(self.z[::step], dtype=self.dtype)
+        some, labels = self.z[::step], self.labels[::step]
         w, b = x.astype(self.dtype)
-        p, _ = _probabilities(z * w + b, self.labels[::step])
-        pz = p * z
         k = self.k
-        h = np.empty((2 * k, 2 * k))
-        h[:k, :k] = np.diag(np.einsum("ij,ij->j", pz, z)) - pz.T @ pz
-        h[:k, k:] = np.diag(pz.sum(axis=0)) - pz.T @ p
+        h = np.zeros((2 * k, 2 * k))
+        diagonal = np.zeros((3, k))
+        for rows in row_blocks(some, block_bytes=max(_BLOCK_BYTES, 4 * k * k * some.itemsize)):
+            z: FloatArray = np.asarray(some[rows], dtype=self.dtype)
+            p, _ = _probabilities(z * w + b, labels[rows])
+            pz = p * z
+            diagonal += np.einsum("ij,ij->j", pz, z), pz.sum(axis=0), p.sum(axis=0)
+            h[:k, :k] -= pz.T @ pz
+            h[:k, k:] -= pz.T @ p
+            h[k:, k:] -= p.T @ p
+        at = np.arange(k)
+        h[at, at] += diagonal[0]
+        h[at, k + at] += diagonal[1]
+        h[k + at, k + at] += diagonal[2]
         h[k:, :k] = h[:k, k:].T
-        h[k:, k:] = np.diag(p.sum(axis=0)) - p.T @ p
-        h /= z.shape[0]
+        h /= some.shape[0]
         solve = dense_inverse(h)
         return lambda g: solve(g.ravel()).reshape(2, k)
 
@@ -193,8 +202,8 @@ class MatrixProblem:
     def blocks(self, x: FloatArray) -> FloatArray:
         """The block of the Hessian of each class, without the penalty, shape (K, K + 1, K + 1)."""
         inputs, p = self._some(x)
-        curvature = p * (1 - p)
-        blocks = np.empty((self.k, self.k + 1, self.k + 1))
+        curvature = np.multiply(p, 1 - p, out=p)
+        blocks = np.empty((self.k, self.k + 1, self.k + 1), dtype=np.float32)
         for i in range(self.k):
             rows = np.flatnonzero(curvature[:, i] > 1e-5)
             part = inputs[rows].astype(np.float32)
@@ -205,13 +214,18 @@ class MatrixProblem:
     def by_class(self, blocks: FloatArray) -> Inverse:
         """The inverse of `blocks` and the penalty."""
         d = self.k + 1
-        held = blocks.astype(np.float32)
-        held[:, np.arange(d), np.arange(d)] += 2 * self.penalty.weights + 1e-5 / d
-        inverses: FloatArray = np.linalg.inv(held).astype(self.dtype)
+        ridge = 2 * self.penalty.weights + 1e-5 / d
+        inverses = np.empty_like(blocks)
+        for held, block, own in zip(inverses, blocks, ridge, strict=True):
+            held[:] = block
+            held[np.arange(d), np.arange(d)] += own
+            held[:] = np.linalg.inv(held)
 
         def solve(g: FloatArray) -> FloatArray:
-            moved = (inverses @ g.astype(self.dtype)[:, :, None])[:, :, 0]
-            return np.asarray(moved, dtype=np.float64)
+            # It points the way: the scale of g is kept out of single precision.
+            scale = float(np.abs(g).max()) or 1.0
+            moved = (inverses @ (g / scale).astype(np.float32)[:, :, None])[:, :, 0]
+            return np.asarray(moved * scale, dtype=np.float64)
 
         return solve
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calviz.core.arrays import FloatArray
+from calviz.core.watch import checkpoint
 
 #: Value and gradient at a point.
 Function = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -67,6 +68,7 @@ def minimise(
     passes = 1
     pairs: list[tuple[FloatArray, FloatArray, float]] = []
     while passes < max_passes:
+        checkpoint()
         if value < least:
             return Minimum(x, value, True, passes)
         direction = -_two_loops(gradient, pairs, inverse)

@@ -12,9 +12,11 @@ from calviz.numerics.blocks import row_blocks
 from calviz.numerics.passes import sum_over_blocks
 from calviz.numerics.scores import Scores, complement
 
-#: At this Newton decrement, in nats in all, parameters are a ten-thousandth of a standard error away, and
-#: one more step squares that.
-DECREMENT = 1e-8
+#: At this Newton decrement, in nats in all (with few rows, per row), parameters are a few thousandths of a
+#: standard error away, and one more step squares that.
+DECREMENT, DECREMENT_PER_ROW = 1e-5, 1e-9
+#: On some of the rows that is less than their own noise.
+DECREMENT_OF_SOME = 0.1
 #: Below this many nats in all the positives are separated, and parameters would grow for ever.
 SEPARATED = 1e-3
 MAX_PASSES = 100
@@ -35,25 +37,24 @@ def log_parts(
         return block[:, 1:], block[:, :1]
     probs = Scores(scores.array, scores.given, "probabilities").block(rows, dtype)
     rest = complement(probs)
-    least = max(scores.floor[0], float(np.finfo(probs.dtype).tiny))
     for part in (probs, rest):
-        np.maximum(part, part.dtype.type(least), out=part)
+        np.maximum(part, scores.least(part.dtype), out=part)
         np.log(part, out=part)
     return probs, rest
 
 
-#: From log p and log(1 - p) to the features, shape (D, b, C); the last one is constant.
+#: From log p and log(1 - p) to the features, shape (D - 1, b, C); the last one, a constant, is not stored.
 Features = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 def log_odds(log_p: FloatArray, log_rest: FloatArray) -> FloatArray:
-    """The feature of Platt scaling: log(p / (1 - p)), and 1."""
-    return np.stack([log_p - log_rest, np.ones_like(log_p)])
+    """The feature of Platt scaling: log(p / (1 - p))."""
+    return np.subtract(log_p, log_rest)[None]
 
 
 def beta_parts(log_p: FloatArray, log_rest: FloatArray) -> FloatArray:
-    """The features of beta calibration: log p, -log(1 - p), and 1 (Kull 2017)."""
-    return np.stack([log_p, -log_rest, np.ones_like(log_p)])
+    """The features of beta calibration: log p and -log(1 - p) (Kull 2017)."""
+    return np.stack([log_p, -log_rest])
 
 
 #: By name.
@@ -100,9 +101,11 @@ def fit_logistic(
     problem = _Problem(scores, labels, features, start, scores.shape[1])
     theta = np.repeat(np.asarray(start, dtype=np.float64)[:, None], problem.count, axis=1)
     n = scores.shape[0]
-    if n > 20_000:
-        few = _Problem(scores.every(10), labels[::10], features, start, scores.shape[1])
-        begun = few.maximise(theta, few.free())
+    for step in (100, 10):
+        if n < 2_000 * step:
+            continue
+        few = _Problem(scores.every(step), labels[::step], features, start, scores.shape[1])
+        begun = few.maximise(theta, few.free(), DECREMENT_OF_SOME)
         enough = (few.positives >= _ENOUGH) & (few.n - few.positives >= _ENOUGH)
         enough &= ~begun.separated
         theta[:, enough] = begun.parameters[:, enough]
@@ -127,13 +130,13 @@ class _Problem:
         self.n = scores.shape[0]
         self.count = 1 if classes == 2 else classes
         self.size = len(start)
-        self.dtype = np.float64 if scores.array.size <= 2_000_000 else scores.array.dtype.type
+        self.dtype = np.float64 if scores.array.size <= 500_000 else scores.array.dtype.type
         occurring = np.bincount(labels, minlength=classes)
         self.positives = occurring[1:] if classes == 2 else occurring
         # With two classes the features are kept: they are no larger than the scores.
         self.kept: FloatArray | None = None
         if classes == 2:
-            kept = np.empty((self.size, self.n, 1), dtype=self.dtype)
+            kept = np.empty((self.size - 1, self.n, 1), dtype=self.dtype)
             for rows in row_blocks(scores.array, block_bytes=_BLOCK_BYTES):
                 kept[:, rows] = self._features(rows)
             self.kept = kept
@@ -155,11 +158,13 @@ class _Problem:
         x, labels = self._block(rows), self.labels[rows]
         total = np.zeros((self.size, self.count))
         if self.count == 1:
-            total[:, 0] = x[:, labels == 1, 0].sum(axis=1, dtype=np.float64)
+            total[:-1, 0] = x[:, :, 0] @ labels.astype(x.dtype)
+            total[-1] = np.count_nonzero(labels)
         else:
             own = x[:, np.arange(labels.size), labels]
-            for d in range(self.size):
+            for d in range(self.size - 1):
                 total[d] = np.bincount(labels, weights=own[d], minlength=self.count)
+            total[-1] = np.bincount(labels, minlength=self.count)
         return total
 
     def at(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -173,13 +178,13 @@ class _Problem:
             for d in range(1, size - 1):
                 margin += x[d] * weights[d]
             e = np.exp(-np.abs(margin))
-            one = 1 + e
-            share = np.where(margin >= 0, 1, e) / one
+            part = 1 / (1 + e)
             sums = np.empty((1 + size + size * size, self.count))
-            sums[0] = np.log(one).sum(axis=0, dtype=np.float64)
+            sums[0] = -np.log(part).sum(axis=0, dtype=np.float64)
             sums[0] += np.maximum(margin, 0).sum(axis=0, dtype=np.float64)
-            weight = e / one
-            weight /= one
+            weight = np.multiply(e, part, out=e)
+            share = np.where(margin >= 0, part, weight)
+            weight *= part
             for d in range(size):
                 sums[1 + d] = _dot(share, x[d]) if d < size - 1 else share.sum(axis=0)
                 wx = weight * x[d] if d < size - 1 else weight
@@ -193,7 +198,11 @@ class _Problem:
         hessian = total[1 + size :].reshape(size, size, self.count)
         return loss, total[1 : 1 + size] - self.hits, hessian
 
-    def maximise(self, theta: FloatArray, free: BoolArray) -> LogisticFit:
+    def maximise(
+        self, theta: FloatArray, free: BoolArray, enough: float | None = None
+    ) -> LogisticFit:
+        if enough is None:
+            enough = min(DECREMENT, DECREMENT_PER_ROW * self.n)
         done = ~free.any(axis=0)
         separated = np.zeros(self.count, dtype=np.bool_)
         loss, gradient, hessian = self.at(theta)
@@ -219,7 +228,7 @@ class _Problem:
             separated |= better & (loss < SEPARATED)
             done |= separated | (length < 1e-9)
             # The quadratic model is exact by now: one more step, unseen, squares the error.
-            last = ~done & (decrement < DECREMENT)
+            last = ~done & (decrement < enough)
             theta = np.where(last, np.clip(theta + step, -BOUND, BOUND), theta)
             done |= last
         return LogisticFit(theta, separated, bool(done.all()))

@@ -79,3 +79,12 @@ def errors_at_coverage(view: Steps, coverage: float) -> FloatArray:
     rows1, errors1 = pick(ranking.rows, at), pick(ranking.errors, at)
     width = np.maximum(rows1 - rows0, 1e-300)
     return np.asarray((errors0 + (errors1 - errors0) * (target - rows0) / width)[..., 0])
+
+
+def coverage_at(view: Steps, risk: float) -> FloatArray:
+    """Largest share of the rows that whole steps can keep at this error rate or less, shape (...); 0 where none can."""
+    kept = np.zeros(np.shape(view.n))
+    for rows, errors in ranked_parts(view):
+        fine = errors <= risk * rows + 1e-9
+        kept = np.maximum(kept, np.where(fine, rows, 0.0).max(axis=-1))
+    return np.asarray(kept / view.n)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from calviz.core.arrays import FloatArray
-from calviz.numerics.blocks import for_row_blocks, row_blocks
+from calviz.numerics.blocks import for_row_blocks
 
 Form = Literal["probabilities", "logits", "log-probabilities"]
 
@@ -52,31 +52,9 @@ def complement(probs: FloatArray) -> FloatArray:
     return rest
 
 
-def smallest_positive(probs: FloatArray) -> FloatArray:
-    """The smallest probability above 0 of each column, shape (K,); infinity where there is none."""
-    low = np.full(probs.shape[1], np.inf)
-    for rows in row_blocks(probs):
-        block = probs[rows]
-        least = block.min(axis=0)
-        if least.min() <= 0:
-            least = np.min(block, axis=0, where=block > 0, initial=np.inf)
-        np.minimum(low, least, out=low)
-    return low
-
-
-def zero_floor(probs: FloatArray) -> tuple[float, ...]:
-    """What an exact probability of 0 is read as where a logarithm is needed.
-
-    Half the smallest positive probability of these data: a forest of 100 trees cannot say less than
-    1/100, a network says 1e-40. With two classes each column has its own, since a single
-    stored column leaves 1 - p with the resolution of numbers near 1.
-    """
-    low = smallest_positive(probs)
-    if probs.shape[1] > 2:
-        low = low.min(keepdims=True)
-    # Half of the smallest subnormal number would be 0.
-    least = float(np.finfo(probs.dtype).smallest_subnormal)
-    return tuple(max(v / 2, least) if math.isfinite(v) else 0.5 for v in low.tolist())
+def smallest_normal(dtype: npt.DTypeLike) -> float:
+    """What an exact probability of 0 is read as where its logarithm is needed: -87 in float32, -708 in float64."""
+    return float(np.finfo(dtype).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,15 +69,15 @@ class Scores:
         What `array` holds.
     wanted : {"probabilities", "logits", "log-probabilities"}
         What blocks hold. Probabilities stand in for logits by their logarithm.
-    floor : tuple of float
-        Where logarithms are needed, no probability is taken as less than this: one number for
-        all classes, or one per class.
+    floor : float
+        Where logarithms are needed, no probability is taken as less than this, nor than the smallest normal
+        number of its type.
     """
 
     array: FloatArray
     given: Form
     wanted: Form
-    floor: tuple[float, ...] = field(default=(0.0,))
+    floor: float = 0.0
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -121,8 +99,12 @@ class Scores:
             return log_softmax(block) if self.wanted == "log-probabilities" else block
         if self.wanted == "probabilities":
             return block
-        np.maximum(block, np.asarray(self.floor, dtype=block.dtype), out=block)
+        np.maximum(block, self.least(block.dtype), out=block)
         return np.log(block, out=block)
+
+    def least(self, dtype: npt.DTypeLike) -> float:
+        """The least probability whose logarithm is taken, in numbers of this type."""
+        return max(self.floor, smallest_normal(dtype))
 
     def whole(self) -> FloatArray:
         """All rows in the wanted form, in the type of the array; `array` itself where nothing changes."""

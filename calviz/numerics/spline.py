@@ -6,9 +6,10 @@ from typing import Literal
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray
+from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents
 from calviz.numerics.piecewise import Piecewise, thinned
+from calviz.numerics.ties import ends_of_ties, runs
 
 RunOut = Literal["natural", "parabolic", "cubic"]
 
@@ -16,7 +17,6 @@ RunOut = Literal["natural", "parabolic", "cubic"]
 MAX_POINTS = 4_000
 #: What the line between the kept ones may be off at the others.
 TOLERANCE = 1e-5
-_BLOCK = 1 << 15
 
 
 def curvature_matrix(knots: int, run_out: RunOut) -> FloatArray:
@@ -69,27 +69,29 @@ def pieces(knots: int, run_out: RunOut) -> FloatArray:
     return out
 
 
-def fit_spline(t: FloatArray, v: FloatArray, knots: int, run_out: RunOut) -> FloatArray:
+def fit_spline(t: FloatArray | None, v: FloatArray, knots: int, run_out: RunOut) -> FloatArray:
     """The cubics of the least-squares spline, shape (K - 1, 4).
 
     Parameters
     ----------
-    t : ndarray, shape (m,)
-        Points in [0, 1], ascending.
+    t : ndarray, shape (m,), or None
+        Points in [0, 1], ascending; None stands for 1/m, 2/m, ..., 1.
     v : ndarray, shape (m,)
         Values there.
     """
     parts = pieces(knots, run_out)
     h = 1 / (knots - 1)
-    edges = np.searchsorted(t, np.arange(1, knots - 1) * h, side="left")
-    bounds = [0, *edges.tolist(), t.size]
+    inner = np.arange(1, knots - 1) * h
+    size = v.size
+    edges = np.ceil(inner * size) - 1 if t is None else np.searchsorted(t, inner, side="left")
+    bounds = [0, *edges.astype(np.intp).tolist(), size]
     gram, moment = np.zeros((knots, knots)), np.zeros(knots)
     for j in range(knots - 1):
         square, product = np.zeros((4, 4)), np.zeros(4)
         # Only sums of powers are needed: the design matrix is never there.
-        for start in range(bounds[j], bounds[j + 1], _BLOCK):
-            rows = slice(start, min(start + _BLOCK, bounds[j + 1]))
-            u = t[rows] - j * h
+        for rows in runs(bounds[j], bounds[j + 1]):
+            at = np.arange(rows.start + 1, rows.stop + 1) / size if t is None else t[rows]
+            u = at - j * h
             powers = np.stack([np.ones_like(u), u, u * u, u * u * u])
             square += powers @ powers.T
             product += powers @ v[rows]
@@ -97,6 +99,13 @@ def fit_spline(t: FloatArray, v: FloatArray, knots: int, run_out: RunOut) -> Flo
         moment += parts[j].T @ product
     at_knots = np.linalg.lstsq(gram, moment)[0]
     return parts @ at_knots
+
+
+def _some_points(x: FloatArray) -> IntArray:
+    """`MAX_POINTS` places of an ascending array, half of them evenly spaced and half by value."""
+    even = np.linspace(0, x.size - 1, MAX_POINTS // 2).astype(np.intp)
+    spread = np.searchsorted(x, np.linspace(x[0], x[-1], MAX_POINTS // 2).astype(x.dtype))
+    return np.union1d(even, np.minimum(spread, x.size - 1))
 
 
 def slopes(cubics: FloatArray, t: FloatArray) -> FloatArray:
@@ -127,22 +136,27 @@ def spline_map(events: BinaryEvents, knots: int = 6, run_out: RunOut = "natural"
     """
     score, hit = events.ordered
     n = score.size
-    ends = np.flatnonzero(np.append(score[1:] != score[:-1], True)) + 1
-    ranks = np.arange(1, n + 1, dtype=np.float64)
-    gap: FloatArray = np.cumsum(hit - score.astype(np.float64))
+    ends = ends_of_ties(score)
+    gap = np.subtract(hit, score, dtype=np.float64)
+    np.cumsum(gap, out=gap)
+    gap /= n
     if ends.size < n:
         # Inside a group of ties the order is arbitrary: the sums go straight to its end.
-        gap = np.interp(ranks, np.append(0, ends), np.append(0.0, gap[ends - 1]))
-    gap /= n
-    ranks /= n
-    cubics = fit_spline(ranks, gap, max(2, min(knots, ends.size)), run_out)
-    x = score[ends - 1].astype(np.float64)
-    starts = np.append(0, ends[:-1])
-    if x.size > MAX_POINTS:
-        even = np.linspace(0, x.size - 1, MAX_POINTS // 2).astype(np.intp)
-        spread = np.searchsorted(x, np.linspace(x[0], x[-1], MAX_POINTS // 2))
-        kept = np.union1d(even, spread)
-        x, starts, ends = x[kept], starts[kept], ends[kept]
+        at_ends = gap[ends - 1]
+        for rows in runs(0, n):
+            ranks = np.arange(rows.start + 1, rows.stop + 1)
+            group = np.searchsorted(ends, ranks)
+            # Enough neighbours for a line through every rank of the run.
+            some = slice(max(0, group[0] - 1), group[-1] + 1)
+            low, value = ends[some], at_ends[some]
+            if group[0] == 0:
+                low, value = np.append(0, low), np.append(0.0, value)
+            gap[rows] = np.interp(ranks, low, value)
+    cubics = fit_spline(None, gap, max(2, min(knots, ends.size)), run_out)
+    x = score[ends - 1] if ends.size < n else score
+    which = np.arange(ends.size) if ends.size <= MAX_POINTS else _some_points(x)
+    starts = np.where(which > 0, ends[which - 1], 0)
+    x, ends = x[which].astype(np.float64), ends[which]
     rise = slopes(cubics, ends / n)
     tied = np.flatnonzero(ends - starts > 1)
     if tied.size:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +15,7 @@ from calviz.core.errors import InputError, OptionError
 from calviz.core.metric import parameters_of
 from calviz.core.recalibrator import Input, Needs
 from calviz.numerics.blocks import for_row_blocks, row_blocks
-from calviz.numerics.scores import Scores, zero_floor
+from calviz.numerics.scores import Scores, smallest_normal
 from calviz.numerics.threads import one_blas_thread
 from calviz.recalibrators import source
 
@@ -48,6 +48,8 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     _needs_two_classes: ClassVar[bool] = True
 
     input: Input
+    #: What a smaller probability counts as before its logarithm; 0 where none is taken of probabilities.
+    floor_: float
     warnings_: tuple[str, ...]
 
     # ---------------------------------------------------------------- scikit-learn
@@ -73,6 +75,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = np.arange(array.shape[1])
         self._notes: list[str] = []
         self.floor_ = self._find_floor(array)
+        self._warn_of_zeros(array, labels)
         with one_blas_thread():
             self._fit(self._scores(array), labels)
         self.warnings_ = tuple(self._notes)
@@ -132,8 +135,15 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     def describe(self) -> dict[str, Any]:
-        """The fitted parameters, by name, in a form that a person can read."""
+        """The fitted parameters, by name, in a form that a person can read.
+
+        Where logarithms of probabilities are taken, `floor` is the least that a probability counts as.
+        """
         check_is_fitted(self, "classes_")
+        return self._described() | ({"floor": self.floor_} if self.floor_ else {})
+
+    def _described(self) -> dict[str, Any]:
+        """What `describe` says about this method's own parameters."""
         return {name.rstrip("_"): plain(getattr(self, name)) for name in self.fitted}
 
     # ---------------------------------------------------------------- checks
@@ -174,7 +184,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         if column.dtype.kind == "f" and not np.isfinite(column).all():
             raise InputError("the labels hold NaN or infinity")
-        labels: IntArray = column.astype(np.intp)
+        labels: IntArray = column.astype(np.intp, copy=False)
         if column.dtype.kind == "f" and not np.array_equal(labels, column):
             row = int(np.flatnonzero(labels != column)[0])
             raise InputError(f"label {column[row]!r} is not a whole number", row=row + 1)
@@ -191,15 +201,29 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         return labels
 
-    def _find_floor(self, array: FloatArray) -> tuple[float, ...]:
+    def _find_floor(self, array: FloatArray) -> float:
         given = getattr(self, "floor", None)
-        if given is not None:
-            if not 0 < given < 1:
-                raise OptionError(f"'floor' must lie between 0 and 1, got {given!r}.")
-            return (float(given),)
+        if given is not None and not 0 < given < 1:
+            raise OptionError(f"'floor' must lie between 0 and 1, got {given!r}.")
         if self.input == "logits" or not self._takes_logarithms():
-            return (0.0,)
-        return zero_floor(array)
+            return 0.0
+        return smallest_normal(array.dtype) if given is None else float(given)
+
+    def _warn_of_zeros(self, array: FloatArray, labels: IntArray) -> None:
+        # One such row weighs as much in the likelihood as hundreds of others.
+        if not self.floor_ or getattr(self, "loss", "nll") != "nll":
+            return
+        zeros = 0
+        for rows in row_blocks(array):
+            own = np.take_along_axis(array[rows], labels[rows, None], axis=1)
+            zeros += int(np.count_nonzero(own <= 0))
+        if zeros:
+            half = float(np.min(array, where=array > 0, initial=1)) / 2
+            self._warn(
+                f"{zeros:,} of {labels.size:,} calibration rows give their true class a probability of 0, read as "
+                f"{self.floor_:.3g}: they weigh heavily in the fit. For less, set 'floor', for example to {half:.3g}, "
+                "half the smallest other probability."
+            )
 
     def _takes_logarithms(self) -> bool:
         return self.needs != "probabilities"
@@ -218,7 +242,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "method": self.key,
             "classes": int(self.classes_.size),
             "parameters": {k: plain(v) for k, v in self.get_params(deep=False).items()},
-            "floor": list(self.floor_),
+            "floor": self.floor_,
             "fitted": {name: plain(getattr(self, name)) for name in self.fitted},
             "warnings": list(self.warnings_),
         }
@@ -250,7 +274,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         k = int(record["classes"])
         self.classes_ = np.arange(k)
         self.n_features_in_ = k
-        self.floor_ = tuple(float(v) for v in record["floor"])
+        self.floor_ = float(record["floor"])
         for name in cls.fitted:
             setattr(self, name, restored(record["fitted"][name]))
         self.warnings_ = tuple(str(w) for w in record.get("warnings", ()))
@@ -355,7 +379,3 @@ def restored(value: Any) -> Any:
     if any(isinstance(v, list) for v in value) and len({len(v) for v in value}) > 1:
         return [restored(v) for v in value]
     return np.asarray(value, dtype=np.float64)
-
-
-#: Called after every pass of a long fit; may raise to stop it.
-Progress = Callable[[str], None]

@@ -39,5 +39,7 @@ class BayesianBinning(OneVsRest):
         ordered = np.sort(column)
         # A hit counts from the end of its group of ties on: cuts are nowhere else.
         ends = np.searchsorted(ordered, column[own], side="right")
-        hits = np.cumsum(np.bincount(ends, minlength=ordered.size + 1), dtype=np.int32)
+        hits = np.zeros(ordered.size + 1, dtype=np.int32)
+        np.add.at(hits, ends, 1)
+        np.cumsum(hits, out=hits)
         return averaged_binnings(ordered, hits)

@@ -94,7 +94,7 @@ class Composition(BaseRecalibrator):
             "method": self.key,
             "classes": int(self.classes_.size),
             "parameters": {k: plain(v) for k, v in self.get_params(deep=False).items()},
-            "floor": [0.0],
+            "floor": 0.0,
             "fitted": {"first": self.first_.to_dict(), "second": self.second_.to_dict()},
             "warnings": list(self.warnings_),
         }
@@ -111,7 +111,7 @@ class Composition(BaseRecalibrator):
         self.first_ = type(first).from_dict(parts["first"])
         self.second_ = type(second).from_dict(parts["second"])
         k = int(record["classes"])
-        self.classes_, self.n_features_in_, self.floor_ = np.arange(k), k, (0.0,)
+        self.classes_, self.n_features_in_, self.floor_ = np.arange(k), k, 0.0
         self.warnings_ = tuple(str(w) for w in record.get("warnings", ()))
         return self
 

@@ -102,7 +102,7 @@ class GaussianProcess(BaseRecalibrator):
         if not self.grid_.shape == self.latent_.shape == self.deviation_.shape:
             raise InputError("the map of 'gp' is damaged: its grids do not fit together")
 
-    def describe(self) -> dict[str, Any]:
+    def _described(self) -> dict[str, Any]:
         """The temperature, and how far the function departs from it."""
         return {
             "temperature": 1 / self.scale_,

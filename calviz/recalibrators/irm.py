@@ -75,7 +75,7 @@ class MulticlassIsotonic(BaseRecalibrator):
         out /= row_sums(out)[:, None]
         return out
 
-    def describe(self) -> dict[str, Any]:
+    def _described(self) -> dict[str, Any]:
         """How many points the map has."""
         return {"points": int(self.map_.y.size)}
 

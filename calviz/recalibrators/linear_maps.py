@@ -9,6 +9,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.core.watch import checkpoint
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.linear import BLOCKS, DENSE, MatrixProblem, Penalty, fit_linear
 from calviz.numerics.minimise import Minimum, minimise
@@ -63,6 +64,7 @@ class LinearMaps(BaseRecalibrator):
         strengths = self._strengths(problem, start)
         problem.penalty = self._penalty(few, strengths)
         least = separated_below(warm.loss)
+        checkpoint("fitting the map")
         found = fit_linear(problem, start, least=least)
         self.weights_, self.intercepts_ = np.eye(k) / warm.value, np.zeros(k)
         self.weights_[np.ix_(present, present)] = found.x[:, :-1] * scale
@@ -113,13 +115,18 @@ class LinearMaps(BaseRecalibrator):
         off_diagonal, intercept = self.off_diagonal, self.intercept
         if off_diagonal is None:
             paths = [(s, 1.0 if intercept is None else intercept) for s in GRID]
-            off_diagonal = self._best(problem, start, paths)[0]
+            off_diagonal = self._best(problem, start, paths, "off-diagonal")[0]
         if intercept is None:
-            intercept = self._best(problem, start, [(off_diagonal, s) for s in GRID])[1]
+            both = [(off_diagonal, s) for s in GRID]
+            intercept = self._best(problem, start, both, "intercepts")[1]
         return off_diagonal, intercept
 
     def _best(
-        self, problem: MatrixProblem, start: FloatArray, paths: list[tuple[float, float]]
+        self,
+        problem: MatrixProblem,
+        start: FloatArray,
+        paths: list[tuple[float, float]],
+        what: str,
     ) -> tuple[float, float]:
         """The strengths with the lowest cross-validated loss, along a path of falling strength."""
         folds = _folds(problem.labels, self.folds)
@@ -130,11 +137,15 @@ class LinearMaps(BaseRecalibrator):
         blocks = problem.blocks(start) if in_blocks else None
         reached = [start] * self.folds
         losses: list[float] = []
-        for strengths in paths:
+        for at, strengths in enumerate(paths, start=1):
             problem.penalty = self._penalty(problem.k, strengths)
             shared = None if blocks is None else problem.by_class(blocks)
             losses.append(0.0)
             for fold, part in enumerate(fitted):
+                checkpoint(
+                    f"cross-validating the {what}: strength {at} of at most {len(paths)}, "
+                    f"fold {fold + 1} of {self.folds}"
+                )
                 # Strengths are powers of ten: single precision is enough to tell them apart.
                 part.dtype = np.float32
                 part.penalty = problem.penalty
@@ -151,9 +162,10 @@ class LinearMaps(BaseRecalibrator):
 
     def _refuse_if_slow(self, problem: MatrixProblem, start: FloatArray) -> None:
         rows = min(problem.n, 2_000)
-        began = time.perf_counter()
+        # Of this thread's own time: on a busy machine the clock says little.
+        began = time.thread_time()
         problem.every(max(1, problem.n // rows)).likelihood(start)
-        one_pass = (time.perf_counter() - began) * problem.n / rows
+        one_pass = (time.thread_time() - began) * problem.n / rows
         passes = _PASSES
         if self.regularisation == "odir":
             searched = (self.off_diagonal is None) + (self.intercept is None)
@@ -183,7 +195,7 @@ class LinearMaps(BaseRecalibrator):
         if self.weights_.shape != (k, k) or self.intercepts_.shape != (k,):
             raise InputError(f"the map of '{self.key}' does not have {k} classes")
 
-    def describe(self) -> dict[str, Any]:
+    def _described(self) -> dict[str, Any]:
         """The strengths, the diagonal, the size of the rest, and the offsets."""
         off = self.weights_ - np.diag(np.diag(self.weights_))
         return {

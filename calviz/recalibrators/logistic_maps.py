@@ -10,7 +10,7 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.recalibrator import Needs
 from calviz.numerics.blocks import for_row_blocks
 from calviz.numerics.per_class_logistic import BOUND, FEATURES, LogisticFit, fit_logistic, log_parts
-from calviz.numerics.scores import Scores, row_sums
+from calviz.numerics.scores import Scores, row_sums, smallest_normal
 from calviz.recalibrators import source
 from calviz.recalibrators.base import BaseRecalibrator
 
@@ -62,21 +62,19 @@ class LogisticMaps(BaseRecalibrator):
 
         def work(rows: slice) -> None:
             x = features(*log_parts(scores, rows))
-            margin = np.einsum("dbc,dc->bc", x, theta.astype(x.dtype))
+            margin = np.einsum("dbc,dc->bc", x, theta[:-1].astype(x.dtype))
+            margin += theta[-1].astype(x.dtype)
             out[rows] = normalised(margin, scores, rows)
 
         for_row_blocks(scores.array, work, block_bytes=1 << 17)
 
-    def describe(self) -> dict[str, Any]:
+    def _described(self) -> dict[str, Any]:
         """The coefficients, by name."""
         rows = zip(self.names, self.coefficients_, strict=True)
         return {name: row.tolist() if row.size > 1 else float(row[0]) for name, row in rows}
 
     def _source(self, name: str) -> str:
-        least = float(self.floor_[0]) if len(self.floor_) == 1 else 0.0
-        floor = (
-            f"np.array({list(self.floor_)!r})" if len(self.floor_) > 1 else repr(max(least, 1e-300))
-        )
+        floor = repr(max(self.floor_, smallest_normal(np.float64)))
         return f"""{name}_w = {source.array(self.coefficients_)}
 
 

@@ -91,7 +91,7 @@ class OneVsRest(BaseRecalibrator):
 
         for_row_blocks(scores.array, work, block_bytes=1 << 21)
 
-    def describe(self) -> dict[str, Any]:
+    def _described(self) -> dict[str, Any]:
         """How many pieces the maps have."""
         sizes = [m.y.size for m in self.maps_]
         return {"maps": len(sizes), "points": sum(sizes), "most_points": max(sizes)}

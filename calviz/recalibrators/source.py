@@ -31,7 +31,7 @@ class Pieces:
         Name of its function of the scores.
     needs, given : str
         The form that `body` needs, and the form of the scores.
-    floor : tuple of float
+    floor : float
         The least probability whose logarithm is taken.
     body : str
         Source that defines ``<name>_of``, from the form that is needed to probabilities.
@@ -42,7 +42,7 @@ class Pieces:
     name: str
     needs: Needs
     given: Input
-    floor: tuple[float, ...]
+    floor: float
     body: str
     accuracy_preserving: bool
 
@@ -55,8 +55,7 @@ class Pieces:
         elif self.given == "logits":
             form = "np.log(np.maximum(softmax(scores), 1e-300))"
         else:
-            floor = repr(self.floor[0]) if len(self.floor) == 1 else f"np.array({list(self.floor)})"
-            form = f"np.log(np.maximum(scores, {floor}))"
+            form = f"np.log(np.maximum(scores, {self.floor!r}))"
         return f"{self.body.rstrip()}\n\n\ndef {self.name}(scores):\n    return {self.name}_of({form})\n"
 
 

@@ -126,7 +126,7 @@ class SplineRecalibrator(BaseRecalibrator):
             out[lost, won[lost]] = np.nextafter(out[lost].max(axis=1), out.dtype.type(2))
         return out
 
-    def describe(self) -> dict[str, Any]:
+    def _described(self) -> dict[str, Any]:
         """How many points the map has."""
         return {"points": int(self.map_.y.size)}
 

@@ -40,8 +40,8 @@ class TemperatureScaling(BaseRecalibrator):
     loss : {"nll", "mse"}
         What T minimises on the calibration rows: the negative log-likelihood or the squared error.
     floor : float, optional
-        Without logits: no probability is taken as less than this before its logarithm. Where left out, only exact
-        zeros are changed, to half the smallest positive probability of the calibration rows.
+        Without logits: no probability is taken as less than this before its logarithm. Where left out, the
+        smallest normal number of its type: 1.2e-38 in float32, 2.2e-308 in float64.
     input : {"probabilities", "logits"}
         What X holds.
 

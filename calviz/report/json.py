@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from calviz import __version__
+from calviz.core.convention import Conventions
 from calviz.core.notes import Finding
 from calviz.core.results import ClassRow, Evaluation, MetricResult
 
@@ -55,6 +56,27 @@ def audit_record(
     }
     plain: Record = _plain(record)
     return plain
+
+
+def convention_records(conventions: Conventions) -> list[Record]:
+    """Write the ECE of other libraries as plain values, ready for JSON."""
+    records: list[Record] = []
+    for v in conventions:
+        record: Record = {
+            "key": v.convention.key,
+            "library": v.convention.library,
+            "version": v.convention.version,
+            "call": v.convention.call,
+            "value": v.value,
+            "difference": v.value - conventions.ece,
+            "noise_mean": v.noise,
+            "rule": v.convention.rule,
+            "why": v.convention.why,
+        }
+        if not v.available:
+            record["reason"] = v.reason
+        records.append(_plain(record))
+    return records
 
 
 def to_json(value: Any) -> str:

@@ -15,6 +15,8 @@ from calviz.ui import cached, diagram, guard, tables
 from calviz.ui.settings import Settings
 from calviz.ui.text import md, number, rows
 
+#: Pixels of the diagram: its square is as large as its height allows, and the table has the rest.
+WIDTH = 480
 #: Rows of a bin that are shown; the download has all.
 SHOWN = 200
 #: A CSV of up to so many rows is made at once, a longer one on request.
@@ -47,7 +49,7 @@ def explore(settings: Settings) -> None:
         figure = cached.reliability(settings, tuple(k for k in CURVES if k in curves))
         chosen = _chosen(figure, settings)
         row = st.container(horizontal=True, gap="medium")
-        with row.container(width=diagram.WIDTH + diagram.LARGER):
+        with row.container(width=WIDTH):
             _chart(figure, chosen)
         with row.container():
             _table(figure, settings, chosen)
@@ -132,7 +134,6 @@ def _table(figure: Reliability, settings: Settings, chosen: int | None) -> None:
             "scores": [bounds(figure, b) for b in frame["bin"]],
             "rows": frame["rows"],
             "gap": 100 * frame["gap"],
-            "score": frame["mean_score"],
             "observed": frame["observed"],
             "interval": [
                 f"{low:.3f} – {high:.3f}"
@@ -141,7 +142,7 @@ def _table(figure: Reliability, settings: Settings, chosen: int | None) -> None:
         }
     )
     st.dataframe(
-        shown,
+        tables.written(shown, {"gap": 1}),
         hide_index=True,
         height=min(560, 37 + 35 * len(shown)),
         key=key,
@@ -153,16 +154,19 @@ def _table(figure: Reliability, settings: Settings, chosen: int | None) -> None:
         alt="The bins of the diagram",
         column_config={
             "bin": st.column_config.NumberColumn(width=38),
-            "scores": st.column_config.TextColumn(width=92),
-            "rows": st.column_config.NumberColumn(width=56, format="localized"),
-            "score": st.column_config.NumberColumn(width=54, format="%.3f", help="Mean score."),
+            "scores": st.column_config.TextColumn(
+                width=92 if figure.sums.edges.size <= 51 and not _fine(figure) else 120
+            ),
+            "rows": st.column_config.NumberColumn(width=54, format="localized"),
             "observed": st.column_config.NumberColumn(
                 width=68, format="%.3f", help=md(figure.reduction.hit_label)
             ),
             "gap": st.column_config.NumberColumn(
-                width=58, format="%+.1f", help="Mean score minus observed, in points."
+                width=48, help="Mean score minus observed, in points."
             ),
-            "interval": st.column_config.TextColumn(help="Exact 95 % interval of the observed."),
+            "interval": st.column_config.TextColumn(
+                width=104, help="Exact 95 % interval of the observed."
+            ),
         },
     )
     st.download_button(
@@ -181,9 +185,13 @@ def bounds(figure: Reliability, bin: int) -> str:
     """The scores of a bin as an interval; right-closed, the first one also holds its lower edge."""
     low, high = (float(figure.sums.edges[bin + i]) for i in (0, 1))
     digits = 2 if figure.sums.edges.size <= 51 else 3
-    if figure.sums.params["scheme"] == "equal-mass":
+    if _fine(figure):
         digits = 4
     return f"{'[' if bin == 0 else '('}{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def _fine(figure: Reliability) -> bool:
+    return bool(figure.sums.params["scheme"] == "equal-mass")
 
 
 def _rows(figure: Reliability, settings: Settings, chosen: int) -> None:

@@ -11,6 +11,7 @@ import streamlit as st
 
 from calviz import analysis
 from calviz.core.arrays import IntArray
+from calviz.core.convention import Conventions
 from calviz.core.predictions import Dataset
 from calviz.core.results import ClassRow, Evaluation
 from calviz.figures import BinSensitivity, ClassBars, Cumulative, Reliability, RiskCoverage
@@ -112,6 +113,24 @@ def metrics(settings: Settings, keys: tuple[str, ...], *, error_bars: bool) -> E
         error_bars,
         settings,
     )
+
+
+@st.cache_resource(scope="session", max_entries=32, show_spinner=False)
+def _conventions(
+    key: tuple[str, ...], reduction: str, bins: int, scheme: str, _settings: Settings
+) -> Conventions:
+    return analysis.conventions(
+        data(_settings), reduction=_settings.reduction, bins=bins, scheme=_settings.scheme
+    )
+
+
+def conventions(settings: Settings) -> Conventions:
+    """The ECE as other libraries define it."""
+    words = f"Computing the ECE of {rows(settings.whole.n)} as other libraries define it …"
+    with st.spinner(words, show_time=True):
+        return _conventions(
+            settings.rows_key, settings.reduction.key, settings.bins, settings.scheme, settings
+        )
 
 
 @st.cache_resource(scope="session", max_entries=64, show_spinner=False)

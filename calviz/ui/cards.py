@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from calviz.core.metric import METRICS
 from calviz.core.notes import Finding
 from calviz.core.results import Evaluation, MetricResult
+from calviz.ui import learn
 from calviz.ui.text import Written, md
 
 _ICONS = {"info": ":material/info:", "warning": ":material/warning:", "error": ":material/error:"}
 
 
 def metric_cards(evaluation: Evaluation, keys: Sequence[str]) -> None:
-    """One card per metric, side by side."""
+    """One card per metric, side by side, as many to a row as there is room for; they fill it."""
     with st.container(horizontal=True, gap="small"):
         for key in keys:
-            with st.container(border=True, width=CARD_WIDTH, height="stretch", gap="xsmall"):
+            with st.container(border=True, width="stretch", height="stretch", gap="xsmall"):
                 _card(evaluation[key], evaluation.rows)
-
-
-#: Five cards in a row on a desk, three on a small one, two on a phone, always in columns.
-CARD_WIDTH = 171
 
 
 def _card(result: MetricResult, rows: int) -> None:
     metric = METRICS[result.key]
     written = Written(result)
     unit = f" ({written.unit_words})" if written.unit_words else ""
-    st.metric(f"{metric.label}{unit}", written.value, help=md(metric.summary, 1_000))
+    st.metric(f"{metric.label}{unit}", written.value, help=learn.tooltip(metric.key))
     if not result.available:
         st.caption(md(result.reason or "not available", 300))
         return
@@ -43,26 +40,29 @@ def _card(result: MetricResult, rows: int) -> None:
         st.caption(noise[:1].upper() + noise[1:])
 
 
-def metric_line(evaluation: Evaluation, keys: Sequence[str]) -> None:
-    """Metrics in one line each: value, interval, noise floor."""
+def metric_line(
+    evaluation: Evaluation, keys: Sequence[str], *, notes: Mapping[str, str] | None = None
+) -> None:
+    """Metrics in one line each: value, interval, noise floor; `notes` stand behind the name."""
     with st.container(gap="xsmall"):
         for key in keys:
-            _line(evaluation[key], evaluation.rows)
+            _line(evaluation[key], evaluation.rows, (notes or {}).get(key, ""))
 
 
-def _line(result: MetricResult, rows: int) -> None:
+def _line(result: MetricResult, rows: int, note: str) -> None:
     metric = METRICS[result.key]
     written = Written(result)
     if not result.available:
         st.markdown(f"**{metric.label}** {md(result.reason or 'not available', 300)}")
         return
+    label = f"{metric.label} ({note})" if note else metric.label
     unit = f" {written.unit_words}" if written.unit_words else ""
-    parts = [f"**{metric.label} {written.value}{unit}**"]
+    parts = [f"**{label} {written.value}{unit}**"]
     if rows == 1:
         parts.append("n = 1: not meaningful")
     else:
         parts += [written.interval(result.interval), written.noise(tail=metric.tail)]
-    st.markdown(" · ".join(p for p in parts if p), help=md(metric.summary, 1_000))
+    st.markdown(" · ".join(p for p in parts if p), help=learn.tooltip(metric.key))
 
 
 def findings(found: Sequence[Finding]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,11 @@ import streamlit as st
 
 from calviz.core.export import csv_bytes
 from calviz.core.predictions import Dataset
+from calviz.core.words import decimal
 from calviz.figures import ClassBars
 from calviz.figures.class_bars import Order
-from calviz.ui import bins, cached, diagram, pages
-from calviz.ui.settings import Settings
+from calviz.ui import bins, cached, diagram, pages, tables
+from calviz.ui.settings import Settings, look_at_class
 from calviz.ui.text import distinct, md, number, rows
 
 _CLASS, _OF, _TURN = "calviz.class", "calviz.class.of", "calviz.class.turn"
@@ -75,13 +77,15 @@ def merged(settings: Settings, true: ClassBars, other: ClassBars | None) -> pd.D
     return table
 
 
-def table(frame: pd.DataFrame, settings: Settings) -> None:
-    """The table of classes; a ticked row picks its class."""
+def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int]) -> None:
+    """The table of classes in the order of the bars; a ticked row picks its class."""
     key = f"calviz.classes.{st.session_state.get(_TURN, 0)}"
+    # Classes without rows have no bar.
+    at = [*ranked, *(i for i in frame.index if i not in set(ranked))]
 
     def ticked() -> None:
-        at = st.session_state[key].selection.rows
-        _pick(at[0] if at else None)
+        rows = st.session_state[key].selection.rows
+        _pick(at[rows[0]] if rows else None)
 
     index = picked(settings)
     points = [c for c in _POINTS if c in frame.columns]
@@ -93,16 +97,19 @@ def table(frame: pd.DataFrame, settings: Settings) -> None:
     shown[outside] = shown[outside].where(shown[outside] != 0)
     shown["interval"] = _range(shown["ci_low"], shown["ci_high"])
     shown["calibrated"] = _range(shown["band_low"], shown["band_high"])
-    order = ["class", "rows", "mcs", "interval", "calibrated", "beyond"]
-    order += ["one_vs_rest_value", "one_vs_rest_beyond", "accuracy", "confidence", "ece", "ks"]
+    columns = ["class", "rows", "mcs", "interval", "calibrated", "beyond"]
+    columns += ["one_vs_rest_value", "one_vs_rest_beyond", "accuracy", "confidence", "ece", "ks"]
     st.dataframe(
-        shown[[name for name in order if name in shown.columns]],
+        tables.written(
+            shown.loc[at, [name for name in columns if name in shown.columns]],
+            {name: decimals for name, decimals in _SIGNED.items() if name in shown.columns},
+        ),
         hide_index=True,
         height=min(420, 38 + 35 * len(shown)),
         key=key,
         on_select=ticked,
         selection_mode="single-row",
-        selection_default=None if index is None else {"selection": {"rows": [index]}},
+        selection_default=None if index is None else {"selection": {"rows": [at.index(index)]}},
         placeholder="–",
         alt="All classes",
         column_config=_COLUMNS,
@@ -125,46 +132,42 @@ def _range(low: pd.Series[Any], high: pd.Series[Any]) -> list[str]:
 
 
 def _fixed(value: float) -> str:
-    text = f"{abs(value):.1f}"
-    return f"−{text}" if value < 0 and float(text) != 0 else text
+    return decimal(float(value), 1)
 
 
 _POINTS = (
     *("mcs", "ci_low", "ci_high", "band_low", "band_high", "beyond", "ece", "ks"),
     *("one_vs_rest_value", "one_vs_rest_beyond"),
 )
-_SIGNED = "%+.1f"
+_SIGNED = {"mcs": 1, "beyond": 1, "one_vs_rest_value": 2, "one_vs_rest_beyond": 2}
 _COLUMNS = {
-    "class": st.column_config.TextColumn(width=130, pinned=True),
+    "class": st.column_config.TextColumn(width=112, pinned=True),
     "rows": st.column_config.NumberColumn(
-        width=60, format="localized", help="Rows whose true label is the class."
+        width=54, format="localized", help="Rows whose true label is the class."
     ),
     "mcs": st.column_config.NumberColumn(
         "MCS",
         width=62,
-        format=_SIGNED,
         help="Mean confidence minus accuracy on the rows of the class, in points.",
     ),
-    "interval": st.column_config.TextColumn("95 % interval", width=104),
+    "interval": st.column_config.TextColumn("95 % interval", width=96),
     "calibrated": st.column_config.TextColumn(
         "if calibrated",
-        width=104,
+        width=96,
         help="Where 95 % of perfectly calibrated models fall. It is not centred at 0: among the "
         "rows of one true class, wrong predictions are over-represented.",
     ),
     "beyond": st.column_config.NumberColumn(
-        "outside by", width=78, format=_SIGNED, help="How far the MCS lies outside that range."
+        "outside by", width=74, help="How far the MCS lies outside that range."
     ),
     "one_vs_rest_value": st.column_config.NumberColumn(
         "one vs rest",
-        width=82,
-        format="%+.2f",
+        width=80,
         help="Mean probability of the class minus its frequency, over all rows, in points.",
     ),
     "one_vs_rest_beyond": st.column_config.NumberColumn(
         "outside by ",
-        width=78,
-        format="%+.2f",
+        width=74,
         help="How far that lies outside the range of a calibrated model.",
     ),
     "accuracy": st.column_config.NumberColumn(width=72, format="%.3f"),
@@ -210,7 +213,7 @@ def _ways_on(settings: Settings, index: int, name: str) -> None:
         f"Look at {name} against the rest",
         key="calviz.class.open",
         help="Sets the reduction in the sidebar, for all pages.",
-        on_click=_reduce_to,
+        on_click=look_at_class,
         args=(settings.whole, index),
     )
 
@@ -235,11 +238,3 @@ def _clear() -> None:
 
 def _can_open(data: Dataset, index: int) -> bool:
     return data.kind != "confidence" and (data.n_classes > 2 or index == 1)
-
-
-def _reduce_to(data: Dataset, index: int) -> None:
-    if data.n_classes == 2:
-        st.session_state["reduction"] = "positive"
-        return
-    st.session_state["reduction"] = "class"
-    st.session_state["class"] = data.class_names[index]

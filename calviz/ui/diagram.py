@@ -8,20 +8,18 @@ import streamlit as st
 
 from calviz.core.figure import Figure, Theme
 from calviz.figures import Reliability
-
-#: No cloud, no logo; pictures leave at print resolution, made in the browser.
-CONFIG: dict[str, Any] = {
-    "displaylogo": False,
-    "showSendToCloud": False,
-    "scrollZoom": False,
-    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
-    "toImageButtonOptions": {"format": "png", "scale": 4, "filename": "reliability"},
-}
+from calviz.ui import pictures
 
 #: Pixels. The width leaves room beside it on a desk; what is beside it goes below on a small one.
 WIDTH = 540
+PHONE = 350
 #: So many more, in both directions, where the diagram is what the page is about.
 LARGER = 20
+
+
+def page_width() -> int | None:
+    """Pixels that a phone has for a figure; None on any other machine, where they are not known."""
+    return PHONE if "Mobi" in str(st.context.headers.get("User-Agent")) else None
 
 
 def theme() -> Theme:
@@ -43,15 +41,16 @@ def draw(
     larger: bool = False,
 ) -> Any:
     """Draw the diagram; with `on_select` a click on a bar is reported."""
-    drawn = figure.plot(theme=theme(), selected=selected)
-    if larger:
+    width = page_width()
+    drawn = figure.plot(theme=theme(), selected=selected, width=width)
+    if larger and width is None:
         # Its square is as large as the height allows.
         drawn.update_layout(height=(drawn.layout.height or 0) + LARGER)
     return st.plotly_chart(
-        drawn,
+        pictures.finished(drawn, theme=theme(), narrow=page_width() is not None),
         key=widget_key(key),
         theme=None,
-        config=CONFIG,
+        config=pictures.config("reliability"),
         alt=figure.describe(),
         on_select=on_select,
         selection_mode="points",
@@ -62,13 +61,11 @@ def chart(
     figure: Figure, drawn: Any, *, key: str, filename: str, alt: str = "", on_select: Any = "ignore"
 ) -> Any:
     """Put any drawn figure on the page, as wide as its place, with its alternative text."""
-    config = {**CONFIG, "toImageButtonOptions": {**CONFIG["toImageButtonOptions"]}}
-    config["toImageButtonOptions"]["filename"] = filename
     return st.plotly_chart(
-        drawn,
+        pictures.finished(drawn, theme=theme(), narrow=page_width() is not None),
         key=widget_key(key),
         theme=None,
-        config=config,
+        config=pictures.config(filename),
         alt=alt or figure.describe(),
         on_select=on_select,
         selection_mode="points",
@@ -76,7 +73,12 @@ def chart(
 
 
 def with_room_below(drawn: Any, pixels: int = 60) -> Any:
-    """Leave more room for the legend, whose entries stand below each other on a phone."""
+    """Leave more room for the legend, whose entries stand below each other on a narrow page.
+
+    A drawing for a known width has it already.
+    """
+    if page_width() is not None:
+        return drawn
     layout = drawn.layout
     height = layout.height
     layout.legend.y = (layout.legend.y * height + pixels) / (height + pixels)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 
-import pandas as pd
 import streamlit as st
 
 from calviz.core.export import csv_bytes, latex_table, markdown_table
-from calviz.core.metric import METRICS
+from calviz.report.metric_tables import numbers, texts
 from calviz.ui import cached
-from calviz.ui.metric_table import BETTER, Results, table
+from calviz.ui.metric_table import Results
 from calviz.ui.settings import Settings
 from calviz.ui.text import plain, rows
 
@@ -20,20 +19,25 @@ _SUFFIX = {"CSV": "csv", "Markdown": "md", "LaTeX": "tex"}
 
 
 def draw(results: Results, settings: Settings, stem: str) -> None:
+    """The metrics in a format of choice."""
+    offer(lambda form: text(results, settings, form), f"{stem}-metrics", key="calviz.metrics")
+
+
+def offer(content_in: Callable[[str], str], stem: str, *, key: str) -> None:
     """A choice of format, a button to download, and the text to copy."""
     chosen = st.segmented_control(
-        "Format", FORMATS, default="CSV", required=True, key="calviz.metrics.format"
+        "Format", FORMATS, default="CSV", required=True, key=f"{key}.format"
     )
     form = str(chosen)
-    content = text(results, settings, form)
+    content = content_in(form)
     st.download_button(
         f"Download as {form}",
         content,
-        f"{stem}-metrics.{_SUFFIX[form]}",
+        f"{stem}.{_SUFFIX[form]}",
         _MIME[form],
         icon=":material/download:",
         on_click="ignore",
-        key="calviz.metrics.download",
+        key=f"{key}.download",
     )
     st.code(content, language=None, height=260)
 
@@ -42,7 +46,7 @@ def text(results: Results, settings: Settings, form: str) -> str:
     """The table in a format; CSV holds plain fractions, the others what is on screen."""
     if form == "CSV":
         return csv_bytes(numbers(results)).decode()
-    shown = table(results).drop(columns=["family", "note"])
+    shown = texts(results).drop(columns=["family", "note"])
     shown = shown.loc[:, [c for c in shown.columns if shown[c].any()]]
     right = [c for c in ("value", "noise: mean", "noise: 95 %", "p-value") if c in shown.columns]
     write = markdown_table if form == "Markdown" else latex_table
@@ -51,6 +55,11 @@ def text(results: Results, settings: Settings, form: str) -> str:
 
 def caption(settings: Settings) -> str:
     """Where the numbers come from, in plain text."""
+    return f"{source(settings)}; noise: the same metric if the model were perfectly calibrated."
+
+
+def source(settings: Settings) -> str:
+    """The file, the rows and the settings, in plain text."""
     parts = [plain(settings.entry.title, 80), f"digest {settings.entry.loaded.digest[:16]}"]
     if len(settings.entry.loaded.models) > 1:
         parts.append(f"model {plain(settings.model, 40)}")
@@ -59,24 +68,4 @@ def caption(settings: Settings) -> str:
     if settings.group is not None and settings.level is not None:
         parts.append(f"{plain(settings.group, 40)} = {plain(settings.level, 40)}")
     parts += [rows(cached.data(settings).n), plain(settings.reduction.label), settings.bins_words]
-    return ", ".join(parts) + "; noise: the same metric if the model were perfectly calibrated."
-
-
-def numbers(results: Results) -> pd.DataFrame:
-    """The results as fractions, one row per metric."""
-    return pd.DataFrame(
-        {
-            "family": METRICS[r.key].family,
-            "metric": r.key,
-            "label": METRICS[r.key].label,
-            "value": r.value,
-            "ci_low": r.interval.low if r.interval else math.nan,
-            "ci_high": r.interval.high if r.interval else math.nan,
-            "noise_mean": r.noise_floor.mean if r.noise_floor else math.nan,
-            "noise_q95": r.noise_floor.q95 if r.noise_floor else math.nan,
-            "p_value": r.noise_floor.p_value if r.noise_floor else math.nan,
-            "better": BETTER[METRICS[r.key].direction],
-            "reason": "" if r.available else r.reason or "",
-        }
-        for r in results.values()
-    )
+    return ", ".join(parts)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import re
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.core.metric import FAMILIES, METRICS, Direction, Metric
+from calviz.core.metric import METRICS
 from calviz.core.results import MetricResult
-from calviz.core.words import p_value
-from calviz.ui import cached, guard
+from calviz.report.metric_tables import BETTER, families
+from calviz.report.metric_tables import texts as table
+from calviz.ui import cached, guard, learn
 from calviz.ui.settings import Settings
-from calviz.ui.text import Written, md, number, rows
+from calviz.ui.tables import sortable
+from calviz.ui.text import md, number, rows
 
 ALL = "All families"
 #: Rows times classes up to which error bars are computed without being asked for.
@@ -23,20 +24,7 @@ AT_ONCE = 1_000_000
 #: Of the table, in pixels; and where what a metric means stands below it.
 HEIGHT, HEIGHT_BESIDE = 620, 320
 
-BETTER: Mapping[Direction, str] = {
-    "lower": "lower",
-    "higher": "higher",
-    "zero": "near 0",
-    "one": "near 1",
-    "none": "–",
-}
 Results = dict[str, MetricResult]
-
-
-def families() -> tuple[str, ...]:
-    """The headings that there are, in their order."""
-    found = dict.fromkeys(m.family for m in METRICS)
-    return tuple(sorted(found, key=lambda f: FAMILIES.index(f) if f in FAMILIES else len(found)))
 
 
 def keys_of(family: str) -> tuple[str, ...]:
@@ -93,39 +81,15 @@ def _reasons(results: Results) -> None:
         if not result.available:
             by_reason.setdefault(result.reason or "undefined.", []).append(METRICS[key].label)
     for reason, labels in by_reason.items():
-        why = reason.removeprefix("not available ")
+        why = re.sub("^(not available|undefined):? ", "", reason)
         st.caption(f"Not available ({md(', '.join(labels), 1_000)}): {md(why, 500)}")
-
-
-def table(results: Results) -> pd.DataFrame:
-    """The results as texts, one row per metric; sorts as text and reads like the cards."""
-    return pd.DataFrame([_row(METRICS[key], result) for key, result in results.items()])
-
-
-def _row(metric: Metric, result: MetricResult) -> dict[str, str]:
-    written = Written(result)
-    unit = f" ({written.unit_words})" if written.unit_words else ""
-    floor, interval = result.noise_floor, result.interval
-    return {
-        "metric": metric.label + unit,
-        "value": written.value if result.available else "not available",
-        "95 % interval": ""
-        if interval is None
-        else f"{written.of(interval.low, unit=False)} to {written.of(interval.high)}",
-        "noise: mean": "" if floor is None else written.of(floor.mean),
-        "noise: 95 %": "" if floor is None else written.of(floor.q95),
-        "p-value": "" if floor is None else p_value(floor.p_value)[2:].removeprefix("= "),
-        "better": BETTER[metric.direction],
-        "family": metric.family,
-        "note": "" if result.available else result.reason or "undefined.",
-    }
 
 
 def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
     config = {
         "metric": st.column_config.TextColumn(width=190, pinned=True),
         "value": st.column_config.Column(width=96, alignment="right"),
-        "95 % interval": st.column_config.TextColumn(width=118, help="Percentile bootstrap."),
+        "95 % interval": st.column_config.TextColumn(width=130, help="Percentile bootstrap."),
         "noise: mean": st.column_config.Column(
             width=90,
             alignment="right",
@@ -144,10 +108,11 @@ def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
         ),
         "better": st.column_config.TextColumn(width=64, help="Which values are better."),
         "family": st.column_config.TextColumn(width=200),
-        "note": st.column_config.TextColumn(width=320),
     }
     texts = table(results)
-    texts = texts.drop(columns=[c for c in OPTIONAL if not texts[c].any()])
+    # Why something is not available stands below the table, each reason once.
+    unused = ["note", *(c for c in OPTIONAL if not texts[c].any())]
+    texts = texts.drop(columns=unused)
     options: dict[str, Any] = {}
     height = HEIGHT
     if select:
@@ -167,8 +132,6 @@ def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
 
 
 def _sortable(texts: pd.DataFrame, results: Results) -> Any:
-    """The texts over the numbers that they stand for, so that columns sort by number."""
-    numbers = texts.copy()
     floors = [r.noise_floor for r in results.values()]
     columns = {
         "value": [r.value for r in results.values()],
@@ -176,23 +139,11 @@ def _sortable(texts: pd.DataFrame, results: Results) -> Any:
         "noise: 95 %": [math.nan if f is None else f.q95 for f in floors],
         "p-value": [math.nan if f is None else f.p_value for f in floors],
     }
-    shown = [name for name in columns if name in texts.columns]
-    for name in shown:
-        numbers[name] = np.asarray(columns[name], dtype=np.float64)
-    styled = numbers.style
-    for at, row in enumerate(texts[shown].itertuples(index=False)):
-        # Functions and not format strings: a text may hold braces.
-        formats: dict[Any, Any] = dict(zip(shown, map(_always, row), strict=True))
-        styled = styled.format(formats, subset=pd.IndexSlice[[at], shown])
-    return styled
-
-
-def _always(text: str) -> Callable[[object], str]:
-    return lambda _: text
+    return sortable(texts, {name: columns[name] for name in columns if name in texts.columns})
 
 
 #: Columns that are left out where they hold nothing.
-OPTIONAL = ("95 % interval", "noise: mean", "noise: 95 %", "p-value", "note")
+OPTIONAL = ("95 % interval", "noise: mean", "noise: 95 %", "p-value")
 
 
 def details(result: MetricResult) -> None:
@@ -210,7 +161,8 @@ def details(result: MetricResult) -> None:
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.details.items()]
         st.markdown(md(" · ".join(facts), 1_000))
         st.caption(
-            f"Source: {md(metric.reference, 500)}. In the command line and JSON: `{metric.key}`"
+            f"Source: {md(metric.reference, 500)}. In the command line and JSON: `{metric.key}`. "
+            f"[More]({learn.address(metric.key)})"
         )
 
 

@@ -34,6 +34,13 @@ PAGES = (
     ),
     PageSpec("classwise", "Class-wise", "Which classes?", ":material/category:"),
     PageSpec("risk_coverage", "Risk-coverage", "May I let it decide, and when?", ":material/rule:"),
+    PageSpec(
+        "learning_curve", "Learning curve", "How many labels do I need?", ":material/trending_down:"
+    ),
+    PageSpec("compare_models", "Compare models", "Which model?", ":material/compare_arrows:"),
+    PageSpec("slices", "Slices", "For whom is it wrong?", ":material/groups:"),
+    PageSpec("report", "Report", "What do I put on file?", ":material/description:"),
+    PageSpec("learn", "Learn", "What does this mean?", ":material/school:"),
 )
 #: The picture in the browser's tab. A material icon there would be fetched from the network.
 ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")

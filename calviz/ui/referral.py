@@ -1,17 +1,19 @@
-"""The risk-coverage curve with a slider that says what a threshold does."""
+"""The risk-coverage curve with a slider that says what a threshold does; other models, and after recalibration."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import get_args
 
 import streamlit as st
 
-from calviz.core.export import csv_bytes
+from calviz.core.arrays import IntArray
 from calviz.figures import Choice, RiskCoverage
 from calviz.figures.risk_coverage import XAxis, YAxis
 from calviz.numerics.uncertainty_ranking import Ranking
-from calviz.ui import bins, cached, diagram, guard
+from calviz.ui import before_after, beside, cached, coverage_table, diagram, guard
 from calviz.ui.settings import Settings
 from calviz.ui.text import md
 
@@ -20,8 +22,15 @@ _BY = {"share": "share kept", "threshold": "threshold", "error": "error rate all
 
 
 @st.fragment
-def explore(settings: Settings) -> None:
-    """The curve, the slider and its sentence; a fragment, so that the slider feels live."""
+def explore(settings: Settings, method: str) -> None:
+    """The curve, the slider and its sentence; a fragment, so that the slider feels live.
+
+    Parameters
+    ----------
+    settings : Settings
+    method : str
+        The recalibrator whose curve is drawn beside, or `before_after.NONE`.
+    """
     with guard.boundary():
         rankings: tuple[Ranking, ...] = get_args(Ranking)
         if settings.whole.kind == "confidence":
@@ -54,16 +63,34 @@ def explore(settings: Settings) -> None:
                 key="up",
                 bind="query-params",
             )
-        figure = cached.risk_coverage(settings, ranking or "confidence")
-        choice = _slider(figure)
+        ranking = ranking or "confidence"
+        after: RiskCoverage | None = None
+        before = judged = None
+        if method == before_after.NONE:
+            figure = replace(
+                cached.risk_coverage(settings, ranking), name=before_after.name_of(settings)
+            )
+        else:
+            done = before_after.recalibrated(settings, method)
+            (figure, after), judged = done.curves[ranking], done.rows
+            before = {by: pair[0] for by, pair in done.curves.items()}
+        choose = _slider(figure)
+        choice = choose(figure)
         st.markdown(f"**{md(choice.sentence, 1_000)}**")
-        others: list[RiskCoverage] = []
-        if len(rankings) > 1 and st.toggle(
-            "Compare the rankings", key="compare", bind="query-params"
-        ):
-            others = [cached.risk_coverage(settings, r) for r in rankings if r != figure.ranking]
+        if after is not None:
+            st.markdown(
+                f"{md(after.name[:1].upper() + after.name[1:])}: {md(choose(after).sentence, 1_000)}"
+            )
+            before_after.say_rows(done, same=before_after.same_curve(figure, after))
+        others = [after] if after is not None else []
+        others += _others(settings, figure, rankings, judged, before)
         drawn = figure.plot(
-            theme=diagram.theme(), x=x, y=y, at=choice.coverage or None, others=others
+            theme=diagram.theme(),
+            width=diagram.page_width(),
+            x=x,
+            y=y,
+            at=choice.coverage or None,
+            others=others,
         )
         diagram.chart(
             figure,
@@ -71,10 +98,41 @@ def explore(settings: Settings) -> None:
             key="risk-coverage",
             filename="risk-coverage",
         )
-        _table(figure, settings)
+        coverage_table.draw(figure, after, settings)
 
 
-def _slider(figure: RiskCoverage) -> Choice:
+def _others(
+    settings: Settings,
+    figure: RiskCoverage,
+    rankings: tuple[Ranking, ...],
+    judged: IntArray | None,
+    before: Mapping[Ranking, RiskCoverage] | None,
+) -> list[RiskCoverage]:
+    """Other rankings and other models, where they are asked for."""
+    others: list[RiskCoverage] = []
+    with st.container(horizontal=True, gap="medium"):
+        if len(rankings) > 1 and st.toggle(
+            "Compare the rankings", key="compare", bind="query-params"
+        ):
+            kinds = [r for r in rankings if r != figure.ranking]
+            curves = [before[r] if before else cached.risk_coverage(settings, r) for r in kinds]
+            others += [replace(curve, name=figure.name) for curve in curves]
+        known, left_out = beside.others(settings)
+        if known and st.toggle(
+            "Compare the models",
+            key="beside",
+            bind="query-params",
+            help="The other models of the file, as they are, and of the other files that are open where they have the same rows.",
+        ):
+            found = [beside.curve(settings, m, figure.ranking, judged) for m in known]
+            others += [curve for curve in found if curve is not None]
+            for words in left_out:
+                st.caption(md(words, 400))
+    return others
+
+
+def _slider(figure: RiskCoverage) -> Callable[[RiskCoverage], Choice]:
+    """What is chosen, for any curve."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         by = st.segmented_control(
             "Choose by",
@@ -96,62 +154,17 @@ def _slider(figure: RiskCoverage) -> Choice:
                     key="allowed",
                     bind="query-params",
                 )
-                return figure.at_risk(allowed / 100)
+                return lambda curve: curve.at_risk(allowed / 100)
             if by == "threshold":
                 return _by_threshold(figure)
             kept = st.slider("Keep, % of the rows", 0, 100, 80, 1, key="keep", bind="query-params")
-            return figure.at_coverage(kept / 100)
+            return lambda curve: curve.at_coverage(kept / 100)
 
 
-def _by_threshold(figure: RiskCoverage) -> Choice:
+def _by_threshold(figure: RiskCoverage) -> Callable[[RiskCoverage], Choice]:
     if figure.ranking == "entropy":
         most = round(math.log(max(2, figure.n_classes)), 2)
         at = st.slider("Keep where the entropy is at most", 0.0, most, most / 2, 0.01)
     else:
         at = st.slider(f"Keep where the {figure.ranking} is at least", 0.0, 1.0, 0.8, 0.005)
-    return figure.at_threshold(at)
-
-
-#: Coverages of the table, in %.
-_SHOWN = (10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100)
-
-
-def _table(figure: RiskCoverage, settings: Settings) -> None:
-    choices = [figure.at_coverage(c / 100) for c in _SHOWN]
-    choices = [
-        c for i, c in enumerate(choices) if c.kept and c.kept not in {d.kept for d in choices[:i]}
-    ]
-    st.dataframe(
-        {
-            "kept": [f"{100 * c.coverage:.0f} %" for c in choices],
-            "rows kept": [c.kept for c in choices],
-            "referred": [c.referred for c in choices],
-            "threshold": [c.threshold for c in choices],
-            "accuracy": [100 * c.accuracy for c in choices],
-            "95 % interval": [
-                f"{100 * c.interval.low:.1f} to {100 * c.interval.high:.1f} %" if c.interval else ""
-                for c in choices
-            ],
-        },
-        hide_index=True,
-        height="content",
-        alt="Accuracy at some coverages",
-        column_config={
-            "rows kept": st.column_config.NumberColumn(format="localized"),
-            "referred": st.column_config.NumberColumn(format="localized"),
-            "threshold": st.column_config.NumberColumn(
-                f"{figure.ranking} {'≤' if figure.ranking == 'entropy' else '≥'}", format="%.4f"
-            ),
-            "accuracy": st.column_config.NumberColumn(format="%.1f %%"),
-        },
-    )
-    st.download_button(
-        "Download the curve as CSV",
-        csv_bytes(figure.frame()),
-        f"{bins.file_stem(settings)}-risk-coverage.csv",
-        "text/csv",
-        icon=":material/download:",
-        type="tertiary",
-        on_click="ignore",
-        key="calviz.risk.download",
-    )
+    return lambda curve: curve.at_threshold(at)

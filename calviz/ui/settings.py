@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from calviz.core.arrays import BoolArray
 from calviz.core.predictions import Dataset
@@ -143,7 +145,7 @@ def _choose(
     """A list to choose from; the address holds the name as it is shown."""
     shown = distinct(tuple(names))
     if key in seed:
-        _seed(key, {text: name for name, text in shown.items()}.get(seed[key]))
+        _seed(key, {text: name for name, text in shown.items()}.get(seed[key]), seed[key])
     chosen = st.selectbox(
         label,
         list(names),
@@ -157,9 +159,27 @@ def _choose(
     return chosen if chosen is not None else names[0]
 
 
-def _seed(key: str, value: Any) -> None:
-    if value is not None:
-        st.session_state[key] = value
+def _seed(key: str, value: Any, shown: str) -> None:
+    if value is None:
+        return
+    st.session_state[key] = value
+    # A widget that is drawn for the first time does not write what was put into it into the
+    # address; one that was there before does, and lets nobody else.
+    with suppress(StreamlitAPIException):
+        st.query_params[key] = shown
+
+
+def look_at_class(data: Dataset, index: int) -> None:
+    """Reduce to one class from the next drawing of the sidebar on; for callbacks."""
+    shown = distinct(data.class_names)[data.class_names[index]]
+    two = {"reduction": "positive"}
+    st.session_state[_SEED] = two if data.n_classes == 2 else {"reduction": "class", "class": shown}
+
+
+def look_at_slice(data: Dataset, column: str, value: str) -> None:
+    """Look at the rows of one value from the next drawing of the sidebar on; for callbacks."""
+    level = distinct(data.groups[column].levels)[value]
+    st.session_state[_SEED] = {"slice": distinct(tuple(data.groups))[column], "level": level}
 
 
 def _split(data: Dataset, default: str | None, seed: Mapping[str, str]) -> str | None:
@@ -189,7 +209,8 @@ def _reduction(data: Dataset, seed: Mapping[str, str]) -> Reduction:
     kind = _choose("Reduction", "reduction", kinds, seed, help=help)
     if kind in ("top-r", "within-top-r"):
         if "r" in seed and seed["r"].isdigit():
-            _seed("r", min(max(int(seed["r"]), 2), data.n_classes))
+            r = min(max(int(seed["r"]), 2), data.n_classes)
+            _seed("r", r, str(r))
         elif st.session_state.get("r", 2) > data.n_classes:
             st.session_state["r"] = 2
         r = st.number_input(
@@ -214,7 +235,8 @@ def _bins(seed: Mapping[str, str]) -> tuple[Scheme, int]:
     if scheme == "sturges":
         return "sturges", DEFAULT_BINS
     if "bins" in seed and seed["bins"].isdigit():
-        _seed("bins", min(max(int(seed["bins"]), 1), MAX_BINS))
+        count = min(max(int(seed["bins"]), 1), MAX_BINS)
+        _seed("bins", count, str(count))
     bins = st.number_input(
         "Number of bins", 1, MAX_BINS, DEFAULT_BINS, key="bins", bind="query-params"
     )

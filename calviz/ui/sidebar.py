@@ -6,8 +6,11 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
-from calviz.ui import settings, state, upload
+from calviz.ui import pages, pictures, settings, state, upload
 from calviz.ui.text import distinct, md, plain, rows
+
+#: The one action of the first page, in the primary colour.
+USE_YOUR_FILE = ":primary[:material/upload_file: **Use your file**]"
 
 _PICK = "calviz.pick"
 
@@ -20,6 +23,7 @@ def draw() -> None:
             return
         _data_set()
         settings.draw()
+        pictures.options()
         _copy_link()
         st.caption(stays_here())
 
@@ -55,6 +59,7 @@ def _data_set() -> None:
     if loaded.first.n_classes:
         facts.append(f"{loaded.first.n_classes:,} classes")
     st.caption(f"{' · '.join(facts)} · digest {md(loaded.digest[:8])}")
+    st.page_link(pages.link("data"), label=USE_YOUR_FILE)
     if entry.title != plain(entry.title, 40):
         with st.popover("Full name", type="tertiary"):
             st.text(entry.title)
@@ -63,8 +68,9 @@ def _data_set() -> None:
 def link() -> str:
     """The address of this view: settings and the data's digest, never data."""
     base = (st.context.url or "").split("?")[0]
-    query = {**st.query_params.to_dict(), **state.address()}
-    return f"{base}?{urlencode({k: v for k, v in query.items() if v is not None})}"
+    query: dict[str, object] = {key: st.query_params.get_all(key) for key in st.query_params}
+    query |= state.address()
+    return f"{base}?{urlencode({k: v for k, v in query.items() if v is not None}, doseq=True)}"
 
 
 @st.fragment

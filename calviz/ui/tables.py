@@ -2,17 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import pandas as pd
 
 from calviz.core.arrays import IntArray
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.reduction import Reduction
+from calviz.core.words import decimal
 from calviz.numerics.reduce import predicted_classes, reduce
 from calviz.ui.text import distinct
 
+if TYPE_CHECKING:
+    from pandas.io.formats.style import Styler
+
 #: More score columns than this make a preview unreadable.
 PREVIEW_CLASSES = 12
+
+
+def sortable(texts: pd.DataFrame, numbers: Mapping[str, Sequence[float]]) -> Any:
+    """Texts over the numbers that they stand for, so that these columns sort by number."""
+    shown = list(numbers)
+    values = texts.copy()
+    for name in shown:
+        values[name] = np.asarray(numbers[name], dtype=np.float64)
+    styled = values.style
+    for at, row in enumerate(texts[shown].itertuples(index=False)):
+        # Functions and not format strings: a text may hold braces.
+        formats: dict[Any, Any] = dict(zip(shown, map(_always, row), strict=True))
+        styled = styled.format(formats, subset=pd.IndexSlice[[at], shown])
+    return styled
+
+
+def _always(text: str) -> Callable[[object], str]:
+    return lambda _: text
 
 
 def rows_table(
@@ -87,6 +113,26 @@ def level_counts(counts: dict[str, int], name: str) -> pd.DataFrame:
     return pd.DataFrame(
         {name: list(counts), "rows": rows, "share": 100 * rows / max(1, int(rows.sum()))}
     )
+
+
+def written(frame: pd.DataFrame, signed: Mapping[str, int]) -> Styler:
+    """A table whose signed columns have true plus and minus signs, and are sorted as numbers.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    signed : mapping of str to int
+        Columns and their decimals.
+    """
+
+    def write(value: float, decimals: int) -> str:
+        text = decimal(value, decimals)
+        return f"+{text}" if value > 0 and float(text.replace(",", "")) != 0 else text
+
+    forms: dict[Hashable, Callable[[float], str]] = {
+        name: partial(write, decimals=decimals) for name, decimals in signed.items()
+    }
+    return frame.style.format(forms, na_rep="–")  # type: ignore[arg-type]
 
 
 def _facts(part: Dataset) -> dict[str, object]:

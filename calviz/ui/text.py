@@ -1,29 +1,11 @@
-"""Words and numbers on screen: escaping, shortening, and one way to write each kind of number."""
+"""Words on screen: escaping and shortening; numbers are written by `calviz.core.written`."""
 
 from __future__ import annotations
 
-import math
 import re
-from typing import Literal
 
-from calviz.core.results import Interval, MetricResult
-
-Unit = Literal["percent", "points", "plain"]
-
-_SHARES = ("accuracy", "error", "accuracy_at_90_coverage", "fpr95", "over_share", "under_share")
-_GAPS = (
-    *("ece", "ece_equal_mass", "ece_sturges", "ece_sweep", "mce", "rmsce", "mcs"),
-    *("ks", "ks_signed", "kde_ece", "smece", "classwise_ece", "tace", "ks_classwise"),
-    *("wsece", "msece", "cece", "wsmcs", "wsmcs_over", "wsmcs_under", "over_mcs", "under_mcs"),
-    *("ici", "e50", "e90"),
-)
-#: How each metric is written: a share, a difference of shares, or the number itself.
-UNITS: dict[str, Unit] = {
-    **dict.fromkeys(_SHARES, "percent"),
-    **dict.fromkeys(_GAPS, "points"),
-}
-#: Written with a plus sign where they are above 0.
-_SIGNED = ("mcs", "ks_signed", "wsmcs")
+from calviz.core.written import Written as Written
+from calviz.core.written import number as number
 
 _JOINER = (
     "\u2060"  # takes no room and no line break: it only keeps two characters from being read as one
@@ -48,88 +30,6 @@ def md(text: object, limit: int = 400) -> str:
     # after colons, because its icon and emoji notations are read after entities are resolved.
     line = _SPECIAL.sub(lambda m: f"&#{ord(m[0])};" + (_JOINER if m[0] in "-<>~=" else ""), line)
     return line.replace(":", f":{_JOINER}")
-
-
-def number(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits, and a true minus sign."""
-    if math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    return _signed(value, decimals_for(value, digits))
-
-
-def decimals_for(value: float, digits: int = 3, most: int = 4) -> int:
-    """Decimals that show `value` with so many significant digits."""
-    if value == 0 or not math.isfinite(value):
-        return digits - 1
-    return min(most, max(0, digits - 1 - math.floor(math.log10(abs(value)))))
-
-
-def _signed(value: float, decimals: int, *, plus: bool = False) -> str:
-    text = f"{abs(value):,.{decimals}f}"
-    if value < 0 and float(text.replace(",", "")) != 0:
-        return f"−{text}"
-    return f"+{text}" if plus and value > 0 else text
-
-
-class Written:
-    """A metric's value, its interval and its noise floor, all with the same decimals.
-
-    Parameters
-    ----------
-    result : MetricResult
-    """
-
-    def __init__(self, result: MetricResult) -> None:
-        self.result = result
-        self.unit: Unit = UNITS.get(result.key, "plain")
-        self.scale = 1.0 if self.unit == "plain" else 100.0
-        self.plus = result.key in _SIGNED
-        # An accuracy of 97.4 % and a gap of 5.37 points: one decimal less for shares.
-        self.decimals = (
-            1 if self.unit == "percent" else min(3, decimals_for(result.value * self.scale))
-        )
-        if self.unit == "plain" and 0 < abs(result.value) < 0.1:
-            # A squared or unbiased error may be small and still far above its noise.
-            self.decimals = decimals_for(result.value, most=6)
-
-    def of(self, value: float, *, unit: bool = True) -> str:
-        """Any value of the metric, in the same form."""
-        if math.isnan(value):
-            return "–"
-        text = _signed(value * self.scale, self.decimals, plus=self.plus)
-        return f"{text}\u00a0%" if unit and self.unit == "percent" else text
-
-    @property
-    def value(self) -> str:
-        """The value with its unit."""
-        return self.of(self.result.value)
-
-    @property
-    def unit_words(self) -> str:
-        """The unit, for a label."""
-        return {"percent": "", "points": "points", "plain": ""}[self.unit]
-
-    def interval(self, interval: Interval | None) -> str:
-        """The interval in words."""
-        if interval is None:
-            return "No interval: resampling changes nothing"
-        low, high = self.of(interval.low, unit=False), self.of(interval.high)
-        return f"95\u00a0% interval {low}\u00a0to\u00a0{high}"
-
-    def noise(self, *, tail: str) -> str:
-        """The noise floor in words."""
-        floor = self.result.noise_floor
-        if floor is None:
-            return ""
-        if tail == "upper":
-            if floor.p_value <= 0.05:
-                return f"above noise: a calibrated model stays below {self.of(floor.q95)}"
-            return f"within noise: a calibrated model shows up to {self.of(floor.q95)}"
-        if floor.p_value <= 0.05:
-            return f"a calibrated model would show {self.of(floor.mean)}"
-        return f"as if calibrated ({self.of(floor.mean)})"
 
 
 def rows(n: int) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from calviz.core.convention import CONVENTIONS
 from calviz.core.metric import FAMILIES, METRICS
 from calviz.data import ReadingOptions
 from calviz.data.samples import SAMPLES
@@ -20,11 +21,19 @@ FILES = {
     "one class": b"label,p_a,p_b\na,0.81,0.19\na,0.7,0.3\na,0.6,0.4\n",
     "confidence": b"confidence,correct\n0.9,1\n0.7,0\n0.8,1\n",
     "all certain": b"label,p_a,p_b\na,1,0\nb,1,0\n",
+    "exact zeros and ones": b"label,p_a,p_b,p_c\na,1,0,0\nb,0,1,0\nc,0.5,0.5,0\n",
+    "a class without rows": b"label,p_a,p_b,p_c\na,0.7,0.2,0.1\nb,0.2,0.6,0.2\na,0.1,0.8,0.1\n",
+    "all scores equal": b"label,p_a,p_b\n" + b"a,0.7,0.3\nb,0.7,0.3\n" * 6,
+    "two classes in one column": b"label,probability\n1,0.8\n0,0.3\n1,0.4\n",
+    "one confidence": b"confidence,correct\n0.9,1\n",
+    "a thousand classes": b"label,"
+    + b",".join(b"p_%d" % k for k in range(1_000))
+    + b"".join(b"\n%d," % i + b",".join([b"0.001"] * 1_000) for i in range(3)),
 }
 
 
 def _app(query: str = "", page: str = "overview") -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=180)
     for part in filter(None, query.split("&")):
         name, _, value = part.partition("=")
         app.query_params[name] = value
@@ -134,6 +143,8 @@ def test_unusual_files_are_shown_on_every_page(kind):
     for page in PAGES:
         app.switch_page(page.file).run()
         _quiet(app)
+        # Nothing to be warned of but what the data themselves are.
+        assert not app.warning or page.key in ("overview", "data")
     if kind == "one row":
         app.switch_page("pages/overview.py").run()
         assert _words(app).count("n = 1: not meaningful") == 5
@@ -254,6 +265,16 @@ def test_a_family_can_be_looked_at_alone():
     assert set(_table(_quiet(app))["family"]) == {"Binned"}
 
 
+def test_the_same_predictions_by_other_libraries():
+    app = _quiet(_app("data=breast_cancer", "metrics"))
+    libraries = app.dataframe[1].value
+    assert len(libraries) == 1 + len(CONVENTIONS)
+    assert libraries["why it differs"].str.endswith(".").all()
+    assert "depending on who is asked" in _words(app)
+    markdown = app.segmented_control(key="calviz.libraries.format").set_value("Markdown").run()
+    assert any("| torchmetrics" in c.value for c in _quiet(markdown).code)
+
+
 @pytest.mark.parametrize("form", ["CSV", "Markdown", "LaTeX"])
 def test_the_export_holds_all_metrics(form):
     app = _app("data=breast_cancer", "metrics")
@@ -294,8 +315,34 @@ def test_a_class_leads_to_its_own_diagram():
     assert "Class fox, 1 row" in _words(_quiet(app))
     app.button(key="calviz.class.open").click().run()
     assert app.selectbox(key="class").value == "fox"
+    # The link names the class, and so opens on it.
+    assert app.query_params["reduction"] == "class"
+    assert app.query_params["class"] == "fox"
     app.switch_page("pages/reliability.py").run()
     assert "class 'fox' against the rest" in _words(_quiet(app))
+
+
+def test_a_link_restores_both_curves_and_is_copied_with_both():
+    app = _app("data=breast_cancer")
+    app.switch_page("pages/reliability.py")
+    app.query_params["curves"] = ["kernel", "isotonic (CORP)"]
+    assert _quiet(app.run()).segmented_control(key="curves").value == ["kernel", "isotonic"]
+    app.session_state["calviz.link"] = True
+    link = next(c.value for c in app.run().code if "data=" in c.value)
+    assert "curves=kernel&curves=isotonic" in link
+
+
+def test_the_table_of_classes_is_in_the_order_of_the_bars():
+    app = _app(page="classwise")
+    by_error = _table(_quiet(app))["mcs"].to_list()
+    assert by_error == sorted(by_error, reverse=True)
+    app.segmented_control(key="order").set_value("class").run()
+    assert _table(app)["class"].to_list() == [str(k) for k in range(10)]
+
+
+def test_numbers_of_other_bins_than_those_drawn_say_so():
+    app = _app("scheme=equal-mass", "reliability")
+    assert "**MCE (equal-width bins)" in _words(_quiet(app))
 
 
 @pytest.mark.parametrize("by", ["share", "threshold", "error"])
@@ -315,3 +362,48 @@ def test_curves_are_drawn_over_the_bars():
 
 def test_pages_have_their_question():
     assert len({page.question for page in PAGES}) == len(PAGES)
+
+
+def test_before_and_after_are_judged_on_rows_that_the_map_has_not_seen():
+    app = _app("recalibrated=Temperature scaling", "risk_coverage")
+    words = _words(_quiet(app))
+    assert "Temperature scaling is fitted on split 'calibration' (2,000 rows)" in words
+    assert "both curves are of split 'test' (4,000 rows)" in words
+    assert words.count("miscalibration costs") == 2
+    app.selectbox(key="split").set_value("calibration").run()
+    assert "fitted on split 'test' (4,000 rows)" in _words(_quiet(app))
+    # A file without splits is divided.
+    _upload(app, "mine.csv", b"confidence,correct\n" + b"0.9,1\n0.7,0\n0.8,1\n0.6,0\n" * 10)
+    app.switch_page("pages/risk_coverage.py").run()
+    app.selectbox(key="recalibrated").set_value("isotonic").run()
+    words = _words(_quiet(app))
+    assert "fitted on 50% of the rows, stratified, seed 0 (20 rows)" in words
+    assert "both curves are of all other rows (20 rows)" in words
+
+
+def test_models_are_compared_where_their_rows_are_the_same():
+    app = _upload(_app(), "one.csv", GOOD)
+    _upload(app, "two.csv", GOOD.replace(b"0.81,0.12", b"0.71,0.22"))
+    _upload(app, "three.csv", GOOD.replace(b"fox,", b"dog,"))
+    _upload(app, "one.csv", GOOD)
+    app.switch_page("pages/risk_coverage.py").run()
+    app.toggle(key="beside").set_value(True).run()
+    words = _words(_quiet(app))
+    assert "three.csv is not drawn: " in words
+    assert "two.csv is not drawn" not in words
+
+
+def test_too_few_rows_to_fit_on_is_one_sentence():
+    app = _upload(_app(), "mine.csv", GOOD)
+    app.switch_page("pages/risk_coverage.py").run()
+    app.selectbox(key="recalibrated").set_value("temperature").run()
+    assert not app.exception
+    assert "a recalibrator needs at least 10" in _words(app)
+
+
+def test_costs_that_make_no_sense_are_one_sentence():
+    app = _app("data=breast_cancer", "risk_coverage")
+    assert "miscalibration costs" in _words(_quiet(app))
+    app.number_input(key="cost-wrong").set_value(-1.0).run()
+    assert not app.exception
+    assert "a wrong prediction must cost more than a right one" in _words(app)

@@ -49,9 +49,10 @@ def _missing(what: str) -> None:
 def browser() -> Iterator[Any]:
     """A real Chromium."""
     try:
-        from playwright.sync_api import Error, sync_playwright
+        from playwright.sync_api import Error, expect, sync_playwright
     except ImportError:
         _missing("playwright is not installed")
+    expect.set_options(timeout=PATIENCE)
     path = os.environ.get("CALVIZ_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     with sync_playwright() as playwright:
         try:

@@ -2,19 +2,9 @@
 
 import pytest
 
-QUESTIONS = {
-    "/": "Can I trust these probabilities?",
-    "/data": "Did it read my file right?",
-    "/metrics": "What are all the numbers?",
-    "/reliability": "Where is it off?",
-    "/cumulative": "Binning aside, how far?",
-    "/classwise": "Which classes?",
-    "/risk_coverage": "May I let it decide, and when?",
-}
-NAMES = [
-    *("Overview", "Data", "Metrics", "Reliability", "Cumulative & KS", "Class-wise"),
-    "Risk-coverage",
-]
+pages = pytest.importorskip("calviz.ui.pages", reason="streamlit is not installed")
+QUESTIONS = {"/" if p.key == "overview" else f"/{p.key}": p.question for p in pages.PAGES}
+NAMES = [p.title for p in pages.PAGES]
 
 
 @pytest.mark.parametrize("path", QUESTIONS)

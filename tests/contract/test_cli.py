@@ -57,10 +57,12 @@ class TestCommands:
 
     def test_only_what_is_finished_is_listed(self):
         assert sorted(main.list_commands(None)) == sorted(
-            "app apply audit compare formats methods metrics recalibrate".split()
+            "app apply audit compare compare-models formats methods metrics recalibrate".split()
         )
 
-    @pytest.mark.parametrize("name", ["app", "audit", "compare", "formats", "methods", "metrics"])
+    @pytest.mark.parametrize(
+        "name", ["app", "audit", "compare", "compare-models", "formats", "methods", "metrics"]
+    )
     def test_every_command_explains_itself(self, name):
         result = run(name, "--help")
         assert result.exit_code == 0
@@ -290,7 +292,18 @@ class TestApp:
             taken.bind(("127.0.0.1", 0))
             taken.listen()
             port = taken.getsockname()[1]
-            assert_one_sentence(run("app", "--port", str(port)), f"port {port} is not free")
+            assert_one_sentence(
+                run("app", "--port", str(port)), f"port {port} of 127.0.0.1 is not free"
+            )
+        assert not handed_over
+
+    def test_another_address_is_only_listened_on_when_asked_for(self, handed_over):
+        assert run("app", "--host", "0.0.0.0").exit_code == 0
+        [(_, arguments, _)] = handed_over
+        assert "--server.address=0.0.0.0" in arguments
+
+    def test_an_address_that_there_is_not(self, handed_over):
+        assert_one_sentence(run("app", "--host", "no.such.host.invalid"), "no.such.host.invalid")
         assert not handed_over
 
     def test_a_file_that_is_not_there(self, handed_over, tmp_path):
@@ -306,5 +319,5 @@ class TestApp:
         from calviz.cli.commands.app import _flags
 
         known = set(config.get_config_options())
-        for flag in _flags(ROOT, 8501, True):
+        for flag in _flags(ROOT, "127.0.0.1", 8501, True):
             assert flag.removeprefix("--").split("=")[0] in known

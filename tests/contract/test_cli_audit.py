@@ -4,6 +4,7 @@ import json
 import math
 from pathlib import Path
 
+import calibration
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
@@ -90,6 +91,18 @@ class TestRecord:
         assert record["kind"] == "probabilities"
         assert record["split"] is None
         assert record["reduction"] == "top-label"
+
+    def test_the_ece_of_other_libraries_on_request(self, file, table):
+        assert "conventions" not in audit(file)
+        found = {c["key"]: c for c in audit(file, "--conventions")["conventions"]}
+        peer = calibration.get_ece(table[0], table[1], num_bins=15)
+        assert found["uncertainty_calibration"]["value"] == pytest.approx(peer, abs=1e-9)
+        for entry in found.values():
+            assert set(entry) >= {"library", "version", "call", "difference", "noise_mean", "rule"}
+            assert entry["why"].endswith(".")
+        said = run("audit", file, "--conventions").stdout
+        assert "netcal" in said
+        assert found["netcal"]["why"][:40] in said
 
     def test_every_metric_there_is_and_none_that_the_contract_does_not_know(self, file):
         found = audit(file)["metrics"]

@@ -151,3 +151,39 @@ def test_confidence_only_files_go_through(tmp_path):
     record = json.loads(out.stdout)["methods"]
     assert "confidence-only" in record["temperature"]["reason"]
     assert record["beta"]["ok"]
+
+
+def test_compare_models_says_how_the_rows_were_matched_and_writes_json(tmp_path):
+    header, rows = "id,label,p_a,p_b\n", ["r1,a,0.9,0.1\n", "r2,b,0.3,0.7\n", "r3,a,0.6,0.4\n"]
+    one, other = tmp_path / "one.csv", tmp_path / "other.csv"
+    one.write_text(header + "".join(rows) + "r4,b,0.2,0.8\n")
+    other.write_text(header + "".join(reversed(rows)).replace("0.6,0.4", "0.4,0.6"))
+    target = tmp_path / "out.json"
+    out = run("compare-models", one, other, "--json", target)
+    assert out.exit_code == 0, out.output
+    assert "3 rows matched by identifier." in out.stdout
+    assert "1 row of 'one' left out" in out.stdout
+    record = json.loads(target.read_text())
+    assert (record["rows"], record["matched_by"]) == (3, "identifier")
+    assert record["files"] == ["one.csv", "other.csv"]
+    assert record["models"]["one"]["metrics"]["accuracy"]["value"] == 1
+    assert record["models"]["other"]["metrics"]["accuracy"]["value"] == pytest.approx(2 / 3)
+    (d,) = (d for d in record["differences"] if d["metric"] == "accuracy")
+    assert (d["model"], d["reference"]) == ("one", "other")
+    assert d["value"] == pytest.approx(1 / 3)
+    assert record["ranks"]["accuracy"]["one"] == 1
+    piped = run("compare-models", one, other, "--json", "-")
+    assert json.loads(piped.stdout)["models"].keys() == {"one", "other"}
+
+
+def test_compare_models_of_one_file_and_what_it_refuses(file, tmp_path):
+    assert run("compare-models", file).exit_code == 2
+    bad = run("compare-models", file, file, "--model", "nobody")
+    assert bad.exit_code == 2
+    assert "there is no model 'nobody'; known: predictions, predictions (2)" in bad.stderr
+    missing = run("compare-models", file, tmp_path / "none.csv")
+    assert missing.exit_code == 2
+    assert "none.csv" in missing.stderr
+    same = run("compare-models", file, file, "--split", "test")
+    assert same.exit_code == 0
+    assert "1. predictions, 1. predictions (2)" in same.stdout

@@ -23,11 +23,17 @@ HOST = "127.0.0.1"
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--port", type=click.IntRange(1, 65_535), help="Port; a free one if left out.")
+@click.option(
+    "--host",
+    default=HOST,
+    show_default=True,
+    help="Address to listen on; anyone who can reach it can use the app (0.0.0.0: all addresses).",
+)
 @click.option("--no-browser", is_flag=True, help="Do not open a browser window.")
-def command(file: Path | None, port: int | None, no_browser: bool) -> None:
+def command(file: Path | None, port: int | None, host: str, no_browser: bool) -> None:
     """Open the dashboard, with FILE or with sample data.
 
-    It listens on this machine only (127.0.0.1), and what is opened in it stays here.
+    It listens on this machine only, unless --host says otherwise; what is opened in it stays here.
     """
     from calviz.data.samples import project_root
 
@@ -38,17 +44,16 @@ def command(file: Path | None, port: int | None, no_browser: bool) -> None:
     root = project_root()
     if not (root / "app.py").is_file():
         raise InputError("the dashboard is not part of this installation", file="app.py")
-    if port is not None:
-        _check_free(port)
+    _check_free(host, port or 0)
     os.environ.pop(OPEN_VARIABLE, None)
     if file is not None:
         os.environ[OPEN_VARIABLE] = str(_readable(file))
-    sys.argv = ["streamlit", "run", str(root / "app.py"), *_flags(root, port, no_browser)]
+    sys.argv = ["streamlit", "run", str(root / "app.py"), *_flags(root, host, port, no_browser)]
     # In this process: it stops with Ctrl-C, and nothing is left behind when it is ended.
     runpy.run_module("streamlit", run_name="__main__", alter_sys=True)
 
 
-def _flags(root: Path, port: int | None, no_browser: bool) -> Iterator[str]:
+def _flags(root: Path, host: str, port: int | None, no_browser: bool) -> Iterator[str]:
     config = tomllib.loads((root / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
     settings = {
         f"{section}.{key}": value
@@ -57,7 +62,7 @@ def _flags(root: Path, port: int | None, no_browser: bool) -> Iterator[str]:
         for key, value in entries.items()
         if not isinstance(value, list | dict)
     }
-    settings["server.address"] = HOST
+    settings["server.address"] = host
     settings["browser.gatherUsageStats"] = False
     settings["server.headless"] = no_browser
     settings["server.showEmailPrompt"] = False
@@ -74,10 +79,16 @@ def _readable(file: Path) -> Path:
         return file.resolve()
 
 
-def _check_free(port: int) -> None:
-    with socket.socket() as probe:
+def _check_free(host: str, port: int) -> None:
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError:
+        raise OptionError(f"there is no address {host!r}; leave --host out, or name one.") from None
+    with socket.socket(family, kind) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((HOST, port))
+            probe.bind(address)
         except OSError:
-            raise OptionError(f"port {port} is not free; choose another one.") from None
+            raise OptionError(
+                f"port {port} of {host} is not free, or not of this machine; choose another one."
+            ) from None

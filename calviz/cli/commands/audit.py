@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from calviz.cli.documents import Documents, document_options
 from calviz.cli.group import CROSSED, FINE, WRONG
 from calviz.cli.reading import reading_options
 from calviz.cli.text import say, sentence
@@ -17,9 +18,11 @@ from calviz.core.errors import CalvizError, InputError, OptionError
 from calviz.core.reduction import Reduction
 
 if TYPE_CHECKING:
+    from calviz.core.convention import Conventions
     from calviz.core.predictions import Dataset
     from calviz.core.results import Evaluation
     from calviz.data import Loaded, ReadingOptions
+    from calviz.report.document import Part
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class Settings:
     ci: bool
     seed: int
     resamples: int
+    conventions: bool
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,10 @@ class Audit:
 
     file: str
     loaded: Loaded
+    data: Dataset
     evaluation: Evaluation
     verdict: str
+    conventions: Conventions | None = None
 
 
 @click.command()
@@ -57,11 +63,17 @@ class Audit:
 @click.option("--bins", default=15, show_default=True, type=click.IntRange(min=1))
 @click.option("--ci", is_flag=True, help="Add 95 % intervals, noise floors and p-values.")
 @click.option(
+    "--conventions",
+    is_flag=True,
+    help="Add the ECE as scikit-learn, torchmetrics, netcal and others define it, and why they differ.",
+)
+@click.option(
     "--json",
     "json_path",
     metavar="PATH",
     help="Write JSON; with - it goes to standard output, and nothing else does.",
 )
+@document_options
 @click.option(
     "--fail-on",
     "fail_on",
@@ -85,6 +97,8 @@ class Audit:
 def command(
     files: tuple[str, ...],
     json_path: str | None,
+    html_path: str | None,
+    markdown_path: str | None,
     fail_on: tuple[str, ...],
     models: tuple[str, ...],
     reading: ReadingOptions,
@@ -92,17 +106,22 @@ def command(
     reduction: str,
     bins: int,
     ci: bool,
+    conventions: bool,
     seed: int,
     resamples: int,
 ) -> int:
     """Measure the calibration of the predictions in FILE, and say what was found.
 
     Files that cannot be used are named and the others are judged; the exit code is then 2, and no
-    JSON is written.
+    JSON or report is written. A report has one part per model of each file; it always holds error bars.
     """
     thresholds = [Threshold.of(text) for text in fail_on]
-    settings = Settings(split, Reduction.of(reduction).key, bins, ci, seed, resamples)
+    key = Reduction.of(reduction).key
+    settings = Settings(split, key, bins, ci, seed, resamples, conventions)
     _check_writable(json_path)
+    documents = Documents(html_path, markdown_path)
+    documents.check()
+    parts: list[Part] = []
     records: list[dict[str, Any]] = []
     crossed = wrong = False
     for file in files:
@@ -111,6 +130,8 @@ def command(
                 crossed |= _crosses(audit, thresholds)
                 if json_path is not None:
                     records.append(_record(audit, settings))
+                if documents:
+                    parts.append(_part(audit, settings, reading, named=len(files) > 1))
         except BrokenPipeError:
             raise
         except (CalvizError, OSError) as error:
@@ -120,6 +141,10 @@ def command(
         return WRONG
     if json_path is not None:
         _write(records[0] if len(files) == len(records) == 1 else records, json_path)
+    if documents:
+        from calviz.report.document import bind
+
+        documents.write(bind(parts))
     return CROSSED if crossed else FINE
 
 
@@ -131,7 +156,7 @@ def _audit(
     *,
     quiet: bool,
 ) -> Iterator[Audit]:
-    from calviz.cli.audit_text import print_evaluation, print_recognition
+    from calviz.cli.audit_text import print_conventions, print_evaluation, print_recognition
     from calviz.data import read
 
     loaded = read(file, options=reading)
@@ -145,6 +170,8 @@ def _audit(
             if number == 0:
                 print_recognition(file, loaded)
             print_evaluation(audit.evaluation, audit.verdict, named=len(loaded.models) > 1)
+            if audit.conventions is not None:
+                print_conventions(audit.conventions)
         yield audit
 
 
@@ -158,7 +185,11 @@ def _judge(file: str, loaded: Loaded, data: Dataset, settings: Settings) -> Audi
         "seed": settings.seed,
     }
     evaluation = analysis.evaluate(data, ci=settings.ci, resamples=settings.resamples, **same)
-    return Audit(file, loaded, evaluation, analysis.verdict(data, **same).sentence)
+    sentence = analysis.verdict(data, **same).sentence
+    if not settings.conventions:
+        return Audit(file, loaded, data, evaluation, sentence)
+    found = analysis.conventions(data, noise=settings.ci, **same)
+    return Audit(file, loaded, data, evaluation, sentence, found)
 
 
 def _crosses(audit: Audit, thresholds: list[Threshold]) -> bool:
@@ -171,8 +202,11 @@ def _crosses(audit: Audit, thresholds: list[Threshold]) -> bool:
 
 
 def _record(audit: Audit, settings: Settings) -> dict[str, Any]:
-    from calviz.report.json import audit_record
+    from calviz.report.json import audit_record, convention_records
 
+    extra = {}
+    if audit.conventions is not None:
+        extra["conventions"] = convention_records(audit.conventions)
     return audit_record(
         audit.evaluation,
         file=audit.file,
@@ -183,7 +217,30 @@ def _record(audit: Audit, settings: Settings) -> dict[str, Any]:
         digest=audit.loaded.digest,
         seed=settings.seed,
         resamples=settings.resamples if settings.ci else None,
+        **extra,
     )
+
+
+def _part(audit: Audit, settings: Settings, reading: ReadingOptions, *, named: bool) -> Part:
+    from calviz.report.document import make_part
+    from calviz.report.subject import Origin, Subject
+
+    several = len(audit.loaded.models) > 1
+    names = [audit.loaded.file] * (named or not several) + [audit.data.name] * several
+    data, split = audit.data, settings.split
+    subject = Subject(
+        data=data if split is None else data.split(split),
+        title=", ".join(names),
+        split=split,
+        reduction=Reduction.of(settings.reduction),
+        bins=settings.bins,
+        seed=settings.seed,
+        resamples=settings.resamples,
+        error_bars=True if settings.ci else None,
+        origin=Origin.of(audit.loaded, reading),
+        measured=audit.evaluation if settings.ci else None,
+    )
+    return make_part(subject)
 
 
 def _write(value: Any, path: str) -> None:

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from calviz.cli.documents import Documents, document_options
 from calviz.cli.group import FINE
 from calviz.cli.reading import reading_options
 from calviz.cli.splitting import fitting_options, one_model
 from calviz.cli.text import say
 
 if TYPE_CHECKING:
-    from calviz.core.comparison import MethodResult
-    from calviz.data import ReadingOptions
+    from calviz.core.comparison import Comparison, MethodResult
+    from calviz.data import Loaded, ReadingOptions
+    from calviz.report.document import Report
 
 
 @click.command()
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 @click.option(
     "--json", "json_path", metavar="PATH", help="Write JSON; with - it goes to standard output."
 )
+@document_options
 @reading_options
 def command(
     file: str,
@@ -47,6 +50,8 @@ def command(
     reduction: str,
     model: str | None,
     json_path: str | None,
+    html_path: str | None,
+    markdown_path: str | None,
     reading: ReadingOptions,
 ) -> int:
     """Fit recalibrators on some rows of FILE and compare them on others.
@@ -61,6 +66,8 @@ def command(
 
     if json_path is not None:
         check_json(json_path)
+    documents = Documents(html_path, markdown_path)
+    documents.check()
     loaded = read(file, options=reading)
     quiet = json_path == "-"
     if not quiet:
@@ -93,4 +100,32 @@ def command(
             click.echo(text, nl=False)
         else:
             Path(json_path).write_text(text, encoding="utf-8")
+    if documents:
+        documents.write(_report(found, loaded, reading))
     return FINE
+
+
+#: What a report on a comparison holds.
+SECTIONS = ("verdict", "findings", "reliability", "comparison", "provenance", "definitions")
+
+
+def _report(found: Comparison, loaded: Loaded, reading: ReadingOptions) -> Report:
+    """The rows that judged, before any recalibration, and what each method makes of them."""
+    from calviz.comparison.fitting import UNCALIBRATED
+    from calviz.core.reduction import Reduction
+    from calviz.report.document import compose
+    from calviz.report.subject import Origin, Subject
+
+    data = found[UNCALIBRATED].calibrated
+    assert data is not None
+    several = len(loaded.models) > 1
+    subject = Subject(
+        data=data,
+        title=f"{loaded.file}, {found.name}" if several else loaded.file,
+        split=found.evaluation.split,
+        reduction=Reduction.of(found.reduction),
+        seed=found.seed,
+        origin=Origin.of(loaded, reading),
+        comparison=found,
+    )
+    return compose(subject, sections=SECTIONS)

@@ -330,14 +330,41 @@ def test_learning_curve(data):
     )
     frame = found.frame()
     assert len(frame) == 3 * 2 * 2
-    assert seen[-1] == (18, 18)
+    assert seen[-1] == (12, 12)  # of all rows there is one draw
+    assert frame[frame["rows"] == 400]["repeats"].tolist() == [1] * 6
     nll = frame[frame["metric"] == "nll"].set_index(["method", "rows"])["mean"]
     # One parameter learns from few rows, four step functions need many.
     assert nll["temperature", 50] < nll["isotonic", 50]
     assert nll["isotonic", 400] < nll["isotonic", 50]
     at_all = frame[(frame["rows"] == 400) & (frame["method"] == "temperature")]
     np.testing.assert_allclose(at_all["low"], at_all["high"])
-    assert found.evaluation.split == "test"
+    assert (found.fit.split, found.evaluation.split) == ("calibration", "test")
+    wanted = calviz.evaluate(data, ["nll", "accuracy"], split="test")
+    for metric in ("nll", "accuracy"):
+        before = found.uncalibrated[metric]
+        assert before.value == wanted[metric].value
+        assert before.interval.low < before.value < before.interval.high
+        assert {p.mean for p in found.of("identity", metric)} == {before.value}
+    assert found.uncalibrated["nll"].noise_floor is not None
+    # With all rows the fit is that of a comparison on the same splits.
+    alone = compare(data, ["temperature"], metrics=["nll"])["temperature"].metrics["nll"].value
+    assert nll["temperature", 400] == pytest.approx(alone)
+
+
+def test_a_learning_curve_keeps_what_is_finished(data):
+    seen = []
+    found = learning_curve(
+        data,
+        ["temperature"],
+        sizes=[50, 100],
+        repeats=2,
+        progress=lambda *said: seen.append(said),
+        stop=lambda: len(seen) == 4,
+    )
+    assert {(p.method, p.rows, p.repeats) for p in found.points} == {
+        ("identity", 50, 2),
+        ("temperature", 50, 2),
+    }
 
 
 def test_a_learning_curve_survives_what_cannot_be_fitted():
@@ -352,3 +379,25 @@ def test_a_learning_curve_survives_what_cannot_be_fitted():
     assert {p.method for p in found.points} == {"identity"}
     with pytest.raises(OptionError, match="'sizes' must be"):
         learning_curve(data, ["temperature"], sizes=[5])
+
+
+def test_a_stop_inside_a_fit_keeps_what_is_finished(data):
+    heard = []
+
+    def stop():
+        return any(doing.startswith("cross-validating") for _, doing in heard)
+
+    found = compare(
+        data,
+        ["temperature", "dirichlet-odir"],
+        metrics=METRICS,
+        resamples=100,
+        jobs=1,
+        activity=lambda *said: heard.append(said),
+        stop=stop,
+    )
+    assert ("temperature", "fitting") in heard
+    assert found["temperature"].ok
+    assert found["temperature"].differences["nll"].high < 0
+    assert not found["dirichlet-odir"].ok
+    assert "stopped" in found["dirichlet-odir"].reason

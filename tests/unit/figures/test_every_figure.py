@@ -51,7 +51,8 @@ DATA = {
 
 def texts(value):
     if isinstance(value, dict):
-        for v in value.values():
+        # Packed numbers may spell anything.
+        for v in (v for k, v in value.items() if k != "bdata"):
             yield from texts(v)
     elif isinstance(value, list):
         for v in value:

@@ -89,7 +89,9 @@ def test_bootstrap_of_sums_is_bootstrap_of_rows(n, bins, value):
 
 
 @pytest.mark.parametrize(
-    ("value", "bins"), [(ece, 15), (mce, 15), (ece, 2), (mcs, 1)], ids=lambda v: str(v)
+    ("value", "bins"),
+    [(ece, 15), (mce, 15), (ece, 2), (mcs, 1)],
+    ids=lambda v: getattr(v, "__name__", str(v)),
 )
 @pytest.mark.parametrize("shape", [(1, 1), (8, 1), (0.3, 0.3)], ids=["flat", "sure", "both ends"])
 @pytest.mark.parametrize("n", [3, 50, 1500])

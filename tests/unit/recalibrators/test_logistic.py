@@ -46,7 +46,7 @@ def test_platt_is_a_logistic_regression():
     np.testing.assert_allclose(
         found.coefficients_[:, 0], best(features(p[:, 1], "platt"), y), rtol=1e-5
     )
-    assert found.describe().keys() == {"a", "b"}
+    assert found.describe().keys() == {"a", "b", "floor"}
 
 
 def test_platt_with_few_scores_by_hand():
@@ -121,7 +121,7 @@ def test_a_search_on_some_rows_first_ends_in_the_same_place():
     p, y = binary(n=30_000)
     x = features(p[:, 1], "platt")
     found = fit_logistic(
-        Scores(p, "probabilities", "probabilities", (1e-9,)), y, log_odds, np.array([1.0, 0.0])
+        Scores(p, "probabilities", "probabilities", 1e-9), y, log_odds, np.array([1.0, 0.0])
     )
     np.testing.assert_allclose(found.parameters[:, 0], best(x, y), rtol=1e-5)
     assert found.converged
@@ -130,10 +130,10 @@ def test_a_search_on_some_rows_first_ends_in_the_same_place():
 def test_float32_reaches_the_optimum():
     p, y = binary(n=1_200_000)
     narrow = p.astype(np.float32)
-    scores = Scores(narrow, "probabilities", "probabilities", (1e-9,))
+    scores = Scores(narrow, "probabilities", "probabilities", 1e-9)
     found = fit_logistic(scores, y, beta_parts, np.array([1.0, 1.0, 0.0]))
     exact = fit_logistic(
-        Scores(narrow[::1].astype(np.float64), "probabilities", "probabilities", (1e-9,)),
+        Scores(narrow[::1].astype(np.float64), "probabilities", "probabilities", 1e-9),
         y,
         beta_parts,
         np.array([1.0, 1.0, 0.0]),

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from calviz.numerics.scores import Scores, complement, zero_floor
+from calviz.numerics.scores import Scores, complement
 from calviz.numerics.temperature import RANGE, _Problem, fit_temperature
 from calviz.recalibrators.temperature import TemperatureScaling
 
@@ -111,15 +111,40 @@ def test_logits_and_their_probabilities_have_one_temperature():
     assert a == pytest.approx(b, rel=1e-8)
 
 
-def test_zeros_are_half_the_smallest_positive_number():
+@pytest.mark.parametrize(("dtype", "least"), [(np.float32, 2.0**-126), (np.float64, 2.0**-1022)])
+def test_zeros_count_as_the_smallest_normal_number_of_their_type(dtype, least):
+    subnormal = np.nextafter(dtype(0), dtype(1))
+    p = np.array([[0.99, 0.01, 0.0], [0.2, 0.4, 0.4], [1 - 0.25, 0.25, subnormal]], dtype=dtype)
+    fitted = TemperatureScaling().fit(p, [0, 1, 1])
+    assert fitted.floor_ == fitted.describe()["floor"] == fitted.to_dict()["floor"] == least
+    block = Scores(p, "probabilities", "logits", fitted.floor_).block(slice(0, 3))
+    np.testing.assert_array_equal(block[[0, 2], 2], np.log(dtype(least)))
+    assert not fitted.warnings_
+
+
+def test_the_floor_can_be_set_and_is_of_no_matter_to_logits():
     p = np.array([[0.99, 0.01, 0.0], [0.2, 0.4, 0.4]])
-    assert zero_floor(p) == (0.005,)
-    # Two classes: each column has its own, since 1 - p resolves less than p.
-    assert zero_floor(np.array([[1.0, 0.0], [0.75, 0.25], [0.5, 0.5]])) == (0.25, 0.125)
-    y = np.array([0, 1])
-    assert TemperatureScaling().fit(p, y).floor_ == (0.005,)
-    assert TemperatureScaling(floor=1e-6).fit(p, y).floor_ == (1e-6,)
-    assert TemperatureScaling(floor=1e-6).fit(p, y).to_dict()["floor"] == [1e-6]
+    fitted = TemperatureScaling(floor=1e-6).fit(p, [0, 1])
+    assert fitted.floor_ == fitted.describe()["floor"] == fitted.to_dict()["floor"] == 1e-6
+    assert "floor" not in TemperatureScaling(input="logits").fit(p, [0, 1]).describe()
+
+
+def test_a_map_from_double_precision_reads_zeros_of_single_precision():
+    p = np.array([[0.9, 0.1, 0.0], [0.2, 0.4, 0.4], [0.1, 0.9, 0.0]])
+    out = TemperatureScaling().fit(p, [0, 1, 0]).transform(p.astype(np.float32))
+    assert np.isfinite(out).all()
+
+
+def test_zeros_on_the_true_class_are_said():
+    p = np.array([[1.0, 0.0], [0.6, 0.4], [0.3, 0.7]] * 20)
+    y = np.array([0, 1, 1] * 20)
+    y[:6:3] = 1
+    (said,) = TemperatureScaling().fit(p, y).warnings_
+    assert (
+        "2 of 60 calibration rows give their true class a probability of 0, read as 2.23e-308"
+        in said
+    )
+    assert not TemperatureScaling(loss="mse").fit(p, y).warnings_
 
 
 def test_the_complement_is_exact_beside_one():

@@ -1,0 +1,141 @@
+"""The heavy peers of the recalibrators behind one interface: ``fit(scores, labels)`` gives a fitted peer.
+
+They live in an environment of their own, next to NumPy and scikit-learn:
+``pip install torch netcal probmetrics betacal``. What is not installed is left out.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from _harness import peer
+
+Arrays = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class FittedPeer:
+    """Its parameters, under the names that the tests know, and what it makes of scores."""
+
+    params: Arrays
+    predict: Callable[[np.ndarray], np.ndarray]
+
+
+Fit = Callable[[np.ndarray, np.ndarray], FittedPeer]
+
+
+def _both(p: np.ndarray) -> np.ndarray:
+    p = np.asarray(p)
+    return np.stack([1 - p, p], axis=1) if p.ndim == 1 else p
+
+
+def _netcal(module: str, name: str, params: Callable[[Any], Arrays], **options: Any) -> Fit | None:
+    found = peer(f"netcal.{module}")
+    if found is None:
+        return None
+
+    def given(p: np.ndarray) -> np.ndarray:
+        # In single precision its temperature stays where it starts.
+        return p.astype(np.float64)[:, 1] if p.shape[1] == 2 else p.astype(np.float64)
+
+    def fit(p: np.ndarray, y: np.ndarray) -> FittedPeer:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted = getattr(found, name)(**options).fit(given(p), y)
+        return FittedPeer(params(fitted), lambda q: _both(fitted.transform(given(q))))
+
+    return fit
+
+
+def _probmetrics(name: str, params: Callable[[Any], Arrays], **options: Any) -> Fit | None:
+    found = peer("probmetrics.calibrators")
+    if found is None:
+        return None
+
+    def fit(p: np.ndarray, y: np.ndarray) -> FittedPeer:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted = getattr(found, name)(**options).fit(p, y.astype(np.int64))
+        return FittedPeer(params(fitted), fitted.predict_proba)
+
+    return fit
+
+
+def _scikit_temperature(p: np.ndarray, y: np.ndarray) -> FittedPeer:
+    """Temperature scaling as scikit-learn has it since 1.8, behind its public interface."""
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.frozen import FrozenEstimator
+
+    class Scores(ClassifierMixin, BaseEstimator):
+        classes_ = np.arange(p.shape[1])
+        n_features_in_ = p.shape[1]
+
+        def fit(self, X: Any, y: Any) -> Any:
+            return self
+
+        def __sklearn_is_fitted__(self) -> bool:
+            return True
+
+        def decision_function(self, X: np.ndarray) -> np.ndarray:
+            z = np.log(X)
+            return z[:, 1] - z[:, 0] if z.shape[1] == 2 else z
+
+        def predict(self, X: np.ndarray) -> np.ndarray:
+            return X.argmax(axis=1)
+
+    fitted = CalibratedClassifierCV(FrozenEstimator(Scores()), method="temperature").fit(p, y)
+    inner = fitted.calibrated_classifiers_[0].calibrators[0]
+    # Of two classes it takes the difference d as the scores (-d, d), twice as far apart.
+    twice = 2 if p.shape[1] == 2 else 1
+    return FittedPeer({"temperature": 1 / inner.beta_ / twice}, fitted.predict_proba)
+
+
+def _betacal(p: np.ndarray, y: np.ndarray) -> FittedPeer:
+    import betacal
+
+    fitted = betacal.BetaCalibration("abm").fit(p[:, 1:], y)
+    a, b, m = fitted.calibrator_.map_
+    params = {"a": a, "b": b, "c": b * np.log(1 - m) - a * np.log(m)}
+    return FittedPeer(params, lambda q: _both(fitted.predict(q[:, 1:])))
+
+
+def _nothing(fitted: Any) -> Arrays:
+    return {}
+
+
+def peers() -> dict[str, dict[str, Fit | None]]:
+    """By the key of our method: the peers of all that take probabilities; None is not installed."""
+    return {
+        "temperature": {
+            "netcal": _netcal("scaling", "TemperatureScaling", lambda f: {"temperature": 1 / float(np.ravel(f.temperature)[0])}),
+            "probmetrics": _probmetrics("TemperatureScalingCalibrator", lambda f: {"temperature": 1 / f.invtemp_}),
+            "scikit-learn": _scikit_temperature,
+        },
+        "vector": {
+            "netcal": _netcal("scaling", "LogisticCalibration", lambda f: {"weights": f.weights, "intercepts": f.intercept}),
+            "probmetrics": _probmetrics("VectorScalingCalibrator", lambda f: {"weights": 1 / f.temp_.numpy(), "intercepts": f.bias_.numpy()}),
+        },
+        "matrix": {
+            "probmetrics": _probmetrics("MatrixScalingCalibrator", lambda f: {"weights": f.itemp_.numpy().T, "intercepts": f.bias_.numpy()}),
+        },
+        "dirichlet-odir": {
+            "probmetrics SMS (another penalty)": _probmetrics("SMSCalibrator", _nothing, print_init_info=False),
+        },
+        "ets": {
+            "probmetrics": _probmetrics("ETSCalibrator", lambda f: {"temperature": f.t_, "weights": f.w_}),
+        },
+        "isotonic": {"netcal": _netcal("binning", "IsotonicRegression", _nothing)},
+        "histogram": {"netcal": _netcal("binning", "HistogramBinning", _nothing, bins=15)},
+        "bbq": {"netcal": _netcal("binning", "BBQ", _nothing)},
+        "platt": {"netcal": _netcal("scaling", "LogisticCalibration", lambda f: {"a": f.weights, "b": f.intercept})},
+        "beta": {
+            "netcal": _netcal("scaling", "BetaCalibration", _nothing),
+            "betacal": _betacal if peer("betacal") is not None else None,
+        },
+        "spline": {"probmetrics": _probmetrics("CDFSplineCalibrator", _nothing)},
+    }  # fmt: skip

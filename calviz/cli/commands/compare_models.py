@@ -1,0 +1,95 @@
+"""``calviz compare-models``: several models on the same rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from calviz.cli.group import FINE
+from calviz.cli.reading import reading_options
+from calviz.core.errors import InputError, OptionError
+
+if TYPE_CHECKING:
+    from calviz.core.predictions import Dataset
+    from calviz.data import ReadingOptions
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--split", metavar="NAME", help="Only the rows of this split, where a file has it.")
+@click.option("--reduction", default="top-label", show_default=True, metavar="R")
+@click.option("--bins", default=15, show_default=True, type=click.IntRange(min=1))
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
+@click.option(
+    "--resamples", default=1_000, show_default=True, type=click.IntRange(min=1, max=100_000)
+)
+@click.option(
+    "--model",
+    "chosen",
+    multiple=True,
+    metavar="NAME",
+    help="Only this model (repeatable), by its name in the table; all if left out.",
+)
+@click.option(
+    "--json", "json_path", metavar="PATH", help="Write JSON; with - it goes to standard output."
+)
+@reading_options
+def command(
+    files: tuple[str, ...],
+    split: str | None,
+    reduction: str,
+    bins: int,
+    seed: int,
+    resamples: int,
+    chosen: tuple[str, ...],
+    json_path: str | None,
+    reading: ReadingOptions,
+) -> int:
+    """Compare the models in FILE... on the rows that they have in common.
+
+    Rows are matched by identifier, or by their order where all true labels agree.
+    """
+    from calviz.cli.audit_text import print_recognition
+    from calviz.cli.models_text import print_models
+    from calviz.comparison import compare_models, named_models
+    from calviz.data import read
+    from calviz.data.writing import check_json
+
+    if json_path is not None:
+        check_json(json_path)
+    quiet = json_path == "-"
+    loaded: list[tuple[str, dict[str, Dataset]]] = []
+    for file in files:
+        try:
+            one = read(file, options=reading)
+        except InputError as error:
+            raise error.in_file(Path(file).name) from error
+        loaded.append((one.file, dict(one.models)))
+        if not quiet:
+            print_recognition(file, one)
+    models = named_models(loaded)
+    unknown = [name for name in chosen if name not in models]
+    if unknown:
+        raise OptionError(f"there is no model '{unknown[0]}'; known: {', '.join(models)}.")
+    found = compare_models(
+        {name: models[name] for name in chosen} if chosen else models,
+        split=split,
+        reduction=reduction,
+        bins=bins,
+        seed=seed,
+        resamples=resamples,
+    )
+    if not quiet:
+        print_models(found)
+    if json_path is not None:
+        from calviz.report.json import to_json
+        from calviz.report.models import models_record
+
+        text = to_json(models_record(found, files=[name for name, _ in loaded]))
+        if quiet:
+            click.echo(text, nl=False)
+        else:
+            Path(json_path).write_text(text, encoding="utf-8")
+    return FINE

@@ -1,0 +1,162 @@
+"""Several models on the same rows: matched by identifier, or by order where the labels agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.comparison.classes import same_classes
+from calviz.core.arrays import IntArray
+from calviz.core.errors import InputError
+from calviz.core.model_comparison import Alignment
+from calviz.core.predictions import Dataset
+from calviz.core.words import counted, shorten
+
+Models = Mapping[str, Dataset]
+
+
+def align(models: Models) -> Alignment:
+    """Bring models to the same rows, in the order of the first one.
+
+    Rows are matched by identifier where every model has them; identifiers that occur more than once
+    in a model are left out, as are rows whose true labels differ. Without identifiers rows are
+    matched by their order, and only where the labels agree in every row.
+
+    Parameters
+    ----------
+    models : mapping of str to Predictions or ConfidencePredictions
+        By name. Splits and groups are taken from the first one that has them.
+
+    Raises
+    ------
+    InputError
+        Where the rows or the classes do not belong together; the sentence says why.
+    """
+    if not models:
+        raise InputError("there are no models to compare")
+    models, notes = same_classes(models)
+    ids = {name: m.ids.astype(str) for name, m in models.items() if m.ids is not None}
+    if len(ids) < len(models):
+        notes.append(_check_order(models))
+        return Alignment(_same_columns(models), "order", tuple(notes))
+    first, *others = ids.values()
+    if all(np.array_equal(first, other) for other in others):
+        notes.append(f"The identifiers of all {counted(first.size, 'row')} are the same.")
+    else:
+        rows, said = _by_identifier(ids)
+        models = {name: m.take(rows[name]) for name, m in models.items()}
+        notes += said
+    models, said = _same_labels(models)
+    return Alignment(_same_columns(models), "identifier", tuple(notes + said))
+
+
+def _check_order(models: Models) -> str:
+    """The sentence that says why the order may be trusted; raises InputError where it may not."""
+    (name, first), *others = models.items()
+    remedy = "add a column with identifiers to every file"
+    for other_name, other in others:
+        both = f"'{shorten(name)}' and '{shorten(other_name)}'"
+        if first.n != other.n:
+            raise InputError(
+                f"{both} cannot be matched: they have {first.n:,} and {counted(other.n, 'row')}, "
+                "and not both have identifiers",
+                remedy=remedy,
+            )
+        if first.labels is None or other.labels is None:
+            raise InputError(
+                f"{both} cannot be matched: without identifiers and true labels nothing says that "
+                "their rows are the same",
+                remedy=remedy,
+            )
+        differ = np.flatnonzero(first.labels != other.labels)
+        if differ.size:
+            raise InputError(
+                f"{both} cannot be matched by the order of their rows: the true labels differ in "
+                f"{counted(differ.size, 'row')}, first in row {differ[0] + 1:,}",
+                remedy=remedy,
+            )
+    if not others:
+        return f"There is one model, with {counted(first.n, 'row')}."
+    note = (
+        "The rows are matched by their order: there are no identifiers, and the true labels agree "
+        f"in all {counted(first.n, 'row')}."
+    )
+    assert first.labels is not None
+    if np.all(first.labels == first.labels[0]):
+        note += " All of them are one class, so that this says little."
+    return note
+
+
+def _by_identifier(
+    ids: Mapping[str, npt.NDArray[Any]],
+) -> tuple[dict[str, IntArray], list[str]]:
+    """The matched rows of each model, in the order of the first, and what did not match."""
+    notes: list[str] = []
+    once: dict[str, npt.NDArray[Any]] = {}
+    place: dict[str, IntArray] = {}
+    for name, column in ids.items():
+        values, at, counts = np.unique(column, return_index=True, return_counts=True)
+        single = counts == 1
+        once[name], place[name] = values[single], at[single]
+        if not single.all():
+            rows = counted(int(counts[~single].sum()), "row")
+            notes.append(
+                f"{rows} of '{shorten(name)}' left out: their identifiers occur more than once there."
+            )
+    names = list(ids)
+    common = once[names[0]]
+    for name in names[1:]:
+        common = np.intersect1d(common, once[name], assume_unique=True)
+    if common.size == 0:
+        raise InputError(
+            f"no identifier is in all of {', '.join(repr(shorten(n)) for n in names)}",
+            remedy="choose files of the same rows, or read them without identifiers to match by order",
+        )
+    rows_of = {name: place[name][np.searchsorted(once[name], common)] for name in names}
+    order = np.argsort(rows_of[names[0]])
+    for name in names:
+        missing = once[name].size - common.size
+        if missing:
+            notes.append(
+                f"{counted(missing, 'row')} of '{shorten(name)}' left out: not every other model has "
+                "their identifiers."
+            )
+    matched = f"{counted(common.size, 'row')} matched by identifier."
+    return {name: rows[order] for name, rows in rows_of.items()}, [matched, *notes]
+
+
+def _same_labels(models: Models) -> tuple[Models, list[str]]:
+    """Leave out the rows whose true label is not the same in every model that knows it."""
+    known = {name: m.labels for name, m in models.items() if m.labels is not None}
+    if len(known) < 2:
+        return models, []
+    (name, first), *others = known.items()
+    differ = np.zeros(first.shape, dtype=np.bool_)
+    for _, labels in others:
+        differ |= labels != first
+    if not differ.any():
+        return models, []
+    if differ.all():
+        raise InputError(
+            f"the true labels of '{shorten(name)}' and the other models differ in every row",
+            remedy="choose files with the same labels",
+        )
+    rows = counted(int(differ.sum()), "row")
+    keep = np.flatnonzero(~differ)
+    return {key: m.take(keep) for key, m in models.items()}, [
+        f"{rows} left out: their true labels are not the same in every model."
+    ]
+
+
+def _same_columns(models: Models) -> Models:
+    """Splits and groups of the first model that has them, for all."""
+    splits = next((m.splits for m in models.values() if m.splits is not None), None)
+    groups = next((m.groups for m in models.values() if m.groups), {})
+    first = next(iter(models.values()))
+    return {
+        name: m.with_columns(splits=splits, groups=groups, ids=first.ids)
+        for name, m in models.items()
+    }

@@ -1,0 +1,251 @@
+"""Models side by side on the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from calviz.analysis import evaluate
+from calviz.comparison.alignment import align
+from calviz.comparison.compare import compare
+from calviz.comparison.paired import BINS, pair
+from calviz.core.comparison import Comparison, MethodResult
+from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.core.metric import METRICS
+from calviz.core.model_comparison import (
+    Alignment,
+    ModelComparison,
+    ModelResult,
+    ModelsByMethods,
+)
+from calviz.core.predictions import Dataset
+from calviz.core.reduction import Reduction
+from calviz.core.watch import Stopped, checkpoint
+
+Models = Mapping[str, Dataset] | Sequence[Dataset]
+Progress = Callable[[str, int, int], object]
+
+
+def compare_models(
+    models: Models | Alignment,
+    metrics: Iterable[str] | None = None,
+    *,
+    split: str | None = None,
+    where: tuple[str, str] | None = None,
+    reduction: Reduction | str = "top-label",
+    bins: int = BINS,
+    ci: bool = True,
+    resamples: int = 1_000,
+    seed: int = 0,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> ModelComparison:
+    """Evaluate several models on the same rows, with paired differences.
+
+    Parameters
+    ----------
+    models : mapping of str to Predictions, sequence of Predictions, or Alignment
+        At least two; of a sequence the names of the predictions count.
+    metrics : iterable of str, optional
+        All metrics where left out.
+    split : str, optional
+        Only the rows of this split, in each model that has it.
+    where : (str, str), optional
+        Only the rows whose group column (the first) holds a level (the second).
+    reduction : Reduction or str
+        Which (score, hit) pair the calibration metrics look at.
+    bins : int
+        Of the binned metrics.
+    ci : bool
+        Whether to compute intervals, paired differences, ranks and shares of "best".
+    resamples, seed : int
+    progress : callable, optional
+        Called as ``progress(name, done, total)`` after each model.
+    stop : callable, optional
+        Asked before each model; where it says True, the models that are left are not evaluated.
+
+    Raises
+    ------
+    InputError, OptionError
+        Where the models cannot be matched (see `align`), or an argument is wrong. A model that
+        cannot be evaluated is a row with its reason.
+    """
+    aligned = same_rows(models, split=split, where=where)
+    keys = None if metrics is None else tuple(metrics)
+    results: dict[str, ModelResult] = {}
+    for done, (name, data) in enumerate(aligned.models.items(), start=1):
+        if stop is not None and stop():
+            results[name] = ModelResult(name, reason="stopped before it was evaluated.")
+            continue
+        try:
+            checkpoint(f"measuring {name}")
+            found = evaluate(
+                data,
+                keys,
+                reduction=reduction,
+                bins=bins,
+                ci=ci,
+                noise_floor=False,
+                resamples=resamples,
+                seed=seed,
+                classes=False,
+                findings=False,
+            )
+            results[name] = ModelResult(name, found.metrics)
+        except (InputError, NotAvailable, Stopped) as error:
+            results[name] = ModelResult(name, reason=str(error))
+        if progress is not None:
+            progress(name, done, len(aligned.models))
+    measured = dict.fromkeys(key for r in results.values() for key in r.metrics)
+    comparison = ModelComparison(
+        alignment=aligned,
+        split=split,
+        reduction=Reduction.of(reduction).key,
+        seed=seed,
+        models=results,
+        directions={key: METRICS[key].direction for key in measured},
+    )
+    if not ci or aligned.rows == 1:
+        return comparison
+    with suppress(Stopped):
+        return _paired(comparison, bins, resamples)
+    return comparison
+
+
+def compare_methods(
+    models: Models | Alignment,
+    methods: Iterable[str] | str,
+    *,
+    metrics: Iterable[str],
+    fit_split: str | None = None,
+    eval_split: str | None = None,
+    fit_fraction: float | None = None,
+    seed: int = 0,
+    reduction: Reduction | str = "top-label",
+    progress: Progress | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> ModelsByMethods:
+    """Compare recalibrators for several models, fitted and judged on the same rows (Guo 2017, table 1).
+
+    Parameters
+    ----------
+    models : mapping of str to Predictions, sequence of Predictions, or Alignment
+    methods : iterable of str or "all"
+        Keys of recalibrators; the uncalibrated model always comes first.
+    metrics : iterable of str
+    fit_split, eval_split, fit_fraction, seed, reduction
+        As of `compare`.
+    progress : callable, optional
+        Called as ``progress(words, done, total)`` after each method of each model.
+    stop : callable, optional
+        Asked before each method; where it says True, what is left is not fitted.
+    """
+    aligned = same_rows(models)
+    keys = tuple(metrics)
+    wanted = methods if isinstance(methods, str) else tuple(methods)
+    found: dict[str, Comparison] = {}
+    failures: dict[str, str] = {}
+
+    for at, (name, data) in enumerate(aligned.models.items()):
+
+        def said(
+            result: MethodResult, done: int, total: int, name: str = name, at: int = at
+        ) -> None:
+            if progress is not None:
+                progress(f"{name}: {result.label}", at * total + done, len(aligned.models) * total)
+
+        try:
+            comparison = compare(
+                data,
+                wanted,
+                fit_split=fit_split,
+                eval_split=eval_split,
+                fit_fraction=fit_fraction,
+                seed=seed,
+                metrics=keys,
+                reduction=reduction,
+                progress=said,
+                stop=stop,
+            )
+        except (InputError, NotAvailable) as error:
+            failures[name] = str(error)
+            continue
+        # Only numbers are kept: the calibrated rows of all methods of all models would be large.
+        light = {m.key: replace(m, calibrated=None) for m in comparison}
+        found[name] = replace(comparison, methods=light)
+    return ModelsByMethods(aligned, found, failures)
+
+
+def _paired(found: ModelComparison, bins: int, resamples: int) -> ModelComparison:
+    there = {name: m for name, m in found.alignment.models.items() if found[name].ok}
+    if len(there) < 2:
+        return found
+    rng = np.random.default_rng([found.seed, 3])
+    checkpoint("resampling all models together")
+    paired = pair(there, reduction=found.reduction, resamples=resamples, rng=rng, bins=bins)
+    wanted = [key for key in paired.drawn if key in found.directions]
+    shares = {key: paired.best_share(key) for key in wanted}
+    return replace(
+        found,
+        models={
+            name: replace(m, best_share={key: shares[key][name] for key in wanted}) if m.ok else m
+            for name, m in found.models.items()
+        },
+        intervals={
+            key: {(a, b): paired.difference(key, a, b) for a, b in combinations(there, 2)}
+            for key in wanted
+        },
+    )
+
+
+def same_rows(
+    models: Models | Alignment,
+    *,
+    split: str | None = None,
+    where: tuple[str, str] | None = None,
+) -> Alignment:
+    """The models on the rows that they have in common (see `align` and `compare_models`)."""
+    if isinstance(models, Alignment):
+        aligned = models
+    else:
+        given = _by_name(models)
+        if split is not None:
+            given = _split(given, split)
+        aligned = align(given)
+    if where is None:
+        return aligned
+    column, level = where
+    first = next(iter(aligned.models.values()))
+    if column not in first.groups:
+        known = ", ".join(first.groups) or "none"
+        raise OptionError(f"there is no group column '{column}'; known: {known}.")
+    rows = np.flatnonzero(first.groups[column].mask(level))
+    return replace(aligned, models={name: m.take(rows) for name, m in aligned.models.items()})
+
+
+def _by_name(models: Mapping[str, Dataset] | Sequence[Dataset]) -> dict[str, Dataset]:
+    if not isinstance(models, Mapping):
+        names = [m.name for m in models]
+        double = next((n for n in names if names.count(n) > 1), None)
+        if double is not None:
+            raise OptionError(
+                f"two models are called '{double}'; give a mapping of names to predictions."
+            )
+        models = dict(zip(names, models, strict=True))
+    if len(models) < 2:
+        raise OptionError(f"a comparison takes at least two models, got {len(models)}.")
+    return {str(name): m for name, m in models.items()}
+
+
+def _split(models: Mapping[str, Dataset], split: str) -> dict[str, Dataset]:
+    if not any(split in m.split_names for m in models.values()):
+        known = dict.fromkeys(s for m in models.values() for s in m.split_names)
+        raise InputError(
+            f"there is no split '{split}'",
+            remedy=f"known: {', '.join(known)}" if known else "leave the split out",
+        )
+    return {name: m.split(split) if split in m.split_names else m for name, m in models.items()}

@@ -1,0 +1,200 @@
+"""For whom the probabilities are wrong: groups of rows, and their pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import combinations
+from typing import get_args
+
+import numpy as np
+from scipy import stats
+
+from calviz.core.arrays import IntArray
+from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.factor import Factor
+from calviz.core.predictions import Dataset
+from calviz.core.reduction import Reduction
+from calviz.core.results import Interval
+from calviz.core.slices import Against, Slice, Slices
+from calviz.numerics.edges import check_bins
+from calviz.numerics.reduce import reduce
+from calviz.numerics.slicing import (
+    calibrated_ece,
+    p_against_calibrated,
+    p_against_rest,
+    slice_ece,
+    slice_sums,
+)
+
+#: Columns with more values than this are names or numbers rather than groups.
+MOST_VALUES = 1_000
+#: Pairs of columns with more combinations than this are left out.
+MOST_PAIRS = 20_000
+
+
+def slices(
+    data: Dataset,
+    columns: Iterable[str] | None = None,
+    *,
+    pairs: bool = True,
+    reduction: Reduction | str = "top-label",
+    split: str | None = None,
+    against: Against = "calibrated",
+    min_rows: int = 50,
+    rate: float = 0.05,
+    level: float = 0.95,
+    bins: int = 15,
+) -> Slices:
+    """Look at all groups of rows that the columns define, and find those that are off beyond chance.
+
+    Parameters
+    ----------
+    data : Predictions or ConfidencePredictions
+        With group columns.
+    columns : iterable of str, optional
+        Group columns; all where left out.
+    pairs : bool
+        Whether to look at the combinations of two columns as well.
+    reduction : Reduction or str
+        Which (score, hit) pair is looked at.
+    split : str, optional
+        Only the rows of this split.
+    against : {"calibrated", "rest"}
+        What the gap of a slice is tested against: what a calibrated model with these scores would show,
+        or the gap of all rows that are not in the slice.
+    min_rows : int
+        Slices with fewer rows are counted, not measured.
+    rate : float
+        False discovery rate: of the slices that are called off, at most this share is expected to be
+        so by chance (Benjamini & Hochberg 1995, over all slices that are measured).
+    level : float
+        Of the intervals, each for itself.
+    bins : int
+        Of the ECE, of equal width.
+
+    Raises
+    ------
+    NotAvailable
+        Where there is no group column.
+    OptionError
+        On an unknown column or a value out of range.
+    """
+    _check(min_rows, rate, level, against)
+    check_bins(bins)
+    seen = data if split is None else data.split(split)
+    chosen = _columns(seen, columns)
+    events = reduce(seen, Reduction.of(reduction))
+    whole = slice_sums(events, np.zeros(seen.n, dtype=np.intp), 1)
+    z = float(stats.norm.ppf(0.5 + level / 2))
+    found: list[Slice] = []
+    skipped: list[str] = []
+    small = 0
+    for names, codes, values, reason in _groupings(seen, chosen, pairs):
+        if reason:
+            skipped.append(reason)
+            continue
+        sums = slice_sums(events, codes, len(values))
+        p_values = (
+            p_against_calibrated(sums) if against == "calibrated" else p_against_rest(sums, whole)
+        )
+        gap, spread = sums.gap, sums.spread
+        ece = slice_ece(events, codes, len(values), bins)
+        noise = calibrated_ece(events, codes, len(values), bins)
+        for i, value in enumerate(values):
+            if sums.rows[i] < min_rows:
+                small += 1
+                continue
+            found.append(
+                Slice(
+                    where=tuple(zip(names, value, strict=True)),
+                    rows=int(sums.rows[i]),
+                    score=float(sums.score[i] / sums.rows[i]),
+                    hits=float(sums.hits[i] / sums.rows[i]),
+                    gap=float(gap[i]),
+                    interval=Interval(float(gap[i] - z * spread[i]), float(gap[i] + z * spread[i])),
+                    p_value=float(p_values[i]),
+                    adjusted=1.0,
+                    ece=float(ece[i]),
+                    ece_noise=float(noise[i]),
+                )
+            )
+    return Slices(
+        name=seen.name,
+        rows=seen.n,
+        gap=float(whole.gap[0]),
+        reduction=Reduction.of(reduction).key,
+        against=against,
+        min_rows=min_rows,
+        rate=rate,
+        bins=bins,
+        slices=_adjusted(found),
+        small=small,
+        skipped=tuple(skipped),
+    )
+
+
+def _check(min_rows: int, rate: float, level: float, against: str) -> None:
+    if min_rows < 2:
+        raise OptionError(f"'min_rows' must be 2 or more, got {min_rows}.")
+    for name, value in (("rate", rate), ("level", level)):
+        if not 0 < value < 1:
+            raise OptionError(f"'{name}' must be between 0 and 1, got {value}.")
+    if against not in get_args(Against):
+        known = " or ".join(f"'{name}'" for name in get_args(Against))
+        raise OptionError(f"'against' must be {known}, got '{against}'.")
+
+
+def _columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, ...]:
+    if not data.groups:
+        raise NotAvailable("there is no group column to slice by.")
+    chosen = tuple(data.groups if columns is None else dict.fromkeys(columns))
+    for name in chosen:
+        if name not in data.groups:
+            known = ", ".join(list(data.groups)[:10])
+            raise OptionError(f"there is no group column '{name}'; known: {known}.")
+    return chosen
+
+
+Grouping = tuple[tuple[str, ...], IntArray, list[tuple[str, ...]], str]
+
+
+def _groupings(data: Dataset, columns: tuple[str, ...], pairs: bool) -> Iterator[Grouping]:
+    """Columns, slice of each row, values of each slice; or why there are none."""
+    none = np.zeros(0, dtype=np.intp)
+    usable: list[str] = []
+    for name in columns:
+        factor = data.groups[name]
+        if len(factor.levels) > MOST_VALUES:
+            why = f"{name} has {len(factor.levels):,} values, more than {MOST_VALUES:,}"
+            yield (name,), none, [], why
+        else:
+            usable.append(name)
+            yield (name,), factor.codes, [(level,) for level in factor.levels], ""
+    for a, b in combinations(usable, 2) if pairs else ():
+        first, second = data.groups[a], data.groups[b]
+        many = len(first.levels) * len(second.levels)
+        if many > MOST_PAIRS:
+            why = f"{a} with {b} has {many:,} combinations, more than {MOST_PAIRS:,}"
+            yield (a, b), none, [], why
+        elif len(first.levels) > 1 and len(second.levels) > 1:
+            yield (a, b), *_crossed(first, second), ""
+
+
+def _crossed(first: Factor, second: Factor) -> tuple[IntArray, list[tuple[str, ...]]]:
+    codes = first.codes.astype(np.intp) * len(second.levels) + second.codes
+    used, inverse = np.unique(codes, return_inverse=True)
+    values: list[tuple[str, ...]] = [
+        (first.levels[code // len(second.levels)], second.levels[code % len(second.levels)])
+        for code in used.tolist()
+    ]
+    return inverse.astype(np.intp), values
+
+
+def _adjusted(found: list[Slice]) -> tuple[Slice, ...]:
+    """With p-values adjusted for their number; the most surely off first."""
+    if not found:
+        return ()
+    adjusted = stats.false_discovery_control([s.p_value for s in found], method="bh")
+    named = [replace(s, adjusted=float(p)) for s, p in zip(found, adjusted, strict=True)]
+    return tuple(sorted(named, key=lambda s: (s.p_value, -abs(s.gap), s.name)))

@@ -1,0 +1,172 @@
+"""What a learning curve gives back, and how many labels it says are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from calviz.core.comparison import RowsUsed, badness
+from calviz.core.errors import OptionError
+from calviz.core.results import MetricResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: The uncalibrated model is a line to compare with, not a method that learns.
+UNCALIBRATED = "identity"
+
+
+@dataclass(frozen=True, eq=False)
+class LearningPoint:
+    """One method fitted to one number of rows.
+
+    Attributes
+    ----------
+    method : str
+    rows : int
+        Calibration rows.
+    metric : str
+    mean, low, high : float
+        Over the repeats: mean, and the 5 % and 95 % quantiles.
+    repeats : int
+        Fits that succeeded.
+    """
+
+    method: str
+    rows: int
+    metric: str
+    mean: float
+    low: float
+    high: float
+    repeats: int
+
+
+@dataclass(frozen=True)
+class LabelsNeeded:
+    """How many calibration rows a method needs, of the numbers that were tried.
+
+    Attributes
+    ----------
+    method, metric : str
+    better_from : int or None
+        The smallest number from which on the whole band is better than the uncalibrated model.
+    settled_from : int or None
+        The smallest number from which on the mean has all but a share of the gain that it has with
+        the largest; None where there is no gain.
+    largest : int
+        The largest number that was tried.
+    gain : float
+        How much better the mean is there than the uncalibrated model; below 0 it is worse.
+    """
+
+    method: str
+    metric: str
+    better_from: int | None
+    settled_from: int | None
+    largest: int
+    gain: float
+
+
+@dataclass(frozen=True, eq=False)
+class LearningCurve:
+    """Metrics against the number of calibration rows (Zhang 2020, figure 6).
+
+    Attributes
+    ----------
+    name : str
+        Name of the predictions.
+    points : tuple of LearningPoint
+    failures : mapping of str to str
+        Of each method that failed at some size: its reason.
+    fit, evaluation : RowsUsed
+        The rows that were drawn from, and those that every fit was judged on.
+    reduction : str
+    seed : int
+    uncalibrated : mapping of str to MetricResult
+        The metrics before, with interval and noise floor, on the evaluation rows.
+    directions : mapping of str to str
+        Of each metric: "lower", "higher", "zero" or "one" is better, or "none".
+    labels : mapping of str to str
+        What the methods are called on screen.
+    """
+
+    name: str
+    points: tuple[LearningPoint, ...]
+    failures: Mapping[str, str]
+    fit: RowsUsed
+    evaluation: RowsUsed
+    reduction: str
+    seed: int
+    uncalibrated: Mapping[str, MetricResult]
+    directions: Mapping[str, str]
+    labels: Mapping[str, str]
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods that have points, without the uncalibrated model."""
+        return tuple(dict.fromkeys(p.method for p in self.points if p.method != UNCALIBRATED))
+
+    def of(self, method: str, metric: str) -> tuple[LearningPoint, ...]:
+        """The points of one method and metric, by rising number of rows."""
+        if metric not in self.directions:
+            known = ", ".join(self.directions)
+            raise OptionError(f"'{metric}' is not in this learning curve; it has {known}.")
+        points = (p for p in self.points if p.method == method and p.metric == metric)
+        return tuple(sorted(points, key=lambda p: p.rows))
+
+    def needed(self, method: str, metric: str, *, within: float = 0.1) -> LabelsNeeded | None:
+        """How many rows a method needs; None where it has no points or nothing is better.
+
+        The band is over draws of calibration rows. It does not hold the noise of the evaluation rows,
+        which are the same throughout.
+
+        Parameters
+        ----------
+        method, metric : str
+        within : float
+            The share of the final gain that may be missing for the curve to count as settled.
+        """
+        points = self.of(method, metric)
+        worse = badness(self.directions[metric])
+        before = self.uncalibrated[metric]
+        if not points or worse is None or not before.available:
+            return None
+        base = worse(before.value)
+        gain = base - worse(points[-1].mean)
+        # The worst of a band is one of its ends, also for a metric that should be near a value.
+        better = [max(worse(p.low), worse(p.high)) < base for p in points]
+        settled = [worse(p.mean) <= base - (1 - within) * gain for p in points]
+        return LabelsNeeded(
+            method,
+            metric,
+            _first_of_the_end(points, better),
+            _first_of_the_end(points, settled) if gain > 0 else None,
+            points[-1].rows,
+            gain,
+        )
+
+    def best(self, metric: str) -> tuple[tuple[int, str], ...]:
+        """Of each number of rows: the method with the best mean, which may be the uncalibrated model."""
+        worse = badness(self.directions[metric])
+        best: dict[int, LearningPoint] = {}
+        for p in self.points:
+            if worse is not None and p.metric == metric:
+                other = best.get(p.rows)
+                if other is None or worse(p.mean) < worse(other.mean):
+                    best[p.rows] = p
+        return tuple((rows, best[rows].method) for rows in sorted(best))
+
+    def frame(self) -> pd.DataFrame:
+        """One row per method, number of rows and metric."""
+        import pandas as pd
+
+        return pd.DataFrame([vars(p) for p in self.points])
+
+
+def _first_of_the_end(points: tuple[LearningPoint, ...], holds: list[bool]) -> int | None:
+    """The number of rows from which on it holds everywhere."""
+    if not holds[-1]:
+        return None
+    last = max((i for i, ok in enumerate(holds) if not ok), default=-1)
+    return points[last + 1].rows

@@ -1,0 +1,241 @@
+"""What a comparison of models gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from calviz.core.comparison import Comparison, ordered
+from calviz.core.errors import OptionError
+from calviz.core.results import Interval, MetricResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from calviz.core.predictions import Dataset
+
+MatchedBy = Literal["identifier", "order"]
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """Models on the same rows, in the same order, with the same classes.
+
+    Attributes
+    ----------
+    models : mapping of str to Predictions or ConfidencePredictions
+        Splits and groups are the same for all of them.
+    by : {"identifier", "order"}
+        How the rows were matched.
+    notes : tuple of str
+        Sentences: how the rows were matched, and what did not match.
+    """
+
+    models: Mapping[str, Dataset]
+    by: MatchedBy
+    notes: tuple[str, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows all models have."""
+        return next(iter(self.models.values())).n
+
+
+@dataclass(frozen=True)
+class ModelResult:
+    """One model of a comparison.
+
+    Attributes
+    ----------
+    name : str
+    metrics : mapping of str to MetricResult
+        Empty where the model could not be evaluated.
+    reason : str or None
+        Why it could not.
+    best_share : mapping of str to float
+        Share of the resamples in which this model is best (ties share).
+    """
+
+    name: str
+    metrics: Mapping[str, MetricResult] = field(default_factory=dict)
+    reason: str | None = None
+    best_share: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether it was evaluated."""
+        return self.reason is None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A metric of one model minus that of another, on the same rows.
+
+    Attributes
+    ----------
+    value : float
+    interval : Interval
+        95 % paired bootstrap interval.
+    """
+
+    value: float
+    interval: Interval
+
+    @property
+    def tied(self) -> bool:
+        """Whether the interval covers zero."""
+        return self.interval.low <= 0 <= self.interval.high
+
+
+@dataclass(frozen=True, eq=False)
+class ModelComparison:
+    """Models side by side on the same rows; iterates over its results.
+
+    Attributes
+    ----------
+    alignment : Alignment
+        The models on the rows that were compared.
+    split : str or None
+    reduction : str
+    seed : int
+    models : mapping of str to ModelResult
+    directions : mapping of str to str
+        Of each metric: "lower", "higher", "zero" or "one" is better, or "none".
+    intervals : mapping of str to mapping of (str, str) to Interval
+        Of each metric with paired resamples: of the first model's value minus the second's.
+    """
+
+    alignment: Alignment
+    split: str | None
+    reduction: str
+    seed: int
+    models: Mapping[str, ModelResult]
+    directions: Mapping[str, str]
+    intervals: Mapping[str, Mapping[tuple[str, str], Interval]] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> ModelResult:
+        try:
+            return self.models[name]
+        except KeyError:
+            known = ", ".join(self.models)
+            raise OptionError(f"'{name}' is not in this comparison; it has {known}.") from None
+
+    def __iter__(self) -> Iterator[ModelResult]:
+        return iter(self.models.values())
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    @property
+    def rows(self) -> int:
+        """Rows that were compared."""
+        return self.alignment.rows
+
+    def difference(self, metric: str, one: str, other: str) -> Difference | None:
+        """The metric of `one` minus that of `other`; None where there are no paired resamples of it."""
+        found = self.intervals.get(metric, {})
+        if (one, other) in found:
+            interval = found[one, other]
+        elif (other, one) in found:
+            low, high = found[other, one]
+            interval = Interval(-high, -low)
+        else:
+            return None
+        return Difference(
+            self[one].metrics[metric].value - self[other].metrics[metric].value, interval
+        )
+
+    def ranking(self, metric: str) -> tuple[str, ...]:
+        """Models from the best value to the worst; those without a value are left out."""
+        if metric not in self.directions:
+            known = ", ".join(self.directions)
+            raise OptionError(f"'{metric}' is not in this comparison; it has {known}.")
+        results = {m.name: m.metrics[metric] for m in self if metric in m.metrics}
+        return ordered(results, self.directions[metric])
+
+    def ranks(self, metric: str) -> dict[str, int]:
+        """1 plus the number of models that are better beyond noise, best value first.
+
+        Models whose paired interval covers zero are tied. Empty for metrics without paired resamples.
+        """
+        order = self.ranking(metric)
+        if metric not in self.intervals:
+            return {}
+        ranks: dict[str, int] = {}
+        for at, name in enumerate(order):
+            ahead = (self.difference(metric, better, name) for better in order[:at])
+            ranks[name] = 1 + sum(d is not None and not d.tied for d in ahead)
+        return ranks
+
+    def tied_with_best(self, metric: str) -> tuple[str, ...]:
+        """The model with the best value, and those that are not told apart from it."""
+        order = self.ranking(metric)
+        found = (self.difference(metric, order[0], name) for name in order[1:])
+        return order[:1] + tuple(
+            name for name, d in zip(order[1:], found, strict=True) if d is not None and d.tied
+        )
+
+    def frame(self) -> pd.DataFrame:
+        """One row per model: its metrics, and the reason where it has none."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "model": m.name,
+                **{key: result.value for key, result in m.metrics.items()},
+                "reason": m.reason,
+            }
+            for m in self
+        ).set_index("model")
+
+    def differences(self, reference: str) -> pd.DataFrame:
+        """One row per metric and other model: its value minus that of `reference`, with the interval."""
+        import pandas as pd
+
+        rows = []
+        for metric in self.intervals:
+            for m in self:
+                d = self.difference(metric, m.name, reference) if m.name != reference else None
+                if d is not None:
+                    low, high = d.interval
+                    rows.append((metric, m.name, reference, d.value, low, high, d.tied))
+        columns = ["metric", "model", "reference", "difference", "low", "high", "tied"]
+        return pd.DataFrame(rows, columns=columns)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelsByMethods:
+    """Recalibrators compared for several models, on the same rows (Guo 2017, table 1).
+
+    Attributes
+    ----------
+    alignment : Alignment
+    models : mapping of str to Comparison
+    failures : mapping of str to str
+        Of each model that could not be compared: its reason.
+    """
+
+    alignment: Alignment
+    models: Mapping[str, Comparison]
+    failures: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """All methods, in the order of the comparisons."""
+        return tuple(dict.fromkeys(key for c in self.models.values() for key in c.methods))
+
+    def frame(self, metric: str) -> pd.DataFrame:
+        """One row per model, one column per method; ``nan`` where a method failed."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "model": name,
+                **{
+                    m.key: m.metrics[metric].value if metric in m.metrics else float("nan")
+                    for m in comparison
+                },
+            }
+            for name, comparison in self.models.items()
+        ).set_index("model")

@@ -1,0 +1,119 @@
+"""What looking at slices gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from calviz.core.results import Interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Against = Literal["calibrated", "rest"]
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Rows that share the values of one or two columns.
+
+    Attributes
+    ----------
+    where : tuple of (str, str)
+        Column and value, one or two of them.
+    rows : int
+    score, hits : float
+        Mean score and share of hits.
+    gap : float
+        Score minus hits: above 0 over-confident, below 0 under-confident.
+    interval : Interval
+        Of the gap, by the normal approximation.
+    p_value : float
+        Of the gap being chance, two-sided (see `Slices.against`).
+    adjusted : float
+        The p-value after Benjamini and Hochberg: called off where it is at most the false discovery rate.
+    ece, ece_noise : float
+        ECE, and what a calibrated model would show on average with as many rows.
+    """
+
+    where: tuple[tuple[str, str], ...]
+    rows: int
+    score: float
+    hits: float
+    gap: float
+    interval: Interval
+    p_value: float
+    adjusted: float
+    ece: float
+    ece_noise: float
+
+    @property
+    def name(self) -> str:
+        """The condition in words: "league = Serie A, month = 5"."""
+        return ", ".join(f"{column} = {value}" for column, value in self.where)
+
+
+@dataclass(frozen=True)
+class Slices:
+    """All slices that have enough rows, the most surely off first.
+
+    Attributes
+    ----------
+    name : str
+        Name of the predictions.
+    rows : int
+    gap : float
+        Of all rows together.
+    reduction : str
+    against : {"calibrated", "rest"}
+        What a slice is tested against: a calibrated model, or the rows that are not in it.
+    min_rows : int
+    rate : float
+        The false discovery rate that is controlled.
+    bins : int
+        Of the ECE.
+    slices : tuple of Slice
+    small : int
+        How many slices have too few rows.
+    skipped : tuple of str
+        Columns or pairs that were left out, each with its reason.
+    """
+
+    name: str
+    rows: int
+    gap: float
+    reduction: str
+    against: Against
+    min_rows: int
+    rate: float
+    bins: int
+    slices: tuple[Slice, ...]
+    small: int
+    skipped: tuple[str, ...] = ()
+
+    @property
+    def off(self) -> tuple[Slice, ...]:
+        """Slices that are off beyond chance, all of them looked at together."""
+        return tuple(s for s in self.slices if s.adjusted <= self.rate)
+
+    def frame(self) -> pd.DataFrame:
+        """One row per slice."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "slice": s.name,
+                "rows": s.rows,
+                "score": s.score,
+                "hits": s.hits,
+                "gap": s.gap,
+                "low": s.interval.low,
+                "high": s.interval.high,
+                "p_value": s.p_value,
+                "adjusted_p_value": s.adjusted,
+                "off": s.adjusted <= self.rate,
+                "ece": s.ece,
+                "ece_noise": s.ece_noise,
+            }
+            for s in self.slices
+        )

@@ -1,0 +1,57 @@
+"""Long work that says what it does, and that can be stopped.
+
+Kernels call `checkpoint` where they may be interrupted; whoever wants to know calls them inside `watching`. Nothing
+has to be handed down from one to the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from calviz.core.errors import CalvizError
+
+#: Told what is being done ("" for no news); raises `Stopped` to end it.
+Watcher = Callable[[str], object]
+
+_WATCHER: ContextVar[Watcher | None] = ContextVar("calviz.watcher", default=None)
+
+
+class Stopped(CalvizError):
+    """Somebody asked for the work to end."""
+
+    def __init__(self, text: str = "stopped before it was finished.") -> None:
+        super().__init__(text)
+
+
+@contextmanager
+def watching(watcher: Watcher | None) -> Iterator[None]:
+    """Inside, every `checkpoint` of this thread calls the watcher; with None, nobody watches.
+
+    Examples
+    --------
+    >>> said = []
+    >>> with watching(said.append):
+    ...     checkpoint("first half")
+    >>> said
+    ['first half']
+    """
+    token = _WATCHER.set(watcher)
+    try:
+        yield
+    finally:
+        _WATCHER.reset(token)
+
+
+def checkpoint(doing: str = "") -> None:
+    """A place where long work may be stopped; costs next to nothing where nobody watches.
+
+    Parameters
+    ----------
+    doing : str
+        What is done next, in a few words; "" where that has not changed.
+    """
+    watcher = _WATCHER.get()
+    if watcher is not None:
+        watcher(doing)

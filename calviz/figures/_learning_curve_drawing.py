@@ -1,0 +1,188 @@
+"""How learning curves are drawn; plain numbers in, a plotly figure out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from calviz.core.arrays import FloatArray
+from calviz.core.figure import Theme
+from calviz.core.metric import METRICS
+from calviz.core.units import scale_of
+from calviz.figures._parts import (
+    LINE,
+    NARROW,
+    Trace,
+    area,
+    caption_label,
+    caption_lines,
+    label,
+    legend,
+    line,
+)
+from calviz.figures._style import PALETTES, Palette, axis, axis_title, layout, safe
+
+if TYPE_CHECKING:
+    from calviz.figures.learning_curve import LearningCurves
+
+_LEFT, _RIGHT, _TOP, _BOTTOM = 66, 20, 14, 54
+_TALL, _SMALL, _WIDTH = 340, 280, 640
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "star", "x")
+_DASHES = ("solid", "8px,3px", "2px,3px", "8px,3px,2px,3px")
+#: Curves may leave the picture by so many times the distance that matters.
+_ROOM = 1.5
+
+
+def draw(
+    figure: LearningCurves, *, theme: Theme, caption: tuple[str, ...], width: int | None
+) -> go.Figure:
+    """Draw learning curves (see `LearningCurves.plot`)."""
+    palette = PALETTES[theme]
+    lines = caption_lines(caption, width)
+    narrow = (width or _WIDTH) < NARROW
+    drawing = _Curves(figure, palette)
+    traces = list(drawing.traces())
+    entries = sum(t.get("showlegend", True) for t in traces)
+    below = LINE * (entries if narrow else -(-entries // 2)) + 10
+    top = _TOP + (LINE * len(lines) + 6 if lines else 0)
+    height = top + (_SMALL if narrow else _TALL) + _BOTTOM + below
+    return go.Figure(
+        data=traces,
+        layout=layout(
+            palette,
+            height=height,
+            margin={"l": _LEFT, "r": _RIGHT, "t": top, "b": _BOTTOM + below},
+            legend=legend(palette, yref="container", y=below / height),
+            annotations=[*caption_label(lines, palette, above=8), *drawing.notes()],
+            **drawing.axes(),
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Curves:
+    figure: LearningCurves
+    palette: Palette
+
+    @property
+    def _scale(self) -> float:
+        return scale_of(self.figure.metric)[0]
+
+    def traces(self) -> Iterator[Trace]:
+        """Bands behind, then the lines to compare with, then the curves."""
+        f, p = self.figure, self.palette
+        methods = f.curve.methods
+        colours = (p.blue, p.vermillion, p.green, p.purple)
+        for i, method in enumerate(methods):
+            points = f.points(method)
+            if len(points) > 1:
+                x, low, high = (
+                    np.array([getattr(point, name) for point in points], dtype=np.float64)
+                    for name in ("rows", "low", "high")
+                )
+                fill = p.glaze(colours[i % 4], 0.14)
+                yield area(x, self._scale * low, self._scale * high, fill, showlegend=False)
+        yield from self._across(f.before, p.ink, "dash", "Uncalibrated")
+        if f.noise_floor is not None:
+            yield from self._across(f.noise_floor, p.muted, "2px,3px", "Noise floor (calibrated)")
+        for i, method in enumerate(methods):
+            points = f.points(method)
+            x = np.array([point.rows for point in points], dtype=np.float64)
+            y = self._scale * np.array([point.mean for point in points])
+            colour, name = colours[i % 4], safe(f.label(method), 40)
+            yield {
+                **line(x, y, colour, width=2, dash=_DASHES[i // 4 % 4], name=name),
+                "mode": "lines+markers",
+                "marker": {"size": 7, "color": colour, "symbol": _SYMBOLS[i % 8]},
+                "customdata": [
+                    [self._text(point.low), self._text(point.high), point.repeats]
+                    for point in points
+                ],
+                "hovertemplate": "%{x:,} labels: %{y:.4~g}<br>5 to 95 % of %{customdata[2]} draws: "
+                f"%{{customdata[0]}} to %{{customdata[1]}}<extra>{name}</extra>",
+            }
+
+    def _text(self, value: float) -> str:
+        return f"{self._scale * value:.3g}"
+
+    def _across(self, value: float, colour: str, dash: str, name: str) -> Iterator[Trace]:
+        if np.isnan(value) or not self.figure.sizes:
+            return
+        ends = np.array([self.figure.sizes[0], self.figure.sizes[-1]], dtype=np.float64)
+        yield line(
+            ends,
+            np.full(2, self._scale * value),
+            colour,
+            width=1.5,
+            dash=dash,
+            name=name,
+            hovertemplate=f"%{{y:.4~g}}<extra>{name}</extra>",
+        )
+
+    @cached_property
+    def _values(self) -> tuple[FloatArray, FloatArray]:
+        """The values that matter (lines, ends of the curves), and all that is drawn."""
+        f = self.figure
+        every = [f.points(method) for method in f.curve.methods]
+        floor = () if f.noise_floor is None else (f.noise_floor,)
+        matter = [f.before, *floor, *(points[-1].mean for points in every if points)]
+        drawn = [v for points in every for p in points for v in (p.low, p.high)]
+        scaled = (self._scale * np.array(v, dtype=np.float64) for v in (matter, matter + drawn))
+        first, second = (v[np.isfinite(v)] for v in scaled)
+        return first, second
+
+    @cached_property
+    def _range(self) -> tuple[float, float]:
+        matter, drawn = self._values
+        if not matter.size:
+            return 0.0, 1.0
+        low, high = float(matter.min()), float(matter.max())
+        room = _ROOM * max(high - low, 0.02 * abs(high), 1e-6)
+        low, high = max(low - room, float(drawn.min())), min(high + room, float(drawn.max()))
+        pad = 0.06 * max(high - low, 1e-6)
+        # An axis that begins a little above 0 hides how near it is.
+        start = 0.0 if 0 <= low < 0.35 * high else low - pad
+        return start, high + pad
+
+    def notes(self) -> Iterator[dict[str, Any]]:
+        """Say where a curve leaves the picture."""
+        low, high = self._range
+        drawn = self._values[1]
+        if drawn.size and (drawn.max() > high or drawn.min() < low):
+            yield label(
+                "Some bands go beyond the picture.",
+                self.palette,
+                xref="paper",
+                yref="paper",
+                x=0.99,
+                y=0.99,
+                xanchor="right",
+                yanchor="top",
+                font={"size": 11, "color": self.palette.muted},
+                bgcolor=self.palette.glaze(self.palette.paper, 0.8),
+            )
+
+    def axes(self) -> dict[str, Any]:
+        """Rows on a logarithmic axis, with a tick at each number that was tried."""
+        f, p = self.figure, self.palette
+        sizes = f.sizes or (1,)
+        sign = scale_of(f.metric)[1]
+        title = METRICS[f.metric].label + (f", {sign}" if sign else "")
+        edge = 0.03 * max(np.log10(sizes[-1] / sizes[0]), 0.3)
+        return {
+            "xaxis": axis(
+                p,
+                type="log",
+                range=[np.log10(sizes[0]) - edge, np.log10(sizes[-1]) + edge],
+                tickvals=list(sizes),
+                ticktext=[f"{size:,}" for size in sizes],
+                tickangle=0,
+                title=axis_title("Calibration rows (labels)", p),
+            ),
+            "yaxis": axis(p, range=list(self._range), nticks=7, title=axis_title(title, p)),
+        }

@@ -1,0 +1,46 @@
+"""A caption above any drawn figure, so that a picture says by itself where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from calviz.core.figure import Theme
+from calviz.figures._parts import LINE, caption_label, wrapped
+from calviz.figures._style import PALETTES
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+#: plotly's own margin and height, where a drawing sets none.
+_MARGIN, _HEIGHT = 80, 450
+#: Pixels between the caption and what was at the top before.
+_AIR = 8
+
+
+def captioned(
+    drawn: go.Figure, lines: Sequence[str], *, theme: Theme = "light", characters: int = 62
+) -> go.Figure:
+    """Put lines above a drawing, the first one bold; what is drawn keeps its size.
+
+    Parameters
+    ----------
+    drawn : plotly.graph_objects.Figure
+        Changed in place.
+    lines : sequence of str
+        Plain text, escaped here.
+    theme : {"light", "dark"}
+    characters : int
+        That fit on a line; longer lines are broken.
+    """
+    broken = wrapped(lines, characters)
+    if not broken:
+        return drawn
+    layout, palette = drawn.layout, PALETTES[theme]
+    top = _MARGIN if layout.margin.t is None else round(layout.margin.t)
+    room = LINE * len(broken) + _AIR
+    for label in caption_label(broken, palette, above=top):
+        drawn.add_annotation(**label)
+    layout.margin.t = top + room
+    layout.height = (_HEIGHT if layout.height is None else layout.height) + room
+    return drawn

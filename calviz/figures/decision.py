@@ -1,0 +1,404 @@
+"""What decisions by confidence cost: the best threshold, and what miscalibrated confidences add to the bill."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.core.errors import OptionError
+from calviz.core.figure import FIGURES, FigureSpec, Theme
+from calviz.core.predictions import Dataset
+from calviz.core.results import Interval
+from calviz.core.words import counted, decimal, decimals_for, percent, shorten
+from calviz.figures._parts import PER, level_text
+from calviz.numerics import error_bars
+from calviz.numerics.error_bars import RESAMPLES
+from calviz.numerics.referral import Costs, best_threshold, cost_at, kept_and_wrong
+from calviz.numerics.sample import Sample
+from calviz.numerics.steps import Steps, top_label_steps
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+#: Thresholds of the curve: so many evenly spaced ones, and as many quantiles of the scores.
+POINTS = 120
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Keep predictions from a confidence on, refer the others: what it leads to on the judged rows.
+
+    Attributes
+    ----------
+    threshold : float
+        Predictions with at least this confidence are kept; infinity keeps none.
+    kept, referred : int
+    accuracy : float
+        Share of the kept predictions that are right; ``nan`` where none is kept.
+    cost : float
+        Mean cost of a prediction, kept or not.
+    interval : Interval or None
+        Bootstrap interval of the cost, the threshold held fixed.
+    """
+
+    threshold: float
+    kept: int
+    referred: int
+    accuracy: float
+    cost: float
+    interval: Interval | None
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """The cost of deciding by confidence, computed; `plot` draws it.
+
+    Attributes
+    ----------
+    name : str
+        Name of the predictions.
+    split : str or None
+        The split that costs are measured on, or None for all rows.
+    chosen_on : str or None
+        The split that the best threshold was chosen on; None: the very rows that it is judged on.
+    costs : Costs
+    level : float
+        Level of band and intervals.
+    n : int
+        Number of rows that costs are measured on.
+    face : Rule
+        The rule that takes confidences for true probabilities (`Costs.face_value`).
+    best : Rule
+        The rule whose cost is least on the rows it was chosen on.
+    keep_all, refer_all : Rule
+        No rule at all.
+    excess : float
+        Cost at face value minus cost of the best rule: what miscalibration costs per prediction. Below 0
+        where the threshold that was best on other rows is not on these.
+    excess_interval : Interval or None
+        Its bootstrap interval, the rows of both rules drawn together.
+    threshold, cost : ndarray, shape (T,)
+        The curve.
+    band : (ndarray, ndarray) or None, shape (T,) each
+        Percentile bootstrap interval of the cost, each threshold for itself.
+
+    References
+    ----------
+    Chow 1970 (the rule at face value); Elkan 2001 (costs and thresholds).
+    """
+
+    name: str
+    split: str | None
+    chosen_on: str | None
+    costs: Costs
+    level: float
+    n: int
+    face: Rule
+    best: Rule
+    keep_all: Rule
+    refer_all: Rule
+    excess: float
+    excess_interval: Interval | None
+    threshold: FloatArray
+    cost: FloatArray
+    band: tuple[FloatArray, FloatArray] | None
+
+    @classmethod
+    def compute(
+        cls,
+        data: Dataset,
+        *,
+        wrong: float = 10.0,
+        referred: float = 1.0,
+        right: float = 0.0,
+        level: float = 0.95,
+        band: bool = True,
+        seed: int = 0,
+        split: str | None = None,
+        choose_split: str | None = None,
+    ) -> Self:
+        """Choose the best threshold and count what the rules cost.
+
+        Parameters
+        ----------
+        data : Predictions or ConfidencePredictions
+        wrong, referred, right : float
+            What a kept wrong prediction, a referred one and a kept right one cost.
+        level : float
+            Level of band and intervals, between 0 and 1.
+        band : bool
+            Whether to compute the bootstrap band.
+        seed : int
+            Seed of the resampling.
+        split : str, optional
+            Measure costs on the rows of this split only.
+        choose_split : str, optional
+            Choose the best threshold on the rows of this split. Where left out it is chosen on the rows that it
+            is judged on, which flatters it.
+
+        Raises
+        ------
+        OptionError, InputError
+            As `calviz.evaluate` does, and on costs that are not finite or put wrong below right.
+        """
+        judged = data if split is None else data.split(split)
+        chosen = None if choose_split is None else data.split(choose_split)
+        return cls.of_rows(
+            judged,
+            chosen,
+            costs=Costs(wrong, referred, right),
+            level=level,
+            band=band,
+            seed=seed,
+            split=split,
+            chosen_on=choose_split,
+        )
+
+    @classmethod
+    def of_rows(
+        cls,
+        judged: Dataset,
+        choosing: Dataset | None = None,
+        *,
+        costs: Costs,
+        level: float = 0.95,
+        band: bool = True,
+        seed: int = 0,
+        split: str | None = None,
+        chosen_on: str | None = None,
+    ) -> Self:
+        """The same, of rows to judge on and (other) rows to choose the threshold on."""
+        if not 0 < level < 1:
+            raise OptionError(f"'level' must lie between 0 and 1, got {level!r}.")
+        view = _steps(judged)
+        other = view if choosing is None else _steps(choosing)
+        n = int(view.n)
+        best = best_threshold(other, costs)
+        # A face value of 0.9 is met by a score of 0.9 in single precision.
+        face = float(np.asarray(costs.face_value, dtype=_precision(judged)))
+        face = math.inf if costs.face_value > 1 else max(face, 0.0)
+        rules = np.array([face, best, 0.0, math.inf])
+        kept, errors = kept_and_wrong(view, rules)
+        per_rule = costs.total(kept, errors, n) / n
+        drawn = _drawn(view, rules, costs, seed) if n > 1 else None
+
+        def interval(values: FloatArray | None) -> Interval | None:
+            return None if values is None else error_bars.interval(values, level)
+
+        made = [
+            Rule(
+                threshold=float(rules[i]),
+                kept=round(float(kept[i])),
+                referred=n - round(float(kept[i])),
+                accuracy=1 - float(errors[i] / kept[i]) if kept[i] else math.nan,
+                cost=float(per_rule[i]),
+                interval=interval(None if drawn is None else drawn[:, i]),
+            )
+            for i in range(4)
+        ]
+        at = _thresholds(view, rules)
+        limits = None
+        if band and n > 1:
+            curves = _drawn(view, at, costs, seed)
+            low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
+            limits = low, high
+        return cls(
+            name=judged.name,
+            split=split,
+            chosen_on=chosen_on,
+            costs=costs,
+            level=level,
+            n=n,
+            face=made[0],
+            best=made[1],
+            keep_all=made[2],
+            refer_all=made[3],
+            excess=made[0].cost - made[1].cost,
+            excess_interval=interval(None if drawn is None else drawn[:, 0] - drawn[:, 1]),
+            threshold=at,
+            cost=cost_at(view, at, costs),
+            band=limits,
+        )
+
+    @property
+    def rules(self) -> dict[str, Rule]:
+        """The four rules by what they are called."""
+        return {
+            "confidence at face value": self.face,
+            "best threshold": self.best,
+            "keep everything": self.keep_all,
+            "refer everything": self.refer_all,
+        }
+
+    def frame(self) -> pd.DataFrame:
+        """Exactly what is drawn: one row per threshold."""
+        import pandas as pd
+
+        nothing = np.full(self.cost.shape, np.nan)
+        low, high = self.band or (nothing, nothing)
+        return pd.DataFrame(
+            {"threshold": self.threshold, "cost": self.cost, "cost_low": low, "cost_high": high}
+        )
+
+    def table(self) -> pd.DataFrame:
+        """The rules, one row each, costs per prediction."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "rule": list(self.rules),
+                "threshold": [r.threshold for r in self.rules.values()],
+                "kept": [r.kept for r in self.rules.values()],
+                "referred": [r.referred for r in self.rules.values()],
+                "accuracy": [r.accuracy for r in self.rules.values()],
+                "cost": [r.cost for r in self.rules.values()],
+                "cost_low": [r.interval.low if r.interval else None for r in self.rules.values()],
+                "cost_high": [r.interval.high if r.interval else None for r in self.rules.values()],
+            }
+        )
+
+    def plot(
+        self,
+        *,
+        theme: Theme = "light",
+        caption: bool | str = False,
+        width: int | None = None,
+        others: Sequence[Decision] = (),
+    ) -> go.Figure:
+        """Draw it.
+
+        Parameters
+        ----------
+        theme : {"light", "dark"}
+        caption : bool or str
+            Whether to put name, split, rows and costs above the curve, or a text to put there instead.
+        width : int, optional
+            Pixels that the page has for it.
+        others : sequence of Decision
+            Further curves with the same costs (after recalibration, other models), without bands.
+        """
+        from calviz.figures import _decision_drawing
+
+        if any(other.costs != self.costs for other in others):
+            raise OptionError("curves of different costs cannot be compared in one drawing.")
+        text = self.caption() if caption is True else tuple(str(caption or "").splitlines())
+        return _decision_drawing.draw(
+            self, theme=theme, caption=text, width=width, others=tuple(others)
+        )
+
+    def caption(self) -> tuple[str, ...]:
+        """Name; rows and costs; what miscalibration costs: one line each."""
+        c = self.costs
+        what = [
+            counted(self.n, "row"),
+            f"costs: wrong {c.wrong:g}, referred {c.referred:g}, right {c.right:g}",
+        ]
+        if self.split is not None:
+            what.insert(0, f"split {shorten(self.split)}")
+        number = f"Miscalibration costs {self.per(self.excess)} per {PER:,} predictions"
+        return shorten(self.name, 60), " · ".join(what), number
+
+    def per(self, cost: float) -> str:
+        """A cost of `PER` predictions, with decimals that suit all costs of the drawing."""
+        most = max(abs(PER * r.cost) for r in self.rules.values())
+        return decimal(PER * cost, 0 if most >= 100 else decimals_for(most, least=0))
+
+    def reading(self) -> str:
+        """What taking confidences at face value costs, against the best threshold, without naming the data."""
+        face, best = self.face, self.best
+        text = (
+            f"At face value ({_condition(face)}) {PER:,} predictions cost {self.per(face.cost)}, "
+            f"{percent(face.referred / self.n)} of them referred. With the best threshold "
+            f"({_condition(best)}) they cost {self.per(best.cost)}, "
+            f"{percent(best.referred / self.n)} of them referred. "
+        )
+        return text + self._difference()
+
+    def _difference(self) -> str:
+        if self.excess == 0:
+            return "Miscalibration costs nothing here."
+        amount, clear = f"{self.per(self.excess)} per {PER:,} predictions", self.excess > 0
+        if self.excess_interval is not None:
+            low, high = self.excess_interval
+            amount += f" ({level_text(self.level)} CI {self.per(low)} to {self.per(high)})"
+            clear = low > 0
+        if clear:
+            return f"So miscalibration costs {amount}."
+        return f"So miscalibration costs nothing that is clear of chance: {amount}."
+
+    def describe(self) -> str:
+        """Say in plain words what the rules cost."""
+        c = self.costs
+        where = f", split {shorten(self.split)}" if self.split is not None else ""
+        return (
+            f"Cost of deciding by confidence, {shorten(self.name, 60)}{where}, {counted(self.n, 'row')}; a wrong "
+            f"prediction costs {c.wrong:g}, a referred one {c.referred:g}, a right one {c.right:g}. {self.reading()}"
+        )
+
+
+def _condition(rule: Rule) -> str:
+    if math.isinf(rule.threshold):
+        return "nothing is kept"
+    if rule.threshold == 0:
+        return "everything is kept"
+    ends = (rule.threshold, 1 - rule.threshold) if rule.threshold < 1 else (rule.threshold,)
+    return (
+        f"confidence ≥ {decimal(rule.threshold, decimals_for(*ends, figures=1, least=3, most=7))}"
+    )
+
+
+def _steps(data: Dataset) -> Steps:
+    return Sample(data).view(top_label_steps)
+
+
+def _precision(data: Dataset) -> np.dtype[np.floating]:
+    scores = getattr(data, "probs", None)
+    dtype: np.dtype[np.floating] = (data.confidence if scores is None else scores).dtype  # type: ignore[union-attr]
+    return dtype
+
+
+def _drawn(view: Steps, thresholds: FloatArray, costs: Costs, seed: int) -> FloatArray:
+    """Costs at the thresholds on resampled rows, shape (B, T).
+
+    Between two thresholds rows are alike, so that resampling counts is exact however many scores there are.
+    """
+    order = np.unique(np.clip(thresholds, None, 2.0))
+    group = np.searchsorted(order, view.score, side="right")
+    count, hits = (
+        np.bincount(group, weights=values, minlength=order.size + 1).astype(np.float64)
+        for values in (view.count, view.hits)
+    )
+    # Each group stands at its lower threshold; the first is below all.
+    grouped = Steps(np.append(-1.0, order), count, hits)
+    drawn = grouped.bootstrap(error_bars.stream(seed, "bootstrap"), RESAMPLES)
+    return cost_at(drawn, np.clip(thresholds, None, 2.0), costs)
+
+
+def _thresholds(view: Steps, rules: FloatArray) -> FloatArray:
+    """Where the curve is computed: from the lowest score to 1, the rules' own thresholds included."""
+    lowest = float(view.score[0])
+    even = np.linspace(lowest, 1.0, POINTS)
+    rows = np.cumsum(view.count)
+    quantiles = view.score[
+        np.searchsorted(rows, np.linspace(0, 1, POINTS)[:-1] * rows[-1], side="right")
+    ]
+    own = rules[(rules >= lowest) & (rules <= 1)]
+    return np.unique(np.concatenate([even, quantiles, own]))
+
+
+FIGURES.register(
+    FigureSpec(
+        key="decision",
+        label="Cost of decisions",
+        summary="Mean cost of a prediction against the confidence from which predictions are kept: the threshold that "
+        "costs least, the one a calibrated model would use, and what lies between them.",
+        reference="Chow 1970; Elkan 2001",
+        compute=Decision.compute,
+    )
+)

@@ -1,0 +1,213 @@
+"""A metric against the number of calibration rows, one curve per recalibrator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from calviz.core.errors import OptionError
+from calviz.core.figure import Theme
+from calviz.core.learning import UNCALIBRATED, LabelsNeeded, LearningCurve, LearningPoint
+from calviz.core.metric import METRICS
+from calviz.core.reduction import Reduction
+from calviz.core.units import value_text
+from calviz.core.words import counted, listed, shorten
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+#: The share of its final gain that a settled curve has.
+SETTLED = 0.9
+#: A gain this small is none.
+ZERO = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class LearningCurves:
+    """One metric of a learning curve, ready to draw.
+
+    A figure of a result and not of predictions: `calviz.learning_curve` fits, this draws.
+
+    Attributes
+    ----------
+    curve : LearningCurve
+    metric : str
+
+    References
+    ----------
+    Zhang et al. 2020, figure 6.
+    """
+
+    curve: LearningCurve
+    metric: str
+
+    @classmethod
+    def compute(cls, curve: LearningCurve, *, metric: str = "ece") -> Self:
+        """Choose the metric that is drawn.
+
+        Raises
+        ------
+        OptionError
+            Where the curve does not have it.
+        """
+        if metric not in curve.directions:
+            known = ", ".join(curve.directions)
+            raise OptionError(f"'{metric}' is not in this learning curve; it has {known}.")
+        return cls(curve, metric)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The numbers of calibration rows that were tried."""
+        return tuple(sorted({p.rows for p in self.curve.points}))
+
+    @property
+    def before(self) -> float:
+        """The metric of the uncalibrated model."""
+        return self.curve.uncalibrated[self.metric].value
+
+    @property
+    def noise_floor(self) -> float | None:
+        """What a calibrated model would show on the evaluation rows, for metrics that have a floor."""
+        floor = self.curve.uncalibrated[self.metric].noise_floor
+        upper = METRICS[self.metric].tail == "upper" and METRICS[self.metric].bounds == (0.0, 1.0)
+        return floor.mean if floor is not None and upper else None
+
+    def points(self, method: str) -> tuple[LearningPoint, ...]:
+        """The points of one method, by rising number of rows."""
+        return self.curve.of(method, self.metric)
+
+    def frame(self) -> pd.DataFrame:
+        """Exactly what is drawn: one row per method and number of rows, beside the two lines."""
+        import pandas as pd
+
+        rows = [
+            (p.method, p.rows, p.mean, p.low, p.high, p.repeats)
+            for method in self.curve.methods
+            for p in self.points(method)
+        ]
+        frame = pd.DataFrame(rows, columns=["method", "rows", "mean", "low", "high", "draws"])
+        frame["uncalibrated"] = self.before
+        frame["noise_floor"] = np.nan if self.noise_floor is None else self.noise_floor
+        return frame
+
+    def plot(
+        self, *, theme: Theme = "light", caption: bool | str = False, width: int | None = None
+    ) -> go.Figure:
+        """Draw it.
+
+        Parameters
+        ----------
+        theme : {"light", "dark"}
+        caption : bool or str
+            Whether to put name, rows and seed above the curves, or a text to put there instead.
+        width : int, optional
+            Pixels that the page has for it.
+        """
+        from calviz.figures import _learning_curve_drawing
+
+        text = self.caption() if caption is True else tuple(str(caption or "").splitlines())
+        return _learning_curve_drawing.draw(self, theme=theme, caption=text, width=width)
+
+    def caption(self) -> tuple[str, ...]:
+        """Name, and the rows that judge."""
+        judged = self.curve.evaluation
+        what = [METRICS[self.metric].label, f"judged on {counted(judged.rows, 'row')}"]
+        if judged.split is not None:
+            what[-1] += f" of split {shorten(judged.split)}"
+        what += [shorten(Reduction.of(self.curve.reduction).label), f"seed {self.curve.seed}"]
+        return shorten(self.curve.name, 60), " · ".join(what)
+
+    def needed(self) -> tuple[LabelsNeeded, ...]:
+        """How many labels each method needs, the one that needs the fewest first."""
+        found = [self.curve.needed(m, self.metric, within=1 - SETTLED) for m in self.curve.methods]
+        most = 1 + max(self.sizes, default=0)
+        return tuple(
+            sorted(
+                filter(None, found),
+                key=lambda n: (n.better_from or most, n.settled_from or most, -n.gain),
+            )
+        )
+
+    def answer(self) -> str:
+        """How many labels are needed, in one or two sentences."""
+        label, needed = METRICS[self.metric].label, self.needed()
+        if METRICS[self.metric].direction == "none" or not needed:
+            return f"No method has a curve of the {label} to judge by."
+        first = needed[0]
+        name = self.label(first.method)
+        if first.better_from is None:
+            text = (
+                f"With up to {counted(first.largest, 'label')} no method has a better {label} than the "
+                "uncalibrated model in 95 % of the draws."
+            )
+        else:
+            only = " already, the fewest tried," if first.better_from == self.sizes[0] else ""
+            text = (
+                f"{counted(first.better_from, 'label')}{only} are enough for {name}: from there on its {label} "
+                "is better than that of the uncalibrated model in 95 % of the draws."
+            )
+        return f"{text} {self._at_most(first.largest)}"
+
+    def _at_most(self, largest: int) -> str:
+        best = dict(self.curve.best(self.metric))[largest]
+        label = METRICS[self.metric].label
+        if best == UNCALIBRATED:
+            return f"With {largest:,} the uncalibrated model has the best {label}."
+        value = self.points(best)[-1].mean
+        return (
+            f"With {largest:,}, {self.label(best)} has the best {label}: "
+            f"{value_text(self.metric, value)}, against {value_text(self.metric, self.before)} uncalibrated."
+        )
+
+    def sentence(self, needed: LabelsNeeded) -> str:
+        """What one method needs."""
+        name = self.label(needed.method)
+        if abs(needed.gain) < ZERO:
+            return f"{name}: the same as the uncalibrated model."
+        if needed.gain <= 0:
+            return f"{name}: with {counted(needed.largest, 'label')} not better than the uncalibrated model."
+        parts = [f"{name}: "]
+        if needed.better_from is None:
+            parts.append(f"not reliably better with up to {counted(needed.largest, 'label')}")
+        else:
+            parts.append(f"better from {counted(needed.better_from, 'label')} on")
+        if needed.settled_from is not None and needed.settled_from < needed.largest:
+            parts.append(
+                f"; {SETTLED:.0%} of its gain from {needed.settled_from:,} on".replace("%", " %")
+            )
+        elif needed.better_from is not None:
+            parts.append("; more labels may still help")
+        return "".join(parts) + "."
+
+    def warnings(self) -> tuple[str, ...]:
+        """What to keep in mind when reading the curves."""
+        found = []
+        floor = self.curve.uncalibrated[self.metric].noise_floor
+        if floor is not None and self.noise_floor is not None and floor.p_value > 0.05:
+            found.append(
+                f"The {METRICS[self.metric].label} of the uncalibrated model is within noise on these "
+                f"{self.curve.evaluation.rows:,} rows: there is little to gain, and differences mean little."
+            )
+        if self.curve.failures:
+            names = listed([self.label(m) for m in self.curve.failures])
+            found.append(
+                f"Some fits failed ({names}); their points are of the fits that succeeded."
+            )
+        return tuple(found)
+
+    def label(self, method: str) -> str:
+        """What a method is called."""
+        return self.curve.labels.get(method, method)
+
+    def describe(self) -> str:
+        """Say in plain words what the curves show."""
+        judged = counted(self.curve.evaluation.rows, "row")
+        sizes = self.sizes
+        span = f"{sizes[0]:,} to {counted(sizes[-1], 'calibration row')}" if sizes else "no rows"
+        return (
+            f"{METRICS[self.metric].label} of {shorten(self.curve.name, 60)} against the number of "
+            f"calibration rows, {span}, always judged on the same {judged}. {self.answer()}"
+        )

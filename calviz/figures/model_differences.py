@@ -1,0 +1,148 @@
+"""A metric of several models minus that of one of them, with paired intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Self
+
+from calviz.core.comparison import badness
+from calviz.core.errors import OptionError
+from calviz.core.figure import Theme
+from calviz.core.metric import METRICS
+from calviz.core.model_comparison import Difference, ModelComparison
+from calviz.core.units import scale_of
+from calviz.core.words import counted, decimal, decimals_for, listed, shorten
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+Side = Literal["better", "worse", "tied"]
+
+
+@dataclass(frozen=True, eq=False)
+class ModelDifferences:
+    """Paired differences to a reference model, ready to draw.
+
+    A figure of a result and not of predictions: `calviz.compare_models` computes, this draws.
+
+    Attributes
+    ----------
+    comparison : ModelComparison
+    metric : str
+    reference : str
+        The model that the others are compared with.
+    models : tuple of str
+        The other models, the best value first.
+    differences : tuple of Difference
+        One per model.
+    """
+
+    comparison: ModelComparison
+    metric: str
+    reference: str
+    models: tuple[str, ...]
+    differences: tuple[Difference, ...]
+
+    @classmethod
+    def compute(
+        cls, comparison: ModelComparison, *, metric: str = "nll", reference: str | None = None
+    ) -> Self:
+        """Choose the metric, and the model to compare with (the best by that metric where left out).
+
+        Raises
+        ------
+        OptionError
+            Where there are no paired resamples of the metric, or no such model.
+        """
+        if metric not in comparison.intervals:
+            known = ", ".join(comparison.intervals) or "none"
+            raise OptionError(f"there are no paired differences of '{metric}'; known: {known}.")
+        order = comparison.ranking(metric)
+        against = order[0] if reference is None else reference
+        if against not in order:
+            raise OptionError(f"'{against}' has no '{metric}'; known: {', '.join(order)}.")
+        found = {
+            name: d
+            for name in order
+            if name != against and (d := comparison.difference(metric, name, against)) is not None
+        }
+        return cls(comparison, metric, against, tuple(found), tuple(found.values()))
+
+    def side(self, difference: Difference) -> Side:
+        """Whether a model is better or worse than the reference beyond noise, or tied with it."""
+        worse = badness(METRICS[self.metric].direction)
+        if difference.tied or worse is None:
+            return "tied"
+        return "better" if worse(difference.value) < 0 else "worse"
+
+    def frame(self) -> pd.DataFrame:
+        """Exactly what is drawn: one row per model."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "metric": self.metric,
+                "model": name,
+                "reference": self.reference,
+                "difference": d.value,
+                "low": d.interval.low,
+                "high": d.interval.high,
+                "beyond_noise": self.side(d),
+            }
+            for name, d in zip(self.models, self.differences, strict=True)
+        )
+
+    def plot(
+        self, *, theme: Theme = "light", caption: bool | str = False, width: int | None = None
+    ) -> go.Figure:
+        """Draw it.
+
+        Parameters
+        ----------
+        theme : {"light", "dark"}
+        caption : bool or str
+            Whether to put metric and rows above it, or a text to put there instead.
+        width : int, optional
+            Pixels that the page has for it.
+        """
+        from calviz.figures import _model_differences_drawing
+
+        text = self.caption() if caption is True else tuple(str(caption or "").splitlines())
+        return _model_differences_drawing.draw(self, theme=theme, caption=text, width=width)
+
+    def caption(self) -> tuple[str, ...]:
+        """The metric and the model it is compared with; rows."""
+        what = [counted(self.comparison.rows, "row"), "95 % paired bootstrap intervals"]
+        if self.comparison.split is not None:
+            what.insert(0, f"split {shorten(self.comparison.split)}")
+        return f"{METRICS[self.metric].label}, minus that of {shorten(self.reference)}", " · ".join(
+            what
+        )
+
+    def text(self, difference: Difference) -> str:
+        """A difference with its interval, in the unit of the metric."""
+        scale, unit = scale_of(self.metric, difference=True)
+        spread = scale * (difference.interval.high - difference.interval.low) / 2
+        decimals = decimals_for(spread, figures=2, least=1, most=4)
+        value, low, high = (
+            decimal(scale * v, decimals) for v in (difference.value, *difference.interval)
+        )
+        return f"{value}{' ' + unit if unit else ''} (95 % CI {low} to {high})"
+
+    def describe(self) -> str:
+        """Say in plain words what it shows."""
+        by_side: dict[Side, list[str]] = {"better": [], "tied": [], "worse": []}
+        for name, d in zip(self.models, self.differences, strict=True):
+            by_side[self.side(d)].append(name)
+        words = {
+            "better": "better beyond noise",
+            "tied": "not told apart from it",
+            "worse": "worse beyond noise",
+        }
+        parts = [f"{listed(names)} {words[side]}" for side, names in by_side.items() if names]
+        return (
+            f"{METRICS[self.metric].label} of {counted(len(self.models), 'model')} minus that of "
+            f"'{shorten(self.reference)}' on the same {counted(self.comparison.rows, 'row')}: "
+            f"{'; '.join(parts)}."
+        )

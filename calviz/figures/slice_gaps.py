@@ -1,0 +1,105 @@
+"""The gap of each slice with its interval, the most surely off first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from calviz.core.errors import OptionError
+from calviz.core.figure import Theme
+from calviz.core.reduction import Reduction
+from calviz.core.slices import Slice, Slices
+from calviz.core.words import counted, points, shorten
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+#: Slices that are drawn; the table has all.
+MOST = 20
+
+
+@dataclass(frozen=True, eq=False)
+class SliceGaps:
+    """The first slices of `calviz.slices`, ready to draw.
+
+    A figure of a result and not of predictions: `calviz.slices` looks, this draws.
+
+    Attributes
+    ----------
+    result : Slices
+    shown : tuple of Slice
+        Those that are drawn.
+    """
+
+    result: Slices
+    shown: tuple[Slice, ...]
+
+    @classmethod
+    def compute(cls, result: Slices, *, most: int = MOST) -> Self:
+        """Choose the slices that are drawn: the `most` that are most surely off.
+
+        Raises
+        ------
+        OptionError
+            Where `most` is below 1.
+        """
+        if most < 1:
+            raise OptionError(f"'most' must be 1 or more, got {most}.")
+        return cls(result, result.slices[:most])
+
+    def frame(self) -> pd.DataFrame:
+        """Exactly what is drawn: one row per slice."""
+        return self.result.frame().head(len(self.shown))
+
+    def plot(
+        self, *, theme: Theme = "light", caption: bool | str = False, width: int | None = None
+    ) -> go.Figure:
+        """Draw it.
+
+        Parameters
+        ----------
+        theme : {"light", "dark"}
+        caption : bool or str
+            Whether to put name and rows above the picture, or a text to put there instead.
+        width : int, optional
+            Pixels that the page has for it.
+        """
+        from calviz.figures import _slice_gaps_drawing
+
+        text = self.caption() if caption is True else tuple(str(caption or "").splitlines())
+        return _slice_gaps_drawing.draw(self, theme=theme, caption=text, width=width)
+
+    def caption(self) -> tuple[str, ...]:
+        """Name, rows and reduction."""
+        r = self.result
+        reduction = shorten(Reduction.of(r.reduction).label)
+        return shorten(r.name, 60), f"{counted(r.rows, 'row')} · {reduction}"
+
+    def answer(self) -> str:
+        """How many slices are off beyond chance, and which most surely."""
+        r = self.result
+        if not r.slices:
+            return f"No slice has {r.min_rows:,} rows or more."
+        than = "a calibrated model" if r.against == "calibrated" else "the other rows"
+        looked = counted(len(r.slices), "slice")
+        if not r.off:
+            return f"None of {looked} differs from {than} beyond chance."
+        verb = "differ" if len(r.off) > 1 else "differs"
+        return (
+            f"{len(r.off):,} of {looked} {verb} from {than} beyond chance; most surely "
+            f"{shorten(r.off[0].name, 80)}: {self.sentence(r.off[0])}."
+        )
+
+    def sentence(self, one: Slice) -> str:
+        """The gap of one slice in words."""
+        size = points(abs(one.gap))
+        if Reduction.of(self.result.reduction).kind in ("class", "positive"):
+            kind = f"probabilities {size} points too {'high' if one.gap > 0 else 'low'}"
+        else:
+            kind = f"{'over' if one.gap > 0 else 'under'}-confident by {size} points"
+        return f"{kind} on {counted(one.rows, 'row')}"
+
+    def describe(self) -> str:
+        """Say in plain words what the picture shows."""
+        return f"Gap of score and hits by slice of {shorten(self.result.name, 60)}. {self.answer()}"

@@ -1,0 +1,21 @@
+"""What the words and numbers mean: the page Learn, the report's appendix and docs/reference.md."""
+
+from calviz.learn.entries import Entry, Kind, entries, entry
+from calviz.learn.glossary import GLOSSARY, Term
+from calviz.learn.guide import LIMITS, QUESTIONS, Question
+from calviz.learn.sources import SOURCES, Source, sources_in
+
+__all__ = [
+    "GLOSSARY",
+    "LIMITS",
+    "QUESTIONS",
+    "SOURCES",
+    "Entry",
+    "Kind",
+    "Question",
+    "Source",
+    "Term",
+    "entries",
+    "entry",
+    "sources_in",
+]

@@ -1,0 +1,119 @@
+"""One entry per metric, recalibrator and check, out of their registries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from calviz.core.check import CHECKS
+from calviz.core.errors import OptionError
+from calviz.core.metric import METRICS, Parameter
+from calviz.core.recalibrator import RECALIBRATORS
+
+Kind = Literal["metric", "recalibrator", "finding"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What there is to know of a metric, a recalibrator or a finding.
+
+    Attributes
+    ----------
+    key : str
+        The name of the command line and the JSON.
+    kind : {"metric", "recalibrator", "finding"}
+    title, family, summary : str
+    formula : str
+        LaTeX; empty where there is none.
+    facts : tuple of str
+        Short remarks: what is better, whether the predicted class is kept.
+    reference : str
+    parameters : tuple of Parameter
+        What a user may set.
+    """
+
+    key: str
+    kind: Kind
+    title: str
+    family: str
+    summary: str
+    formula: str
+    facts: tuple[str, ...]
+    reference: str
+    parameters: tuple[Parameter, ...]
+
+
+_BETTER = {
+    "lower": "lower is better",
+    "higher": "higher is better",
+    "zero": "best near 0",
+    "one": "best near 1",
+    "none": "describes the data; neither direction is better",
+}
+
+
+def _metrics() -> Iterator[Entry]:
+    for m in METRICS:
+        low, high = m.bounds
+        yield Entry(
+            m.key,
+            "metric",
+            m.label,
+            m.family,
+            m.summary,
+            m.formula,
+            (_BETTER[m.direction], f"between {_bound(low)} and {_bound(high)}"),
+            m.reference,
+            m.parameters,
+        )
+
+
+def _recalibrators() -> Iterator[Entry]:
+    for r in RECALIBRATORS:
+        keeps = "keeps" if r.accuracy_preserving else "may change"
+        facts = [f"{keeps} the predicted class", f"computes with {r.needs}"]
+        if r.confidence_only:
+            facts.append("works on confidence-only data")
+        yield Entry(
+            r.key,
+            "recalibrator",
+            r.label,
+            r.family,
+            r.summary,
+            r.formula,
+            tuple(facts),
+            r.reference,
+            r.parameters,
+        )
+
+
+def _findings() -> Iterator[Entry]:
+    for c in CHECKS:
+        title = c.title[:1].upper() + c.title[1:]
+        yield Entry(c.key, "finding", title, "Findings", "", "", (), "", c.parameters)
+
+
+def entries() -> tuple[Entry, ...]:
+    """All entries: metrics, then recalibrators, then findings."""
+    return (*_metrics(), *_recalibrators(), *_findings())
+
+
+def entry(key: str) -> Entry:
+    """The entry of a key.
+
+    Raises
+    ------
+    OptionError
+        Where there is none.
+    """
+    for found in entries():
+        if found.key == key:
+            return found
+    raise OptionError(f"there is no metric, recalibrator or finding '{key}'.")
+
+
+def _bound(value: float) -> str:
+    if abs(value) == float("inf"):
+        return "∞" if value > 0 else "−∞"
+    return f"{value:g}".replace("-", "−")

@@ -1,0 +1,150 @@
+"""The words that the pages use, each in plain sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Term:
+    """A word and what it means here."""
+
+    word: str
+    meaning: str
+
+
+GLOSSARY = tuple(
+    Term(word, meaning)
+    for word, meaning in (
+        (
+            "Accuracy-preserving",
+            "Said of a recalibrator that never changes which class is predicted, only how sure the "
+            "model says it is.",
+        ),
+        (
+            "Bin",
+            "An interval of scores whose rows are looked at together. Bins of equal width cut 0 to 1 "
+            "evenly; bins of equal mass hold about as many rows each. Bins are closed on the right.",
+        ),
+        (
+            "Bootstrap",
+            "The rows are drawn again with replacement, a thousand times, and the number is computed "
+            "each time; how much it varies is the error bar. calviz resamples sums where that gives "
+            "the same answer in milliseconds.",
+        ),
+        (
+            "Calibrated",
+            "Of all rows with a score of 0.8, 80 % are right, and so for every score. Being calibrated "
+            "says nothing about how often the model is right: always giving the base rate is calibrated.",
+        ),
+        (
+            "Calibration map",
+            "The function that a recalibrator has learnt, from old scores to new ones.",
+        ),
+        (
+            "Calibration rows",
+            "Rows that a recalibrator is fitted on. They must be neither the rows that the model was "
+            "trained on nor those that the result is judged on.",
+        ),
+        (
+            "Class-wise, one against the rest",
+            "For class k the score is its probability, and a hit is a row whose label is k. A "
+            "calibrated model has no error here.",
+        ),
+        (
+            "Class-wise, by true class",
+            "The rows whose label is k, scored by the model's confidence. Even a calibrated model looks "
+            "over-confident on hard classes and under-confident on easy ones, because the label is "
+            "known; so look at the band that a calibrated model would show.",
+        ),
+        (
+            "Confidence",
+            "The largest probability of a row: how sure the model says it is of its prediction.",
+        ),
+        (
+            "Consistency band",
+            "Where a perfectly calibrated model with as many rows would lie 95 times in 100. A point "
+            "inside it is no evidence of miscalibration.",
+        ),
+        (
+            "Coverage",
+            "The share of rows that the model decides by itself; the others are referred to an expert.",
+        ),
+        (
+            "Evaluation rows",
+            "Rows that numbers are computed on. Never those that a map was fitted on, unless it says so.",
+        ),
+        ("Hit", "Whether what the score is the probability of did happen: 1 or 0."),
+        (
+            "Interval",
+            "The 95 % range of a number over resamples: what other rows from the same source would "
+            "plausibly have given.",
+        ),
+        (
+            "Logit",
+            "The score before the softmax. Where a file has only probabilities, their logarithm is "
+            "taken instead.",
+        ),
+        (
+            "Noise floor",
+            "What a metric shows when the model is perfectly calibrated, only because there are so few "
+            "rows. An ECE below the noise floor's 95 % quantile is no evidence of anything.",
+        ),
+        (
+            "Over-confident, under-confident",
+            "Confidence above accuracy, or below it. MCS is the difference, with its sign.",
+        ),
+        (
+            "Paired difference",
+            "Two models or methods on the same rows: the difference is resampled, not each by itself. "
+            "Where its interval holds 0, calviz calls them tied.",
+        ),
+        ("Point", "A percentage point: from 80 % to 83 % is 3 points."),
+        (
+            "Proper score",
+            "A loss that is smallest on average for the true probabilities, such as NLL and the Brier "
+            "score. It rewards calibration and discrimination together.",
+        ),
+        (
+            "p-value",
+            "How often a perfectly calibrated model with as many rows would show a value at least this "
+            "extreme.",
+        ),
+        (
+            "Recalibrator",
+            "A map that is fitted after training, on other rows, and turns scores into better calibrated "
+            "ones.",
+        ),
+        (
+            "Reduction",
+            "How a problem of many classes is turned into a score and a hit per row: top-label (the "
+            "confidence, and whether the prediction is right), top-r, within-top-r, one class against "
+            "the rest, or the positive class.",
+        ),
+        (
+            "Reliability diagram",
+            "The share of hits against the mean score, bin by bin. On the diagonal the model is "
+            "calibrated; below it, over-confident.",
+        ),
+        ("Risk", "The share of wrong predictions among those that the model decides."),
+        (
+            "Sharpness, discrimination",
+            "How far apart the scores of hits and misses are. Calibration can be repaired afterwards; "
+            "discrimination cannot.",
+        ),
+        (
+            "Split",
+            "Which part of the data a row belongs to, such as calibration and test.",
+        ),
+        (
+            "Temperature",
+            "A number T by which all logits are divided. T above 1 makes the model less sure; the "
+            "predicted class never changes.",
+        ),
+        (
+            "Ties",
+            "Rows with the same score. They count as one step, so that no number depends on the order "
+            "of the rows.",
+        ),
+    )
+)

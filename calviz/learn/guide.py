@@ -1,0 +1,95 @@
+"""Which number answers which question, and what none of them can say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, the metrics to look at, and what to mind.
+
+    Attributes
+    ----------
+    text : str
+    metrics : tuple of str
+        Keys of metrics.
+    advice : str
+    """
+
+    text: str
+    metrics: tuple[str, ...]
+    advice: str
+
+
+QUESTIONS = (
+    Question(
+        "Is the model over- or under-confident, and by how much?",
+        ("mcs", "ks_signed"),
+        "MCS is mean confidence minus accuracy, whatever the bins. It can be 0 while some scores are "
+        "too high and others too low: then KS is well above it.",
+    ),
+    Question(
+        "How far are the probabilities off?",
+        ("ece", "ks", "smece", "kde_ece"),
+        "Quote ECE because everybody does, with its bins and its noise floor; KS and smECE beside it, "
+        "which have no bins to choose. When they disagree, look at the diagram.",
+    ),
+    Question(
+        "Is it miscalibrated at all, or is this noise?",
+        ("ks", "spiegelhalter_z", "ece_debiased", "skce"),
+        "Look at the p-value, not at the value. With 200 rows a perfect model shows an ECE of several "
+        "points. The debiased ECE² is near 0 for a calibrated model at any number of rows.",
+    ),
+    Question(
+        "Where is the worst gap?",
+        ("mce",),
+        "The largest gap of any bin: noisy, as it may rest on few rows. Read the rows per bin with it.",
+    ),
+    Question(
+        "Are all classes' probabilities right, not only the top one?",
+        ("classwise_ece", "tace", "ks_classwise", "brier", "nll"),
+        "With many classes most probabilities are near 0 and pull the mean down: TACE leaves them out.",
+    ),
+    Question(
+        "Which classes is it too sure or not sure enough of?",
+        ("wsmcs", "over_mcs", "under_mcs", "over_share", "under_share"),
+        "These condition on the true class, so even a perfect model shows both kinds. Compare with the "
+        "noise floor, and with the view of one class against the rest.",
+    ),
+    Question(
+        "Which of two models has the better probabilities?",
+        ("nll", "brier"),
+        "Proper scores: no model gains by saying anything but what it believes. Use the paired "
+        "difference, and ECE only to say why.",
+    ),
+    Question(
+        "Would recalibration help, and how much?",
+        ("brier_miscalibration", "calibration_slope", "calibration_intercept"),
+        "The miscalibration part of the Brier score is what a perfect monotone map would gain. A slope "
+        "below 1 means scores that are too extreme: temperature scaling is the usual remedy.",
+    ),
+    Question(
+        "May I let it decide, and refer the rest?",
+        ("aurc", "accuracy_at_90_coverage", "auroc_failure"),
+        "These depend on the ranking of rows only. A model can be badly calibrated and rank well.",
+    ),
+    Question(
+        "What do medical reviewers ask for?",
+        ("calibration_slope", "calibration_intercept", "ici", "e50", "e90", "hosmer_lemeshow"),
+        "Slope, intercept and ICI with a smooth curve. Hosmer-Lemeshow is asked for still; it rejects "
+        "every model when there are enough rows.",
+    ),
+)
+
+LIMITS = (
+    "Calibration is a property of a model on a population. On other data, or later, it may be gone: "
+    "measure again.",
+    "A model may be calibrated on the whole and off for a group. Look at slices.",
+    "Error bars take the rows as independent. Rows of one patient or one video are not: the true "
+    "uncertainty is larger.",
+    "No top-label number says whether the other probabilities of a row are right.",
+    "Non-negative errors are never 0 in a sample. Read them against their noise floor.",
+    "With many looks some p-values are small by chance. Decide beforehand what you look at.",
+    "Labels are taken as true. Wrong labels look like over-confidence.",
+)

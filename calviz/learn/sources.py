@@ -1,0 +1,176 @@
+"""The publications that metrics and recalibrators name as their source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Source:
+    """A publication.
+
+    Attributes
+    ----------
+    short : str
+        How it is named elsewhere ("Guo et al. 2017").
+    full : str
+        Authors, title and where it appeared.
+    """
+
+    short: str
+    full: str
+
+
+SOURCES = tuple(
+    Source(short, full)
+    for short, full in (
+        (
+            "Ao et al. 2023",
+            "S. Ao, S. Rueger, A. Siddharthan. Two Sides of Miscalibration: Identifying Over and "
+            "Under-Confidence Prediction for Network Calibration. UAI 2023.",
+        ),
+        (
+            "Austin & Steyerberg 2019",
+            "P. C. Austin, E. W. Steyerberg. The Integrated Calibration Index (ICI) and related metrics "
+            "for quantifying the calibration of logistic regression models. Statistics in Medicine 38.",
+        ),
+        (
+            "Blasiok & Nakkiran 2023",
+            "J. Błasiok, P. Nakkiran. Smooth ECE: Principled Reliability Diagrams via Kernel "
+            "Smoothing. arXiv 2309.12236; ICLR 2024.",
+        ),
+        (
+            "Brier 1950",
+            "G. W. Brier. Verification of forecasts expressed in terms of probability. Monthly Weather "
+            "Review 78.",
+        ),
+        (
+            "Corbiere et al. 2019",
+            "C. Corbière, N. Thome, A. Bar-Hen, M. Cord, P. Pérez. Addressing Failure Prediction by "
+            "Learning Model Confidence. NeurIPS 2019.",
+        ),
+        (
+            "Cox 1958",
+            "D. R. Cox. Two further applications of a model for binary regression. Biometrika 45.",
+        ),
+        (
+            "Dimitriadis, Gneiting & Jordan 2021",
+            "T. Dimitriadis, T. Gneiting, A. I. Jordan. Stable reliability diagrams for probabilistic "
+            "classifiers. PNAS 118 (8). The CORP approach.",
+        ),
+        (
+            "Geifman & El-Yaniv 2017",
+            "Y. Geifman, R. El-Yaniv. Selective Classification for Deep Neural Networks. NeurIPS 2017.",
+        ),
+        (
+            "Geifman, Uziel & El-Yaniv 2019",
+            "Y. Geifman, G. Uziel, R. El-Yaniv. Bias-Reduced Uncertainty Estimation for Deep Neural "
+            "Classifiers. ICLR 2019.",
+        ),
+        (
+            "Guo et al. 2017",
+            "C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger. On Calibration of Modern Neural Networks. "
+            "ICML 2017.",
+        ),
+        (
+            "Gupta et al. 2021",
+            "K. Gupta, A. Rahimi, T. Ajanthan, T. Mensink, C. Sminchisescu, R. Hartley. Calibration of "
+            "Neural Networks using Splines. ICLR 2021.",
+        ),
+        (
+            "Hendrycks & Gimpel 2017",
+            "D. Hendrycks, K. Gimpel. A Baseline for Detecting Misclassified and Out-of-Distribution "
+            "Examples in Neural Networks. ICLR 2017.",
+        ),
+        (
+            "Hosmer & Lemeshow 1980",
+            "D. W. Hosmer, S. Lemeshow. Goodness of fit tests for the multiple logistic regression "
+            "model. Communications in Statistics 9.",
+        ),
+        (
+            "Kull et al. 2017",
+            "M. Kull, T. Silva Filho, P. Flach. Beta calibration: a well-founded and easily implemented "
+            "improvement on logistic calibration for binary classifiers. AISTATS 2017.",
+        ),
+        (
+            "Kull et al. 2019",
+            "M. Kull, M. Perello-Nieto, M. Kängsepp, T. Silva Filho, H. Song, P. Flach. Beyond "
+            "temperature scaling: Obtaining well-calibrated multiclass probabilities with Dirichlet "
+            "calibration. NeurIPS 2019.",
+        ),
+        (
+            "Kumar et al. 2019",
+            "A. Kumar, P. Liang, T. Ma. Verified Uncertainty Calibration. NeurIPS 2019.",
+        ),
+        (
+            "Murphy 1973",
+            "A. H. Murphy. A new vector partition of the probability score. Journal of Applied "
+            "Meteorology 12.",
+        ),
+        (
+            "Naeini et al. 2015",
+            "M. P. Naeini, G. F. Cooper, M. Hauskrecht. Obtaining Well Calibrated Probabilities Using "
+            "Bayesian Binning. AAAI 2015.",
+        ),
+        (
+            "Nguyen and O'Connor 2015",
+            "K. Nguyen, B. O'Connor. Posterior calibration and exploratory analysis for natural language "
+            "processing models. EMNLP 2015.",
+        ),
+        (
+            "Nixon et al. 2019",
+            "J. Nixon, M. W. Dusenberry, L. Zhang, G. Jerfel, D. Tran. Measuring Calibration in Deep "
+            "Learning. CVPR Workshops 2019.",
+        ),
+        (
+            "Obadinma et al. 2021",
+            "S. Obadinma, H. Guo, X. Zhu. Class-wise Calibration: A Case Study on COVID-19 Hate Speech. "
+            "Canadian AI 2021.",
+        ),
+        (
+            "Platt 1999",
+            "J. Platt. Probabilistic outputs for support vector machines and comparisons to regularized "
+            "likelihood methods. Advances in Large Margin Classifiers.",
+        ),
+        (
+            "Roelofs et al. 2022",
+            "R. Roelofs, N. Cain, J. Shlens, M. C. Mozer. Mitigating Bias in Calibration Error "
+            "Estimation. AISTATS 2022.",
+        ),
+        (
+            "Spiegelhalter 1986",
+            "D. J. Spiegelhalter. Probabilistic prediction in patient management and clinical trials. "
+            "Statistics in Medicine 5.",
+        ),
+        (
+            "Sturges 1926",
+            "H. A. Sturges. The Choice of a Class Interval. Journal of the American Statistical "
+            "Association 21.",
+        ),
+        (
+            "Van Calster et al. 2019",
+            "B. Van Calster, D. J. McLernon, M. van Smeden, L. Wynants, E. W. Steyerberg. Calibration: "
+            "the Achilles heel of predictive analytics. BMC Medicine 17.",
+        ),
+        (
+            "Wenger et al. 2020",
+            "J. Wenger, H. Kjellström, R. Triebel. Non-Parametric Calibration for Classification. "
+            "AISTATS 2020.",
+        ),
+        (
+            "Widmann, Lindsten & Zachariah 2019",
+            "D. Widmann, F. Lindsten, D. Zachariah. Calibration tests in multi-class classification: A "
+            "unifying framework. NeurIPS 2019.",
+        ),
+        (
+            "Zhang et al. 2020",
+            "J. Zhang, B. Kailkhura, T. Y.-J. Han. Mix-n-Match: Ensemble and Compositional Methods for "
+            "Uncertainty Calibration in Deep Learning. ICML 2020.",
+        ),
+    )
+)
+
+
+def sources_in(text: str) -> tuple[Source, ...]:
+    """The publications that a text names."""
+    return tuple(source for source in SOURCES if source.short in text)

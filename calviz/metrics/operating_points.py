@@ -1,0 +1,95 @@
+"""Selective prediction at one point of the risk-coverage curve, which the user sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.core.errors import OptionError
+from calviz.core.metric import metric
+from calviz.numerics.ranking import coverage_at, errors_at_coverage
+from calviz.numerics.sample import Sample
+from calviz.numerics.steps import Steps, top_label_steps
+
+_selective = partial(
+    metric,
+    family="Selective prediction",
+    bounds=(0.0, 1.0),
+    direction="higher",
+    tail="two-sided",
+    reference="Geifman & El-Yaniv 2017",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class PointOf:
+    """Steps, and where on their curve to look; they share the resamples of the other selective metrics."""
+
+    steps: Steps
+    params: Mapping[str, float] = field(default_factory=dict)
+
+    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Rows drawn with replacement."""
+        return type(self)(self.steps.bootstrap(rng, resamples), self.params)
+
+    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Hits redrawn from the scores."""
+        return type(self)(self.steps.under_calibration(rng, resamples), self.params)
+
+    def parts(self) -> Iterator[Self]:
+        """The resamples in blocks."""
+        for part in self.steps.parts():
+            yield type(self)(part, self.params)
+
+
+def _share(name: str, value: Any, *, above_zero: bool) -> float:
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not is_number or not (0 < value <= 1 or (value == 0 and not above_zero)):
+        rule = "above 0 and at most 1" if above_zero else "from 0 to 1"
+        raise OptionError(f"'{name}' must be a number {rule}, got {value!r}.")
+    return float(value)
+
+
+def at_coverage(sample: Sample, *, coverage: float = 0.8) -> PointOf:
+    """The steps of the top label at a coverage."""
+    share = _share("coverage", coverage, above_zero=True)
+    return PointOf(sample.view(top_label_steps), {"coverage": share})
+
+
+def at_risk(sample: Sample, *, risk: float = 0.05) -> PointOf:
+    """The steps of the top label at a risk."""
+    share = _share("risk", risk, above_zero=False)
+    return PointOf(sample.view(top_label_steps), {"risk": share})
+
+
+@_selective(
+    key="accuracy_at_coverage",
+    label="Accuracy at a coverage",
+    formula=r"1 - \mathrm{risk}(c)",
+    view=at_coverage,
+)
+def accuracy_at_coverage(view: PointOf) -> FloatArray:
+    """Accuracy on the share c of the rows that is most confident (80 % unless said otherwise); inside a group of ties the expected value is taken."""
+    coverage = view.params["coverage"]
+    return 1 - errors_at_coverage(view.steps, coverage) / (coverage * view.steps.n)
+
+
+@_selective(
+    key="coverage_at_risk",
+    label="Coverage at a risk",
+    formula=r"\max \{ c : \mathrm{risk}(c) \le r \}",
+    view=at_risk,
+)
+def coverage_at_risk(view: PointOf) -> FloatArray:
+    """Largest share of the rows that a confidence threshold can keep with an error rate of at most r among them (5 % unless said otherwise); 0 where no threshold does.
+
+    Tied rows are kept together or not at all, because no threshold tells them apart. The threshold is chosen on
+    the rows it is judged on (and on each resample anew), so that on other rows the risk is likely to be a little
+    larger; Geifman & El-Yaniv's algorithm 1, which guarantees a risk, keeps fewer.
+    """
+    return coverage_at(view.steps, view.params["risk"])

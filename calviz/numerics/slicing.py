@@ -1,0 +1,128 @@
+"""Sums of scores and hits per slice, and how surely each slice is off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.events import BinaryEvents
+from calviz.numerics.edges import assign, equal_width_edges
+
+
+@dataclass(frozen=True, eq=False)
+class SliceSums:
+    """Sums per slice; slices may overlap.
+
+    Attributes
+    ----------
+    rows : ndarray, shape (S,)
+    score, hits : ndarray, shape (S,)
+        Sums of scores and of hits.
+    variance : ndarray, shape (S,)
+        Sum of s (1 - s): the variance of the hits of a calibrated model.
+    squares : ndarray, shape (S,)
+        Sum of (s - h)².
+    """
+
+    rows: FloatArray
+    score: FloatArray
+    hits: FloatArray
+    variance: FloatArray
+    squares: FloatArray
+
+    @property
+    def gap(self) -> FloatArray:
+        """Mean score minus share of hits, shape (S,)."""
+        result: FloatArray = (self.score - self.hits) / self.rows
+        return result
+
+    @property
+    def spread(self) -> FloatArray:
+        """Standard error of the gap, shape (S,)."""
+        around = np.maximum(self.squares / self.rows - self.gap**2, 0)
+        result: FloatArray = np.sqrt(around / self.rows)
+        return result
+
+    def rest_of(self, whole: SliceSums) -> SliceSums:
+        """The sums of the rows that are not in each slice."""
+        return SliceSums(
+            whole.rows - self.rows,
+            whole.score - self.score,
+            whole.hits - self.hits,
+            whole.variance - self.variance,
+            whole.squares - self.squares,
+        )
+
+
+def slice_sums(events: BinaryEvents, codes: IntArray, slices: int) -> SliceSums:
+    """The sums of each slice, the slice of row i being ``codes[i]``."""
+    score = np.asarray(events.score, dtype=np.float64)
+    hit = np.asarray(events.hit, dtype=np.float64)
+
+    def total(weights: FloatArray | None) -> FloatArray:
+        return np.bincount(codes, weights, minlength=slices).astype(np.float64)
+
+    return SliceSums(
+        total(None), total(score), total(hit), total(score * (1 - score)), total((score - hit) ** 2)
+    )
+
+
+def p_against_calibrated(sums: SliceSums) -> FloatArray:
+    """Two-sided p-values of the gaps if the model were calibrated, shape (S,).
+
+    The number of hits is then a sum of independent Bernoulli draws with the scores as chances; its
+    normal approximation. Where no draw can vary, a gap is impossible (0) or absent (1).
+    """
+    difference = np.abs(sums.score - sums.hits)
+    spread = np.sqrt(np.maximum(sums.variance, 0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = difference / spread
+    sure = np.where(difference > 1e-9 * sums.rows, 0.0, 1.0)
+    return np.where(spread > 1e-12, 2 * stats.norm.sf(z), sure)
+
+
+def p_against_rest(sums: SliceSums, whole: SliceSums) -> FloatArray:
+    """Two-sided p-values of each slice's gap being that of the other rows (Welch), shape (S,).
+
+    1 where there are no other rows.
+    """
+    rest = sums.rest_of(whole)
+    some = rest.rows > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        difference = np.where(some, sums.gap - rest.gap, 0.0)
+        z = np.abs(difference) / np.sqrt(sums.spread**2 + np.where(some, rest.spread, 0.0) ** 2)
+    same = np.abs(difference) <= 1e-12
+    return np.where(same, 1.0, 2 * stats.norm.sf(z))
+
+
+def _bins(events: BinaryEvents, bins: int) -> IntArray:
+    return assign(events.score, equal_width_edges(bins, events.score.dtype))
+
+
+def slice_ece(events: BinaryEvents, codes: IntArray, slices: int, bins: int) -> FloatArray:
+    """ECE of each slice over bins of equal width, shape (S,)."""
+    cell = codes.astype(np.int64) * bins + _bins(events, bins)
+    gap = np.bincount(
+        cell, np.asarray(events.score, dtype=np.float64) - events.hit, minlength=slices * bins
+    )
+    rows = np.bincount(codes, minlength=slices)
+    result: FloatArray = np.abs(gap).reshape(slices, bins).sum(axis=1) / np.maximum(rows, 1)
+    return result
+
+
+def calibrated_ece(events: BinaryEvents, codes: IntArray, slices: int, bins: int) -> FloatArray:
+    """ECE that a calibrated model shows on average in each slice, shape (S,).
+
+    The gap of a bin is then nearly normal with variance sum s (1 - s), and the mean of its absolute
+    value sqrt(2 / pi) of its standard deviation.
+    """
+    score = np.asarray(events.score, dtype=np.float64)
+    cell = codes.astype(np.int64) * bins + _bins(events, bins)
+    variance = np.bincount(cell, score * (1 - score), minlength=slices * bins)
+    rows = np.bincount(codes, minlength=slices)
+    spread = np.sqrt(2 / np.pi * np.maximum(variance, 0)).reshape(slices, bins)
+    result: FloatArray = spread.sum(axis=1) / np.maximum(rows, 1)
+    return result

@@ -1,0 +1,46 @@
+"""Sums per bin, for bins as other libraries have them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.events import BinaryEvents
+from calviz.core.predictions import Predictions
+from calviz.core.reduction import Reduction
+from calviz.numerics.reduce import reduce
+from calviz.numerics.sample import Sample
+
+_Pair = tuple[FloatArray, FloatArray]
+
+
+def gaps(score: FloatArray, hit: FloatArray, cell: IntArray, cells: int) -> _Pair:
+    """Rows per cell, and sum of score minus hit per cell, shape (cells,) each; sums in float64."""
+    count: FloatArray = np.bincount(cell, minlength=cells).astype(np.float64)
+    gap = np.bincount(cell, weights=score, minlength=cells)
+    gap -= np.bincount(cell, weights=hit, minlength=cells)
+    return count, np.asarray(gap)
+
+
+def mean_gap(score: FloatArray, hit: FloatArray, cell: IntArray, cells: int) -> float:
+    """The gaps' absolute values, averaged by rows."""
+    _, gap = gaps(score, hit, cell, cells)
+    return float(np.abs(gap).sum() / score.size)
+
+
+def doubles(events: BinaryEvents) -> _Pair:
+    """Score and hit in float64, as NumPy compares float32 scores with float64 edges."""
+    return events.score.astype(np.float64), events.hit.astype(np.float64)
+
+
+def right_closed(score: FloatArray, bins: int) -> IntArray:
+    """Index of the bin (a, b] between equally spaced edges; the first also holds 0."""
+    return np.searchsorted(np.linspace(0, 1, bins + 1)[1:-1], score, side="left")
+
+
+def positive_of_two(sample: Sample) -> BinaryEvents:
+    """Score and hit of a library that looks at the positive class wherever there are two classes."""
+    is_two = isinstance(sample.data, Predictions) and sample.data.n_classes == 2
+    if is_two and sample.reduction.kind == "top-label":
+        return reduce(sample.data, Reduction("positive"))
+    return sample.events

@@ -1,0 +1,243 @@
+"""What sections are made of: words, numbers, tables and charts, in no particular format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+
+from calviz.core.figure import Figure
+from calviz.core.notes import Finding
+from calviz.core.results import MetricResult
+
+#: Rows of a table that a page can show; the file of the table holds all of them.
+MOST_ROWS = 1_000
+
+Mark = Literal["best", "second"]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph, plain text."""
+
+    text: str
+    kind: ClassVar[str] = "text"
+
+
+@dataclass(frozen=True)
+class Note(Text):
+    """A paragraph in small print: how to read what stands before it."""
+
+    kind: ClassVar[str] = "note"
+
+
+@dataclass(frozen=True)
+class Heading(Text):
+    """A heading inside a section."""
+
+    kind: ClassVar[str] = "heading"
+
+
+@dataclass(frozen=True)
+class Lead(Text):
+    """The sentence that a busy reader reads.
+
+    Attributes
+    ----------
+    tone : {"good", "bad", "open"}
+        Whether it is good news, bad news, or not decided.
+    below : str
+        A line below it.
+    """
+
+    tone: Literal["good", "bad", "open"] = "open"
+    below: str = ""
+    kind: ClassVar[str] = "lead"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and values, one pair per line."""
+
+    items: tuple[tuple[str, str], ...]
+    kind: ClassVar[str] = "facts"
+
+
+@dataclass(frozen=True)
+class Cards:
+    """A few metrics, large."""
+
+    results: tuple[MetricResult, ...]
+    kind: ClassVar[str] = "cards"
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found, worst first."""
+
+    findings: tuple[Finding, ...]
+    kind: ClassVar[str] = "findings"
+
+
+@dataclass(frozen=True)
+class Term:
+    """A name, what it means, and where it comes from."""
+
+    name: str
+    meaning: str
+    formula: str
+    source: str
+    facts: str = ""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """A glossary."""
+
+    terms: tuple[Term, ...]
+    kind: ClassVar[str] = "terms"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table.
+
+    Attributes
+    ----------
+    key : str
+        Names its file.
+    title : str
+    shown : DataFrame of str
+        The texts that people read.
+    numbers : DataFrame or None
+        The same for programs, with all digits; the texts where it is None.
+    right : sequence of str
+        The columns of `shown` that are flush right.
+    marks : mapping of (row, column name) to {"best", "second"}
+        Cells that stand out.
+    groups : mapping of int to str
+        Headings inside the table, by the row that they stand before.
+    folded : bool
+        Whether it stands behind its title until a reader opens it.
+    """
+
+    key: str
+    title: str
+    shown: pd.DataFrame
+    numbers: pd.DataFrame | None = None
+    right: Sequence[str] = ()
+    marks: Mapping[tuple[int, str], Mark] = field(default_factory=dict)
+    groups: Mapping[int, str] = field(default_factory=dict)
+    folded: bool = False
+    kind: ClassVar[str] = "table"
+
+    @property
+    def cut(self) -> str:
+        """Say that rows are left out on a page; empty where none are."""
+        left = len(self.shown) - MOST_ROWS
+        return f"{left:,} more rows are in {self.key}.csv." if left > 0 else ""
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """A chart, drawn, with its words and the table of what is drawn.
+
+    Attributes
+    ----------
+    key : str
+        Names its pictures.
+    title : str
+    alt : str
+        What it shows, in words.
+    drawing : str
+        The plotly figure as JSON.
+    caption : tuple of str
+        Lines that a picture may carry to say where it comes from.
+    table : Table
+    """
+
+    key: str
+    title: str
+    alt: str
+    drawing: str
+    caption: tuple[str, ...]
+    table: Table
+    kind: ClassVar[str] = "chart"
+
+
+Block = Text | Facts | Cards | Findings | Terms | Table | Chart
+
+#: How a column of a figure's frame is written, by its name.
+Format = Callable[[Any], str]
+
+
+def chart(
+    figure: Figure,
+    *,
+    key: str,
+    title: str,
+    caption: Sequence[str],
+    formats: Mapping[str, tuple[str, Format]],
+    rows: Sequence[int] | None = None,
+    **drawing: Any,
+) -> Chart:
+    """Draw a computed figure for a report.
+
+    Parameters
+    ----------
+    figure : Figure
+    key, title, caption
+        As of `Chart`.
+    formats : mapping of str to (str, callable)
+        Of the columns of its frame that people see: the heading, and how a value is written.
+    rows : sequence of int, optional
+        The rows of the frame that people see; all where left out. The file of the table holds all.
+    **drawing
+        Options of its `plot`.
+    """
+    frame = figure.frame()
+    seen = frame if rows is None else frame.iloc[list(rows)]
+    shown = pd.DataFrame(
+        {heading: [write(v) for v in seen[name]] for name, (heading, write) in formats.items()}
+    )
+    right = [
+        heading
+        for name, (heading, _) in formats.items()
+        if pd.api.types.is_numeric_dtype(frame[name])
+    ]
+    some = "" if rows is None else f" ({len(seen):,} of {len(frame):,} points)"
+    table = Table(f"{key}", f"{title}, as a table{some}", shown, frame, right, folded=True)
+    return Chart(key, title, figure.describe(), drawn(figure, **drawing), tuple(caption), table)
+
+
+def drawn(figure: Figure, **drawing: Any) -> str:
+    """A figure in the colours of paper, as compact JSON with no byte that depends on the machine."""
+    plotted = figure.plot(theme="light", **drawing)
+    return json.dumps(_plain(plotted.to_plotly_json()), separators=(",", ":"), allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    """Reduce what plotly holds to JSON: numbers with as many digits as a screen has use for."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray):
+        return [_plain(entry) for entry in value.tolist()]
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return None if not np.isfinite(value) else float(f"{value:.6g}")
+    return value
+
+
+def spread(size: int, most: int, *also: int) -> list[int]:
+    """Positions of at most so many rows, evenly spread, both ends and some others among them."""
+    if size <= most:
+        return list(range(size))
+    even = np.linspace(0, size - 1, most).round().astype(int)
+    return sorted({*even.tolist(), *also})

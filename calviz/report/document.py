@@ -1,0 +1,230 @@
+"""A report: sections about one or more models, in no particular format."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from calviz.core.errors import NotAvailable, OptionError
+from calviz.report.blocks import Block, Chart, Note, Table
+from calviz.report.section import SECTIONS, Section, in_order
+from calviz.report.subject import Subject
+
+#: Called before each section is made: its title, how many are done, how many there are.
+Progress = Callable[[str, int, int], None]
+
+#: The title of a report on several models that was given none.
+DEFAULT_TITLE = "Calibration of several models"
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """A section with its blocks."""
+
+    section: Section
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What a report says about one subject.
+
+    Attributes
+    ----------
+    name : str
+    verdict : str
+        The sentence.
+    sections : tuple of Written
+    shared : tuple of Written
+        Sections that are the same for all parts.
+    """
+
+    name: str
+    verdict: str
+    sections: tuple[Written, ...]
+    shared: tuple[Written, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """A report, ready to be written as HTML, as Markdown, or as tables.
+
+    The same data and settings give the same bytes: there is no date in it unless one is given.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+    title, author, notes, date : str
+        A person's words; plain text, escaped wherever they are written. Empty lines in the notes part paragraphs.
+    """
+
+    parts: tuple[Part, ...]
+    title: str
+    author: str = ""
+    notes: str = ""
+    date: str = ""
+
+    @property
+    def shared(self) -> tuple[Written, ...]:
+        """Sections that are the same for all parts, and stand once."""
+        return self.parts[0].shared
+
+    @property
+    def paragraphs(self) -> tuple[str, ...]:
+        """The notes, paragraph by paragraph."""
+        return tuple(p.strip() for p in re.split(r"\n\s*\n", self.notes) if p.strip())
+
+    def tables(self) -> Iterator[tuple[str, Table]]:
+        """All tables, those of the charts among them, and the names of their files without ending."""
+        for number, part in enumerate(self.parts, start=1):
+            folder = f"{number:02d}-" if len(self.parts) > 1 else ""
+            for written in part.sections:
+                for block in written.blocks:
+                    table = block.table if isinstance(block, Chart) else block
+                    if isinstance(table, Table):
+                        yield f"{folder}{table.key}", table
+
+    def html(self) -> str:
+        """One self-contained page; see `calviz.report.html`."""
+        from calviz.report.html import to_html
+
+        return to_html(self)
+
+    def markdown(self) -> str:
+        """A model card; see `calviz.report.markdown`."""
+        from calviz.report.markdown import to_markdown
+
+        return to_markdown(self)
+
+    def archive(self) -> bytes:
+        """All tables in a ZIP file; see `calviz.report.archive`."""
+        from calviz.report.archive import to_zip
+
+        return to_zip(self)
+
+
+def compose(
+    subjects: Subject | Iterable[Subject],
+    *,
+    sections: Iterable[str] | None = None,
+    title: str = "",
+    author: str = "",
+    notes: str = "",
+    date: str | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Compute a report.
+
+    Parameters
+    ----------
+    subjects : Subject or iterable of Subject
+        Each is a part of the report.
+    sections : iterable of str, optional
+        Keys of sections; all that have something to say where left out. They stand in their own order.
+    title, author, notes, date
+        As of `bind`.
+    progress : callable, optional
+        Called before each section.
+
+    Raises
+    ------
+    OptionError
+        Where there is no subject, or no such section.
+    """
+    about = [subjects] if isinstance(subjects, Subject) else subjects
+    chosen = None if sections is None else tuple(sections)
+    parts = [make_part(subject, sections=chosen, progress=progress) for subject in about]
+    return bind(parts, title=title, author=author, notes=notes, date=date)
+
+
+def make_part(
+    subject: Subject,
+    *,
+    sections: Iterable[str] | None = None,
+    progress: Progress | None = None,
+) -> Part:
+    """Compute what there is to say about one subject; arrays of its rows are not kept."""
+    chosen = chosen_sections(sections)
+    written = []
+    for done, section in enumerate(chosen):
+        if progress:
+            progress(section.title, done, len(chosen))
+        written.append(write(section, subject))
+    filled = [w for w in written if w.blocks]
+    return Part(
+        name=subject.name,
+        verdict=subject.verdict.sentence,
+        sections=tuple(w for w in filled if not w.section.shared),
+        shared=tuple(w for w in filled if w.section.shared),
+    )
+
+
+def bind(
+    parts: Iterable[Part],
+    *,
+    title: str = "",
+    author: str = "",
+    notes: str = "",
+    date: str | None = None,
+) -> Report:
+    """Put parts together.
+
+    Parameters
+    ----------
+    parts : iterable of Part
+    title, author, notes : str
+        Plain text.
+    date : str, optional
+        What to write as the date; where left out, the day of ``SOURCE_DATE_EPOCH`` if that is set, else none,
+        so that the same input gives the same bytes.
+    """
+    bound = tuple(parts)
+    if not bound:
+        raise OptionError("a report needs at least one set of predictions.")
+    return Report(
+        parts=bound,
+        title=title or (bound[0].name if len(bound) == 1 else DEFAULT_TITLE),
+        author=author,
+        notes=notes,
+        date=date_given() if date is None else date,
+    )
+
+
+def chosen_sections(keys: Iterable[str] | None) -> tuple[Section, ...]:
+    """The sections of these keys, in their order; all for None."""
+    if keys is None:
+        return in_order()
+    wanted = {SECTIONS[key].key for key in keys}
+    return tuple(section for section in in_order() if section.key in wanted)
+
+
+def write(section: Section, subject: Subject) -> Written:
+    """Make the blocks of a section; what is not available is said, and no error."""
+    try:
+        blocks: Sequence[Block] = tuple(section.make(subject))
+    except NotAvailable as reason:
+        text = str(reason)
+        blocks = (Note(text[:1].upper() + text[1:]),)
+    return Written(section, tuple(blocks))
+
+
+def date_given() -> str:
+    """The day of ``SOURCE_DATE_EPOCH``, the convention for reproducible output; empty without it.
+
+    Raises
+    ------
+    OptionError
+        Where it is not a number of seconds.
+    """
+    text = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if not text:
+        return ""
+    try:
+        return datetime.fromtimestamp(int(text), UTC).date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        raise OptionError(
+            f"SOURCE_DATE_EPOCH must be a whole number of seconds, got '{text[:40]}'."
+        ) from None

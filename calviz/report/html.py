@@ -1,0 +1,157 @@
+"""A report as one HTML file that needs nothing else: no network, no other file, and for its words no script."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from calviz import __version__
+from calviz.core.metric import METRICS
+from calviz.core.results import MetricResult
+from calviz.core.written import Written
+from calviz.report.blocks import MOST_ROWS, Chart
+from calviz.report.document import Report
+
+
+def to_html(report: Report) -> str:
+    """Write a report as one page.
+
+    plotly.js is embedded once. A content security policy lets exactly the two scripts of the page
+    run and nothing be fetched or sent; every text of a person or a file is escaped by the templates.
+
+    Parameters
+    ----------
+    report : Report
+    """
+    drawings = [
+        block
+        for part in report.parts
+        for written in part.sections
+        for block in written.blocks
+        if isinstance(block, Chart)
+    ]
+    scripts = [_plotly(), _script()] if drawings else []
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            report=report,
+            several=len(report.parts) > 1,
+            style=Markup(_text("style.css")),
+            scripts=[Markup(script) for script in scripts],
+            policy=policy(scripts),
+            version=__version__,
+        )
+    )
+
+
+def policy(scripts: list[str]) -> str:
+    """The content security policy: these scripts and no others, and nothing from elsewhere."""
+    hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts) or "'none'"
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+@cache
+def _plotly() -> str:
+    from plotly.offline import get_plotlyjs
+
+    # A browser reads line breaks so before it takes the script's hash.
+    return str(get_plotlyjs()).replace("\r\n", "\n").replace("\r", "\n")
+
+
+@cache
+def _script() -> str:
+    return _text("charts.js")
+
+
+def _text(name: str) -> str:
+    source, _, _ = _loader().get_source(_environment(), name)
+    return source
+
+
+@cache
+def _loader() -> PackageLoader:
+    return PackageLoader("calviz.report")
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=_loader(),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters["card"] = _card
+    made.filters["together"] = _together
+    made.filters["mathml"] = _mathml
+    made.filters["spec"] = _spec
+    made.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
+    made.globals["most_rows"] = MOST_ROWS
+    return made
+
+
+def _together(text: object) -> str:
+    """Keep a number and its unit, and a p and its value, on one line."""
+    line = re.sub(r"(?<=\d) (?=%|points\b)|(?<=^near) (?=[01]$)", "\u00a0", str(text))
+    return re.sub(r"\bp ([=≤]) (?=\d)", "p\u00a0\\1\u00a0", line).replace("p-value", "p\u2011value")
+
+
+@cache
+def _mathml(formula: str) -> Markup:
+    """A formula of ours (never of a file) as MathML, which browsers set without help."""
+    from latex2mathml.converter import convert
+
+    text = convert(formula.replace(r"\arg\max", r"\mathrm{arg\,max}"))
+    text = text.replace('<mn mathvariant="bold">1</mn>', "<mn>\N{MATHEMATICAL BOLD DIGIT ONE}</mn>")
+    # A bar over more than one sign: not every machine has a font whose bar grows.
+    text = re.sub(
+        r'<mover>(.*?)<mo stretchy="true">&#x02015;</mo></mover>',
+        r'<mrow class="bar">\1</mrow>',
+        text,
+    )
+    return Markup(text)
+
+
+def _card(result: MetricResult) -> dict[str, str]:
+    metric, written = METRICS[result.key], Written(result)
+    if not result.available:
+        return {
+            "label": metric.label,
+            "value": "–",
+            "unit": "",
+            "interval": result.reason or "",
+            "noise": "",
+        }
+    return {
+        "label": metric.label,
+        "value": written.value,
+        "unit": written.unit_words,
+        "interval": written.interval(result.interval),
+        "noise": written.noise(tail=metric.tail),
+    }
+
+
+def _spec(chart: Chart) -> Any:
+    """What the page's script draws, as JSON that cannot end its element."""
+    caption = json.dumps(list(chart.caption), separators=(",", ":"))
+    text = f'{{"figure":{chart.drawing},"caption":{caption}}}'
+    for sign, code in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")):
+        text = text.replace(sign, code)
+    return Markup(text)

@@ -1,0 +1,74 @@
+"""Metrics as tables: texts for people, fractions for programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import pandas as pd
+
+from calviz.core.metric import FAMILIES, METRICS, Direction, Metric
+from calviz.core.results import MetricResult
+from calviz.core.words import p_value
+from calviz.core.written import Written
+
+BETTER: Mapping[Direction, str] = {
+    "lower": "lower",
+    "higher": "higher",
+    "zero": "near 0",
+    "one": "near 1",
+    "none": "–",
+}
+Results = Mapping[str, MetricResult]
+#: Columns of numbers, flush right.
+RIGHT = ("value", "95 % interval", "noise: mean", "noise: 95 %", "p-value")
+
+
+def families() -> tuple[str, ...]:
+    """The headings that there are, in their order."""
+    found = dict.fromkeys(m.family for m in METRICS)
+    return tuple(sorted(found, key=lambda f: FAMILIES.index(f) if f in FAMILIES else len(found)))
+
+
+def texts(results: Results) -> pd.DataFrame:
+    """The results as texts, one row per metric; sorts as text and reads like the cards."""
+    return pd.DataFrame([_row(METRICS[key], result) for key, result in results.items()])
+
+
+def _row(metric: Metric, result: MetricResult) -> dict[str, str]:
+    written = Written(result)
+    unit = f" ({written.unit_words})" if written.unit_words else ""
+    floor, interval = result.noise_floor, result.interval
+    return {
+        "metric": metric.label + unit,
+        "value": written.value if result.available else "not available",
+        "95 % interval": ""
+        if interval is None
+        else f"{written.of(interval.low, unit=False)} to {written.of(interval.high)}",
+        "noise: mean": "" if floor is None else written.of(floor.mean),
+        "noise: 95 %": "" if floor is None else written.of(floor.q95),
+        "p-value": "" if floor is None else p_value(floor.p_value)[2:].removeprefix("= "),
+        "better": BETTER[metric.direction],
+        "family": metric.family,
+        "note": "" if result.available else result.reason or "undefined.",
+    }
+
+
+def numbers(results: Results) -> pd.DataFrame:
+    """The results as fractions, one row per metric."""
+    return pd.DataFrame(
+        {
+            "family": METRICS[r.key].family,
+            "metric": r.key,
+            "label": METRICS[r.key].label,
+            "value": r.value,
+            "ci_low": r.interval.low if r.interval else math.nan,
+            "ci_high": r.interval.high if r.interval else math.nan,
+            "noise_mean": r.noise_floor.mean if r.noise_floor else math.nan,
+            "noise_q95": r.noise_floor.q95 if r.noise_floor else math.nan,
+            "p_value": r.noise_floor.p_value if r.noise_floor else math.nan,
+            "better": BETTER[METRICS[r.key].direction],
+            "reason": "" if r.available else r.reason or "",
+        }
+        for r in results.values()
+    )

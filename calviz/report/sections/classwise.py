@@ -1,0 +1,67 @@
+"""Which classes are over- or under-confident, against what a calibrated model would show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from calviz.core.errors import NotAvailable
+from calviz.core.words import shorten
+from calviz.figures import ClassBars
+from calviz.figures.class_bars import Mode
+from calviz.report.blocks import Block, Chart, Format, Note, Text, chart
+from calviz.report.section import SECTIONS, Section
+from calviz.report.subject import Subject
+from calviz.report.wording import WIDTH, caption, count, signed_points
+
+_HEADINGS: dict[Mode, str] = {
+    "true-class": "Rows of each true class: mean confidence − accuracy",
+    "one-vs-rest": "Each class against the rest: mean probability − frequency",
+}
+_COLUMNS: dict[str, tuple[str, Format]] = {
+    "class": ("class", lambda name: shorten(name, 60)),
+    "rows": ("rows", count),
+    "value": ("error (points)", signed_points),
+    "ci_low": ("95 % CI from", signed_points),
+    "ci_high": ("to", signed_points),
+    "band_low": ("calibrated from", signed_points),
+    "band_high": ("to ", signed_points),
+    "beyond": ("beyond it", signed_points),
+}
+
+
+def make(subject: Subject) -> Iterator[Block]:
+    """The error of each class by its rows, and by its probability."""
+    true = _bars(subject, "true-class")
+    yield Text(true.shares())
+    yield _chart(subject, true, "classes")
+    yield Note(
+        "Grey: the range of a perfectly calibrated model. It is not centred at 0, as the rows of one true "
+        "class hold more wrong predictions than the rows that the model gave to it."
+    )
+    try:
+        rest = _bars(subject, "one-vs-rest")
+    except NotAvailable:
+        return
+    yield Text(rest.shares())
+    yield _chart(subject, rest, "classes-one-vs-rest")
+
+
+def _bars(subject: Subject, mode: Mode) -> ClassBars:
+    resamples = 200 if subject.is_large else 1_000
+    return ClassBars.compute(subject.data, mode=mode, seed=subject.seed, resamples=resamples)
+
+
+def _chart(subject: Subject, bars: ClassBars, key: str) -> Chart:
+    return chart(
+        bars,
+        key=key,
+        title=_HEADINGS[bars.mode],
+        caption=caption(subject, _HEADINGS[bars.mode]),
+        formats=_COLUMNS,
+        width=WIDTH,
+    )
+
+
+SECTIONS.register(
+    Section("classwise", "Classes", 50, "The error of each class against its noise", make)
+)

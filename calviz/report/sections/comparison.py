@@ -1,0 +1,139 @@
+"""What fixes it: recalibrators side by side, on rows that they were not fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from calviz.core.comparison import Comparison, MethodResult
+from calviz.core.metric import METRICS
+from calviz.core.words import percent, shorten
+from calviz.core.written import Written
+from calviz.figures import Reliability
+from calviz.report.blocks import Block, Chart, Facts, Heading, Lead, Mark, Note, Table, Text, chart
+from calviz.report.section import SECTIONS, Section
+from calviz.report.sections.reliability import COLUMNS
+from calviz.report.subject import Subject
+from calviz.report.wording import WIDTH, caption, count
+
+#: The columns of the table, of those that were computed.
+SHOWN = ("accuracy", "nll", "brier", "ece", "ks", "smece", "classwise_ece")
+#: The metric that chooses which method is drawn.
+CHOSEN_BY = "nll"
+
+
+def make(subject: Subject) -> Iterator[Block]:
+    """The table of methods, what was not told apart, and the diagrams before and after the best."""
+    found = subject.comparison
+    if found is None:
+        return
+    if found.in_sample:
+        yield Lead("In-sample: judged on rows that fitted the maps.", "bad")
+    yield Facts(
+        (
+            ("Fitted on", f"{found.fit.rows:,} rows ({shorten(found.fit.how, 80)})"),
+            ("Judged on", f"{found.evaluation.rows:,} rows ({shorten(found.evaluation.how, 80)})"),
+            ("Seed", str(found.seed)),
+        )
+    )
+    worked = [m for m in found if m.ok]
+    yield _table(found, worked)
+    yield Note(
+        "Bold: best; underlined: second. Values are on the rows that judged; lower is better for all but "
+        "accuracy. Gain: mean squared error before minus after; ≥ where the method may change predictions."
+    )
+    tied = [
+        (METRICS[key].label, ", ".join(found[name].label for name in names))
+        for key, names in found.tied.items()
+        if key in SHOWN and len(names) > 1
+    ]
+    if tied:
+        yield Heading("Not told apart from the best at 95 %")
+        yield Facts(tuple(tied))
+    said = [(m.label, shorten(m.reason or "", 300)) for m in found if not m.ok]
+    said += [(m.label, shorten(text, 300)) for m in worked for text in m.warnings]
+    if said:
+        yield Heading("What the fits had to say")
+        yield Facts(tuple(said))
+    yield from _diagrams(subject, found)
+
+
+def _table(found: Comparison, worked: list[MethodResult]) -> Table:
+    keys = [key for key in SHOWN if key in found.directions and found.ranking(key)]
+    names = {key: _heading(key, worked) for key in keys}
+    marks: dict[tuple[int, str], Mark] = {}
+    columns: dict[str, list[str]] = {"method": [m.label for m in worked]}
+    for key in keys:
+        ranks = found.ranking(key)
+        same = _written(key, found)
+        columns[names[key]] = [same.of(m.metrics[key].value) for m in worked]
+        for row, m in enumerate(worked):
+            place: dict[int, Mark] = {0: "best", 1: "second"}
+            if m.key in ranks and ranks.index(m.key) in place:
+                marks[row, names[key]] = place[ranks.index(m.key)]
+    columns["predictions changed"] = [count(m.predictions_changed) for m in worked]
+    columns["gain"] = [
+        f"{'≥ ' if m.gain_is_lower_bound else ''}{m.calibration_gain:.4f}".replace("-", "−")
+        for m in worked
+    ]
+    # Times are left out: they differ from run to run, and a report does not.
+    numbers = found.frame().drop(columns=["fit_seconds", "apply_seconds"]).reset_index()
+    shown = pd.DataFrame(columns)
+    return Table("comparison", "Recalibrators", shown, numbers, tuple(columns)[1:], marks)
+
+
+def _written(key: str, found: Comparison) -> Written:
+    """One number of decimals for a column, that of its best value."""
+    same = Written(found[found.best(key)].metrics[key])
+    same.decimals = min(same.decimals, 4 if same.unit == "plain" else 2)
+    return same
+
+
+def _heading(key: str, worked: list[MethodResult]) -> str:
+    unit = Written(worked[0].metrics[key]).unit_words if worked else ""
+    return f"{METRICS[key].label} ({unit})" if unit else METRICS[key].label
+
+
+def _diagrams(subject: Subject, found: Comparison) -> Iterator[Block]:
+    ranked = found.ranking(CHOSEN_BY) if CHOSEN_BY in found.directions else ()
+    best = found[ranked[0]] if ranked else None
+    before = found.methods.get("identity")
+    if best is None or best.calibrated is None or before is None or best is before:
+        return
+    yield Heading(f"Before and after {best.label}, which has the lowest NLL")
+    for name, method in (("before", before), ("after", best)):
+        if method.calibrated is not None:
+            yield _diagram(subject, method, name)
+    accuracy = [Written(m.metrics["accuracy"]) for m in (before, best) if "accuracy" in m.metrics]
+    if len(accuracy) == 2:
+        yield Text(
+            f"Predictions changed: {count(best.predictions_changed)} of {found.evaluation.rows:,}; accuracy "
+            f"{percent(accuracy[0].result.value)} before, {percent(accuracy[1].result.value)} after."
+        )
+
+
+def _diagram(subject: Subject, method: MethodResult, name: str) -> Chart:
+    assert method.calibrated is not None
+    diagram = Reliability.compute(
+        method.calibrated,
+        reduction=subject.reduction,
+        bins=subject.bins,
+        scheme=subject.scheme,
+        seed=subject.seed,
+    )
+    return chart(
+        diagram,
+        key=f"reliability-{name}",
+        title=f"Reliability {name}: {method.label}",
+        caption=caption(subject, method.label),
+        formats=COLUMNS,
+        width=WIDTH,
+    )
+
+
+SECTIONS.register(
+    Section(
+        "comparison", "Recalibration", 70, "Methods side by side, where they were compared", make
+    )
+)

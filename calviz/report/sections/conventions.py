@@ -1,0 +1,78 @@
+"""The same predictions' ECE as other libraries define it by default, and why the numbers differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import pandas as pd
+
+from calviz import analysis
+from calviz.core.convention import ConventionValue
+from calviz.core.words import points
+from calviz.figures.conventions import ConventionDots
+from calviz.report.blocks import Block, Facts, Heading, Note, Table, Text, chart
+from calviz.report.section import SECTIONS, Section
+from calviz.report.subject import Subject
+from calviz.report.wording import WIDTH, caption, signed_points
+
+
+def make(subject: Subject) -> Iterator[Block]:
+    """One row per library: its number, the difference to calviz's, and the reason for it."""
+    found = analysis.conventions(
+        subject.data,
+        reduction=subject.reduction,
+        bins=subject.bins_used,
+        scheme=subject.scheme,
+        seed=subject.seed,
+    )
+    dots = ConventionDots.of(found)
+    yield Text(dots.describe())
+    yield chart(
+        dots,
+        key="conventions-drawn",
+        title="ECE by library",
+        caption=caption(subject),
+        formats={
+            "library": ("library", str),
+            "call": ("function", str),
+            "value": ("ECE (points)", _points),
+            "noise_mean": ("if calibrated (points)", _points),
+        },
+        width=WIDTH,
+    )
+    there = [v for v in found if v.available]
+    shown = pd.DataFrame(
+        {
+            "library": [f"{v.convention.library} {v.convention.version}" for v in there],
+            "function": [v.convention.call for v in there],
+            "ECE (points)": [_points(v.value) for v in there],
+            "to calviz's": [signed_points(v.value - found.ece) for v in there],
+            "why": [v.convention.why for v in there],
+        }
+    )
+    right = ("ECE (points)", "to calviz's")
+    yield Table("conventions", "Libraries", shown, found.frame().reset_index(), right)
+    yield Note(
+        "By each library's defaults: calviz computes them by its own code, written after their documentation "
+        "and checked against the versions that are named."
+    )
+    missing = [v for v in found if not v.available]
+    if missing:
+        yield Heading("Without a value")
+        yield Facts(tuple(_reason(v) for v in missing))
+
+
+def _points(value: float) -> str:
+    return "" if math.isnan(value) else points(value, 2)
+
+
+def _reason(v: ConventionValue) -> tuple[str, str]:
+    return f"{v.convention.library} {v.convention.call}", v.reason or "undefined."
+
+
+SECTIONS.register(
+    Section(
+        "conventions", "What other libraries call ECE", 75, "The same data's ECE by library", make
+    )
+)

@@ -1,0 +1,46 @@
+"""How far scores and hits run apart, without bins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from calviz.core.words import decimal
+from calviz.figures import Cumulative
+from calviz.report.blocks import Block, Note, Text, chart, spread
+from calviz.report.section import SECTIONS, Section
+from calviz.report.subject import Subject
+from calviz.report.wording import WIDTH, caption, signed_points
+
+#: Rows of the table on the page.
+ROWS = 40
+
+
+def make(subject: Subject) -> Iterator[Block]:
+    """The four panels of Gupta et al."""
+    figure = Cumulative.compute(subject.data, reduction=subject.reduction, seed=subject.seed)
+    yield Text(figure.reading())
+    yield chart(
+        figure,
+        key="cumulative",
+        title="Cumulative score and hits",
+        caption=caption(subject),
+        formats={
+            "fractile": ("share of rows", decimal),
+            "score": ("score up to", decimal),
+            "cumulative_score": ("cumulative score", decimal),
+            "cumulative_hits": ("cumulative hits", decimal),
+            "gap": ("gap (points)", signed_points),
+            "probability": ("probability of a hit", decimal),
+        },
+        rows=spread(figure.score.size, ROWS, int(figure.maximum)),
+        width=WIDTH,
+    )
+    yield Note(
+        "Rows are sorted by score; going up the rows, the scores and the hits are summed. For a calibrated "
+        "model the two sums stay together: the KS error is where they are furthest apart."
+    )
+
+
+SECTIONS.register(
+    Section("cumulative", "Cumulative & KS", 40, "The four bin-free panels, and the KS error", make)
+)

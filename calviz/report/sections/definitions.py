@@ -1,0 +1,48 @@
+"""What the numbers mean: each metric's meaning, formula and source."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from calviz.core.metric import METRICS
+from calviz.report.blocks import Block, Note, Term, Terms
+from calviz.report.metric_tables import BETTER, families
+from calviz.report.section import SECTIONS, Section
+from calviz.report.subject import Subject
+
+
+def make(subject: Subject) -> Iterator[Block]:
+    """One entry per metric, in the order of the table."""
+    ordered = [m for family in families() for m in METRICS if m.family == family]
+    yield Note("Score: what the model says; hit: whether what it says is so.")
+    yield Terms(
+        tuple(
+            Term(
+                m.label,
+                m.summary,
+                m.formula,
+                m.reference,
+                f"better: {BETTER[m.direction]}; range {_bound(m.bounds[0])} to {_bound(m.bounds[1])}",
+            )
+            for m in ordered
+        )
+    )
+
+
+def _bound(value: float) -> str:
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{value:g}".replace("-", "−")
+
+
+SECTIONS.register(
+    Section(
+        "definitions",
+        "What the numbers mean",
+        100,
+        "Meaning, formula and source of each metric",
+        make,
+        shared=True,
+    )
+)

@@ -1,0 +1,20 @@
+"""What was found, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from calviz.report.blocks import Block, Findings, Text
+from calviz.report.section import SECTIONS, Section
+from calviz.report.subject import Subject
+
+
+def make(subject: Subject) -> Iterator[Block]:
+    """What reading the file and looking at the scores had to say, worst first."""
+    notices = subject.origin.notices if subject.origin else ()
+    order = {"error": 0, "warning": 1, "info": 2}
+    found = sorted((*notices, *subject.headline.findings), key=lambda f: order[f.severity])
+    yield Findings(tuple(found)) if found else Text("No check has anything to report.")
+
+
+SECTIONS.register(Section("findings", "Findings", 20, "What the checks noticed, with codes", make))

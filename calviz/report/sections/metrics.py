@@ -1,0 +1,52 @@
+"""Every metric with its interval and its noise floor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from calviz.core.metric import METRICS
+from calviz.core.results import MetricResult
+from calviz.report.blocks import Block, Facts, Heading, Note, Table
+from calviz.report.metric_tables import RIGHT, families, numbers, texts
+from calviz.report.section import SECTIONS, Section
+from calviz.report.subject import Subject
+
+
+def make(subject: Subject) -> Iterator[Block]:
+    """One table of all metrics, by family; below it, why some have no value."""
+    results = {r.key: r for family in families() for r in subject.evaluation if _of(r, family)}
+    there = {key: r for key, r in results.items() if r.available}
+    shown = texts(there).drop(columns=["family", "note"])
+    shown = shown.loc[:, [c for c in shown.columns if shown[c].any()]]
+    right = [c for c in shown.columns if c in RIGHT]
+    groups: dict[int, str] = {}
+    for row, key in enumerate(there):
+        if METRICS[key].family not in groups.values():
+            groups[row] = METRICS[key].family
+    yield Table("metrics", "All metrics", shown, numbers(results), right, groups=groups)
+    yield Note(
+        "Noise: the same metric if the model were perfectly calibrated, with as many rows: its mean, and what "
+        "95 % of calibrated models stay below. p-value: how often such a model shows a value at least as "
+        f"extreme. Calibration metrics look at the {subject.reduction.label}, binned ones at "
+        f"{subject.bins_words} unless their name says otherwise."
+    )
+    if not subject.has_error_bars:
+        yield Note(
+            "The data are large: intervals and noise floors are computed for the headline metrics only."
+        )
+    missing: dict[str, list[str]] = {}
+    for r in results.values():
+        if not r.available:
+            missing.setdefault(r.reason or "undefined.", []).append(METRICS[r.key].label)
+    if missing:
+        yield Heading("Without a value")
+        yield Facts(tuple((", ".join(labels), why) for why, labels in missing.items()))
+
+
+def _of(result: MetricResult, family: str) -> bool:
+    return METRICS[result.key].family == family
+
+
+SECTIONS.register(
+    Section("metrics", "All metrics", 80, "Every number, with interval and noise floor", make)
+)

@@ -1,0 +1,103 @@
+"""Which data, which settings, which versions: all that is needed to get the same numbers again."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from dataclasses import fields
+from importlib import metadata
+
+from calviz import __version__
+from calviz.core.words import counted, listed, shorten
+from calviz.data import ReadingOptions
+from calviz.numerics.error_bars import LEVEL, RESAMPLES
+from calviz.report.blocks import Block, Facts, Heading
+from calviz.report.section import SECTIONS, Section
+from calviz.report.subject import DEFAULT_BINS, Subject
+
+#: The packages that numbers and pictures come from.
+PACKAGES = ("numpy", "scipy", "scikit-learn", "polars", "pyarrow", "pandas", "plotly")
+
+
+def make(subject: Subject) -> Iterator[Block]:
+    """The file, the rows, the settings and the versions."""
+    yield Heading("Data")
+    yield Facts(tuple(_data(subject)))
+    yield Heading("Settings")
+    yield Facts(tuple(_settings(subject)))
+
+
+def _data(subject: Subject) -> Iterator[tuple[str, str]]:
+    data, origin = subject.data, subject.origin
+    if origin is not None:
+        yield "File", f"{shorten(origin.file, 200)} ({origin.size:,} bytes)"
+        yield "Digest", f"BLAKE2b {origin.digest}"
+        yield "Recognised", shorten(origin.recognised, 1_000)
+        said = ", ".join(_said(origin.options)) or "nothing: all of it was recognised"
+        yield "Said about the file", said
+        yield "Repairs", "; ".join(shorten(r, 200) for r in origin.repairs) or "none"
+    else:
+        yield "Fingerprint of the rows", data.fingerprint()
+    yield "Predictions", shorten(data.name, 100) or "without a name"
+    whole = f" of {origin.rows:,}" if origin is not None and origin.rows != data.n else ""
+    yield "Rows judged", f"{data.n:,}{whole}"
+    yield "Split", shorten(subject.split, 60) if subject.split is not None else "all rows"
+    if subject.slice is not None:
+        yield "Slice", " = ".join(shorten(part) for part in subject.slice)
+    names = f" ({listed(data.class_names, most=10)})" if data.class_names else ""
+    yield "Classes", f"{data.n_classes:,}{names}" if data.n_classes else "not in the file"
+    yield "Scores", data.kind
+
+
+def _said(options: ReadingOptions) -> Iterator[str]:
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if value != field.default:
+            words = ", ".join(value) if isinstance(value, tuple) else str(value)
+            yield f"{field.name.replace('_', ' ')}: {shorten(words, 200) or 'none'}"
+
+
+def _settings(subject: Subject) -> Iterator[tuple[str, str]]:
+    yield (
+        "Reduction",
+        f"{shorten(subject.reduction.label, 100)} ({shorten(subject.reduction.key, 100)})",
+    )
+    yield "Bins", subject.bins_words
+    yield "Seed", str(subject.seed)
+    yield "Resamples", f"{subject.resamples:,} for each interval and each noise floor"
+    yield "Intervals", f"{100 * LEVEL:g} %, percentile bootstrap; of bins exact (Clopper-Pearson)"
+    yield "Other than the defaults", ", ".join(_changed(subject)) or "nothing"
+    yield "Versions", ", ".join(_versions())
+
+
+def _changed(subject: Subject) -> Iterator[str]:
+    if subject.split is not None:
+        yield f"split {shorten(subject.split, 60)}"
+    if subject.slice is not None:
+        yield "slice " + " = ".join(shorten(part) for part in subject.slice)
+    if subject.reduction.key != "top-label":
+        yield f"reduction {shorten(subject.reduction.key, 60)}"
+    if subject.scheme != "equal-width":
+        yield f"scheme {subject.scheme}"
+    if subject.scheme != "sturges" and subject.bins != DEFAULT_BINS:
+        yield counted(subject.bins, "bin")
+    if subject.seed:
+        yield f"seed {subject.seed}"
+    if subject.resamples != RESAMPLES:
+        yield f"{subject.resamples:,} resamples"
+    if subject.error_bars is not None and subject.error_bars == subject.is_large:
+        yield f"error bars of all metrics {'on' if subject.error_bars else 'off'}"
+    if subject.origin is not None:
+        yield from (f"reading: {text}" for text in _said(subject.origin.options))
+
+
+def _versions() -> Iterator[str]:
+    yield f"calviz {__version__}"
+    yield f"Python {platform.python_version()}"
+    for package in PACKAGES:
+        yield f"{package} {metadata.version(package)}"
+
+
+SECTIONS.register(
+    Section("provenance", "Data and provenance", 90, "File, digest, settings and versions", make)
+)

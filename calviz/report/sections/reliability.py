@@ -1,0 +1,96 @@
+"""Where the probabilities are off: the reliability diagram, and whether the choice of bins matters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from calviz.core.words import counted, decimal, percent, points, score_and_hit
+from calviz.figures import BinSensitivity, Reliability
+from calviz.figures._parts import points_text
+from calviz.report.blocks import Block, Format, Text, chart
+from calviz.report.section import SECTIONS, Section
+from calviz.report.subject import Subject
+from calviz.report.wording import WIDTH, caption, count, signed_points
+
+#: How the bins are written.
+COLUMNS: dict[str, tuple[str, Format]] = {
+    "low": ("above", decimal),
+    "high": ("up to", decimal),
+    "rows": ("rows", count),
+    "mean_score": ("mean score", decimal),
+    "observed": ("observed", decimal),
+    "ci_low": ("95 % CI from", decimal),
+    "ci_high": ("to", decimal),
+    "band_low": ("calibrated from", decimal),
+    "band_high": ("to ", decimal),
+    "gap": ("gap (points)", signed_points),
+}
+
+
+def make(subject: Subject) -> Iterator[Block]:
+    """The diagram with its bins, and the ECE by number of bins."""
+    diagram = Reliability.compute(
+        subject.data,
+        reduction=subject.reduction,
+        bins=subject.bins_used,
+        scheme=subject.scheme,
+        seed=subject.seed,
+    )
+    yield Text(_words(diagram))
+    yield chart(
+        diagram,
+        key="reliability",
+        title="Reliability diagram",
+        caption=caption(subject, diagram.caption()[-1]),
+        formats=COLUMNS,
+        width=WIDTH,
+    )
+    strip = BinSensitivity.compute(
+        subject.data,
+        reduction=subject.reduction,
+        bins=subject.bins_used,
+        scheme="equal-mass" if subject.scheme == "equal-mass" else "equal-width",
+        seed=subject.seed,
+    )
+    formats: dict[str, tuple[str, Format]] = {"bins": ("bins", count)}
+    for key, words in (("equal_width", "equal width"), ("equal_mass", "equal mass")):
+        formats[f"ece_{key}"] = (f"ECE, {words} (points)", lambda v: points(v, 2))
+        formats[f"floor_high_{key}"] = (f"noise 95 %, {words} (points)", lambda v: points(v, 2))
+    yield chart(
+        strip,
+        key="ece-by-bins",
+        title="ECE by number of bins",
+        caption=caption(subject),
+        formats=formats,
+        rows=[*range(20), *range(24, 100, 5)],
+        width=WIDTH,
+    )
+
+
+def _words(diagram: Reliability) -> str:
+    score, hit = score_and_hit(diagram.reduction)
+    text = (
+        f"The {score} is {percent(diagram.overall_score)}, the {hit} {percent(diagram.overall_observed)}; the "
+        f"expected calibration error is {points_text(diagram.ece, diagram.ece_interval, diagram.level)}."
+    )
+    if diagram.band is not None:
+        low, high = diagram.band
+        outside = int(np.count_nonzero((diagram.observed < low) | (diagram.observed > high)))
+        text += (
+            f" {outside:,} of {counted(diagram.bin.size, 'bin')} with rows "
+            f"{'lies' if outside == 1 else 'lie'} outside the range of a calibrated model."
+        )
+    return text
+
+
+SECTIONS.register(
+    Section(
+        "reliability",
+        "Reliability",
+        30,
+        "The diagram, its bins, and the ECE by number of bins",
+        make,
+    )
+)

@@ -1,0 +1,49 @@
+"""What happens when doubtful predictions are left to an expert."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from calviz.core.words import percent
+from calviz.figures import RiskCoverage
+from calviz.report.blocks import Block, Text, chart, spread
+from calviz.report.section import SECTIONS, Section
+from calviz.report.subject import Subject
+from calviz.report.wording import WIDTH, caption
+
+#: Rows of the table on the page.
+ROWS = 21
+
+
+def make(subject: Subject) -> Iterator[Block]:
+    """Accuracy of the predictions that are kept."""
+    figure = RiskCoverage.compute(subject.data, seed=subject.seed)
+    yield Text(figure.describe().split("ranked by confidence. ", 1)[-1])
+    yield chart(
+        figure,
+        key="risk-coverage",
+        title="Accuracy of the predictions that are kept",
+        caption=caption(subject, "Ranked by confidence"),
+        formats={
+            "coverage": ("kept", percent),
+            "referred": ("referred", percent),
+            "accuracy": ("accuracy", percent),
+            "risk": ("risk", percent),
+            "risk_low": ("95 % CI of the risk from", percent),
+            "risk_high": ("to", percent),
+            "perfect_risk": ("perfect ranking", percent),
+        },
+        rows=spread(figure.coverage.size, ROWS),
+        width=WIDTH,
+    )
+
+
+SECTIONS.register(
+    Section(
+        "risk-coverage",
+        "Risk and coverage",
+        60,
+        "Accuracy when doubtful predictions are referred",
+        make,
+    )
+)

@@ -1,0 +1,62 @@
+"use strict";
+(() => {
+  const LINE = 19;
+  const config = {
+    displaylogo: false, showSendToCloud: false, responsive: true, displayModeBar: false,
+    scrollZoom: false, doubleClick: false,
+  };
+
+  // A picture that leaves the page may say where it comes from: lines above the drawing.
+  const captioned = (figure, lines, width) => {
+    const layout = structuredClone(figure.layout);
+    layout.width = width;
+    if (!lines.length) return { data: figure.data, layout };
+    const top = (layout.margin && layout.margin.t) || 0;
+    const high = LINE * lines.length + 8;
+    const escape = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/\$/g, "&#36;");
+    const [first, ...rest] = lines.map(escape);
+    layout.height += high;
+    layout.margin.t = top + high;
+    layout.annotations = [...(layout.annotations || []), {
+      xref: "paper", yref: "paper", x: 0, y: 1, yshift: top + 4,
+      xanchor: "left", yanchor: "bottom", align: "left", showarrow: false,
+      text: [`<b>${first}</b>`, ...rest].join("<br>"), font: { size: 12, color: "#1f2430" },
+    }];
+    return { data: figure.data, layout };
+  };
+
+  const tools = (chart, spec) => {
+    const bar = document.createElement("div");
+    bar.className = "tools";
+    const label = document.createElement("label");
+    const box = document.createElement("input");
+    box.type = "checkbox";
+    box.checked = true;
+    label.append(box, "with a caption");
+    const words = document.createElement("span");
+    words.textContent = "Save the picture as";
+    bar.append(words);
+    for (const format of ["png", "svg"]) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = format.toUpperCase();
+      button.addEventListener("click", () => {
+        const picture = captioned(spec.figure, box.checked ? spec.caption : [], chart.clientWidth);
+        Plotly.downloadImage(picture, {
+          format, filename: chart.dataset.name, scale: format === "png" ? 4 : 1,
+          width: chart.clientWidth, height: picture.layout.height,
+        });
+      });
+      bar.append(button);
+    }
+    bar.append(label);
+    chart.after(bar);
+  };
+
+  for (const chart of document.querySelectorAll(".chart")) {
+    const spec = JSON.parse(chart.parentElement.querySelector("script").textContent);
+    chart.replaceChildren();
+    Plotly.newPlot(chart, spec.figure.data, structuredClone(spec.figure.layout), config);
+    tools(chart, spec);
+  }
+})();

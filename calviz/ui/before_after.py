@@ -1,0 +1,185 @@
+"""Curves and costs before and after recalibration, on rows that the map has not seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import get_args
+
+import numpy as np
+import streamlit as st
+
+from calviz.comparison.before_after import BeforeAfter, before_and_after, fit_split_beside
+from calviz.core.arrays import IntArray
+from calviz.core.predictions import ConfidencePredictions, Dataset
+from calviz.core.recalibrator import RECALIBRATORS
+from calviz.core.reduction import Reduction
+from calviz.figures import Decision, RiskCoverage
+from calviz.numerics.reduce import reduce
+from calviz.numerics.referral import Costs
+from calviz.numerics.uncertainty_ranking import Ranking
+from calviz.ui import cached
+from calviz.ui.settings import Settings
+from calviz.ui.text import md, rows
+
+#: The choice that fits nothing.
+NONE = "none"
+
+
+@dataclass(frozen=True, eq=False)
+class Recalibrated:
+    """What is kept of a recalibration: curves, and the confidences that decisions go by.
+
+    Attributes
+    ----------
+    label : str
+        The method's name, in words.
+    rows : ndarray of int
+        Row numbers of the judged rows, in the model's data.
+    curves : mapping
+        By ranking: before, after.
+    judged, fit : (ConfidencePredictions, ConfidencePredictions)
+        Before and after, of the judged rows and of the rows that the map was fitted on.
+    fit_words, judged_words : str
+    warnings : tuple of str
+    """
+
+    label: str
+    rows: IntArray
+    curves: dict[Ranking, tuple[RiskCoverage, RiskCoverage]]
+    judged: tuple[ConfidencePredictions, ConfidencePredictions]
+    fit: tuple[ConfidencePredictions, ConfidencePredictions]
+    fit_words: str
+    judged_words: str
+    warnings: tuple[str, ...]
+
+
+def choose_method(settings: Settings) -> str:
+    """Ask for a recalibrator; `NONE` where none is wanted."""
+    confidence_only = settings.whole.kind == "confidence"
+    specs = {
+        spec.key: spec.label
+        for spec in RECALIBRATORS
+        if spec.key != "identity" and (spec.confidence_only or not confidence_only)
+    }
+    chosen = st.selectbox(
+        "Recalibrate, and compare before with after",
+        (NONE, *specs),
+        key="recalibrated",
+        bind="query-params",
+        format_func=lambda key: "not recalibrated" if key == NONE else specs[key],
+        filter_mode="contains",
+        width=420,
+        help="The map is fitted on other rows than those that are shown.",
+    )
+    return chosen or NONE
+
+
+@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
+def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> Recalibrated:
+    whole = _settings.whole
+    within = None
+    if _settings.group is not None and _settings.level is not None:
+        within = whole.groups[_settings.group].mask(_settings.level)
+    done = before_and_after(whole, method, eval_split=_settings.split, within=within)
+    rankings: tuple[Ranking, ...] = get_args(Ranking)
+    if whole.kind == "confidence":
+        rankings = ("confidence",)
+    label = RECALIBRATORS[method].label
+    return Recalibrated(
+        label=label,
+        rows=done.rows,
+        curves={r: _curves(done, r, name_of(_settings), _after(label)) for r in rankings},
+        judged=(_confidences(done.before), _confidences(done.after)),
+        fit=(_confidences(done.fit_before), _confidences(done.fit_after)),
+        fit_words=f"{done.fit.how} ({rows(done.fit.rows)})",
+        judged_words=f"{done.evaluation.how} ({rows(done.evaluation.rows)})",
+        warnings=done.warnings,
+    )
+
+
+def recalibrated(settings: Settings, method: str) -> Recalibrated:
+    """Before and after a method."""
+    words = f"Fitting {RECALIBRATORS[method].label.lower()}, ranking, resampling …"
+    with st.spinner(md(words), show_time=True):
+        return _recalibrated(settings.rows_key, method, settings)
+
+
+def name_of(settings: Settings) -> str:
+    """What a model is called beside others: its name in the file, or the file's where there is one only."""
+    return settings.model if len(settings.entry.loaded.models) > 1 else settings.entry.title
+
+
+def _after(label: str) -> str:
+    return f"after {label if label[1:2].isupper() else label[:1].lower() + label[1:]}"
+
+
+def _curves(
+    done: BeforeAfter, ranking: Ranking, before: str, after: str
+) -> tuple[RiskCoverage, RiskCoverage]:
+    return (
+        replace(RiskCoverage.compute(done.before, ranking=ranking), name=before),
+        replace(RiskCoverage.compute(done.after, ranking=ranking), name=after),
+    )
+
+
+def _confidences(data: Dataset) -> ConfidencePredictions:
+    events = reduce(data, Reduction())
+    return ConfidencePredictions(confidence=events.score, correct=events.hit, name=data.name)
+
+
+@st.cache_resource(scope="session", max_entries=16, show_spinner=False)
+def _small(key: tuple[str, ...], _settings: Settings, _data: Dataset) -> ConfidencePredictions:
+    return _confidences(_data)
+
+
+def decisions(
+    settings: Settings, method: str, costs: Costs
+) -> tuple[tuple[Decision, ...], str, str]:
+    """Costs before (and after), and which rows the thresholds were chosen and judged on, in words."""
+    return _decisions(settings.rows_key, method, repr(costs), settings, costs)
+
+
+@st.cache_resource(scope="session", max_entries=32, show_spinner=False)
+def _decisions(
+    key: tuple[str, ...], method: str, terms: str, _settings: Settings, _costs: Costs
+) -> tuple[tuple[Decision, ...], str, str]:
+    settings, costs = _settings, _costs
+    if method != NONE:
+        done = recalibrated(settings, method)
+        names = (name_of(settings), _after(done.label))
+        pairs = zip(names, done.judged, done.fit, strict=True)
+        return (
+            tuple(_decision(costs, name, judged, fit) for name, judged, fit in pairs),
+            done.fit_words,
+            done.judged_words,
+        )
+    judged = _small(settings.rows_key, settings, cached.data(settings))
+    split = fit_split_beside(settings.whole, settings.split)
+    if split is None or settings.split is None:
+        return ((_decision(costs, name_of(settings), judged, None),), "", rows(judged.n))
+    fit = _small((*settings.rows_key, split), settings, settings.whole.split(split))
+    fit_words = f"split '{split}' ({rows(fit.n)})"
+    judged_words = f"split '{settings.split}' ({rows(judged.n)})"
+    return ((_decision(costs, name_of(settings), judged, fit),), fit_words, judged_words)
+
+
+def _decision(
+    costs: Costs, name: str, judged: ConfidencePredictions, fit: ConfidencePredictions | None
+) -> Decision:
+    return replace(Decision.of_rows(judged, fit, costs=costs), name=name)
+
+
+def same_curve(a: RiskCoverage, b: RiskCoverage) -> bool:
+    """Whether a map has kept the order of the predictions, as far as the curve shows."""
+    return bool(a.risk.shape == b.risk.shape and np.allclose(a.risk, b.risk, rtol=0, atol=1e-12))
+
+
+def say_rows(done: Recalibrated, *, same: bool) -> None:
+    """Which rows the map was fitted on, and which are shown."""
+    words = f"{done.label} is fitted on {done.fit_words}; both curves are of {done.judged_words}."
+    if same:
+        words += (
+            " They are the same: the map keeps the order of the predictions. What it changes is the "
+            "confidence that a threshold is set on."
+        )
+    st.caption(md(" ".join([words, *done.warnings]), 1_000))

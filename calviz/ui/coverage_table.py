@@ -1,0 +1,69 @@
+"""The risk-coverage curve as a table: accuracy at some coverages, before and after."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from calviz.core.export import csv_bytes
+from calviz.core.words import percent
+from calviz.figures import Choice, RiskCoverage
+from calviz.ui import bins
+from calviz.ui.settings import Settings
+
+#: Coverages of the table, in %.
+SHOWN = (10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100)
+
+
+def draw(figure: RiskCoverage, after: RiskCoverage | None, settings: Settings) -> None:
+    """The table, and the whole curve as CSV."""
+    choices = [figure.at_coverage(c / 100) for c in SHOWN]
+    choices = [
+        c for i, c in enumerate(choices) if c.kept and c.kept not in {d.kept for d in choices[:i]}
+    ]
+    columns: dict[str, list[object]] = {
+        "kept": [percent(c.coverage, 0) for c in choices],
+        "rows kept": [c.kept for c in choices],
+        "referred": [c.referred for c in choices],
+        "threshold": [c.threshold for c in choices],
+        "accuracy": [100 * c.accuracy for c in choices],
+        "95 % interval": [_interval(c) for c in choices],
+    }
+    if after is not None:
+        then = [after.at_coverage(c.coverage) for c in choices]
+        columns["threshold after"] = [c.threshold for c in then]
+        columns["accuracy after"] = [100 * c.accuracy for c in then]
+        columns["interval after"] = [_interval(c) for c in then]
+    sign = f"{figure.ranking} {'≤' if figure.ranking == 'entropy' else '≥'}"
+    count = st.column_config.NumberColumn(format="localized")
+    share = st.column_config.NumberColumn(format="%.1f %%")
+    st.dataframe(
+        columns,
+        hide_index=True,
+        height="content",
+        alt="Accuracy at some coverages",
+        column_config={
+            "rows kept": count,
+            "referred": count,
+            "threshold": st.column_config.NumberColumn(sign, format="%.4f"),
+            "accuracy": share,
+            "threshold after": st.column_config.NumberColumn(f"after: {sign}", format="%.4f"),
+            "accuracy after": st.column_config.NumberColumn("after: accuracy", format="%.1f %%"),
+            "interval after": st.column_config.TextColumn("after: 95 % interval"),
+        },
+    )
+    st.download_button(
+        "Download the curve as CSV",
+        csv_bytes(figure.frame()),
+        f"{bins.file_stem(settings)}-risk-coverage.csv",
+        "text/csv",
+        icon=":material/download:",
+        type="tertiary",
+        on_click="ignore",
+        key="calviz.risk.download",
+    )
+
+
+def _interval(choice: Choice) -> str:
+    if choice.interval is None:
+        return ""
+    return f"{100 * choice.interval.low:.1f} to {percent(choice.interval.high)}"

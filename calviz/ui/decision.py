@@ -1,0 +1,136 @@
+"""The decision view: costs, the threshold that costs least, and what miscalibration adds."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from calviz.core.export import csv_bytes
+from calviz.core.words import percent
+from calviz.figures import Decision
+from calviz.numerics.referral import Costs
+from calviz.ui import before_after, bins, diagram, guard
+from calviz.ui.settings import Settings
+from calviz.ui.text import md
+
+_COSTS = {
+    "wrong": (
+        "A wrong prediction costs",
+        10.0,
+        "What it costs when a prediction is kept and wrong.",
+    ),
+    "referred": ("A referral costs", 1.0, "What it costs when an expert decides instead."),
+    "right": ("A right prediction costs", 0.0, "Usually 0; a gain is a negative cost."),
+}
+
+
+@st.fragment
+def explore(settings: Settings, method: str) -> None:
+    """Costs to set, what they lead to in words, the curve and the rules; a fragment."""
+    with guard.boundary():
+        costs = _costs()
+        figures, fit_words, judged_words = before_after.decisions(settings, method, costs)
+        figure, *others = figures
+        for one in figures:
+            name = f"**{md(one.name[:1].upper() + one.name[1:], 60)}:** " if others else ""
+            st.markdown(f"{name}{md(one.reading(), 1_000)}")
+        st.caption(_said(costs, fit_words, judged_words))
+        diagram.chart(
+            figure,
+            diagram.with_room_below(
+                figure.plot(theme=diagram.theme(), others=others, width=diagram.page_width())
+            ),
+            key="decision",
+            filename="cost-of-decisions",
+            alt=" ".join(one.describe() for one in figures),
+        )
+        _table(figures, settings)
+
+
+def _costs() -> Costs:
+    with st.container(horizontal=True, gap="medium"):
+        given = {
+            name: st.number_input(
+                label,
+                value=default,
+                min_value=-1e9,
+                max_value=1e9,
+                step=0.5,
+                format="%g",
+                key=f"cost-{name}",
+                bind="query-params",
+                help=help,
+                width=200,
+            )
+            for name, (label, default, help) in _COSTS.items()
+        }
+    return Costs(**{name: float(value) for name, value in given.items()})
+
+
+def _said(costs: Costs, fit_words: str, judged_words: str) -> str:
+    face = (
+        "At face value a prediction is kept where its expected cost, (1 − confidence) × wrong + confidence × right, "
+        "is not above that of a referral: "
+    )
+    if costs.face_value > 1:
+        face += "never with these costs."
+    elif costs.face_value <= 0:
+        face += "always with these costs."
+    else:
+        face += f"from a confidence of {costs.face_value:.4g} on."
+    if fit_words:
+        where = (
+            f"The best threshold is chosen on {fit_words}; all costs are counted on {judged_words}."
+        )
+    else:
+        where = (
+            f"The best threshold is chosen on the same {judged_words} that costs are counted on, which flatters it "
+            "a little: there is no other split to choose it on."
+        )
+    return md(f"{face} {where}", 1_000)
+
+
+def _table(figures: tuple[Decision, ...], settings: Settings) -> None:
+    frame = pd.concat([one.table().assign(model=one.name) for one in figures], ignore_index=True)
+    n = figures[0].n
+    shown = pd.DataFrame(
+        {
+            "rule": frame["rule"],
+            "confidence ≥": [_threshold(t) for t in frame["threshold"]],
+            "referred": [percent(r / n) for r in frame["referred"]],
+            "accuracy of the kept": [
+                "–" if math.isnan(a) else percent(a) for a in frame["accuracy"]
+            ],
+            "cost of 1,000": [figures[0].per(c) for c in frame["cost"]],
+            "95 % interval": [
+                "–" if pd.isna(low) else f"{figures[0].per(low)} to {figures[0].per(high)}"
+                for low, high in zip(frame["cost_low"], frame["cost_high"], strict=True)
+            ],
+        }
+    )
+    if len(figures) > 1:
+        shown.insert(0, "model", frame["model"])
+    st.dataframe(shown, hide_index=True, height="content", alt="What each rule costs")
+    with st.container(horizontal=True):
+        for label, content, name in (
+            ("Download the rules as CSV", frame, "rules"),
+            ("Download the curve as CSV", figures[0].frame(), "costs"),
+        ):
+            st.download_button(
+                label,
+                csv_bytes(content),
+                f"{bins.file_stem(settings)}-{name}.csv",
+                "text/csv",
+                icon=":material/download:",
+                type="tertiary",
+                on_click="ignore",
+                key=f"calviz.decision.{name}",
+            )
+
+
+def _threshold(value: float) -> str:
+    if math.isinf(value):
+        return "none kept"
+    return "all kept" if value == 0 else f"{value:.4f}"

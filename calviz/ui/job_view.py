@@ -1,0 +1,57 @@
+"""What a person sees of a job: a bar, its parts, and a button to stop it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from calviz.ui.jobs import Job, StepState
+from calviz.ui.text import md
+
+#: Seconds between two looks at a running job.
+EVERY = 0.5
+
+_ICONS: dict[StepState, str] = {
+    "waiting": ":material/schedule:",
+    "running": ":material/hourglass_top:",
+    "done": ":material/check:",
+    "failed": ":material/close:",
+}
+
+
+def show(job: Job) -> None:
+    """Draw a running job and look again until it has ended; then the page runs once more.
+
+    Of a job that has ended, only what went wrong is said: the page shows the result.
+    """
+    if job.running:
+        st.fragment(_watch, run_every=EVERY)(job)
+    elif job.state == "failed":
+        st.error(md(job.error, 2_000), icon=":material/error:")
+
+
+def _watch(job: Job) -> None:
+    if not job.running:
+        st.rerun(scope="app")
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{md(job.title)}** {_so_far(job)}", width="stretch")
+            st.button(
+                "Stopping …" if job.asked_to_stop else "Stop",
+                icon=":material/stop_circle:",
+                disabled=job.asked_to_stop,
+                on_click=job.stop,
+                key="calviz.job.stop",
+                help="What is finished by then is kept.",
+            )
+        st.progress(job.done / job.total if job.total else 0.0)
+        for name, step in job.steps.items():
+            words = f" · {md(step.words, 300)}" if step.words else ""
+            colour = ":gray[{}]" if step.state == "waiting" else "{}"
+            st.markdown(colour.format(f"{_ICONS[step.state]} {md(name)}{words}"))
+        if job.words:
+            st.caption(md(job.words[:1].upper() + job.words[1:]))
+
+
+def _so_far(job: Job) -> str:
+    parts = [f"{job.done:,} of {job.total:,}"] if job.total else []
+    return " · ".join([*parts, f"{job.seconds:.0f} s"])

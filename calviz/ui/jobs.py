@@ -1,0 +1,220 @@
+"""Long work beside the script: started once, watched from any page, stopped by a button or by the session's end."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import streamlit as st
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from calviz.core.errors import CalvizError
+from calviz.core.watch import Stopped, watching
+
+State = Literal["running", "finished", "stopped", "failed"]
+StepState = Literal["waiting", "running", "done", "failed"]
+Work = Callable[["Job"], Any]
+
+#: Ended jobs of one place whose results are kept, the latest.
+KEPT = 4
+#: Seconds after which a browser that has gone will not come back.
+GRACE = 60.0
+
+_BOOK = "calviz.jobs"
+_LOG = logging.getLogger("calviz.ui")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A part of the work: how it stands, and what it is doing or what came of it."""
+
+    state: StepState
+    words: str = ""
+
+
+class Job:
+    """Work in a thread of its own. The work gets the job, reports to it, and returns the result.
+
+    Everything that the work calls in the job's thread may be stopped at its `checkpoint`s. What was
+    asked to stop may still return a result: what it has finished.
+
+    Parameters
+    ----------
+    key : tuple of str
+        Names the data and the settings.
+    title : str
+        What is done, for the progress bar.
+    work : callable
+        ``work(job)``; must not call streamlit.
+    gone : callable
+        Whether nobody waits for it any more.
+    """
+
+    def __init__(
+        self,
+        key: tuple[str, ...],
+        title: str,
+        work: Work,
+        gone: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.key, self.title = key, title
+        self.state: State = "running"
+        self.result: Any = None
+        self.error = ""
+        self.done, self.total, self.words = 0, 0, ""
+        self._steps: dict[str, Step] = {}
+        self._lock = threading.Lock()
+        self._asked = threading.Event()
+        self._gone = gone
+        self._began = time.monotonic()
+        self._took: float | None = None
+        # A daemon: a server that is told to end does not wait for it.
+        self._thread = threading.Thread(target=self._run, args=(work,), daemon=True)
+
+    # ------------------------------------------------------------ for the work
+
+    def progress(self, done: int, total: int, words: str = "") -> None:
+        """How far it is."""
+        self.done, self.total, self.words = done, total, words
+
+    def step(self, name: str, state: StepState, words: str = "") -> None:
+        """How a part of it stands; parts are shown in the order in which they are first named."""
+        with self._lock:
+            self._steps[name] = Step(state, words)
+
+    def stopping(self) -> bool:
+        """Whether it should end."""
+        return self._asked.is_set() or self._gone()
+
+    # ------------------------------------------------------------ for the page
+
+    @property
+    def running(self) -> bool:
+        """Whether it still works."""
+        return self.state == "running"
+
+    @property
+    def asked_to_stop(self) -> bool:
+        """Whether somebody asked it to end."""
+        return self._asked.is_set()
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been working, or worked."""
+        return time.monotonic() - self._began if self._took is None else self._took
+
+    @property
+    def steps(self) -> dict[str, Step]:
+        """The parts, by name."""
+        with self._lock:
+            return dict(self._steps)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask it to end; it does at its next checkpoint."""
+        self._asked.set()
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait until it has ended."""
+        self._thread.join(seconds)
+
+    # ------------------------------------------------------------
+
+    def _run(self, work: Work) -> None:
+        state: State = "finished"
+        try:
+            with watching(self._check):
+                self.result = work(self)
+            state = "stopped" if self._asked.is_set() else "finished"
+        except Stopped:
+            state = "stopped"
+        except CalvizError as error:
+            state, self.error = "failed", str(error)
+        except MemoryError:
+            state, self.error = "failed", "There is not enough memory for it."
+        except Exception:
+            _LOG.exception("a job failed")
+            state = "failed"
+            self.error = (
+                "Something went wrong that calviz did not foresee; your data are still loaded. "
+                "Please report it with the lines that the server wrote."
+            )
+        self._took = time.monotonic() - self._began
+        self.state = state
+
+    def _check(self, doing: str) -> None:
+        if self.stopping():
+            raise Stopped
+        if doing:
+            self.words = doing
+
+
+def start(place: str, key: tuple[str, ...], title: str, work: Work) -> Job:
+    """Start work that belongs to a place (a page); what still runs there is stopped.
+
+    Parameters
+    ----------
+    place : str
+    key, title, work
+        As of `Job`.
+    """
+    jobs = _jobs(place)
+    for other in jobs.values():
+        other.stop()
+    jobs.pop(key, None)
+    for old in list(jobs)[: max(0, len(jobs) + 1 - KEPT)]:
+        del jobs[old]
+    job = jobs[key] = Job(key, title, work, _session_gone())
+    job.start()
+    return job
+
+
+def find(place: str, key: tuple[str, ...]) -> Job | None:
+    """The job that was started with this key, as long as its result is kept."""
+    return _jobs(place).get(key)
+
+
+def latest(place: str) -> Job | None:
+    """The job that was started last."""
+    return next(reversed(_jobs(place).values()), None)
+
+
+def _jobs(place: str) -> dict[tuple[str, ...], Job]:
+    book: dict[str, dict[tuple[str, ...], Job]] = st.session_state.setdefault(_BOOK, {})
+    return book.setdefault(place, {})
+
+
+def _session_gone() -> Callable[[], bool]:
+    """Whether the browser has left this session for good; may be asked often, from any thread.
+
+    A short break of the line must not end the work, so it is not tied to a session's caches, which
+    are emptied at once.
+    """
+    context = get_script_run_ctx()
+    if context is None or not runtime.exists():
+        return lambda: False
+    server, session = runtime.get_instance(), context.session_id
+    asked = time.monotonic()
+    away_since: float | None = None
+
+    def gone() -> bool:
+        nonlocal asked, away_since
+        now = time.monotonic()
+        if now - asked > 1:
+            asked = now
+            if server.is_active_session(session):
+                away_since = None
+            elif away_since is None:
+                away_since = now
+        away = away_since is not None and now - away_since > GRACE
+        return away or server.state.name in ("STOPPING", "STOPPED")
+
+    return gone

@@ -1,0 +1,95 @@
+"""The page Learn: entries to look up, and links to them from the numbers."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from calviz.core.metric import METRICS
+from calviz.learn import GLOSSARY, LIMITS, QUESTIONS, SOURCES, Entry, Kind, entries, sources_in
+from calviz.ui.text import md, plain
+
+#: Where the address says which entry is open.
+ENTRY = "entry"
+_KINDS: dict[Kind, str] = {
+    "metric": "Metric",
+    "recalibrator": "Recalibrator",
+    "finding": "Finding",
+}
+
+
+def address(key: str) -> str:
+    """The address of an entry, relative to any page."""
+    return f"learn?{ENTRY}={key}"
+
+
+def tooltip(key: str) -> str:
+    """What a metric means, in markdown for a tooltip, with the way to its entry."""
+    return f"{md(METRICS[key].summary, 1_000)} [Formula and source]({address(key)})"
+
+
+def look_up() -> None:
+    """A list of all entries that can be searched, and the one that is chosen."""
+    known = {e.key: e for e in entries()}
+    if ENTRY not in st.session_state and st.query_params.get(ENTRY) in known:
+        st.session_state[ENTRY] = st.query_params[ENTRY]
+    chosen = st.selectbox(
+        "Look up a metric, a recalibrator or a finding",
+        tuple(known),
+        index=None,
+        format_func=lambda key: _name(known[key]),
+        placeholder="Type a name, such as ECE, temperature or CAL003",
+        key=ENTRY,
+        filter_mode="contains",
+    )
+    # By hand: a bound list would write the long name that it shows.
+    if chosen is not None:
+        st.query_params[ENTRY] = chosen
+        _card(known[chosen])
+    elif ENTRY in st.query_params:
+        del st.query_params[ENTRY]
+
+
+def _name(e: Entry) -> str:
+    return plain(f"{e.title} · {_KINDS[e.kind].lower()} · {e.key}", 120)
+
+
+def _card(e: Entry) -> None:
+    with st.container(border=True):
+        st.subheader(e.title, anchor=False)
+        if e.summary:
+            st.markdown(md(e.summary, 2_000))
+        if e.formula:
+            st.latex(e.formula)
+        if e.facts:
+            facts = "; ".join(e.facts)
+            st.markdown(md(f"{facts[:1].upper()}{facts[1:]}.", 500))
+        if e.parameters:
+            words = ", ".join(f"{p.name} = {p.default}" for p in e.parameters)
+            st.markdown(f"Parameters and their defaults: {md(words, 500)}.")
+        for source in sources_in(e.reference):
+            st.caption(md(source.full, 500))
+        said = f" Where: {md(e.reference, 300)}." if e.reference else ""
+        st.caption(f"{_KINDS[e.kind]}, in the command line and JSON `{e.key}`.{said}")
+
+
+def questions() -> None:
+    """Which number answers which question."""
+    for question in QUESTIONS:
+        names = ", ".join(f"[{md(METRICS[k].label)}]({address(k)})" for k in question.metrics)
+        st.markdown(f"**{md(question.text)}** {names}  \n{md(question.advice, 1_000)}")
+
+
+def glossary() -> None:
+    """All words, in the order of the alphabet."""
+    for term in sorted(GLOSSARY, key=lambda t: t.word.lower()):
+        st.markdown(f"**{md(term.word)}.** {md(term.meaning, 1_000)}")
+
+
+def limits() -> None:
+    """What no number here can say."""
+    st.markdown("\n".join(f"- {md(limit, 500)}" for limit in LIMITS))
+
+
+def references() -> None:
+    """All publications."""
+    st.markdown("\n".join(f"- {md(source.full, 500)}" for source in SOURCES))

@@ -1,0 +1,182 @@
+"""The page about learning curves: what is fitted, the job that does it, and what came of it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from calviz.comparison import learning_curve
+from calviz.core.export import csv_bytes
+from calviz.core.learning import LearningCurve
+from calviz.core.metric import METRICS
+from calviz.core.recalibrator import RECALIBRATORS
+from calviz.figures import LearningCurves
+from calviz.ui import bins, diagram, fit_rows, job_view, jobs
+from calviz.ui.jobs import Job
+from calviz.ui.settings import Settings
+from calviz.ui.text import md
+
+PLACE = "learning_curve"
+#: What every fit is judged by; the page chooses among them.
+JUDGED_BY = ("ece", "ks", "nll", "brier", "accuracy")
+#: Curves that can be told apart.
+MOST = 8
+#: Rows times classes times methods up to which the curves are drawn without being asked for.
+AT_ONCE = 500_000
+#: Pixels: two charts beside each other on a desk.
+WIDTH = 474
+_MANY = ("temperature", "ets", "irm", "temperature+isotonic")
+_TWO = ("temperature", "platt", "beta", "isotonic")
+
+
+def explore(settings: Settings) -> None:
+    """The choices, the running job, and the curves."""
+    data = settings.whole
+    known = {
+        s.key: s.label
+        for s in RECALIBRATORS
+        if s.key != "identity" and (data.kind != "confidence" or s.confidence_only)
+    }
+    usual = [k for k in (_TWO if data.n_classes <= 2 else _MANY) if k in known]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        methods = st.multiselect(
+            "Recalibrators",
+            list(known),
+            default=usual,
+            max_selections=MOST,
+            format_func=lambda key: known.get(key, str(key)),
+            key="curves" if usual == list(_MANY) else f"curves-{len(usual)}-{data.n_classes <= 2}",
+            width=430,
+        )
+        with st.container(width=200):
+            rows = fit_rows.choose(settings, key="calviz.learning")
+        repeats = st.select_slider(
+            "Draws of labels",
+            (5, 10, 20, 50),
+            10,
+            key="draws",
+            bind="query-params",
+            width=160,
+            help="How often rows are drawn for each number of labels; all methods get the same ones.",
+        )
+        seed = st.number_input("Seed", 0, 9_999, 0, key="seed", bind="query-params", width=110)
+    if not methods:
+        st.info("Choose one recalibrator or more.", icon=":material/info:")
+        return
+    names = tuple(sorted(methods, key=list(known).index))
+    key = (
+        *settings.rows_key,
+        settings.reduction.key,
+        rows.key,
+        *map(str, (names, repeats, seed)),
+    )
+    job = jobs.find(PLACE, key)
+    cells = data.n * max(1, data.n_classes) * len(names)
+    if job is None:
+        asked = st.button("Draw the curves", type="primary", icon=":material/show_chart:")
+        if not asked and (cells > AT_ONCE or jobs.latest(PLACE) is not None):
+            st.caption(f"{len(names)} recalibrators, {repeats} draws for each number of labels.")
+            return
+        jobs.start(
+            PLACE,
+            key,
+            f"Fitting {len(names)} recalibrators to few and many labels",
+            lambda job: _work(job, settings, rows, names, int(repeats), int(seed)),
+        )
+        st.rerun()
+    job_view.show(job)
+    if job.result is not None and not job.running:
+        if job.state == "stopped":
+            st.caption("Stopped: this is what was finished by then.")
+        _show(job.result, settings)
+
+
+def _work(
+    job: Job,
+    settings: Settings,
+    rows: fit_rows.FitRows,
+    methods: tuple[str, ...],
+    repeats: int,
+    seed: int,
+) -> LearningCurve:
+    return learning_curve(
+        rows.data,
+        methods,
+        repeats=repeats,
+        seed=seed,
+        metrics=JUDGED_BY,
+        reduction=settings.reduction,
+        progress=lambda done, total: job.progress(done, total),
+        stop=job.stopping,
+        **rows.how,
+    )
+
+
+@st.fragment
+def _show(curve: LearningCurve, settings: Settings) -> None:
+    available = [key for key in JUDGED_BY if curve.uncalibrated[key].available]
+    if not curve.methods:
+        st.warning(_failures(curve) or "No fit was finished.", icon=":material/warning:")
+        return
+    metric = st.segmented_control(
+        "Judge by",
+        available,
+        default=available[0],
+        required=True,
+        key="judge",
+        bind="query-params",
+        format_func=lambda key: METRICS[key].label,
+    )
+    figure = LearningCurves.compute(curve, metric=metric or available[0])
+    st.subheader(md(figure.answer(), 1_000), anchor=False)
+    for warning in figure.warnings():
+        st.warning(md(warning, 1_000), icon=":material/warning:")
+    st.markdown("\n".join(f"- {md(figure.sentence(n), 400)}" for n in figure.needed()))
+    shown = [figure]
+    if figure.metric != "accuracy" and "accuracy" in available:
+        shown.append(LearningCurves.compute(curve, metric="accuracy"))
+    with st.container(horizontal=True, gap="medium"):
+        for one in shown:
+            with st.container(width=WIDTH):
+                st.markdown(f"**{METRICS[one.metric].label}**")
+                diagram.chart(
+                    one,
+                    one.plot(theme=diagram.theme(), width=diagram.page_width() or WIDTH),
+                    key=f"learning.{one.metric}",
+                    filename=f"learning-curve-{one.metric}",
+                )
+    st.caption(
+        f"Every fit is judged on the same {curve.evaluation.rows:,} rows "
+        f"({md(curve.evaluation.how, 100)}); labels are drawn from {curve.fit.rows:,} others "
+        f"({md(curve.fit.how, 100)}). A band holds 5 to 95 % of the draws. It does not hold the noise of "
+        "the rows that judge, and it is too narrow at its right end, where the draws overlap; all rows "
+        "are one draw. The gain of a method is how much better it is with all labels than the uncalibrated "
+        "model."
+    )
+    failed = _failures(curve)
+    if failed:
+        st.caption(failed)
+    _table(figure, settings)
+
+
+def _failures(curve: LearningCurve) -> str:
+    return " ".join(
+        f"{md(curve.labels.get(key, key), 60)} failed {md(reason, 300)}"
+        for key, reason in curve.failures.items()
+    )
+
+
+def _table(figure: LearningCurves, settings: Settings) -> None:
+    with st.expander("What is drawn, as a table", icon=":material/table:"):
+        frame = figure.frame()
+        st.dataframe(
+            frame, hide_index=True, alt=f"{METRICS[figure.metric].label} by number of labels"
+        )
+        st.download_button(
+            "Download as CSV",
+            csv_bytes(figure.curve.frame()),
+            f"{bins.file_stem(settings)}-learning-curve.csv",
+            "text/csv",
+            icon=":material/download:",
+            on_click="ignore",
+            key="calviz.learning.download",
+        )

@@ -1,0 +1,135 @@
+"""Which models are compared, and their comparison, computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+
+from calviz.comparison import compare_models, named_models, same_rows
+from calviz.core.model_comparison import Alignment, ModelComparison
+from calviz.core.predictions import Dataset
+from calviz.ui import state, upload
+from calviz.ui.settings import Settings
+from calviz.ui.text import distinct, rows
+
+#: What is compared unless more is asked for.
+HEADLINE = ("accuracy", "nll", "brier", "ece", "ks", "mcs", "aurc")
+#: Models that fit a page.
+MOST = 12
+
+_KNOWN = "calviz.models.known"
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The models that are compared, the file that is looked at first.
+
+    Attributes
+    ----------
+    models : mapping of str to Predictions or ConfidencePredictions
+        All rows.
+    key : tuple of str
+        Names them, for caches.
+    """
+
+    models: Mapping[str, Dataset]
+    key: tuple[str, ...]
+
+
+def on_offer(entry: state.Entry) -> Chosen:
+    """All models of the file that is looked at and of the other files of the session."""
+    others = [e for key, e in state.files().items() if key != entry.key]
+    entries = [entry, *others]
+    named = named_models([(e.title, e.loaded.models) for e in entries])
+    return Chosen(named, tuple(e.content for e in entries))
+
+
+def pick(entry: state.Entry) -> Chosen:
+    """Draw the list of models; those that are not of the same task are not chosen by themselves."""
+    offered = on_offer(entry)
+    shown = distinct(tuple(offered.models), 60)
+    own = next(iter(entry.loaded.models.values()))
+    likely = [name for name, data in offered.models.items() if _alike(own, data)][:MOST]
+    _choose_new(list(offered.models), likely)
+    chosen = st.multiselect(
+        "Models",
+        list(offered.models),
+        default=likely,
+        max_selections=MOST,
+        format_func=lambda name: shown.get(name, str(name)),
+        key="models",
+        help="All models of this file and of the other files that are open.",
+    )
+    _another_file(len(offered.models))
+    return Chosen({name: offered.models[name] for name in chosen}, (*offered.key, *chosen))
+
+
+def _alike(one: Dataset, other: Dataset) -> bool:
+    """Whether two data sets may hold the same rows, at a glance."""
+    same_rows = one.n == other.n or (one.ids is not None and other.ids is not None)
+    return same_rows and one.n_classes == other.n_classes
+
+
+def _choose_new(offered: list[str], likely: list[str]) -> None:
+    """Choose anew where the files are others than before; a widget keeps what is no longer there."""
+    known = st.session_state.get(_KNOWN)
+    if known is not None and known != offered and "models" in st.session_state:
+        st.session_state["models"] = likely
+    st.session_state[_KNOWN] = offered
+
+
+def _another_file(models: int) -> None:
+    with st.expander(
+        "Compare with the models of another file",
+        icon=":material/upload_file:",
+        expanded=models < 2,
+    ):
+        st.caption(
+            "Open a file with predictions for the same rows. Rows are matched by identifier; without "
+            "identifiers by their order, where all true labels agree."
+        )
+        upload.uploader("Another file: predictions and true labels")
+        upload.failure_card()
+
+
+@st.cache_resource(scope="session", max_entries=4, show_spinner=False)
+def _aligned(key: tuple[str, ...], split: str | None, _chosen: Chosen) -> Alignment:
+    return same_rows(_chosen.models, split=split)
+
+
+def alignment(chosen: Chosen, split: str | None) -> Alignment:
+    """The models on the rows that they have in common."""
+    with st.spinner("Matching rows …", show_time=True):
+        return _aligned(chosen.key, split, chosen)
+
+
+@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
+def _compared(
+    key: tuple[str, ...],
+    rows_key: tuple[str, ...],
+    reduction: str,
+    bins: int,
+    _aligned: Alignment,
+    _settings: Settings,
+) -> ModelComparison:
+    where = None
+    if _settings.group is not None and _settings.level is not None:
+        where = (_settings.group, _settings.level)
+    return compare_models(_aligned, HEADLINE, where=where, reduction=_settings.reduction, bins=bins)
+
+
+def comparison(chosen: Chosen, settings: Settings) -> ModelComparison:
+    """Metrics, paired differences and ranks of the chosen models on the rows of the sidebar."""
+    aligned = alignment(chosen, settings.split)
+    words = f"Measuring {len(chosen.models)} models on {rows(aligned.rows)}, resampling …"
+    with st.spinner(words, show_time=True):
+        return _compared(
+            chosen.key,
+            settings.rows_key,
+            settings.reduction.key,
+            settings.bins,
+            aligned,
+            settings,
+        )

@@ -1,0 +1,220 @@
+"""The page Report: what goes into it, the work of making it, and what is taken home."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import streamlit as st
+
+from calviz.core.comparison import Comparison
+from calviz.report.document import Part, Report, bind, make_part
+from calviz.report.section import in_order
+from calviz.report.subject import Origin, Subject
+from calviz.ui import bins, cached, job_view, jobs, pages
+from calviz.ui.jobs import Job
+from calviz.ui.settings import Settings
+from calviz.ui.text import size
+
+PLACE = "report"
+#: Where comparisons of recalibrators run, as the page that starts them calls it.
+COMPARED = "recalibrate"
+#: Pixels of the preview.
+HEIGHT = 900
+
+
+def explore(settings: Settings) -> None:
+    """Choose, make, look, take home."""
+    compared = comparison(settings)
+    keys = _sections(compared)
+    title, author, notes, date = _words(settings)
+    place = st.container()
+    key = _key(settings, compared)
+    job = jobs.find(PLACE, key)
+    if job is not None and job.running:
+        with place:
+            job_view.show(job)
+        return
+    made, tried = _result(job)
+    if made is None or not tried.issuperset(keys):
+        with place:
+            if job is not None:
+                job_view.show(job)
+            _offer(settings, compared, keys, again=made is not None)
+    if made is not None and tried.issuperset(keys):
+        chosen = _only(made, keys)
+        _take_home(bind([chosen], title=title, author=author, notes=notes, date=date), settings)
+
+
+def comparison(settings: Settings) -> Comparison | None:
+    """The recalibrators that were last compared on this file in this session, if any were."""
+    job = jobs.latest(COMPARED)
+    if job is None or job.running or not isinstance(job.result, Comparison):
+        return None
+    return job.result if settings.entry.content in job.key else None
+
+
+def subject(settings: Settings, compared: Comparison | None) -> Subject:
+    """What is looked at, for a report."""
+    entry = settings.entry
+    several = len(entry.loaded.models) > 1
+    group, level = settings.group, settings.level
+    return Subject(
+        data=cached.data(settings),
+        title=f"{entry.title}, {settings.model}" if several else entry.title,
+        split=settings.split,
+        slice=None if group is None or level is None else (group, level),
+        reduction=settings.reduction,
+        bins=settings.bins,
+        scheme=settings.scheme,
+        origin=Origin.of(entry.loaded, entry.options),
+        comparison=compared,
+    )
+
+
+def _sections(compared: Comparison | None) -> tuple[str, ...]:
+    """Let a person choose sections; the comparison is offered where there is one."""
+    offered = {s.key: s for s in in_order() if s.key != "comparison" or compared is not None}
+    chosen = st.pills(
+        "Sections",
+        tuple(offered),
+        selection_mode="multi",
+        default=tuple(offered),
+        format_func=lambda key: offered[key].title if key in offered else str(key),
+        key="sections",
+        bind="query-params",
+        help="\n".join(
+            f"- {s.title}: {s.summary[:1].lower()}{s.summary[1:]}" for s in offered.values()
+        ),
+    )
+    if compared is None and COMPARED in pages.BY_KEY:
+        st.caption(
+            "Compare recalibrators on the page Recalibrate, and the report can hold the comparison."
+        )
+    return tuple(key for key in offered if key in (chosen or ()))
+
+
+def _words(settings: Settings) -> tuple[str, str, str, str]:
+    """A person's words: they are not part of the link."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        title = st.text_input(
+            "Title",
+            placeholder=settings.entry.title[:80],
+            max_chars=200,
+            key="calviz.report.title",
+            persist_state="session",
+        )
+        author = st.text_input(
+            "Author", max_chars=200, key="calviz.report.author", persist_state="session"
+        )
+        date = st.date_input(
+            "Date",
+            value=None,
+            format="YYYY-MM-DD",
+            width=160,
+            key="calviz.report.date",
+            help="Without a date the same data and settings give the same file, byte by byte.",
+            persist_state="session",
+        )
+    notes = st.text_area(
+        "Notes",
+        placeholder="What the predictions are, what was decided, by whom.",
+        max_chars=20_000,
+        height=100,
+        key="calviz.report.notes",
+        help="Plain text; an empty line begins a new paragraph.",
+        persist_state="session",
+    )
+    return title or "", author or "", notes or "", "" if date is None else str(date)
+
+
+def _key(settings: Settings, compared: Comparison | None) -> tuple[str, ...]:
+    own = (settings.reduction.key, str(settings.bins), settings.scheme)
+    return (*settings.rows_key, *own, "" if compared is None else str(id(compared)))
+
+
+def _result(job: Job | None) -> tuple[Part | None, frozenset[str]]:
+    """What was made, and which sections were asked for; a job that was stopped made nothing."""
+    if job is None or job.result is None:
+        return None, frozenset()
+    made: tuple[Part, frozenset[str]] = job.result
+    return made
+
+
+def _only(part: Part, keys: Sequence[str]) -> Part:
+    return replace(
+        part,
+        sections=tuple(w for w in part.sections if w.section.key in keys),
+        shared=tuple(w for w in part.shared if w.section.key in keys),
+    )
+
+
+def _offer(
+    settings: Settings, compared: Comparison | None, keys: tuple[str, ...], *, again: bool
+) -> None:
+    if not keys:
+        st.info("Choose at least one section.", icon=":material/info:")
+        return
+    if again:
+        st.caption("The report that was made does not hold all of these sections.")
+    st.button(
+        "Make the report",
+        type="primary",
+        icon=":material/description:",
+        on_click=_start,
+        args=(settings, compared, keys),
+        key="calviz.report.make",
+    )
+
+
+def _start(settings: Settings, compared: Comparison | None, keys: tuple[str, ...]) -> None:
+    about = subject(settings, compared)
+
+    def work(job: Job) -> tuple[Part, frozenset[str]]:
+        def progress(title: str, done: int, total: int) -> None:
+            job.progress(done, total, title)
+
+        return make_part(about, sections=keys, progress=progress), frozenset(keys)
+
+    jobs.start(PLACE, _key(settings, compared), "Making the report", work)
+
+
+def _take_home(report: Report, settings: Settings) -> None:
+    """Downloads, and the page as it will look."""
+    stem = bins.file_stem(settings)
+    with st.spinner("Writing …"):
+        html = report.html()
+        files = (
+            ("HTML", html, f"{stem}-report.html", "text/html", "One file that opens anywhere."),
+            ("Markdown", report.markdown(), f"{stem}-report.md", "text/markdown", "A model card."),
+            (
+                "Tables",
+                report.archive(),
+                f"{stem}-tables.zip",
+                "application/zip",
+                "All tables as CSV, Markdown and LaTeX.",
+            ),
+        )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for label, content, name, mime, help in files:
+            length = len(content if isinstance(content, bytes) else content.encode())
+            st.download_button(
+                f"{label} ({size(length)})",
+                content,
+                name,
+                mime,
+                type="primary" if label == "HTML" else "secondary",
+                icon=":material/download:",
+                on_click="ignore",
+                key=f"calviz.report.{label}",
+                help=help,
+            )
+        preview = st.toggle("Preview", value=True, key="preview", bind="query-params")
+    st.caption(
+        "The file holds summaries only, no row of your data, and needs no network. Pictures are saved from it "
+        "as PNG or SVG, with a caption if you like; its print view fits paper."
+    )
+    if preview:
+        # Its policy lets only its own two scripts run, and every text in it is escaped.
+        with st.container(border=True):
+            st.iframe(html, height=HEIGHT, alt="Preview of the report")

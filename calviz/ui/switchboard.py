@@ -1,0 +1,151 @@
+"""The same predictions' ECE as other libraries define it: a picture, a table, and why they differ."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from calviz.core.convention import Conventions
+from calviz.core.export import csv_bytes, latex_table, markdown_table
+from calviz.core.words import points
+from calviz.figures import ConventionDots
+from calviz.ui import cached, diagram, guard, metric_export
+from calviz.ui.settings import Settings
+from calviz.ui.tables import sortable
+from calviz.ui.text import rows
+
+#: Of the table, in pixels: three lines of text to a row.
+ROW_HEIGHT = 74
+NUMBERS = ("value", "difference", "if calibrated")
+
+
+@st.fragment
+def explore(settings: Settings, stem: str, *, at_once: bool) -> None:
+    """The section; on large data it waits until it is asked for."""
+    with guard.boundary():
+        st.subheader("Why do other tools say something else?", anchor=False)
+        st.caption(
+            "Libraries mean different things by ECE. These are the values that each gives for these "
+            "predictions when nobody sets an option; calviz computes them without the libraries."
+        )
+        if not at_once and not st.toggle(
+            "Compute the ECE of other libraries",
+            key="libraries",
+            bind="query-params",
+            help=f"On {rows(settings.whole.n)} this takes some seconds.",
+        ):
+            return
+        found = cached.conventions(settings)
+        st.markdown(sentence(found))
+        figure = ConventionDots.of(found)
+        diagram.chart(
+            figure,
+            figure.plot(theme=diagram.theme()),
+            key="conventions",
+            filename="ece-by-library",
+        )
+        _draw(found)
+        with st.popover("Export", icon=":material/download:"):
+            metric_export.offer(
+                lambda form: text(found, settings, form),
+                f"{stem}-libraries",
+                key="calviz.libraries",
+            )
+
+
+def sentence(found: Conventions) -> str:
+    """How far apart the values are, and what to compare them with, in markdown."""
+    low, high = found.span
+    words = (
+        f"From **{_points(low)}** to **{_points(high)} points**, depending on who is asked; calviz says "
+        f"**{_points(found.ece)}**."
+    )
+    if found.redraws:
+        words += (
+            " A perfectly calibrated model with as many rows would not show 0 either: compare each value "
+            "with its own “if calibrated”, not with the others."
+        )
+    return words
+
+
+def table(found: Conventions) -> pd.DataFrame:
+    """Calviz and every convention as texts, one row each."""
+    scheme = found.params["scheme"]
+    bins = "bins" if scheme == "sturges" else f"{found.params['bins']:,} {scheme} bins"
+    rule = f"{bins} (a, b]" + (" by Sturges' rule" if scheme == "sturges" else "")
+    records = [
+        ("calviz", found.ece, "", found.noise, rule, "It is what the others are compared with.")
+    ]
+    records += [
+        (
+            f"{v.convention.library} {v.convention.call}",
+            v.value,
+            _difference(v.value - found.ece),
+            v.noise,
+            v.convention.rule,
+            v.convention.why if v.reason is None else f"{v.reason[:1].upper()}{v.reason[1:]}",
+        )
+        for v in found
+    ]
+    columns = ["library, function", *NUMBERS, "its default", "why it differs"]
+    texts = pd.DataFrame(records, columns=columns)
+    texts["value"] = [_points(v) or "n/a" for v in texts["value"]]
+    texts["if calibrated"] = [_points(v) for v in texts["if calibrated"]]
+    return texts if found.redraws else texts.drop(columns="if calibrated")
+
+
+def text(found: Conventions, settings: Settings, form: str) -> str:
+    """The table in a format; CSV holds plain fractions, the others what is on screen."""
+    if form == "CSV":
+        return csv_bytes(found.frame().reset_index()).decode()
+    write = markdown_table if form == "Markdown" else latex_table
+    texts = table(found).drop(columns="why it differs")
+    right = [c for c in NUMBERS if c in texts.columns]
+    where = f"ECE in points by the defaults of other libraries: {metric_export.source(settings)}."
+    return write(texts, caption=where, right=right)
+
+
+def _points(value: float) -> str:
+    return "" if math.isnan(value) else f"{100 * value:.2f}"
+
+
+def _difference(value: float) -> str:
+    if math.isnan(value):
+        return ""
+    text = points(value, 2)
+    return f"+{text}" if round(100 * value, 2) > 0 else text
+
+
+def _draw(found: Conventions) -> None:
+    texts = table(found)
+    numbers = {
+        "value": [found.ece, *(v.value for v in found)],
+        "difference": [math.nan, *(v.value - found.ece for v in found)],
+        "if calibrated": [found.noise, *(v.noise for v in found)],
+    }
+    config = {
+        "library, function": st.column_config.TextColumn(width=178, pinned=True),
+        "value": st.column_config.Column(width=72, alignment="right", help="In points."),
+        "difference": st.column_config.Column(
+            width=88, alignment="right", help="To calviz's ECE, in points."
+        ),
+        "if calibrated": st.column_config.Column(
+            width=96,
+            alignment="right",
+            help="What this convention gives on average for a perfectly calibrated model with as many "
+            "rows, in points.",
+        ),
+        "its default": st.column_config.TextColumn(width=200),
+        "why it differs": st.column_config.TextColumn(width=330),
+    }
+    st.dataframe(
+        sortable(texts, {name: numbers[name] for name in NUMBERS if name in texts.columns}),
+        hide_index=True,
+        row_height=ROW_HEIGHT,
+        height=38 + ROW_HEIGHT * len(texts),
+        placeholder="–",
+        alt="ECE by library: value, difference to calviz, its default, why it differs",
+        column_config={name: config[name] for name in texts.columns},
+    )

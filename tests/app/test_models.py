@@ -1,0 +1,121 @@
+"""The pages Compare models and Learning curve, without a browser."""
+
+import re
+import time
+from pathlib import Path
+
+import numpy as np
+from streamlit.testing.v1 import AppTest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _open(page: str, query: str = "") -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    for part in filter(None, query.split("&")):
+        name, _, value = part.partition("=")
+        app.query_params[name] = value
+    app.run()
+    return _quiet(app.switch_page(f"pages/{page}.py").run())
+
+
+def _quiet(app: AppTest) -> AppTest:
+    assert not app.exception
+    assert [e.value for e in app.error] == []
+    return app
+
+
+def _words(app: AppTest) -> str:
+    kinds = (app.markdown, app.caption, app.subheader, app.info, app.warning, app.error)
+    text = "\n".join(e.value for kind in kinds for e in kind)
+    return re.sub(r"&#(\d+);", lambda m: chr(int(m[1])), text).replace("\u2060", "")
+
+
+def _finish(app: AppTest, button: str) -> AppTest:
+    """Press a button that starts a job, and wait for it."""
+    next(b for b in app.button if b.label == button).click().run()
+    return _wait(app)
+
+
+def _wait(app: AppTest) -> AppTest:
+    for _ in range(240):
+        if not any(b.label == "Stop" for b in app.button):
+            return _quiet(app)
+        time.sleep(0.25)
+        app.run()
+    raise AssertionError("the job did not end")
+
+
+def _csv(ids: list[str], score: np.ndarray, labels: np.ndarray) -> bytes:
+    rows = (f"{i},{y},{1 - s:.4f},{s:.4f}" for i, y, s in zip(ids, labels, score, strict=True))
+    return ("\n".join(["id,label,p_no,p_yes", *rows]) + "\n").encode()
+
+
+def test_the_best_model_is_named_with_those_that_tie():
+    app = _open("compare_models", "data=breast_cancer")
+    said = app.subheader[0].value
+    assert "logistic regression" in said
+    assert "not told apart" in said
+    table = app.table[0].value
+    assert len(table) == 5
+    nll = [float(re.sub(r"[^\d.]", "", v.replace("&#46;", "."))) for v in table["NLL"]]
+    assert table["NLL"].iloc[int(np.argmin(nll))].startswith("**")
+    assert "identifiers of all 285 rows are the same" in _words(app)
+
+
+def test_a_second_file_is_chosen_by_itself_and_what_does_not_match_is_said():
+    rng = np.random.default_rng(0)
+    score = rng.uniform(0.02, 0.98, 60)
+    labels = (rng.random(60) < score).astype(int)
+    ids = [f"r{i}" for i in range(60)]
+    app = _open("compare_models", "data=breast_cancer")
+    app.file_uploader[0].set_value(("one.csv", _csv(ids, score, labels), "text/csv")).run()
+    assert "Choose two models or more" in _words(app)
+    order = rng.permutation(60)[:50]
+    other = _csv([ids[i] for i in order], score[order] ** 2, labels[order])
+    app.file_uploader[0].set_value(("two.csv", other, "text/csv")).run()
+    _quiet(app)
+    assert app.multiselect(key="models").value == ["two", "one"]
+    words = _words(app)
+    assert "50 rows matched by identifier" in words
+    assert "10 rows of 'one' left out" in words
+    app.multiselect(key="models").set_value(["one"]).run()
+    assert "Choose two models or more" in _words(app)
+
+
+def test_files_that_do_not_belong_together_are_told_so():
+    app = _open("compare_models", "data=breast_cancer")
+    y = np.arange(20) % 2
+    for name, labels in (("one.csv", y), ("two.csv", 1 - y)):
+        content = _csv([str(i) for i in range(20)], np.full(20, 0.6), labels)
+        content = re.sub(rb"^[^,]+,", b"", content, flags=re.MULTILINE)
+        app.file_uploader[0].set_value((name, content, "text/csv")).run()
+    assert not app.exception
+    assert "the true labels differ in 20 rows, first in row 1" in _words(app)
+
+
+def test_methods_of_every_model():
+    app = _open("compare_models", "data=breast_cancer")
+    app.multiselect(key="calviz.models.methods").set_value(["temperature", "platt"]).run()
+    _finish(app, "Fit them")
+    table = app.table[1].value
+    assert table.columns.tolist() == ["Uncalibrated", "Temperature scaling", "Platt scaling"]
+    assert len(table) == 5
+    assert all(sum(v.startswith("**") for v in row) == 1 for row in table.to_numpy())
+    assert "Fitted on 284 rows" in _words(app)
+
+
+def test_the_page_says_how_many_labels_are_enough():
+    app = _wait(_open("learning_curve", "data=breast_cancer&model=SVM margin&draws=5"))
+    said = app.subheader[0].value
+    assert "labels" in said
+    assert "uncalibrated" in said
+    assert "judged on the same 285 rows" in _words(app)
+    app.button_group(key="judge").set_value("nll").run()
+    assert "NLL" in _quiet(app).subheader[0].value
+
+
+def test_what_takes_long_waits_to_be_asked_for():
+    app = _open("learning_curve", "data=simulated_100_classes")
+    assert any(b.label == "Draw the curves" for b in app.button)
+    assert not any(b.label == "Stop" for b in app.button)

@@ -1,0 +1,74 @@
+"""The page Report and the choices about pictures, without a browser."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from calviz.ui import report
+from tests.app.test_app import _app, _quiet, _words
+
+
+def _finished(app):
+    """Wait for the job, as a browser would, and look again."""
+    job = next(j for j in app.session_state["calviz.jobs"][report.PLACE].values())
+    job.wait(120)
+    assert job.state == "finished", job.error
+    return _quiet(app.run())
+
+
+def test_a_report_is_made_on_demand_and_taken_home():
+    app = _app("data=breast_cancer", "report")
+    app.pills(key="sections").set_value(["verdict", "provenance"]).run()
+    app.text_input(key="calviz.report.title").set_value("For <b>the file</b>").run()
+    assert not app.get("download_button")
+    app.button(key="calviz.report.make").click().run()
+    app = _finished(app)
+    labels = [
+        json.loads(b.proto.label) if b.proto.label.startswith('"') else b.proto.label
+        for b in app.get("download_button")
+    ]
+    assert [label.split(" ")[0] for label in labels] == ["HTML", "Markdown", "Tables"]
+    (frame,) = app.get("iframe")
+    assert "For &lt;b&gt;the file&lt;/b&gt;" in frame.proto.srcdoc
+    assert 'id="provenance"' in frame.proto.srcdoc
+    # Fewer sections are there at once, more have to be made.
+    app.pills(key="sections").set_value(["verdict"]).run()
+    assert 'id="provenance"' not in app.get("iframe")[0].proto.srcdoc
+    app.pills(key="sections").set_value(["verdict", "findings"]).run()
+    assert not app.get("iframe")
+    assert "does not hold all of these sections" in _words(app)
+
+
+def test_without_sections_there_is_nothing_to_make():
+    app = _app("data=breast_cancer", "report")
+    app.pills(key="sections").set_value([]).run()
+    assert [i.value for i in app.info] == ["Choose at least one section."]
+
+
+def test_other_settings_need_another_report():
+    app = _app("data=breast_cancer", "report")
+    app.pills(key="sections").set_value(["verdict"]).run()
+    app.button(key="calviz.report.make").click().run()
+    app = _finished(app)
+    assert app.get("iframe")
+    app.number_input(key="bins").set_value(7).run()
+    assert not app.get("iframe")
+    assert app.button(key="calviz.report.make")
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_caption_stands_above_figures_where_it_is_wanted(wanted):
+    app = _app("caption=true" if wanted else "", "cumulative")
+    charts = [json.loads(c.proto.spec) for c in app.get("plotly_chart")]
+    assert len(charts) == 4
+    for chart in charts:
+        texts = [a["text"] for a in chart["layout"].get("annotations", [])]
+        assert any("digest " in text for text in texts) is wanted
+
+
+def test_figures_are_saved_as_what_is_chosen():
+    app = _app("picture=SVG", "cumulative")
+    for chart in app.get("plotly_chart"):
+        assert json.loads(chart.proto.config)["toImageButtonOptions"]["format"] == "svg"

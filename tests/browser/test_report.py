@@ -1,0 +1,62 @@
+"""A report opened from disk: it draws, says nothing on the console, and asks nobody for anything."""
+
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import calviz
+from calviz.report.document import compose
+from calviz.report.subject import Subject
+
+HTML = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet([1, 1, 1], size=120)
+    p = calviz.Predictions(probs=probs, labels=np.arange(120) % 3, class_names=(HTML, "b", "c"))
+    subject = Subject(data=p, title=f"Model {HTML}", resamples=50)
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(compose(subject, date="").html(), encoding="utf-8")
+    return path
+
+
+def test_it_works_from_disk_without_a_network(browser, file):
+    context = browser.new_context(viewport={"width": 390, "height": 800}, accept_downloads=True)
+    page = context.new_page()
+    asked, said = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("dialog", lambda dialog: said.append(dialog.message))
+    page.goto(file.as_uri())
+    page.locator(".chart .main-svg").first.wait_for()
+    assert page.locator(".chart").count() == page.locator(".chart:has(.main-svg)").count() > 3
+    assert page.locator("h1").inner_text() == f"Model {HTML}"
+    assert page.locator("img").count() == 0
+    # Nothing but wide tables is wider than a phone, and those scroll by themselves.
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    for form in ("PNG", "SVG"):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=form).first.click()
+        assert download.value.suggested_filename == f"reliability.{form.lower()}"
+    svg = ElementTree.parse(download.value.path()).getroot()
+    assert f"Model {HTML}" in "".join(svg.itertext())
+    assert not svg.findall(".//{*}script") + svg.findall(".//{*}img")
+    outside = [url for url in asked if not url.startswith(("data:", "blob:"))]
+    assert outside == [file.as_uri()]
+    assert said == []
+    context.close()
+
+
+def test_words_and_tables_are_there_without_scripts(browser, file):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(file.as_uri())
+    assert page.locator("#metrics td").first.is_visible()
+    page.locator("summary").first.click()
+    assert page.locator("details td").first.is_visible()
+    assert page.locator("noscript").first.inner_text().startswith("The drawing needs JavaScript")
+    context.close()

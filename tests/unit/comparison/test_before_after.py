@@ -1,0 +1,86 @@
+"""Before and after recalibration: the judged rows are never those that the map was fitted on."""
+
+import numpy as np
+import pytest
+
+from calviz.comparison import calibrate
+from calviz.comparison.before_after import before_and_after, fit_split_beside
+from calviz.core.errors import InputError, NotAvailable
+from calviz.core.predictions import ConfidencePredictions, Predictions
+
+
+def simulated(n=300, splits=None, groups=None):
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(n, 3)) * 3
+    probs = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    labels = (
+        np.cumsum(probs**0.4 / (probs**0.4).sum(1, keepdims=True), axis=1) < rng.random((n, 1))
+    ).sum(1)
+    return Predictions(
+        probs=probs, labels=labels, splits=splits, groups=groups or {}, ids=np.arange(n)
+    )
+
+
+SPLITS = np.repeat(["train", "val", "test"], 100)
+
+
+@pytest.mark.parametrize(
+    ("judged", "fit"),
+    [("test", "val"), ("val", "train"), ("train", "val"), (None, "val")],
+)
+def test_which_split_is_fitted_on(judged, fit):
+    data = simulated(splits=SPLITS)
+    assert fit_split_beside(data, judged) == fit
+    done = before_and_after(data, "temperature", eval_split=judged)
+    assert done.fit.split == fit
+    assert set(done.fit_before.ids) == set(np.flatnonzero(fit == SPLITS))
+    rest = fit != SPLITS if judged is None else judged == SPLITS
+    np.testing.assert_array_equal(done.rows, np.flatnonzero(rest))
+    for part in (done.before, done.after):
+        np.testing.assert_array_equal(part.ids, done.rows)
+    assert not set(done.rows) & set(done.fit_before.ids)
+    np.testing.assert_array_equal(done.fit_after.ids, done.fit_before.ids)
+
+
+def test_splits_whose_names_say_nothing_and_a_single_one():
+    data = simulated(splits=np.repeat(["a", "b"], 150))
+    assert fit_split_beside(data, "b") == "a"
+    assert fit_split_beside(data, None) is None
+    assert fit_split_beside(simulated(splits=np.full(300, "val")), None) is None
+    assert fit_split_beside(simulated(), None) is None
+
+
+def test_without_splits_a_half_is_judged():
+    done = before_and_after(simulated(), "temperature")
+    assert done.evaluation.rows == done.rows.size == 150
+    assert not set(done.rows) & set(done.fit_before.ids)
+
+
+def test_the_map_is_that_of_calibrate():
+    data = simulated(splits=SPLITS)
+    whole = calibrate(data, "temperature", fit_split="val").calibrated
+    done = before_and_after(data, "temperature", eval_split="test")
+    np.testing.assert_allclose(done.after.probs, whole.probs[SPLITS == "test"], rtol=1e-12)
+    np.testing.assert_allclose(done.fit_after.probs, whole.probs[SPLITS == "val"], rtol=1e-12)
+
+
+def test_a_slice_is_judged_and_the_map_is_fitted_on_all():
+    within = np.arange(300) % 3 == 0
+    done = before_and_after(
+        simulated(splits=SPLITS), "temperature", eval_split="test", within=within
+    )
+    np.testing.assert_array_equal(done.rows, np.flatnonzero((SPLITS == "test") & within))
+    assert done.fit.rows == 100
+    with pytest.raises(InputError, match="left to judge"):
+        before_and_after(simulated(splits=SPLITS), "temperature", within=SPLITS == "val")
+
+
+def test_confidence_only():
+    rng = np.random.default_rng(0)
+    score = rng.random(200)
+    data = ConfidencePredictions(confidence=score, correct=rng.random(200) < score**2)
+    done = before_and_after(data, "isotonic")
+    assert done.after.n == 100
+    assert done.after.confidence.mean() < done.before.confidence.mean()
+    with pytest.raises(NotAvailable):
+        before_and_after(data, "vector")

@@ -1,0 +1,322 @@
+"""Models on the same rows: matching, differences, ranks."""
+
+import numpy as np
+import pytest
+
+import calviz
+from calviz.comparison import align, compare, compare_methods, compare_models
+from calviz.core.errors import InputError, OptionError
+from calviz.core.model_comparison import Alignment, Difference, ModelComparison, ModelResult
+from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.core.results import Interval, MetricResult
+
+KEYS = ["accuracy", "nll", "brier", "ece"]
+
+
+def make(ids=None, labels=(0, 1, 0, 1), score=(0.1, 0.2, 0.3, 0.4), **own):
+    """Two classes; the score of a row tells the rows apart."""
+    return Predictions(
+        probs=np.asarray(score), labels=np.asarray(labels), ids=None if ids is None else ids, **own
+    )
+
+
+def scores(aligned: Alignment) -> dict[str, list[float]]:
+    return {name: m.probs[:, 1].tolist() for name, m in aligned.models.items()}
+
+
+# ------------------------------------------------------------------ matching
+
+
+def test_rows_are_matched_by_identifier_in_the_order_of_the_first():
+    one = make(ids=["a", "b", "c", "d"])
+    other = make(ids=["d", "x", "b", "a"], labels=[1, 1, 1, 0], score=[0.94, 0.99, 0.92, 0.91])
+    found = align({"one": one, "other": other})
+    assert found.by == "identifier"
+    assert scores(found) == {"one": [0.1, 0.2, 0.4], "other": [0.91, 0.92, 0.94]}
+    text = " ".join(found.notes)
+    assert "3 rows matched by identifier" in text
+    assert "1 row of 'one' left out" in text
+    assert "1 row of 'other' left out" in text
+
+
+def test_identifiers_that_occur_twice_are_left_out_and_said():
+    one = make(ids=["a", "b", "c", "d"])
+    other = make(ids=["a", "b", "b", "d"], labels=[0, 1, 1, 1], score=[0.91, 0.92, 0.93, 0.94])
+    found = align({"one": one, "other": other})
+    assert scores(found) == {"one": [0.1, 0.4], "other": [0.91, 0.94]}
+    text = " ".join(found.notes)
+    assert "2 rows of 'other' left out: their identifiers occur more than once there" in text
+    assert "2 rows of 'one' left out" in text  # b and c
+
+
+def test_identifiers_that_are_the_same_may_occur_twice():
+    found = align({"one": make(ids=["a", "a", "b", "c"]), "other": make(ids=["a", "a", "b", "c"])})
+    assert found.rows == 4
+    assert found.notes == ("The identifiers of all 4 rows are the same.",)
+
+
+def test_numbers_and_texts_are_the_same_identifiers():
+    found = align({"one": make(ids=[1, 2, 3, 4]), "other": make(ids=["1", "2", "3", "4"])})
+    assert found.rows == 4
+
+
+def test_rows_with_different_labels_are_left_out():
+    one = make(ids=list("abcd"))
+    other = make(ids=list("abcd"), labels=[0, 1, 1, 1])
+    found = align({"one": one, "other": other})
+    assert scores(found)["one"] == [0.1, 0.2, 0.4]
+    assert "1 row left out: their true labels" in found.notes[-1]
+    with pytest.raises(InputError, match="differ in every row"):
+        align({"one": one, "other": make(ids=list("abcd"), labels=[1, 0, 1, 0])})
+
+
+def test_without_identifiers_the_order_counts_where_the_labels_agree():
+    found = align({"one": make(), "other": make(ids=list("abcd"))})
+    assert found.by == "order"
+    assert "the true labels agree in all 4 rows" in found.notes[0]
+    one_class = align({"one": make(labels=[0] * 4), "other": make(labels=[0] * 4)})
+    assert "says little" in one_class.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (make(labels=[0, 1, 1, 1]), "the true labels differ in 1 row, first in row 3"),
+        (make(labels=[0, 1, 0], score=[0.1, 0.2, 0.3]), "they have 4 and 3 rows"),
+        (
+            ConfidencePredictions(confidence=np.full(4, 0.9), correct=np.ones(4)),
+            "without identifiers and true labels",
+        ),
+        (
+            Predictions(probs=np.full((4, 3), 1 / 3), labels=[0, 1, 0, 1]),
+            "'2' only in one of them",
+        ),
+    ],
+)
+def test_rows_that_cannot_be_matched_are_refused(other, message):
+    with pytest.raises(InputError, match=message):
+        align({"one": make(), "other": other})
+
+
+def test_no_common_identifier():
+    with pytest.raises(InputError, match="no identifier is in all of 'one', 'other'"):
+        align({"one": make(ids=list("abcd")), "other": make(ids=list("efgh"))})
+
+
+def test_classes_are_brought_into_one_order():
+    probs = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]])
+    one = Predictions(probs=probs, labels=[0, 2], class_names=("cat", "dog", "fox"))
+    other = Predictions(
+        logits=np.log(probs[:, [2, 0, 1]]), labels=[1, 0], class_names=("fox", "cat", "dog")
+    )
+    unnamed = Predictions(probs=probs, labels=[0, 2])
+    found = align({"unnamed": unnamed, "one": one, "other": other}).models
+    for model in found.values():
+        assert model.class_names == ("cat", "dog", "fox")
+        assert model.labels.tolist() == [0, 2]
+        np.testing.assert_allclose(model.probs, probs)
+    assert found["other"].kind == "logits"
+    with pytest.raises(InputError, match="not the same"):
+        align(
+            {
+                "one": one,
+                "two": Predictions(probs=probs, labels=[0, 2], class_names=("a", "b", "c")),
+            }
+        )
+
+
+def test_a_class_that_confidence_only_data_predict_keeps_its_name():
+    one = Predictions(probs=[[0.9, 0.1], [0.2, 0.8]], labels=[0, 1], class_names=("no", "yes"))
+    other = ConfidencePredictions(
+        confidence=[0.9, 0.8], correct=[1, 0], labels=[1, 0], predicted=[1, 1],
+        class_names=("yes", "no"),
+    )  # fmt: skip
+    found = align({"one": one, "other": other}).models["other"]
+    assert found.labels.tolist() == [0, 1]
+    assert found.predicted.tolist() == [0, 0]
+
+
+def test_splits_and_groups_are_of_the_first_that_has_them():
+    one = make(ids=list("abcd"))
+    other = make(
+        ids=list("dcba"), labels=[1, 0, 1, 0], splits=list("wxyz"), groups={"g": [4, 3, 2, 1]}
+    )
+    for model in align({"one": one, "other": other}).models.values():
+        assert model.splits.values().tolist() == list("zyxw")
+        assert model.groups["g"].values().tolist() == ["1", "2", "3", "4"]
+        assert model.ids.tolist() == list("abcd")
+
+
+# ------------------------------------------------------------------ comparing
+
+
+@pytest.fixture(scope="module")
+def models():
+    rng = np.random.default_rng(0)
+    z = rng.normal(scale=1.5, size=(600, 3))
+    y = np.array([rng.choice(3, p=np.exp(r) / np.exp(r).sum()) for r in z])
+    splits = np.repeat(["calibration", "test"], 300)
+    side = np.where(np.arange(600) % 3, "left", "right")
+
+    def of(name, factor, noise=0.0):
+        scores = factor * (z + noise * rng.normal(size=z.shape))
+        p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+        return Predictions(probs=p, labels=y, splits=splits, groups={"side": side}, name=name)
+
+    return [of("true", 1.0), of("sharp", 3.0), of("sharper", 3.02), of("noisy", 1.0, noise=2.0)]
+
+
+@pytest.fixture(scope="module")
+def found(models):
+    return compare_models(models, KEYS, split="test", resamples=400)
+
+
+def test_values_are_those_of_evaluate(models, found):
+    for model in models:
+        wanted = calviz.evaluate(model, KEYS, split="test", ci=True, resamples=400)
+        for key in KEYS:
+            assert found[model.name].metrics[key].value == wanted[key].value
+            assert found[model.name].metrics[key].interval == wanted[key].interval
+
+
+def test_differences_are_those_of_the_values_and_of_a_bootstrap_by_hand(models, found):
+    one, other = models[0].split("test"), models[1].split("test")
+    rows = np.arange(300)
+    loss = {m.name: -np.log(m.probs[rows, m.labels].astype(float)) for m in (one, other)}
+    d = found.difference("nll", "sharp", "true")
+    assert d.value == pytest.approx(loss["sharp"].mean() - loss["true"].mean())
+    drawn = np.random.default_rng(1).integers(300, size=(4_000, 300))
+    by_hand = (loss["sharp"] - loss["true"])[drawn].mean(axis=1)
+    width = np.ptp(np.quantile(by_hand, [0.025, 0.975]))
+    np.testing.assert_allclose(d.interval, np.quantile(by_hand, [0.025, 0.975]), atol=0.15 * width)
+    back = found.difference("nll", "true", "sharp")
+    assert back.value == -d.value
+    assert back.interval == (-d.interval.high, -d.interval.low)
+
+
+def test_ranks_by_what_is_beyond_noise(found):
+    # The truth is the best; sharp and sharper give every row the same class and nearly the same loss.
+    assert found.ranks("accuracy")["sharp"] == found.ranks("accuracy")["sharper"]
+    assert found.difference("accuracy", "sharp", "sharper") == Difference(0.0, Interval(0.0, 0.0))
+    assert found.ranks("nll")["true"] == 1
+    assert found.ranks("nll")["sharp"] > 1
+    assert found.tied_with_best("nll") == ("true",)
+    assert set(found.tied_with_best("accuracy")) >= {"true", "sharp", "sharper"}
+    for key in KEYS:
+        assert sum(m.best_share[key] for m in found) == pytest.approx(1)
+
+
+def test_ranks_of_a_case_done_by_hand():
+    # c < b < a, where only c and a are told apart: b is tied with both, c is first alone with b.
+    value = {"a": 0.3, "b": 0.2, "c": 0.1}
+    comparison = ModelComparison(
+        alignment=Alignment({"a": make()}, "order", ()),
+        split=None,
+        reduction="top-label",
+        seed=0,
+        models={k: ModelResult(k, {"ece": MetricResult("ece", v)}) for k, v in value.items()},
+        directions={"ece": "lower"},
+        intervals={
+            "ece": {
+                ("a", "b"): Interval(-0.1, 0.3),
+                ("a", "c"): Interval(0.1, 0.3),
+                ("b", "c"): Interval(-0.1, 0.3),
+            }
+        },
+    )
+    assert comparison.ranking("ece") == ("c", "b", "a")
+    assert comparison.ranks("ece") == {"c": 1, "b": 1, "a": 2}
+    assert comparison.tied_with_best("ece") == ("c", "b")
+    assert comparison.difference("ece", "c", "a").interval == (-0.3, -0.1)
+    assert comparison.differences("a")["model"].tolist() == ["b", "c"]
+    with pytest.raises(OptionError, match="'nll' is not in this comparison"):
+        comparison.ranking("nll")
+
+
+def test_some_rows_only(models):
+    some = compare_models(models, ["accuracy"], where=("side", "right"), ci=False)
+    wanted = models[0].take(np.arange(600) % 3 == 0)
+    assert some.rows == 200
+    assert some["true"].metrics["accuracy"].value == pytest.approx(
+        (wanted.probs.argmax(axis=1) == wanted.labels).mean()
+    )
+    assert some.ranks("accuracy") == {}
+    with pytest.raises(OptionError, match="no group column 'top'"):
+        compare_models(models, where=("top", "left"))
+
+
+def test_a_split_is_taken_from_each_model_that_has_it(models):
+    test = models[0].split("test")
+    alone = Predictions(probs=test.probs, labels=test.labels)
+    found = compare_models({"all": models[0], "test only": alone}, KEYS, split="test")
+    assert found.rows == 300
+    assert found.difference("nll", "all", "test only").tied
+    with pytest.raises(InputError, match="there is no split 'train'"):
+        compare_models(models, split="train")
+
+
+def test_a_model_that_cannot_be_evaluated_is_a_row_with_its_reason(models):
+    m = models[0]
+    right = m.probs.argmax(axis=1) == m.labels
+    top = ConfidencePredictions(confidence=m.probs.max(axis=1), correct=right, labels=m.labels)
+    found = compare_models(
+        {"full": m, "top": top}, ["accuracy", "ece", "brier"], reduction="class:1"
+    )
+    assert not found["top"].ok
+    assert found["top"].reason
+    assert found.ranks("accuracy") == {}
+    same = compare_models({"full": m, "top": top}, ["accuracy", "ece", "brier"])
+    # The top label says all that accuracy and ECE need.
+    assert same.difference("ece", "full", "top").value == pytest.approx(0, abs=1e-12)
+    assert set(same.intervals) == {"accuracy", "ece"}
+    assert same.ranks("brier") == {}
+
+
+def test_what_takes_long_can_be_followed_and_stopped(models):
+    seen = []
+    found = compare_models(
+        models,
+        ["accuracy"],
+        progress=lambda *said: seen.append(said),
+        stop=lambda: len(seen) == 2,
+    )
+    assert seen == [("true", 1, 4), ("sharp", 2, 4)]
+    assert [m.ok for m in found] == [True, True, False, False]
+    assert set(found.intervals["accuracy"]) == {("true", "sharp")}
+
+
+def test_names_must_tell_the_models_apart(models):
+    with pytest.raises(OptionError, match="two models are called 'true'"):
+        compare_models([models[0], models[0]])
+    with pytest.raises(OptionError, match="at least two models"):
+        compare_models([models[0]])
+
+
+def test_frame(found):
+    frame = found.frame()
+    assert frame.index.tolist() == ["true", "sharp", "sharper", "noisy"]
+    assert frame["nll"]["true"] == found["true"].metrics["nll"].value
+
+
+# ------------------------------------------------------------------ models x methods
+
+
+def test_methods_of_every_model_are_judged_on_the_same_rows(models):
+    seen = []
+    found = compare_methods(
+        models[:2], ["temperature"], metrics=["nll"], progress=lambda *said: seen.append(said)
+    )
+    for model in models[:2]:
+        alone = compare(model, ["temperature"], metrics=["nll"])
+        for key in ("identity", "temperature"):
+            assert found.models[model.name][key].metrics["nll"].value == pytest.approx(
+                alone[key].metrics["nll"].value
+            )
+    assert found.methods == ("identity", "temperature")
+    assert sorted(done for _, done, _ in seen) == [1, 2, 3, 4]
+    table = found.frame("nll")
+    assert table.shape == (2, 2)
+    # The one was sharpened by 3, which a temperature mends.
+    assert table.loc["sharp", "temperature"] == pytest.approx(
+        table.loc["true", "temperature"], rel=0.02
+    )

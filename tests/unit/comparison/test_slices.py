@@ -1,0 +1,182 @@
+"""Slices: their sums by hand, what is called off, and what is left out."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import calviz
+from calviz.comparison import slices
+from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.factor import Factor
+from calviz.core.slices import Slices
+from calviz.figures.slice_gaps import SliceGaps
+
+
+def predictions(score, hit, **groups):
+    score = np.asarray(score, dtype=float)
+    probs = np.column_stack([1 - score, score])
+    return calviz.Predictions(probs=probs, labels=np.asarray(hit, dtype=int), groups=groups)
+
+
+def simulated(n=4_000, seed=0):
+    """Calibrated but for the rows of region b, whose events are 15 points rarer than said."""
+    rng = np.random.default_rng(seed)
+    score = rng.uniform(0.2, 0.8, n)
+    region = rng.choice(list("abcd"), n)
+    month = rng.choice(["1", "2", "3"], n)
+    hit = rng.random(n) < score - 0.15 * (region == "b")
+    return predictions(score, hit, region=region, month=month)
+
+
+def test_the_numbers_of_a_slice_are_those_of_its_rows():
+    data = predictions([0.9, 0.8, 0.3, 0.6], [1, 0, 0, 1], g=["x", "x", "y", "y"])
+    found = slices(data, reduction="positive", min_rows=2, bins=5)
+    x = next(s for s in found.slices if s.where == (("g", "x"),))
+    assert x.rows == 2
+    assert x.score == pytest.approx(0.85)
+    assert x.hits == pytest.approx(0.5)
+    assert x.gap == pytest.approx(0.35)
+    # Gaps of the rows are -0.1 and 0.8: their standard deviation over sqrt(2) is 0.45 / sqrt(2).
+    half = 1.959964 * 0.45 / np.sqrt(2)
+    assert x.interval == pytest.approx((0.35 - half, 0.35 + half))
+    # Two hits announced with 0.9 and 0.8: mean 1.7, variance 0.09 + 0.16.
+    assert x.p_value == pytest.approx(2 * stats.norm.sf(0.7 / 0.5))
+    # 0.9 is in (0.8, 1], 0.8 in (0.6, 0.8].
+    assert x.ece == pytest.approx((0.1 + 0.8) / 2)
+    assert x.ece_noise == pytest.approx(np.sqrt(2 / np.pi) * (0.3 + 0.4) / 2)
+
+
+def test_a_slice_is_measured_as_its_rows_alone():
+    data = simulated()
+    found = slices(data, ["region"], reduction="positive", pairs=False)
+    for s in found.slices:
+        alone = data.take(data.groups["region"].mask(s.where[0][1]))
+        evaluation = calviz.evaluate(alone, ["mcs", "ece"], reduction="positive")
+        assert s.gap == pytest.approx(evaluation["mcs"].value, abs=1e-12)
+        assert s.ece == pytest.approx(evaluation["ece"].value, abs=1e-12)
+
+
+def test_the_noise_of_a_slice_is_that_of_redrawn_labels():
+    data = simulated(3_000)
+    [s, *_] = slices(data, ["month"], reduction="positive", pairs=False).slices
+    alone = data.take(data.groups["month"].mask(s.where[0][1]))
+    floor = calviz.evaluate(alone, ["ece"], reduction="positive", noise_floor=True)[
+        "ece"
+    ].noise_floor
+    assert s.ece_noise == pytest.approx(floor.mean, rel=0.05)
+
+
+@pytest.mark.parametrize("against", ["calibrated", "rest"])
+def test_the_region_that_is_off_is_found_and_no_other(against):
+    found = slices(simulated(), ["region"], reduction="positive", against=against)
+    assert found.slices[0].where == (("region", "b"),)
+    assert found.slices[0].gap == pytest.approx(0.15, abs=0.05)
+    if against == "calibrated":
+        assert [s.where for s in found.off] == [(("region", "b"),)]
+
+
+def test_pairs_hold_the_rows_of_both():
+    data = simulated()
+    found = slices(data, reduction="positive", min_rows=2)
+    region, month = data.groups["region"].values(), data.groups["month"].values()
+    pairs = [s for s in found.slices if len(s.where) == 2]
+    assert len(pairs) == 12
+    for s in pairs:
+        (_, r), (_, m) = s.where
+        assert s.rows == ((region == r) & (month == m)).sum()
+
+
+def test_false_discoveries_are_rare_for_a_calibrated_model():
+    called = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        score = rng.uniform(0.1, 0.9, 3_000)
+        group = rng.integers(0, 20, 3_000)
+        data = predictions(score, rng.random(3_000) < score, g=group)
+        called += bool(slices(data, reduction="positive").off)
+    # With nothing to be found, the chance of calling anything at all is the rate, 5 %.
+    assert called <= stats.binom.ppf(0.999, 60, 0.05)
+
+
+def test_adjusted_p_values_are_those_of_benjamini_and_hochberg():
+    found = slices(simulated(), reduction="positive")
+    p = np.array([s.p_value for s in found.slices])
+    m = p.size
+    by_hand = [min(1, min(p[j] * m / (j + 1) for j in range(i, m))) for i in range(m)]
+    assert [s.adjusted for s in found.slices] == pytest.approx(by_hand)
+
+
+def test_the_order_of_the_rows_does_not_matter():
+    data = simulated(500)
+    order = np.random.default_rng(1).permutation(500)
+    one, other = (slices(d, min_rows=5).frame() for d in (data, data.take(order)))
+    assert list(one["slice"]) == list(other["slice"])
+    assert one["gap"].to_numpy() == pytest.approx(other["gap"].to_numpy())
+
+
+def test_small_slices_and_names_are_left_out_and_said():
+    data = simulated(1_100).with_columns(
+        splits=None,
+        groups={
+            "few": Factor.of(["rare"] * 3 + ["usual"] * 1_097),
+            "name": Factor.of(np.arange(1_100)),
+        },
+        ids=None,
+    )
+    found = slices(data)
+    assert found.small == 1
+    assert [s.where for s in found.slices] == [(("few", "usual"),)]
+    assert found.skipped == ("name has 1,100 values, more than 1,000",)
+
+
+def test_certain_and_right_is_never_off():
+    data = predictions([1.0, 1.0, 0.0, 0.0], [1, 1, 0, 0], g=["x", "x", "y", "y"])
+    found = slices(data, reduction="positive", min_rows=2)
+    assert [s.p_value for s in found.slices] == [1.0, 1.0]
+    assert not found.off
+
+
+def test_certain_and_wrong_is_always_off():
+    data = predictions([1.0, 1.0, 0.5, 0.5], [0, 0, 1, 0], g=["x", "x", "y", "y"])
+    [first, _] = slices(data, reduction="positive", min_rows=2).slices
+    assert first.where == (("g", "x"),)
+    assert first.p_value == 0.0
+
+
+def test_what_cannot_be_asked_is_one_sentence():
+    data = simulated(100)
+    with pytest.raises(OptionError, match="no group column 'colour'"):
+        slices(data, ["colour"])
+    with pytest.raises(OptionError, match="'min_rows' must be 2 or more"):
+        slices(data, min_rows=1)
+    with pytest.raises(OptionError, match="'rate' must be between 0 and 1"):
+        slices(data, rate=1)
+    with pytest.raises(OptionError, match="'against' must be"):
+        slices(data, against="everybody")
+    with pytest.raises(NotAvailable, match="no group column"):
+        slices(predictions([0.5, 0.5], [0, 1]))
+
+
+def test_the_picture_is_the_table():
+    found = slices(simulated(), reduction="positive")
+    figure = SliceGaps.compute(found, most=5)
+    drawn = figure.plot()
+    assert sorted(x for t in drawn.data for x in t.x) == pytest.approx(
+        sorted(100 * figure.frame()["gap"])
+    )
+    assert list(drawn.layout.yaxis.ticktext) == [s.name for s in figure.shown]
+    assert "region = b" in figure.answer()
+    assert "points too high" in figure.answer()
+
+
+def test_without_slices_it_says_so():
+    nothing = Slices("m", 10, 0.0, "top-label", "calibrated", 50, 0.05, 15, (), 3)
+    figure = SliceGaps.compute(nothing)
+    assert figure.answer() == "No slice has 50 rows or more."
+    figure.plot(theme="dark", caption=True)
+
+
+def test_names_from_the_file_are_not_markup():
+    data = predictions([0.5] * 4, [0, 1, 0, 1], g=["<b>x</b>"] * 4)
+    drawn = SliceGaps.compute(slices(data, min_rows=2)).plot()
+    assert "<b>" not in drawn.layout.yaxis.ticktext[0]

@@ -1,0 +1,118 @@
+"""Learning curves: what is drawn, and the plain answer."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from calviz.core.comparison import RowsUsed
+from calviz.core.errors import OptionError
+from calviz.core.learning import LearningCurve, LearningPoint
+from calviz.core.results import Interval, MetricResult, NoiseFloor
+from calviz.figures import LearningCurves
+from calviz.figures._style import PALETTES
+
+SIZES = (50, 100, 400)
+A = [(0.02, 0.03, 0.05), (0.02, 0.025, 0.03), (0.02, 0.02, 0.02)]
+B = [(0.05, 0.12, 0.30), (0.04, 0.06, 0.11), (0.01, 0.01, 0.01)]
+
+
+def curve(p_value=0.001, before=0.1, failures=None, **methods):
+    methods = methods or {"a": A, "b": B}
+    floor = NoiseFloor(mean=0.005, q95=0.01, p_value=p_value)
+    return LearningCurve(
+        name="<b>by hand</b>",
+        points=tuple(
+            LearningPoint(method, rows, "ece", mean, low, high, 8)
+            for method, bands in {"identity": [(before,) * 3] * 3, **methods}.items()
+            for rows, (low, mean, high) in zip(SIZES, bands, strict=True)
+        ),
+        failures=failures or {},
+        fit=RowsUsed("calibration", 400, "split 'calibration'"),
+        evaluation=RowsUsed("test", 900, "split 'test'"),
+        reduction="top-label",
+        seed=0,
+        uncalibrated={"ece": MetricResult("ece", before, Interval(0.08, 0.12), floor)},
+        directions={"ece": "lower"},
+        labels={"a": "Method A", "b": "Method B", "identity": "Uncalibrated"},
+    )
+
+
+def test_the_answer():
+    figure = LearningCurves.compute(curve())
+    assert figure.answer() == (
+        "50 labels already, the fewest tried, are enough for Method A: from there on its ECE is better than "
+        "that of the uncalibrated model in 95 % of the draws. With 400, Method B has the best ECE: 1.0 points, "
+        "against 10.0 points uncalibrated."
+    )
+    a, b = figure.needed()
+    assert (a.method, b.method) == ("a", "b")
+    # 90 % of A's gain of 0.08 is an ECE of 0.028.
+    assert figure.sentence(a) == "Method A: better from 50 labels on; 90 % of its gain from 100 on."
+    assert figure.sentence(b) == "Method B: better from 400 labels on; more labels may still help."
+    assert figure.warnings() == ()
+
+
+def test_the_answer_where_nothing_helps():
+    figure = LearningCurves.compute(
+        curve(before=0.005, p_value=0.4, failures={"b": "with 50 rows: no"})
+    )
+    assert figure.answer().startswith("With up to 400 labels no method has a better ECE")
+    assert figure.answer().endswith("With 400 the uncalibrated model has the best ECE.")
+    assert "not better than the uncalibrated model" in figure.sentence(figure.needed()[0])
+    noise, failed = figure.warnings()
+    assert "within noise on these 900 rows" in noise
+    assert "'Method B'" in failed
+
+
+def test_what_changes_nothing_is_said_to():
+    figure = LearningCurves.compute(curve(a=[(0.1, 0.1, 0.1)] * 3))
+    assert figure.sentence(figure.needed()[0]) == "Method A: the same as the uncalibrated model."
+
+
+def test_the_frame_is_what_is_drawn():
+    figure = LearningCurves.compute(curve())
+    frame = figure.frame()
+    assert frame["rows"].tolist() == [*SIZES, *SIZES]
+    assert set(frame["uncalibrated"]) == {0.1}
+    assert set(frame["noise_floor"]) == {0.005}
+    drawn = {t.name: t for t in figure.plot().data if t.mode == "lines+markers"}
+    for method, name in (("a", "Method A"), ("b", "Method B")):
+        own = frame[frame["method"] == method]
+        assert drawn[name].x.tolist() == own["rows"].tolist()
+        assert drawn[name].y.tolist() == pytest.approx((100 * own["mean"]).tolist())
+    lines = {t.name: t.y.tolist() for t in figure.plot().data if t.mode == "lines" and t.name}
+    assert lines["Uncalibrated"] == pytest.approx([10, 10])
+    assert lines["Noise floor (calibrated)"] == pytest.approx([0.5, 0.5])
+
+
+def test_a_curve_that_runs_off_is_cut_and_that_is_said():
+    far = [(1.0, 2.0, 3.0), (0.5, 0.6, 0.7), (0.02, 0.02, 0.02)]
+    picture = LearningCurves.compute(curve(a=far)).plot()
+    assert picture.layout.yaxis.range[1] < 50
+    assert any("beyond the picture" in a.text for a in picture.layout.annotations)
+    assert not LearningCurves.compute(curve(a=A)).plot().layout.annotations
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_themes_sizes_and_texts_from_files(theme):
+    figure = LearningCurves.compute(curve())
+    picture = figure.plot(theme=theme, caption=True, width=350)
+    assert picture.layout.paper_bgcolor == PALETTES[theme].paper
+    text = json.dumps(picture.to_plotly_json(), default=str)
+    assert "&lt;b&gt;by hand" in text
+    assert "judged on 900 rows of split test" in text
+    assert picture.layout.height > figure.plot(theme=theme, width=350).layout.height
+    assert "own words" in str(figure.plot(caption="own words").layout.annotations[0].text)
+
+
+def test_a_metric_that_is_not_there():
+    with pytest.raises(OptionError, match="'nll' is not in this learning curve; it has ece"):
+        LearningCurves.compute(curve(), metric="nll")
+
+
+def test_a_curve_without_points_draws_and_says_so():
+    empty = LearningCurves.compute(replace(curve(), points=()))
+    assert empty.answer() == "No method has a curve of the ECE to judge by."
+    assert empty.plot().layout.height > 100
+    assert empty.describe().endswith(".")

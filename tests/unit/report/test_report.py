@@ -1,0 +1,317 @@
+"""Reports: complete, the same bytes twice, and safe whatever a file is called."""
+
+import base64
+import csv
+import hashlib
+import io
+import json
+import re
+import zipfile
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import calviz
+from calviz.core.errors import OptionError
+from calviz.core.metric import METRICS
+from calviz.report.document import bind, compose, in_order, make_part
+from calviz.report.subject import Subject
+from tests.unit.report.conftest import FORMULA, HTML, predictions
+
+#: Elements that have no end tag.
+VOID = {"meta", "br", "hr", "img", "input", "link"}
+
+
+class Page(HTMLParser):
+    """What a browser would see: elements, their attributes, and the text outside scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self.scripts: list[tuple[dict[str, str | None], str]] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag == "script":
+            self.scripts.append((dict(attrs), ""))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "script":
+            attributes, text = self.scripts[-1]
+            self.scripts[-1] = (attributes, text + data)
+        elif not self.open or self.open[-1] != "style":
+            self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def html(report) -> str:
+    return report.html()
+
+
+@pytest.fixture(scope="module")
+def page(html) -> Page:
+    return Page(html)
+
+
+def shown(page: Page) -> str:
+    return " ".join(" ".join(page.text).replace("\u00a0", " ").split())
+
+
+def test_the_same_data_and_settings_give_the_same_bytes(subject, report, html):
+    again = Subject(
+        **{
+            name: getattr(subject, name)
+            for name in (
+                "title",
+                "split",
+                "slice",
+                "reduction",
+                "bins",
+                "seed",
+                "resamples",
+                "origin",
+            )
+        },
+        data=predictions(240, subject.data.class_names),
+    )
+    second = compose(again, author=report.author, notes=report.notes, date="")
+    assert second.html() == html
+    assert second.markdown() == report.markdown()
+    assert second.archive() == report.archive()
+
+
+def test_elements_are_closed_and_nothing_is_fetched(page):
+    assert page.open == []
+    tags = {tag for tag, _ in page.elements}
+    assert not tags & {"img", "link", "iframe", "object", "embed", "form", "base", "image"}
+    for _, attributes in page.elements:
+        for name, value in attributes.items():
+            assert not name.startswith("on")
+            assert name not in ("src", "srcset", "action", "data")
+            if name == "href":
+                assert value.startswith("#")
+
+
+def test_links_inside_the_page_arrive(page):
+    anchors = [a["id"] for _, a in page.elements if "id" in a]
+    assert len(set(anchors)) == len(anchors)
+    assert {a["href"][1:] for tag, a in page.elements if tag == "a"} <= set(anchors)
+
+
+def test_the_policy_lets_exactly_the_scripts_of_the_page_run(page):
+    (policy,) = [
+        a["content"] for _, a in page.elements if a.get("http-equiv") == "Content-Security-Policy"
+    ]
+    running = [text for attributes, text in page.scripts if "type" not in attributes]
+    assert len(running) == 2
+    wanted = {
+        "sha256-" + base64.b64encode(hashlib.sha256(t.encode()).digest()).decode() for t in running
+    }
+    assert set(re.findall(r"'(sha256-[^']+)'", policy)) == wanted
+    assert "default-src 'none'" in policy
+    assert "unsafe-eval" not in policy
+    assert "http" not in policy
+
+
+def test_names_and_notes_are_shown_and_never_obeyed(page):
+    text = shown(page)
+    for words in (HTML, f"{HTML}.csv", "</title><script>alert(2)</script>", f"First & {HTML}"):
+        assert words in text
+    assert "</script> = a$b" in text
+    assert "\u202e" not in text
+    assert {tag for tag, a in page.elements if a.get("class") == "notes"} == {"p"}
+
+
+def test_names_in_charts_are_shown_and_never_obeyed(page):
+    charts = [json.loads(text) for attributes, text in page.scripts if "type" in attributes]
+    assert len(charts) == 7
+    drawn = json.dumps([chart["figure"] for chart in charts])
+    assert HTML not in drawn
+    assert "&lt;img src=x" in drawn
+    assert all(HTML in chart["caption"][0] for chart in charts)
+    assert not any("<" in text for a, text in page.scripts if "type" in a)
+
+
+def test_every_chart_has_its_words_and_its_table(page):
+    alts = [a["aria-label"] for _, a in page.elements if a.get("class") == "chart"]
+    folded = [tag for tag, _ in page.elements if tag == "details"]
+    assert len(alts) == len(folded) == 7
+    assert all(len(alt) > 40 for alt in alts)
+
+
+def test_drawings_are_small(page, html):
+    sizes = [len(text) for attributes, text in page.scripts if "type" in attributes]
+    assert max(sizes) < 100_000
+    running = sum(len(text) for attributes, text in page.scripts if "type" not in attributes)
+    assert len(html) - running < 400_000
+
+
+def test_what_is_needed_to_get_the_numbers_again_is_there(page, subject):
+    text = shown(page)
+    for words in (
+        subject.origin.digest,
+        "12,345 bytes",
+        "240 of 300",
+        "divided every row by its sum",
+        f"label: {HTML}",
+        "repair: renormalise",
+        "split test",
+        f"class:{HTML}",
+        "10 equal-width bins",
+        "seed 3",
+        "200 resamples",
+        f"calviz {calviz.__version__}",
+        f"numpy {np.__version__}",
+    ):
+        assert words in text, words
+
+
+def test_the_numbers_are_those_of_evaluate(report, subject):
+    tables = dict(report.tables())
+    expected = calviz.evaluate(
+        subject.data, reduction=subject.reduction, bins=10, seed=3, resamples=200, ci=True
+    )
+    numbers = tables["metrics"].numbers.set_index("metric")
+    assert set(numbers.index) == {m.key for m in METRICS}
+    for result in expected:
+        np.testing.assert_equal(numbers.loc[result.key, "value"], result.value)
+        if result.interval:
+            assert numbers.loc[result.key, "ci_low"] == result.interval.low
+    ece = numbers.loc["ece", "value"]
+    bins = tables["reliability"].numbers
+    assert (bins["share"] * bins["gap"].abs()).sum() == pytest.approx(ece)
+
+
+def files(report) -> dict[str, str]:
+    with zipfile.ZipFile(io.BytesIO(report.archive())) as archive:
+        return {name: archive.read(name).decode() for name in archive.namelist()}
+
+
+def test_tables_go_into_spreadsheets_and_papers_unharmed(report):
+    found = files(report)
+    rows = list(csv.reader(io.StringIO(found["classes.csv"])))
+    names = {row[0] for row in rows[1:]}
+    assert f"'{FORMULA}" in names
+    assert HTML in names
+    assert not any(cell.startswith(("=", "@")) for row in rows for cell in row)
+    assert r"\textless{}img src=x" in found["classes.tex"]
+    assert r"\<img src=x onerror=alert\(1\)\>" in found["classes.md"]
+    assert {name.rsplit(".", 1)[1] for name in found} == {"csv", "md", "tex"}
+
+
+def test_markdown_holds_no_html_link_or_image(report):
+    text = report.markdown()
+    bare = re.sub(r"\\.", "", text)
+    assert "<" not in bare
+    assert "](" not in bare
+    assert text.startswith("# \\<img src=x")
+    assert "=second" in text
+
+
+def test_a_date_stands_there_only_if_it_is_given(subject, monkeypatch):
+    part = make_part(subject, sections=["provenance"])
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    assert bind([part]).date == ""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    assert bind([part]).date == "1970-01-02"
+    assert "1970-01-02" in bind([part]).html()
+    assert bind([part], date="today").date == "today"
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
+    with pytest.raises(OptionError, match="whole number of seconds, got 'yesterday'"):
+        bind([part])
+
+
+def test_sections_are_chosen_by_key_and_stand_in_their_order(subject):
+    part = make_part(subject, sections=["provenance", "findings"])
+    assert [w.section.key for w in part.sections] == ["findings", "provenance"]
+    text = bind([part]).html()
+    assert "<script" not in text
+    with pytest.raises(OptionError, match="there is no section 'nonsense'; known: "):
+        make_part(subject, sections=["nonsense"])
+    with pytest.raises(OptionError, match="at least one set of predictions"):
+        compose([])
+
+
+def test_progress_is_told_section_by_section(subject):
+    seen = []
+    make_part(subject, sections=["findings", "provenance"], progress=lambda *a: seen.append(a))
+    assert seen == [("Findings", 0, 2), ("Data and provenance", 1, 2)]
+
+
+def test_several_models_are_several_parts_with_anchors_of_their_own(subject):
+    other = Subject(data=predictions(50, ("a", "b"), seed=1), title="other", resamples=100)
+    keys = ["verdict", "reliability", "definitions"]
+    report = compose([subject, other], sections=keys, date="")
+    page = Page(report.html())
+    anchors = [a["id"] for _, a in page.elements if "id" in a]
+    assert len(set(anchors)) == len(anchors)
+    assert {"part-1-reliability", "part-2-reliability", "definitions"} <= set(anchors)
+    assert {"01-reliability", "02-reliability"} <= {name for name, _ in report.tables()}
+    assert Subject(data=other.data).verdict.sentence in shown(page)
+
+
+def test_what_a_kind_of_data_does_not_have_is_said():
+    from calviz.core.predictions import ConfidencePredictions
+
+    top = ConfidencePredictions(
+        confidence=np.array([0.9, 0.8, 0.7, 0.6]), correct=np.array([1, 1, 0, 1]), name="top"
+    )
+    text = shown(Page(compose(Subject(data=top, resamples=50), date="").html()))
+    assert "Not available: these data do not name the true classes." in text
+    assert "too few for a verdict" in text
+
+
+def test_sections_and_their_places_are_distinct():
+    sections = in_order()
+    assert len({s.place for s in sections}) == len(sections)
+    assert sections[0].key == "verdict"
+
+
+def test_a_comparison_shows_the_best_and_says_where_it_was_judged():
+    p = predictions(400, ("a", "b", "c"))
+    splits = ["fit", "judge"] * 200
+    p = calviz.Predictions(
+        probs=p.probs**3 / (p.probs**3).sum(axis=1, keepdims=True),
+        labels=p.labels,
+        splits=splits,
+        name="three",
+    )
+    found = calviz.compare(
+        p,
+        methods=["temperature", "histogram"],
+        fit_split="fit",
+        eval_split="judge",
+        metrics=["accuracy", "nll", "ece"],
+        resamples=50,
+    )
+    subject = Subject(data=p.split("judge"), comparison=found)
+    part = make_part(subject, sections=["comparison"])
+    report = bind([part], date="")
+    table = dict(report.tables())["comparison"]
+    best = found.best("nll")
+    (row,) = [r for (r, name), mark in table.marks.items() if name == "NLL" and mark == "best"]
+    assert table.shown["method"][row] == found[best].label
+    assert table.numbers.set_index("method").loc[best, "nll"] == found[best].metrics["nll"].value
+    assert not {"fit_seconds", "apply_seconds"} & set(table.numbers.columns)
+    text = shown(Page(report.html()))
+    assert "200 rows (split 'judge')" in text
+    assert make_part(Subject(data=p), sections=["comparison"]).sections == ()
+
+
+def test_the_conventions_are_those_of_the_library_function(report, subject):
+    tables = dict(report.tables())
+    found = calviz.conventions(subject.data, reduction=subject.reduction, bins=10, seed=3)
+    numbers = tables["conventions"].numbers.set_index("convention")
+    for v in found:
+        np.testing.assert_equal(numbers.loc[v.convention.key, "value"], v.value)
+    assert len(tables["conventions"].shown) == sum(v.available for v in found) > 1
