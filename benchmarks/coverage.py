@@ -1,124 +1,217 @@
 """How often intervals cover the truth, and whether p-values of calibrated models are uniform.
 
-    python benchmarks/coverage.py [runs]
+    python benchmarks/coverage.py [--minutes 20] [--write]
 
-Prints Markdown. Two cases with a closed form (Zhang et al. 2020, appendix E), and a multiclass one
-that is over-confident by a temperature. The truth of a metric is its value on very many rows, where
-the noise and the bias of its estimator are gone. "Bias" is the mean estimate minus the truth in
-standard deviations of the estimate: a percentile interval resamples the estimate, bias and all, so that its
-coverage falls as the bias grows, whatever the resampling.
+Draws samples whose truth is known, as many as fit into the time, and counts. With ``--write`` the tables go
+to `RESULTS.md` and the figure to `docs/images/coverage.svg`; `docs/uncertainty.md` says what they mean.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
 import sys
+import time
+from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
 import numpy as np
-from _harness import machine
+from _coverage_figure import draw_coverage
+from _harness import ROOT, machine, write_section
+
+sys.path.insert(0, str(ROOT / "sample_data"))
 
 import calviz
 from calviz.core.metric import METRICS
 from calviz.core.predictions import Predictions
 
-SIZES = (300, 2_000)
+SIZES = (200, 1_000, 10_000)
+#: So many samples of each size for one of the largest.
+TURNS = {200: 6, 1_000: 4, 10_000: 1}
+RESAMPLES = 200
 TRUTH_ROWS = 400_000
-LEFT_OUT = ("skce",)  # computed on 1,000 rows at the most, so that many rows are no truth
+LINEAR = ("accuracy", "brier", "mcs", "calibration_slope")
+#: Metrics whose true value is ``E |s - pi(s)|``, and ``E (s - pi(s))^2``.
+ABSOLUTE = ("ece", "ece_equal_mass", "kde_ece", "smece")
+SQUARED = ("ece_l2", "ece_debiased", "brier_miscalibration")
+KEYS = (*LINEAR, *ABSOLUTE, *SQUARED, "mce", "ks")
+#: What has no closed form for the 100 classes.
+UNKNOWN = ("brier", "calibration_slope", "mce")
+TRUTH = json.loads((ROOT / "sample_data" / "manifest.json").read_text())
 
 
-def synthetic(beta0: float, beta1: float):
-    """Eq. 13 of Zhang et al. 2020."""
-
-    def draw(n, rng):
-        x = np.where(rng.random(n) < 0.5, -1.0, 1.0) + rng.standard_normal(n)
-        p = 1 / (1 + np.exp(-beta0 - beta1 * x))
-        return Predictions(probs=p, labels=rng.random(n) < 1 / (1 + np.exp(2 * x)))
-
-    return draw
+def synthetic(beta0, beta1, n, rng):
+    """Zhang et al. 2020, appendix E (eq. 13); calibrated for (0, -2)."""
+    x = np.where(rng.random(n) < 0.5, -1.0, 1.0) + rng.standard_normal(n)
+    p = 1 / (1 + np.exp(-beta0 - beta1 * x))
+    return Predictions(probs=p, labels=rng.random(n) < 1 / (1 + np.exp(2 * x)))
 
 
-def multiclass(temperature: float, k: int = 5):
-    """Softmax of random logits, sharper by a temperature than the labels deserve."""
+def hundred(n, rng):
+    """The simulated 100 classes of the sample data."""
+    from make import make_simulated_100_classes
 
-    def draw(n, rng):
-        z = 1.5 * rng.standard_normal((n, k))
-        labels = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
-        p = np.exp(z / temperature)
-        return Predictions(probs=p / p.sum(axis=1, keepdims=True), labels=labels)
-
-    return draw
+    made = make_simulated_100_classes(int(rng.integers(1 << 31)), n)
+    labels = np.array([int(label[1:]) for label in made.columns["label"]])
+    return Predictions(probs=made.models["sharpened"], labels=labels)
 
 
 CASES = {
-    "appendix E, case 1": (synthetic(0.5, -1.5), "positive"),
-    "appendix E, case 2": (synthetic(0.2, -1.9), "positive"),
-    "over-confident, 5 classes": (multiclass(0.6), "top-label"),
+    "calibrated": (partial(synthetic, 0.0, -2.0), "positive"),
+    "appendix E, case 2": (partial(synthetic, 0.2, -1.9), "positive"),
+    "appendix E, case 1": (partial(synthetic, 0.5, -1.5), "positive"),
+    "100 classes": (hundred, "top-label"),
 }
 
 
-def study(draw, reduction, n, runs):
-    """Coverage, truth, bias and spread per metric."""
-    keys = [key for key in METRICS.keys() if key not in LEFT_OUT]  # noqa: SIM118 - in its order
-    truth = calviz.evaluate(draw(TRUTH_ROWS, np.random.default_rng(99)), keys, reduction=reduction)
-    inside = {key: [] for key in keys}
-    values = {key: [] for key in keys}
-    for run in range(runs):
-        data = draw(n, np.random.default_rng([run, n]))
-        result = calviz.evaluate(
-            data, keys, reduction=reduction, ci=True, noise_floor=False, resamples=400, seed=run
+def keys_of(case):
+    """What is measured."""
+    return tuple(k for k in KEYS if case != "100 classes" or k not in UNKNOWN)
+
+
+def truth_of(case):
+    """True values: in closed form where there is one, on very many rows otherwise."""
+    draw, reduction = CASES[case]
+    models = TRUTH["simulated_binary"]["truth"]
+    hundred_classes = TRUTH["simulated_100_classes"]["truth"]["sharpened"]["top-label"]
+    closed = {
+        "calibrated": {"ece_l1": 0.0, "ece_l2": 0.0, "mcs": 0.0, "mce": 0.0, "ks": 0.0},
+        "appendix E, case 1": models["less calibrated"]["positive"],
+        "appendix E, case 2": models["better calibrated"]["positive"],
+        # Over-confident everywhere, so that cumulative gaps only grow.
+        "100 classes": {**hundred_classes, "ks": hundred_classes["mcs"]},
+    }[case]
+    truth = dict.fromkeys(ABSOLUTE, closed["ece_l1"]) | dict.fromkeys(SQUARED, closed["ece_l2"])
+    truth |= {key: closed[key] for key in keys_of(case) if key in closed}
+    if unknown := [key for key in keys_of(case) if key not in truth]:
+        many = draw(TRUTH_ROWS, np.random.default_rng(99))
+        truth |= {r.key: r.value for r in calviz.evaluate(many, unknown, reduction=reduction)}
+    return truth
+
+
+def one(case, n, run):
+    """Value, own interval, percentile interval and p-value per metric, of one sample."""
+    draw, reduction = CASES[case]
+    data = draw(n, np.random.default_rng([run, n, list(CASES).index(case)]))
+    same = {"reduction": reduction, "ci": True, "resamples": RESAMPLES, "seed": run}
+    keys = keys_of(case)
+    own = calviz.evaluate(data, keys, **same)
+    others = [k for k in keys if METRICS[k].interval != "percentile"]
+    plain = calviz.evaluate(data, others, interval="percentile", noise_floor=False, **same)
+    return {
+        k: (
+            own[k].value,
+            own[k].interval,
+            (plain if k in others else own)[k].interval,
+            own[k].noise_floor.p_value,
         )
-        for r in result:
-            if r.interval is not None and np.isfinite(truth[r.key].value):
-                inside[r.key].append(r.interval.low <= truth[r.key].value <= r.interval.high)
-                values[r.key].append(r.value)
-    for key in keys:
-        if len(values[key]) > runs / 2:
-            v = np.array(values[key])
-            spread = v.std()
-            bias = (v.mean() - truth[key].value) / spread if spread > 0 else np.nan
-            yield key, np.mean(inside[key]), truth[key].value, v.mean(), bias
+        for k in keys
+        if own[k].interval and own[k].noise_floor
+    }
 
 
-def uniform(n, runs):
-    """Share of p-values of calibrated models at most 0.05 and 0.5."""
-    draw = multiclass(1.0)
-    found: dict[str, list[float]] = {}
-    for run in range(runs):
-        data = draw(n, np.random.default_rng([run, n, 1]))
-        for r in calviz.evaluate(data, noise_floor=True, resamples=199, seed=run):
-            if r.noise_floor is not None:
-                found.setdefault(r.key, []).append(r.noise_floor.p_value)
-    for key, p in found.items():
-        yield key, np.mean(np.array(p) <= 0.05), np.mean(np.array(p) <= 0.5), len(p)
+def work(job, jobs, until):
+    """Samples of all cases and sizes in turns, every `jobs`-th run, until the time is over."""
+    found = defaultdict(list)
+    run = job
+    while time.time() < until:
+        for case in CASES:
+            for n, turns in TURNS.items():
+                for turn in range(turns):
+                    found[case, n].append(one(case, n, run * max(TURNS.values()) + turn))
+        run += jobs
+    return dict(found)
+
+
+def summary(rows, truth, key):
+    """What the table says about one metric: shares in per cent."""
+    rows = [row[key] for row in rows if key in row]
+    values = np.array([row[0] for row in rows])
+    own, plain = (np.array([row[i] for row in rows]) for i in (1, 2))
+
+    def covers(intervals, at):
+        inside = (intervals[:, 0] <= at + 1e-12) & (at - 1e-12 <= intervals[:, 1])
+        return 100 * inside.mean()
+
+    p = np.array([row[3] for row in rows])
+    return {
+        "runs": len(rows),
+        "truth": truth,
+        "mean": values.mean(),
+        "method": METRICS[key].interval,
+        "plain": covers(plain, truth),
+        "own": covers(own, truth),
+        "expected": covers(own, values.mean()),
+        "width": np.mean(own[:, 1] - own[:, 0]) / np.mean(plain[:, 1] - plain[:, 0]),
+        "p05": 100 * np.mean(p <= 0.05),
+        "p50": 100 * np.mean(p <= 0.5),
+    }
+
+
+def tables(found):
+    """One table of coverage per case and size, and one of p-values."""
+    for case in CASES:
+        for n in SIZES:
+            lines = found[case, n]
+            runs = next(iter(lines.values()))["runs"]
+            error = 100 * np.sqrt(0.95 * 0.05 / runs)
+            yield f"### {case}, n = {n:,}\n\n{runs} samples; standard error of 95 %: {error:.1f}.\n"
+            yield (
+                "| metric | method | truth | mean estimate | truth covered by percentiles | "
+                "by its own method | mean estimate covered | width |"
+            )
+            yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
+            for key, s in lines.items():
+                yield (
+                    f"| {key} | {s['method']} | {s['truth']:.4g} | {s['mean']:.4g} | {s['plain']:.0f} % | "
+                    f"{s['own']:.0f} % | {s['expected']:.0f} % | {s['width']:.2f} |"
+                )
+            yield ""
+    yield "### p-values of the calibrated model\n"
+    yield "| metric | " + " | ".join(f"p <= 0.05 and 0.5, n = {n:,}" for n in SIZES) + " |"
+    yield "| --- |" + " --- |" * len(SIZES)
+    for key in KEYS:
+        cells = [found["calibrated", n][key] for n in SIZES]
+        shares = " | ".join(f"{s['p05']:.1f} %, {s['p50']:.0f} %" for s in cells)
+        yield f"| {key} | {shares} |"
 
 
 def main() -> None:
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
-    print(machine(), end="\n\n")
-    print(
-        f"{runs} samples each; one standard error of a coverage of 95 % is "
-        f"{np.sqrt(0.95 * 0.05 / runs):.1%}.\n"
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=20)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    truth = {case: truth_of(case) for case in CASES}
+    until = time.time() + 60 * options.minutes
+    with ProcessPoolExecutor(options.jobs) as pool:
+        parts = list(
+            pool.map(
+                work, range(options.jobs), [options.jobs] * options.jobs, [until] * options.jobs
+            )
+        )
+    found = {
+        (case, n): {
+            key: summary([row for part in parts for row in part[case, n]], truth[case][key], key)
+            for key in keys_of(case)
+        }
+        for case in CASES
+        for n in SIZES
+    }
+    head = (
+        f"`python benchmarks/coverage.py --write` on {machine()}. 95 % intervals of {RESAMPLES} resamples. "
+        "Truth: the true calibration error in closed form for the errors, the value on very many rows for the "
+        "others. Width: of its own intervals, in widths of percentile intervals. `docs/uncertainty.md` "
+        "explains.\n"
     )
-    for name, (draw, reduction) in CASES.items():
-        for n in SIZES:
-            print(f"## {name}, n = {n:,}, 95 % intervals\n")
-            print("| metric | coverage | truth | mean estimate | bias (sd) | |")
-            print("| --- | --- | --- | --- | --- | --- |")
-            for key, coverage, truth, mean, bias in study(draw, reduction, n, runs):
-                slack = 2 * np.sqrt(0.95 * 0.05 / runs)
-                if 0.93 - slack <= coverage <= 0.97 + slack:
-                    verdict = "fine"
-                else:
-                    verdict = "biased" if abs(bias) > 0.3 else "off"
-                cells = f"{coverage:.1%} | {truth:.4g} | {mean:.4g} | {bias:+.2f} | {verdict}"
-                print(f"| {key} | {cells} |")
-            print()
-    for n in SIZES:
-        print(f"## Noise-floor p-values of a calibrated model, n = {n:,}\n")
-        print("| metric | share <= 0.05 | share <= 0.5 | samples |")
-        print("| --- | --- | --- | --- |")
-        for key, small, half, count in uniform(n, runs):
-            print(f"| {key} | {small:.1%} | {half:.1%} | {count} |")
-        print()
+    text = "\n".join([head, *tables(found)])
+    print(text)
+    if options.write:
+        write_section("Coverage", text)
+        labels = {key: METRICS[key].label for key in KEYS}
+        draw_coverage(found, list(CASES), SIZES, labels, ROOT / "docs" / "images" / "coverage.svg")
 
 
 if __name__ == "__main__":

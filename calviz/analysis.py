@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -14,19 +14,21 @@ from calviz.checks import verdict as verdict_on
 from calviz.core.arrays import FloatArray
 from calviz.core.convention import Conventions
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.core.metric import METRICS, Metric, Parameter
+from calviz.core.metric import METRICS, IntervalMethod, Metric, Parameter
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.core.results import ClassRow, Evaluation, Interval, MetricResult, NoiseFloor
+from calviz.core.results import ClassRow, Evaluation, MetricResult
 from calviz.core.watch import checkpoint
 from calviz.numerics import error_bars
 from calviz.numerics.binning import Scheme
 from calviz.numerics.classes import class_table
-from calviz.numerics.error_bars import LEVEL, RESAMPLES, Draw
+from calviz.numerics.error_bars import LEVEL, RESAMPLES, Draw, needs_calibrated, usable
 from calviz.numerics.sample import Sample
 from calviz.numerics.threads import one_blas_thread
 from calviz.peers import measure
 
+#: How intervals are made: as suits each metric, or all alike.
+IntervalChoice = Literal["own", "percentile", "basic"]
 #: Bins of the table of classes and of the verdict, as of the binned metrics.
 DEFAULT_BINS = 15
 
@@ -40,6 +42,7 @@ def evaluate(
     ci: bool = False,
     noise_floor: bool | None = None,
     level: float = LEVEL,
+    interval: IntervalChoice = "own",
     resamples: int = RESAMPLES,
     seed: int = 0,
     classes: bool | None = None,
@@ -67,6 +70,8 @@ def evaluate(
         Whether to compute noise floors; as `ci` where left out.
     level : float
         Level of the intervals, between 0 and 1.
+    interval : {"own", "percentile", "basic"}
+        How intervals are made: as suits each metric (`Metric.interval`), or all alike. See `docs/uncertainty.md`.
     resamples : int
         Resamples behind each interval and each noise floor.
     seed : int
@@ -91,7 +96,8 @@ def evaluate(
     chosen = _chosen(metrics)
     _check_options(options)
     _check_choice("scheme", scheme, get_args(Scheme))
-    drawing = _Drawing(ci, _default(noise_floor, ci), level, resamples, seed)
+    _check_choice("interval", interval, get_args(IntervalChoice))
+    drawing = _Drawing(ci, _default(noise_floor, ci), level, interval, resamples, seed)
     sample = _sample(data, reduction, split)
     bins = options.get("bins", DEFAULT_BINS)
     everything = metrics is None
@@ -235,6 +241,7 @@ class _Drawing:
     intervals: bool
     noise_floors: bool
     level: float
+    interval: IntervalChoice
     resamples: int
     seed: int
 
@@ -243,6 +250,10 @@ class _Drawing:
             raise OptionError(f"'level' must lie between 0 and 1, got {self.level!r}.")
         _check_whole("resamples", self.resamples, least=1)
         _check_whole("seed", self.seed, least=0)
+
+    def method(self, metric: Metric) -> IntervalMethod:
+        """How the interval of a metric is made."""
+        return metric.interval if self.interval == "own" else self.interval
 
     def draw(self, view: Any, metrics: list[Metric], how: Draw) -> dict[str, FloatArray]:
         """Values of the metrics over resamples of the view that they share; none if it has none."""
@@ -298,8 +309,8 @@ def _results(
         defined = [m for m in family if results[m.key].available]
         if not defined:
             continue
-        for m, interval, floor in _error_bars(sample, view, defined, results, drawing):
-            results[m.key] = replace(results[m.key], interval=interval, noise_floor=floor)
+        for m, bars in _error_bars(sample, view, defined, results, drawing):
+            results[m.key] = replace(results[m.key], **bars)
     return results
 
 
@@ -309,16 +320,30 @@ def _error_bars(
     metrics: list[Metric],
     results: Mapping[str, MetricResult],
     drawing: _Drawing,
-) -> Iterator[tuple[Metric, Interval | None, NoiseFloor | None]]:
+) -> Iterator[tuple[Metric, dict[str, Any]]]:
     # One row resamples to itself, so it has no interval.
     wanted = drawing.intervals and sample.data.n > 1
+    needed = [m for m in metrics if wanted and needs_calibrated(drawing.method(m))]
     drawn = drawing.draw(view, metrics, "bootstrap") if wanted else {}
-    calibrated = drawing.draw(view, metrics, "under_calibration") if drawing.noise_floors else {}
+    under = metrics if drawing.noise_floors else needed
+    calibrated = drawing.draw(view, under, "under_calibration") if under else {}
+    coarse = view.as_drawn() if calibrated and hasattr(view, "as_drawn") else None
     for m in metrics:
-        yield (
-            m,
-            error_bars.interval(drawn[m.key], drawing.level) if m.key in drawn else None,
-            error_bars.noise_floor(calibrated[m.key], results[m.key].value, m.tail)
-            if m.key in calibrated
-            else None,
-        )
+        value, redrawn = results[m.key].value, calibrated.get(m.key)
+        bars: dict[str, Any] = {}
+        if m.key in drawn:
+            method = usable(drawing.method(m), redrawn)
+            found = error_bars.interval(
+                drawn[m.key],
+                drawing.level,
+                value=value,
+                method=method,
+                calibrated=redrawn,
+                bounds=m.bounds,
+            )
+            bars = {"interval": found, "interval_method": method if found else None}
+        if redrawn is not None and drawing.noise_floors:
+            # Like is compared with like: the value at the resolution of the redrawn ones.
+            same = value if coarse is None else float(m.value(coarse)[0])
+            bars["noise_floor"] = error_bars.noise_floor(redrawn, same, m.tail)
+        yield m, bars

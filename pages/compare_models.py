@@ -17,8 +17,7 @@ with guard.boundary():
     picked = models.pick(chosen.entry)
     if len(picked.models) < 2:
         st.info("Choose two models or more, or open another file.", icon=":material/info:")
-    else:
-        found = models.comparison(picked, chosen)
+    elif (found := models.comparison(picked, chosen)) is not None:
         metric = models_view.judge_by(found)
         if metric is not None:
             st.subheader(md(models_view.headline(found, metric), 1_000), anchor=False)

@@ -132,7 +132,7 @@ def evidence(
         score=float(whole.score_sum.sum() / whole.n),
         observed=float(whole.hit_sum.sum() / whole.n),
         mcs=off,
-        interval=interval(mcs(whole.bootstrap(stream(seed, "bootstrap"), resamples))),
+        interval=interval(mcs(whole.bootstrap(stream(seed, "bootstrap"), resamples)), value=off),
         mcs_p=p_value(np.abs(drawn_off - mean_off), abs(off - mean_off)),
         ece=error,
         floor=NoiseFloor(

@@ -59,7 +59,7 @@ def _without_bins(
     value = float(ks(view))
     calibrated = view.under_calibration(stream(seed, "under_calibration"), resamples)
     drawn = np.concatenate([ks(part) for part in calibrated.parts()])
-    p = p_value(drawn, value)
+    p = p_value(drawn, float(ks(view.as_drawn())[0]))
     sizes = (
         f"KS {points(value, 2)} points ({p_words(p)}), "
         f"ECE {points(seen.ece, 2)} points ({p_words(seen.floor.p_value)})"

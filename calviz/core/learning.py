@@ -50,7 +50,8 @@ class LabelsNeeded:
     ----------
     method, metric : str
     better_from : int or None
-        The smallest number from which on the whole band is better than the uncalibrated model.
+        The smallest number, with several draws, from which on the whole band is better than the
+        uncalibrated model.
     settled_from : int or None
         The smallest number from which on the mean has all but a share of the gain that it has with
         the largest; None where there is no gain.
@@ -136,11 +137,14 @@ class LearningCurve:
         gain = base - worse(points[-1].mean)
         # The worst of a band is one of its ends, also for a metric that should be near a value.
         better = [max(worse(p.low), worse(p.high)) < base for p in points]
+        # One draw has no band: it confirms what came before, and says nothing by itself.
+        several = {p.rows for p in points if p.repeats > 1}
+        start = _first_of_the_end(points, better)
         settled = [worse(p.mean) <= base - (1 - within) * gain for p in points]
         return LabelsNeeded(
             method,
             metric,
-            _first_of_the_end(points, better),
+            start if start in several else None,
             _first_of_the_end(points, settled) if gain > 0 else None,
             points[-1].rows,
             gain,

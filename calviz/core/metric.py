@@ -39,13 +39,25 @@ class View(Protocol):
         ...
 
     # A large resampled view may have `parts()`, which gives its resamples in blocks, as views that
-    # stay in the cache while a metric goes through them.
+    # stay in the cache while a metric goes through them. A view whose resamples are coarser than it
+    # is has `as_drawn()`: itself at their resolution, as one resample, to be compared with them.
 
 
 V = TypeVar("V", bound=View)
 
 Direction = Literal["lower", "higher", "zero", "one", "none"]
 Tail = Literal["upper", "two-sided"]
+
+#: How the resampled values become an interval: `calviz.numerics.error_bars.interval` says what they are.
+IntervalMethod = Literal["percentile", "basic", "inverted", "half-inverted", "inverted-unbiased"]
+#: The same in words, to stand after "interval:".
+INTERVAL_WORDS: Mapping[IntervalMethod, str] = {
+    "percentile": "percentiles of the bootstrap",
+    "basic": "basic bootstrap, mirrored at the value",
+    "inverted": "bootstrap without the upward bias (test inversion)",
+    "half-inverted": "bootstrap, lower end without the upward bias (test inversion)",
+    "inverted-unbiased": "bootstrap by test inversion",
+}
 
 
 @dataclass(frozen=True)
@@ -108,6 +120,11 @@ class Metric:
         ``value(view)`` gives the value, with the view's leading axis of resamples if it has one.
     tail : {"upper", "two-sided"}
         Which values count as at least as extreme as the observed one in the noise-floor p-value.
+    interval : {"percentile", "basic", "inverted", "half-inverted", "inverted-unbiased"}
+        How its interval is made. Percentiles suit means and ratios. An error that cannot fall below 0 is
+        biased upwards by noise, and its resamples twice: "inverted" for averages of many gaps,
+        "half-inverted" for a largest gap and for few numbers, "inverted-unbiased" where the
+        estimator is corrected already.
     details : callable, optional
         ``details(view)`` gives further numbers to show beside the value.
     undefined : str
@@ -125,6 +142,7 @@ class Metric:
     view: Callable[..., Any]
     value: Callable[[Any], FloatArray]
     tail: Tail = "upper"
+    interval: IntervalMethod = "percentile"
     details: Callable[[Any], Mapping[str, float]] | None = field(default=None)
     undefined: str = "undefined on these rows."
 
@@ -173,6 +191,7 @@ def metric(
     reference: str,
     view: Callable[..., V],
     tail: Tail = "upper",
+    interval: IntervalMethod = "percentile",
     details: Callable[[V], Mapping[str, float]] | None = None,
     undefined: str = Metric.undefined,
 ) -> Callable[[Callable[[V], FloatArray]], Callable[[V], FloatArray]]:
@@ -193,6 +212,7 @@ def metric(
                 view=view,
                 value=value,
                 tail=tail,
+                interval=interval,
                 details=details,
                 undefined=undefined,
             )

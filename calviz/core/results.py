@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from calviz.core.metric import IntervalMethod
 from calviz.core.notes import Finding
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Interval(NamedTuple):
-    """A percentile bootstrap interval."""
+    """A bootstrap interval; it always contains the value that it belongs to."""
 
     low: float
     high: float
@@ -48,7 +49,7 @@ class MetricResult:
     value : float
         The value; ``nan`` where it is not available, with the `reason`.
     interval : Interval or None
-        Percentile bootstrap interval, if it was asked for.
+        Bootstrap interval, if it was asked for.
     noise_floor : NoiseFloor or None
         The metric under perfect calibration, if it was asked for.
     params : mapping
@@ -57,6 +58,8 @@ class MetricResult:
         Further numbers ("clipped_rows").
     reason : str or None
         Why there is no value.
+    interval_method : str or None
+        How the interval was made ("percentile", "inverted"; see `Metric.interval`); None without one.
     """
 
     key: str
@@ -66,6 +69,7 @@ class MetricResult:
     params: Mapping[str, Any] = field(default_factory=dict)
     details: Mapping[str, float] = field(default_factory=dict)
     reason: str | None = None
+    interval_method: IntervalMethod | None = None
 
     @property
     def available(self) -> bool:

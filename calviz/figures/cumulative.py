@@ -12,6 +12,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
 from calviz.core.figure import FIGURES, FigureSpec, Theme
+from calviz.core.metric import METRICS
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.core.results import Interval
@@ -223,11 +224,21 @@ class Cumulative:
 
     @cached_property
     def interval(self) -> Interval | None:
-        """Percentile bootstrap interval of the KS error, as an evaluation gives it."""
+        """Bootstrap interval of the KS error, as an evaluation gives it."""
         if self.n < 2:
             return None
         drawn = self.steps.bootstrap(error_bars.stream(self.seed, "bootstrap"), RESAMPLES)
-        return error_bars.interval(_largest(drawn), self.level)
+        calibrated = self.steps.under_calibration(
+            error_bars.stream(self.seed, "under_calibration"), RESAMPLES
+        )
+        return error_bars.interval(
+            _largest(drawn),
+            self.level,
+            value=self.ks,
+            method=METRICS["ks"].interval,
+            calibrated=_largest(calibrated),
+            bounds=METRICS["ks"].bounds,
+        )
 
     def frame(self) -> pd.DataFrame:
         """Exactly what is drawn: one row per kept step."""

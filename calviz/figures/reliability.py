@@ -12,12 +12,14 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.core.figure import FIGURES, FigureSpec, Theme
+from calviz.core.metric import METRICS
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.core.results import Interval
 from calviz.core.words import counted, decimal, decimals_for, ends, score_and_hit, shorten
 from calviz.figures._reliability_curves import Curve, CurveKind, make_curves
 from calviz.numerics.binning import BinSums, Scheme
+from calviz.numerics.error_bars import interval, stream
 from calviz.numerics.proportions import clopper_pearson
 from calviz.numerics.sample import Sample, bin_sums
 
@@ -224,11 +226,20 @@ class Reliability:
 
     @cached_property
     def ece_interval(self) -> Interval | None:
-        """Percentile bootstrap interval of the ECE, at `level`; None where resampling changes nothing."""
-        # The same stream as an evaluation's, so that both print the same interval.
-        drawn = _ece(self.sums.bootstrap(np.random.default_rng([self.seed, True]), RESAMPLES))
-        low, high = np.quantile(drawn, [(1 - self.level) / 2, (1 + self.level) / 2])
-        return Interval(float(low), float(high)) if self.n > 1 and low < high else None
+        """Bootstrap interval of the ECE, at `level`; None where resampling changes nothing."""
+        if self.n < 2:
+            return None
+        # The same streams as an evaluation's, so that both print the same interval.
+        drawn = self.sums.bootstrap(stream(self.seed, "bootstrap"), RESAMPLES)
+        calibrated = self.sums.under_calibration(stream(self.seed, "under_calibration"), RESAMPLES)
+        return interval(
+            _ece(drawn),
+            self.level,
+            value=self.ece,
+            method=METRICS["ece"].interval,
+            calibrated=_ece(calibrated),
+            bounds=METRICS["ece"].bounds,
+        )
 
     @property
     def bins_words(self) -> str:

@@ -25,6 +25,7 @@ _equal_width = partial(
     direction="lower",
     bounds=(0.0, 1.0),
     view=partial(bin_sums, scheme="equal-width"),
+    interval="inverted",
 )
 _ECE = r"\sum_m \frac{|B_m|}{n} \left| \mathrm{conf}_m - \mathrm{acc}_m \right|"
 _ECE_L2 = r"\sum_m \frac{|B_m|}{n} \left( \mathrm{conf}_m - \mathrm{acc}_m \right)^2"
@@ -69,6 +70,7 @@ def rmsce(sums: BinSums) -> FloatArray:
 @_equal_width(
     key="mce",
     label="MCE",
+    interval="half-inverted",
     formula=r"\max_m \left| \mathrm{conf}_m - \mathrm{acc}_m \right|",
     reference="Guo et al. 2017, eq. 5; Naeini et al. 2015",
 )

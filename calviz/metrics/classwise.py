@@ -11,7 +11,9 @@ from calviz.core.metric import metric
 from calviz.numerics.classwise_ks import ClasswiseKS, classwise_ks
 from calviz.numerics.one_vs_rest import ClassErrors, classwise_equal_width, classwise_thresholded
 
-_classwise = partial(metric, family="Class-wise", direction="lower", bounds=(0.0, 1.0))
+_classwise = partial(
+    metric, family="Class-wise", direction="lower", bounds=(0.0, 1.0), interval="inverted"
+)
 
 
 @_classwise(

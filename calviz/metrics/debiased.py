@@ -36,6 +36,7 @@ FINE_AFTER = 33
     formula=r"\sum_m \frac{|B_m|}{n} \left[ (\mathrm{conf}_m - \mathrm{acc}_m)^2 - \frac{\mathrm{acc}_m (1 - \mathrm{acc}_m)}{|B_m| - 1} \right]",
     reference="Kumar et al. 2019, section 5",
     view=partial(bin_sums, scheme="equal-mass"),
+    interval="inverted-unbiased",
     details=_root,
 )
 def ece_debiased(view: BinSums) -> FloatArray:
@@ -77,6 +78,10 @@ class MonotoneBins:
         """Hits redrawn from the scores, the sweep repeated for each."""
         drawn = self.steps.under_calibration(rng, resamples)
         return type(self)(drawn, self.base.merged(), self.params)
+
+    def as_drawn(self) -> Self:
+        """The sample itself as one resample."""
+        return type(self)(self.steps.as_drawn(), self.base.merged(), self.params)
 
     def parts(self) -> Iterator[Self]:
         """The resamples in blocks."""
@@ -236,6 +241,7 @@ def monotone_bins(sample: Sample) -> MonotoneBins:
     formula=r"\mathrm{ECE}_{b^*},\; b^* = \max\{b: \mathrm{acc}_1 \le \dots \le \mathrm{acc}_{b'}\ \forall b' \le b\}",
     reference="Roelofs et al. 2022, algorithm 1",
     view=monotone_bins,
+    interval="inverted",
     details=lambda view: {"bins": float(_sweep(view)[0])},
 )
 def ece_sweep(view: MonotoneBins) -> FloatArray:

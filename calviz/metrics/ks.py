@@ -58,6 +58,7 @@ _ks = partial(metric, family="Bin-free", view=steps, details=_where)
     bounds=(0.0, 1.0),
     formula=r"\max_i \left| \tilde H_i - H_i \right|",
     reference="Gupta et al. 2021, eq. 11-12",
+    interval="half-inverted",
 )
 def ks(view: Steps) -> FloatArray:
     """Largest gap between the cumulative scores and the cumulative hits, rows sorted by score.

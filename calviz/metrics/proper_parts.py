@@ -65,6 +65,7 @@ def _base_rate(view: Steps) -> FloatArray:
     label="Brier: miscalibration",
     direction="lower",
     formula=r"\overline{(s-h)^2} - \overline{(\hat\pi(s)-h)^2}",
+    interval="inverted",
 )
 def brier_miscalibration(view: Steps) -> FloatArray:
     """What isotonic recalibration would take off the Brier score of (score, hit): its miscalibration part.

@@ -128,6 +128,7 @@ _ici = partial(
     bounds=(0.0, 1.0),
     reference="Austin & Steyerberg 2019",
     view=steps,
+    interval="half-inverted",
     undefined=_NO_FIT,
 )
 

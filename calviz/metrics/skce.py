@@ -16,6 +16,7 @@ from calviz.numerics.kernel_matrix import PairwiseErrors, pairwise_errors
     formula=r"\frac{1}{n(n-1)} \sum_{i \ne j} k(p_i, p_j)\, (e_{y_i} - p_i)^\top (e_{y_j} - p_j)",
     reference="Widmann, Lindsten & Zachariah 2019, eq. 7 (unbiased quadratic estimator)",
     view=pairwise_errors,
+    interval="inverted-unbiased",
     undefined="undefined: one row makes no pair.",
 )
 def skce(view: PairwiseErrors) -> FloatArray:

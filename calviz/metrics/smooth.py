@@ -54,6 +54,10 @@ class KernelSteps:
         """Hits redrawn from the scores."""
         return self._with(self.steps.under_calibration(rng, resamples))
 
+    def as_drawn(self) -> Self:
+        """The sample itself as one resample."""
+        return self._with(self.steps.as_drawn())
+
     def parts(self) -> Iterator[Self]:
         """The resamples in blocks."""
         for part in self.steps.parts():
@@ -133,6 +137,7 @@ _kde_metric = partial(
     bounds=(0.0, 1.0),
     reference="Zhang et al. 2020, section 4.1, eq. 7, appendices B and C",
     view=kernel_steps,
+    interval="inverted",
 )
 
 
@@ -170,6 +175,7 @@ def kde_ece_l2(view: KernelSteps) -> FloatArray:
     formula=r"\mathrm{smECE}_{\sigma^*},\; \sigma^* = \mathrm{smECE}_{\sigma^*},\quad \mathrm{smECE}_\sigma = \int_0^1 \Big| \tfrac1n \sum_i \tilde K_\sigma(t, s_i)(s_i - h_i) \Big| dt",
     reference="Blasiok & Nakkiran 2023, definition 3",
     view=steps,
+    interval="inverted",
 )
 def smece(view: Steps) -> FloatArray:
     """Smooth ECE: residuals smoothed by a reflected Gaussian whose width equals the error itself.

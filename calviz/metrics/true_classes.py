@@ -21,10 +21,11 @@ _by_class = partial(
     view=true_class_errors,
     tail="two-sided",
 )
-_size = partial(_by_class, direction="lower", bounds=(0.0, 1.0))
+_size = partial(_by_class, direction="lower", bounds=(0.0, 1.0), interval="inverted")
 _signed = partial(_by_class, direction="zero", bounds=(-1.0, 1.0))
-_positive = partial(_by_class, direction="lower", bounds=(0.0, 1.0))
-_negative = partial(_by_class, direction="higher", bounds=(-1.0, 0.0))
+_one_sided = partial(_by_class, interval="half-inverted")
+_positive = partial(_one_sided, direction="lower", bounds=(0.0, 1.0))
+_negative = partial(_one_sided, direction="higher", bounds=(-1.0, 0.0))
 # Neither more nor fewer over-confident classes is better in itself (section 6 of the paper).
 _share_of_classes = partial(_by_class, direction="none", bounds=(0.0, 1.0))
 

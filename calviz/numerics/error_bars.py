@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.core.metric import Tail
+from calviz.core.metric import IntervalMethod, Tail
 from calviz.core.results import Interval, NoiseFloor
 
 Draw = Literal["bootstrap", "under_calibration"]
@@ -25,16 +26,96 @@ def stream(seed: int, draw: Draw) -> np.random.Generator:
     return np.random.default_rng([seed, draw == "bootstrap"])
 
 
-def interval(values: FloatArray, level: float = LEVEL) -> Interval | None:
-    """Percentile interval of resampled values; None where it has no width.
+def interval(
+    values: FloatArray,
+    level: float = LEVEL,
+    *,
+    value: float | None = None,
+    method: IntervalMethod = "percentile",
+    calibrated: FloatArray | None = None,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+) -> Interval | None:
+    """Interval from resampled values; it contains the value, if given. None where it has no width.
 
     Rows that all agree resample to themselves: a width of zero would claim certainty.
+
+    Parameters
+    ----------
+    values : ndarray, shape (B,)
+        The metric of samples drawn with replacement.
+    level : float
+    value : float, optional
+        The metric of the sample itself; only percentiles can do without.
+    method : {"percentile", "basic", "inverted", "half-inverted", "inverted-unbiased"}
+        *percentile*: the quantiles of the resamples. *basic*: the same, mirrored at the value.
+        *inverted*: the true errors under which a value like this one is not unusual. An error
+        that cannot fall below 0 is biased upwards by noise, and the resamples, which add noise to what
+        noise has raised already, twice. Two points of its distribution are known: redrawn hits are a
+        world in which the error is 0, resamples one in which it is the value. Its quantiles are taken to
+        move in a straight line from one to the other. The lower end is the error at which the upper
+        quantile reaches the value (0 where it does so without any error: within noise); the upper
+        end that at which the lower quantile does, at most the percentile. *half-inverted*: the upper
+        end stays the percentile. *inverted-unbiased*: as the estimator is corrected for the noise in
+        it, the resamples' world is one whose error is their mean.
+    calibrated : ndarray, shape (B',), optional
+        The metric with the labels redrawn from the scores, for inverted ones.
+    bounds : (float, float)
+        What the metric cannot leave. One that is 0 or below is an error with its sign turned.
+
+    References
+    ----------
+    Davison & Hinkley 1997, sections 5.2 (basic) and 5.3 (percentile); Carpenter 1999 (test inversion).
     """
+    if bounds[1] <= 0:
+        turned = None if calibrated is None else -calibrated
+        found = interval(
+            -values,
+            level,
+            value=None if value is None else -value,
+            method=method,
+            calibrated=turned,
+            bounds=(-bounds[1], -bounds[0]),
+        )
+        return found and Interval(-found.high, -found.low)
     values = values[np.isfinite(values)]
     if values.size == 0:
         return None
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(low), float(high)) if low < high else None
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    low, high = percentiles = np.quantile(values, tails).tolist()
+    if not low < high:
+        return None
+    if value is None:
+        return Interval(low, high)
+    method = usable(method, calibrated)
+    if method == "basic":
+        low, high = 2 * value - high, 2 * value - low
+    elif method != "percentile" and calibrated is not None:
+        still = np.quantile(calibrated[np.isfinite(calibrated)], tails).tolist()
+        error = float(values.mean()) if method == "inverted-unbiased" else value
+        low, upper = _reached(value, error, still[1], high), _reached(value, error, still[0], low)
+        high = high if method == "half-inverted" else min(upper, high)
+    low, high = np.clip([low, high], *bounds).tolist()
+    # A value of 0 is reached by no error at all, whatever the resamples say: then they have the word.
+    ends = (low, high, value) if min(low, value) < max(high, value) else (*percentiles, value)
+    return Interval(min(ends), max(ends))
+
+
+def usable(method: IntervalMethod, calibrated: FloatArray | None) -> IntervalMethod:
+    """The method that is left where labels cannot be redrawn."""
+    missing = calibrated is None or not np.isfinite(calibrated).any()
+    return "basic" if missing and needs_calibrated(method) else method
+
+
+def needs_calibrated(method: IntervalMethod) -> bool:
+    """Whether the method looks at redrawn labels."""
+    return method not in ("percentile", "basic")
+
+
+def _reached(value: float, error: float, still: float, there: float) -> float:
+    """The error at which a quantile reaches the value: it is `still` at 0, and `there` at `error`."""
+    if value <= still:
+        return 0.0
+    return error * (value - still) / (there - still) if there > still else math.inf
 
 
 def noise_floor(values: FloatArray, value: float, tail: Tail = "upper") -> NoiseFloor | None:

@@ -135,6 +135,11 @@ class Steps:
         count = np.broadcast_to(base.count, hits.shape)
         return Steps(base.score, count, hits, base.merged_square, base.params)
 
+    def as_drawn(self) -> Steps:
+        """The sample itself as one resample: over the same steps as they are."""
+        base = self.merged()
+        return Steps(base.score, base.count[None], base.hits[None], base.merged_square, base.params)
+
     def parts(self) -> Iterator[Steps]:
         """The resamples in blocks that stay in the cache while a metric goes through them."""
         block = max(1, BLOCK_ENTRIES // self.size)

@@ -90,6 +90,7 @@ def _metric(result: MetricResult) -> Record:
     record: Record = {
         "value": result.value,
         "interval": None if result.interval is None else list(result.interval),
+        "interval_method": result.interval_method,
         "noise_floor": None
         if floor is None
         else {"mean": floor.mean, "q95": floor.q95, "p_value": floor.p_value},

@@ -71,18 +71,19 @@ def explore(settings: Settings) -> None:
     )
     job = jobs.find(PLACE, key)
     cells = data.n * max(1, data.n_classes) * len(names)
-    if job is None:
+    if job is None or (not job.running and job.state != "finished"):
         asked = st.button("Draw the curves", type="primary", icon=":material/show_chart:")
-        if not asked and (cells > AT_ONCE or jobs.latest(PLACE) is not None):
-            st.caption(f"{len(names)} recalibrators, {repeats} draws for each number of labels.")
-            return
-        jobs.start(
-            PLACE,
-            key,
-            f"Fitting {len(names)} recalibrators to few and many labels",
-            lambda job: _work(job, settings, rows, names, int(repeats), int(seed)),
-        )
-        st.rerun()
+        if asked or (cells <= AT_ONCE and jobs.latest(PLACE) is None):
+            jobs.start(
+                PLACE,
+                key,
+                f"Fitting {len(names)} recalibrators to few and many labels",
+                lambda job: _work(job, settings, rows, names, int(repeats), int(seed)),
+            )
+            st.rerun()
+    if job is None:
+        st.caption(f"{len(names)} recalibrators, {repeats} draws for each number of labels.")
+        return
     job_view.show(job)
     if job.result is not None and not job.running:
         if job.state == "stopped":

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from calviz.core.metric import METRICS
+from calviz.core.metric import INTERVAL_WORDS, METRICS
 from calviz.core.results import MetricResult
 from calviz.report.metric_tables import BETTER, families
 from calviz.report.metric_tables import texts as table
@@ -24,6 +24,10 @@ AT_ONCE = 1_000_000
 #: Of the table, in pixels; and where what a metric means stands below it.
 HEIGHT, HEIGHT_BESIDE = 620, 320
 
+INTERVAL_HELP = (
+    "Bootstrap over the rows, 95 %. Without the upward bias of errors that cannot fall below 0: from 0 "
+    "on means that a calibrated model may show as much. Tick a row to see how it is made."
+)
 Results = dict[str, MetricResult]
 
 
@@ -89,7 +93,7 @@ def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
     config = {
         "metric": st.column_config.TextColumn(width=190, pinned=True),
         "value": st.column_config.Column(width=96, alignment="right"),
-        "95 % interval": st.column_config.TextColumn(width=130, help="Percentile bootstrap."),
+        "95 % interval": st.column_config.TextColumn(width=130, help=INTERVAL_HELP),
         "noise: mean": st.column_config.Column(
             width=90,
             alignment="right",
@@ -159,6 +163,8 @@ def details(result: MetricResult) -> None:
         facts = [f"Better: {BETTER[metric.direction]}", f"range {low} to {high}"]
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.params.items()]
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.details.items()]
+        if result.interval_method:
+            facts.append(f"interval: {INTERVAL_WORDS[result.interval_method]}")
         st.markdown(md(" · ".join(facts), 1_000))
         st.caption(
             f"Source: {md(metric.reference, 500)}. In the command line and JSON: `{metric.key}`. "

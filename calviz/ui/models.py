@@ -10,7 +10,8 @@ import streamlit as st
 from calviz.comparison import compare_models, named_models, same_rows
 from calviz.core.model_comparison import Alignment, ModelComparison
 from calviz.core.predictions import Dataset
-from calviz.ui import state, upload
+from calviz.ui import job_view, jobs, state, upload
+from calviz.ui.jobs import Job
 from calviz.ui.settings import Settings
 from calviz.ui.text import distinct, rows
 
@@ -18,6 +19,9 @@ from calviz.ui.text import distinct, rows
 HEADLINE = ("accuracy", "nll", "brier", "ece", "ks", "mcs", "aurc")
 #: Models that fit a page.
 MOST = 12
+PLACE = "compare_models"
+#: Seconds after which the progress of a comparison is shown.
+PATIENCE = 1.0
 
 _KNOWN = "calviz.models.known"
 
@@ -105,31 +109,38 @@ def alignment(chosen: Chosen, split: str | None) -> Alignment:
         return _aligned(chosen.key, split, chosen)
 
 
-@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
-def _compared(
-    key: tuple[str, ...],
-    rows_key: tuple[str, ...],
-    reduction: str,
-    bins: int,
-    _aligned: Alignment,
-    _settings: Settings,
-) -> ModelComparison:
-    where = None
-    if _settings.group is not None and _settings.level is not None:
-        where = (_settings.group, _settings.level)
-    return compare_models(_aligned, HEADLINE, where=where, reduction=_settings.reduction, bins=bins)
+def comparison(chosen: Chosen, settings: Settings) -> ModelComparison | None:
+    """Metrics, paired differences and ranks of the chosen models on the rows of the sidebar.
 
-
-def comparison(chosen: Chosen, settings: Settings) -> ModelComparison:
-    """Metrics, paired differences and ranks of the chosen models on the rows of the sidebar."""
+    None while they are computed, which is shown, and where that failed.
+    """
     aligned = alignment(chosen, settings.split)
-    words = f"Measuring {len(chosen.models)} models on {rows(aligned.rows)}, resampling …"
-    with st.spinner(words, show_time=True):
-        return _compared(
-            chosen.key,
-            settings.rows_key,
-            settings.reduction.key,
-            settings.bins,
-            aligned,
-            settings,
-        )
+    key = (*chosen.key, *settings.rows_key, settings.reduction.key, str(settings.bins))
+    job = jobs.find(PLACE, key)
+    if job is None or (not job.running and job.state != "finished" and st.button("Compute again")):
+        title = f"Measuring {len(chosen.models)} models on {rows(aligned.rows)}"
+        job = jobs.start(PLACE, key, title, lambda job: _compared(job, aligned, settings))
+        with st.spinner(f"{title} …"):
+            job.wait(PATIENCE)
+    job_view.show(job)
+    found: ModelComparison | None = None if job.running else job.result
+    return found
+
+
+def _compared(job: Job, aligned: Alignment, settings: Settings) -> ModelComparison:
+    return compare_models(
+        aligned,
+        HEADLINE,
+        where=where(settings),
+        reduction=settings.reduction,
+        bins=settings.bins,
+        progress=lambda name, done, total: job.progress(done, total, f"{name} is measured"),
+        stop=job.stopping,
+    )
+
+
+def where(settings: Settings) -> tuple[str, str] | None:
+    """The slice that the sidebar chose."""
+    if settings.group is None or settings.level is None:
+        return None
+    return settings.group, settings.level

@@ -71,11 +71,8 @@ def _work(
     rows: fit_rows.FitRows,
     methods: tuple[str, ...],
 ) -> ModelsByMethods:
-    where = None
-    if settings.group is not None and settings.level is not None:
-        where = (settings.group, settings.level)
     return compare_methods(
-        same_rows(aligned, where=where),
+        same_rows(aligned, where=models.where(settings)),
         methods,
         metrics=JUDGED_BY,
         reduction=settings.reduction,

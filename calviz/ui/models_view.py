@@ -164,7 +164,8 @@ def differences(found: ModelComparison, metric: str) -> None:
             "Compare with",
             order,
             format_func=lambda name: shown.get(name, str(name)),
-            key=f"calviz.models.reference.{metric}",
+            # Of other models, or another order, the best is the one to begin with.
+            key=f"calviz.models.reference.{metric}.{hash(order)}",
             width=320,
         )
         ranking(found, metric, reference)

@@ -49,9 +49,13 @@ def explore(settings: Settings) -> None:
 def comparison(settings: Settings) -> Comparison | None:
     """The recalibrators that were last compared on this file in this session, if any were."""
     job = jobs.latest(COMPARED)
-    if job is None or job.running or not isinstance(job.result, Comparison):
+    if job is None or job.running:
         return None
-    return job.result if settings.entry.content in job.key else None
+    found = getattr(job.result, "comparison", job.result)
+    # The same rows but for the split, as some splits fit and others judge.
+    content, model, _, *part = settings.rows_key
+    same = (*job.key[:2], *job.key[3:5]) == (content, model, *part)
+    return found if same and isinstance(found, Comparison) else None
 
 
 def subject(settings: Settings, compared: Comparison | None) -> Subject:

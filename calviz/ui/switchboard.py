@@ -67,6 +67,8 @@ def sentence(found: Conventions) -> str:
             " A perfectly calibrated model with as many rows would not show 0 either: compare each value "
             "with its own “if calibrated”, not with the others."
         )
+    else:
+        words += " What a calibrated model would show is not computed on data of this size."
     return words
 
 

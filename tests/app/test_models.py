@@ -16,7 +16,7 @@ def _open(page: str, query: str = "") -> AppTest:
         name, _, value = part.partition("=")
         app.query_params[name] = value
     app.run()
-    return _quiet(app.switch_page(f"pages/{page}.py").run())
+    return _wait(app.switch_page(f"pages/{page}.py").run())
 
 
 def _quiet(app: AppTest) -> AppTest:
@@ -74,7 +74,7 @@ def test_a_second_file_is_chosen_by_itself_and_what_does_not_match_is_said():
     order = rng.permutation(60)[:50]
     other = _csv([ids[i] for i in order], score[order] ** 2, labels[order])
     app.file_uploader[0].set_value(("two.csv", other, "text/csv")).run()
-    _quiet(app)
+    _wait(app)
     assert app.multiselect(key="models").value == ["two", "one"]
     words = _words(app)
     assert "50 rows matched by identifier" in words
@@ -106,7 +106,7 @@ def test_methods_of_every_model():
 
 
 def test_the_page_says_how_many_labels_are_enough():
-    app = _wait(_open("learning_curve", "data=breast_cancer&model=SVM margin&draws=5"))
+    app = _open("learning_curve", "data=breast_cancer&model=SVM margin&draws=5")
     said = app.subheader[0].value
     assert "labels" in said
     assert "uncalibrated" in said

@@ -72,3 +72,30 @@ def test_figures_are_saved_as_what_is_chosen():
     app = _app("picture=SVG", "cumulative")
     for chart in app.get("plotly_chart"):
         assert json.loads(chart.proto.config)["toImageButtonOptions"]["format"] == "svg"
+
+
+def test_a_comparison_of_the_same_file_is_offered():
+    from types import SimpleNamespace
+
+    import calviz
+    from calviz.data.samples import load_sample
+
+    app = _app("data=breast_cancer", "report")
+    chosen = app.session_state["calviz.chosen"]
+    p = load_sample("breast_cancer").models[chosen.model]
+    found = calviz.compare(
+        p,
+        ["temperature"],
+        fit_split="calibration",
+        eval_split="test",
+        metrics=["nll"],
+        resamples=20,
+    )
+    content, model, _, *part = chosen.rows_key
+    for key, offered in (((content, model, "None", *part), True), (("other", model), False)):
+        job = SimpleNamespace(
+            key=key, running=False, result=SimpleNamespace(comparison=found), stop=lambda: None
+        )
+        app.session_state["calviz.jobs"] = {report.COMPARED: {key: job}}
+        _quiet(app.run())
+        assert ("Recalibration" in app.pills(key="sections").options) is offered

@@ -133,7 +133,9 @@ class TestRecord:
     def test_intervals_and_noise_floors(self, file):
         found = audit(file, "--ci", "--resamples", 100)["metrics"]
         low, high = found["ece"]["interval"]
-        assert 0 < low < high < 1
+        assert 0 <= low <= found["ece"]["value"] <= high < 1
+        assert found["ece"]["interval_method"] == "inverted"
+        assert found["mcs"]["interval_method"] == "percentile"
         floor = found["ece"]["noise_floor"]
         assert set(floor) == {"mean", "q95", "p_value"}
         assert 0 < floor["mean"] < floor["q95"]

@@ -58,10 +58,10 @@ def test_the_same_seed_gives_the_same_numbers(data, everything):
 
 
 def test_another_seed_gives_other_error_bars_and_the_same_value(data, everything):
-    other = calviz.evaluate(data, ["ece"], ci=True, resamples=100, seed=4)["ece"]
-    assert other.value == everything["ece"].value
-    assert other.interval != everything["ece"].interval
-    assert other.noise_floor != everything["ece"].noise_floor
+    for other in calviz.evaluate(data, ["ks", "nll"], ci=True, resamples=100, seed=4):
+        assert other.value == everything[other.key].value
+        assert other.interval != everything[other.key].interval
+        assert other.noise_floor != everything[other.key].noise_floor
 
 
 @pytest.mark.parametrize("key", ALL)

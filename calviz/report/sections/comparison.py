@@ -8,6 +8,7 @@ import pandas as pd
 
 from calviz.core.comparison import Comparison, MethodResult
 from calviz.core.metric import METRICS
+from calviz.core.reduction import Reduction
 from calviz.core.words import percent, shorten
 from calviz.core.written import Written
 from calviz.figures import Reliability
@@ -34,6 +35,7 @@ def make(subject: Subject) -> Iterator[Block]:
         (
             ("Fitted on", f"{found.fit.rows:,} rows ({shorten(found.fit.how, 80)})"),
             ("Judged on", f"{found.evaluation.rows:,} rows ({shorten(found.evaluation.how, 80)})"),
+            ("Reduction", shorten(Reduction.of(found.reduction).label, 100)),
             ("Seed", str(found.seed)),
         )
     )

@@ -65,7 +65,10 @@ def _settings(subject: Subject) -> Iterator[tuple[str, str]]:
     yield "Bins", subject.bins_words
     yield "Seed", str(subject.seed)
     yield "Resamples", f"{subject.resamples:,} for each interval and each noise floor"
-    yield "Intervals", f"{100 * LEVEL:g} %, percentile bootstrap; of bins exact (Clopper-Pearson)"
+    yield (
+        "Intervals",
+        f"{100 * LEVEL:g} %, bootstrap as suits each metric; of bins exact (Clopper-Pearson)",
+    )
     yield "Other than the defaults", ", ".join(_changed(subject)) or "nothing"
     yield "Versions", ", ".join(_versions())
 

@@ -51,12 +51,22 @@ def test_cal012_mcs_hides_what_cancels():
 
 
 def test_cal012_ks_cancels_where_signs_alternate():
-    # Eight bins, each off in the direction that its neighbours are not.
-    data = positive(20_000, lambda s: np.clip(s + 0.04 * (-1) ** np.floor(15 * s), 0, 1), seed=1)
-    found = messages(data, "CAL012", "positive")
-    assert any(t.startswith("The ECE sees an error that KS does not") for t in found) or any(
-        t.startswith("MCS and ECE disagree") for t in found
-    )
+    # Fifteen bins, each off by 4 points in the direction that its neighbours are not. Hits fall evenly,
+    # without noise: the ECE is 14/15 of 4 points and, as the last bin ends at 1, 1/15 of 2.8
+    # ((0.96 - 14/15) 0.04 + 0.04 * 0.02 = 0.0667 * 0.028); KS that of one bin, 4/15.
+    score = (np.arange(20_000) + 0.5) / 20_000
+    upto = np.floor(np.cumsum(np.clip(score + 0.04 * (-1) ** np.floor(15 * score), 0, 1)) + 0.5)
+    data = calviz.Predictions(probs=score, labels=np.diff(upto, prepend=0).astype(int))
+    (text,) = [t for t in messages(data, "CAL012", "positive") if not t.startswith("MCS")]
+    assert text.startswith("The ECE sees an error that KS does not, KS 0.27 points (p = 0.")
+    # Whole hits leave up to half a hit per bin of 1,333 rows.
+    assert float(text.split("ECE ")[2].split()[0]) == pytest.approx(3.92, abs=0.05)
+    assert "errors of both signs alternate" in text
+
+
+def test_cal012_ks_agrees_where_the_sign_stays():
+    off = positive(20_000, lambda s: np.clip(s - 0.04, 0, 1))
+    assert not messages(off, "CAL012", "positive")
 
 
 def test_cal012_bins_drown_a_small_error():

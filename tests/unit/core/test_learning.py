@@ -10,12 +10,12 @@ from calviz.core.results import MetricResult
 SIZES = (10, 20, 40, 80)
 
 
-def curve(before, direction="lower", **methods):
+def curve(before, direction="lower", draws=(5, 5, 5, 1), **methods):
     """One metric; of each method (low, mean, high) at each of the sizes."""
     points = [
-        LearningPoint(method, rows, "m", mean, low, high, 5)
+        LearningPoint(method, rows, "m", mean, low, high, repeats)
         for method, bands in methods.items()
-        for rows, (low, mean, high) in zip(SIZES, bands, strict=True)
+        for rows, repeats, (low, mean, high) in zip(SIZES, draws, bands, strict=True)
     ]
     return LearningCurve(
         name="by hand",
@@ -40,6 +40,14 @@ def test_better_is_the_whole_band_at_every_larger_number():
     assert found.settled_from == 80
     assert curve(0.1, a=bands).needed("a", "m", within=0.2).settled_from == 40
     assert found.largest == 80
+
+
+def test_one_draw_says_nothing_by_itself():
+    bands = [(0.01, 0.05, 0.11)] * 3 + [(0.04, 0.04, 0.04)]
+    found = curve(0.1, a=bands).needed("a", "m")
+    assert found.better_from is None
+    assert found.gain == pytest.approx(0.06)
+    assert curve(0.1, draws=(5, 5, 5, 5), a=bands).needed("a", "m").better_from == 80
 
 
 @pytest.mark.parametrize(

@@ -112,14 +112,14 @@ def test_error_bars_are_those_of_resampled_rows_and_redrawn_labels(k, decimals):
     exact = probs / probs.sum(axis=1, keepdims=True)
     rows = [rng.integers(n, size=n) for _ in range(120)]
     calibrated = [np.array([rng.choice(k, p=p) for p in exact]) for _ in range(120)]
-    result = evaluated(probs, labels, ci=True)
+    result = evaluated(probs, labels, ci=True, interval="percentile")
     for key in ("classwise_ece", "ks_classwise"):
         drawn = [evaluated(probs[r], labels[r], [key])[key].value for r in rows]
         floor = [evaluated(probs, y, [key])[key].value for y in calibrated]
-        middle = sum(result[key].interval) / 2
-        width = np.diff(result[key].interval)[0]
-        assert middle == pytest.approx(np.mean(drawn), abs=0.5 * np.std(drawn))
-        assert width == pytest.approx(4 * np.std(drawn), rel=0.3)
+        # Resamples lie above the value, which the interval still contains.
+        low, high = np.mean(drawn) + np.array([-1.96, 1.96]) * np.std(drawn)
+        expected = min(low, result[key].value), high
+        assert result[key].interval == pytest.approx(expected, abs=0.7 * np.std(drawn))
         assert result[key].noise_floor.mean == pytest.approx(np.mean(floor), rel=0.04)
     # The cuts of TACE stay where they are, so that only its floor is that of whole samples.
     floor = [evaluated(probs, y, ["tace"])["tace"].value for y in calibrated]

@@ -69,7 +69,7 @@ def test_interval_is_that_of_resampled_rows():
     for _ in range(400):
         rows = rng.integers(200, size=200)
         drawn.append(np.abs(plain_gaps(score[rows], hit[rows])[1]).max())
-    interval = evaluated(score, hit, ci=True)["ks"].interval
+    interval = evaluated(score, hit, ci=True, interval="percentile")["ks"].interval
     assert interval == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.012)
 
 

@@ -133,7 +133,7 @@ def test_intervals_are_those_of_resampled_rows(decimals):
         rows = rng.integers(200, size=200)
         for r in evaluated(score[rows], hit[rows], drawn):
             drawn[r.key].append(r.value)
-    for r in evaluated(score, hit, drawn, ci=True):
+    for r in evaluated(score, hit, drawn, ci=True, interval="percentile"):
         low, high = np.quantile(drawn[r.key], [0.025, 0.975])
         assert r.interval == pytest.approx((low, high), abs=0.2 * (high - low)), r.key
 

@@ -1,28 +1,97 @@
 """Intervals, noise floors and p-values from drawn values, by hand."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from calviz.core.metric import IntervalMethod
 from calviz.core.results import Interval, NoiseFloor
-from calviz.numerics.error_bars import interval, noise_floor, p_value, stream
+from calviz.numerics.error_bars import interval, noise_floor, p_value, stream, usable
+
+PERCENT = np.arange(101.0)  # 0 ... 100: every percentile is itself
 
 
 def test_the_interval_is_made_of_percentiles():
-    values = np.arange(101.0)  # 0 ... 100: every percentile is itself
-    assert interval(values) == pytest.approx(Interval(2.5, 97.5))
-    assert interval(values, 0.5) == Interval(25, 75)
-    assert interval(values[::-1]) == interval(values)
+    assert interval(PERCENT, value=50) == pytest.approx(Interval(2.5, 97.5))
+    assert interval(PERCENT, 0.5, value=50) == Interval(25, 75)
+    assert interval(PERCENT[::-1], value=50) == interval(PERCENT, value=50)
+
+
+def test_the_basic_interval_is_mirrored_at_the_value_and_keeps_to_the_bounds():
+    assert interval(PERCENT, 0.5, value=40, method="basic") == Interval(5, 55)
+    assert interval(PERCENT, 0.5, value=30, method="basic", bounds=(0, 1)) == Interval(0, 30)
+
+
+def test_the_inverted_interval_by_hand():
+    # Quartiles 5 and 15 without any error, 25 and 75 at an error of 40.
+    drawn = {"calibrated": PERCENT[:21], "level": 0.5}
+    # The upper quartile, 15 + 60 e / 40, reaches 40 at e = 50/3; the lower, 5 + 20 e / 40, at 70.
+    assert interval(PERCENT, value=40, method="inverted", **drawn) == pytest.approx((50 / 3, 70))
+    # At 45 the lower quartile gets there at 45 * 40 / 20 = 90, but the percentile is 75.
+    assert interval(PERCENT, value=45, method="inverted", **drawn).high == 75
+    assert interval(PERCENT, value=40, method="half-inverted", **drawn) == pytest.approx(
+        (50 / 3, 75)
+    )
+    # Corrected estimators: the resamples' world has the error 50, their mean.
+    unbiased = interval(PERCENT, value=30, method="inverted-unbiased", **drawn)
+    assert unbiased == pytest.approx((50 * 15 / 60, 50 * 25 / 20))
+
+
+def test_what_a_calibrated_model_shows_as_well_may_be_no_error_at_all():
+    drawn = {"calibrated": PERCENT[:21], "level": 0.5}
+    assert interval(PERCENT, value=15, method="inverted", **drawn).low == 0
+    assert interval(PERCENT, value=15.1, method="inverted", **drawn).low > 0
+    # Below the lower quartile of a calibrated model, 5, there is no error that explains the value.
+    assert interval(PERCENT, value=4, method="inverted", **drawn) == Interval(0, 4)
+    assert interval(PERCENT, value=-4, method="inverted-unbiased", **drawn) == Interval(-4, 0)
+
+
+def test_an_error_with_its_sign_turned_has_the_interval_turned():
+    turned = interval(
+        -PERCENT, 0.5, value=-40, method="inverted", calibrated=-PERCENT[:21], bounds=(-100, 0)
+    )
+    assert turned == pytest.approx((-70, -50 / 3))
+    assert interval(np.full(10, -0.3), value=-0.3, bounds=(-1, 0)) is None
+
+
+def test_without_redrawn_labels_it_is_the_basic_interval():
+    for calibrated in (None, np.array([np.nan])):
+        assert usable("inverted", calibrated) == "basic"
+        found = interval(PERCENT, 0.5, value=40, method="inverted", calibrated=calibrated)
+        assert found == interval(PERCENT, 0.5, value=40, method="basic")
+    assert usable("inverted", PERCENT) == "inverted"
+    assert usable("percentile", None) == "percentile"
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=2, max_size=30),
+    st.lists(st.floats(0, 1), min_size=1, max_size=30),
+    st.floats(0, 1),
+    st.sampled_from(get_args(IntervalMethod)),
+)
+def test_it_contains_the_value_and_keeps_to_the_bounds(drawn, calibrated, value, method):
+    found = interval(
+        np.array(drawn), value=value, method=method, calibrated=np.array(calibrated), bounds=(0, 1)
+    )
+    assert found is None or 0 <= found.low <= value <= found.high <= 1
 
 
 def test_an_interval_without_width_or_without_values_is_none():
-    assert interval(np.full(10, 0.3)) is None
-    assert interval(np.full(10, np.nan)) is None
-    assert interval(np.array([])) is None
+    assert interval(np.full(10, 0.3), value=0.3) is None
+    assert interval(np.full(10, np.nan), value=0.3) is None
+    assert interval(np.array([]), value=0.3) is None
 
 
 def test_undefined_draws_are_left_out():
-    values = np.append(np.arange(101.0), [np.nan, np.inf])
-    assert interval(values) == pytest.approx(Interval(2.5, 97.5))
+    values = np.append(PERCENT, [np.nan, np.inf])
+    assert interval(values, value=50) == pytest.approx(Interval(2.5, 97.5))
+    for method in get_args(IntervalMethod):
+        assert interval(values, value=50, method=method, calibrated=values) == interval(
+            PERCENT, value=50, method=method, calibrated=PERCENT
+        )
     assert noise_floor(values, 100) == noise_floor(values[:101], 100)
     assert noise_floor(np.array([np.nan]), 1) is None
 

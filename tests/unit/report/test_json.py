@@ -24,6 +24,7 @@ EVALUATION = Evaluation(
             Interval(0.05, np.float64(0.2)),
             NoiseFloor(0.04, 0.09, 0.01),
             params={"bins": np.int64(15), "scheme": "equal-width"},
+            interval_method="inverted",
         ),
         "nll": MetricResult("nll", math.nan, reason="not available.", details={"x": math.inf}),
     },
@@ -52,12 +53,14 @@ def test_the_record_is_the_contract():
             "ece": {
                 "value": 0.1,
                 "interval": [0.05, 0.2],
+                "interval_method": "inverted",
                 "noise_floor": {"mean": 0.04, "q95": 0.09, "p_value": 0.01},
                 "params": {"bins": 15, "scheme": "equal-width"},
             },
             "nll": {
                 "value": None,
                 "interval": None,
+                "interval_method": None,
                 "noise_floor": None,
                 "params": {},
                 "reason": "not available.",
