@@ -33,7 +33,7 @@ ONLY = {
     ("spline", "probmetrics"): ("B",),
     ("bbq", "netcal"): ("W4",),
     ("temperature", "scikit-learn"): ("W4", "W2"),
-    ("vector", "probmetrics"): ("W4",),
+    ("vector", "probmetrics"): (),
     ("matrix", "probmetrics"): (),
 }
 #: How many times faster than the fastest correct peer, from the measurements of prototypes.

@@ -288,7 +288,7 @@ def _results(
     results: dict[str, MetricResult] = {}
     sharing: dict[int, tuple[Any, list[Metric]]] = {}  # by identity; the views stay alive in it
     for m in metrics:
-        checkpoint(f"measuring the {m.label}")
+        checkpoint(f"measuring: {m.label}")
         own = {p.name: options[p.name] for p in m.parameters if p.name in options}
         try:
             view = sample.view(m.view, **own)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+from scipy.optimize import nnls
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents
@@ -15,6 +16,8 @@ RunOut = Literal["natural", "parabolic", "cubic"]
 
 #: The recalibrated score is computed at no more than this many calibration scores.
 MAX_POINTS = 4_000
+#: Points per interval at which the derivative is held in bounds.
+_HELD = 33
 #: What the line between the kept ones may be off at the others.
 TOLERANCE = 1e-5
 
@@ -80,6 +83,13 @@ def fit_spline(t: FloatArray | None, v: FloatArray, knots: int, run_out: RunOut)
         Values there.
     """
     parts = pieces(knots, run_out)
+    return parts @ np.linalg.lstsq(*_normal_equations(t, v, parts))[0]
+
+
+def _normal_equations(
+    t: FloatArray | None, v: FloatArray, parts: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    knots = parts.shape[0] + 1
     h = 1 / (knots - 1)
     inner = np.arange(1, knots - 1) * h
     size = v.size
@@ -97,8 +107,7 @@ def fit_spline(t: FloatArray | None, v: FloatArray, knots: int, run_out: RunOut)
             product += powers @ v[rows]
         gram += parts[j].T @ square @ parts[j]
         moment += parts[j].T @ product
-    at_knots = np.linalg.lstsq(gram, moment)[0]
-    return parts @ at_knots
+    return gram, moment
 
 
 def _some_points(x: FloatArray) -> IntArray:
@@ -106,6 +115,36 @@ def _some_points(x: FloatArray) -> IntArray:
     even = np.linspace(0, x.size - 1, MAX_POINTS // 2).astype(np.intp)
     spread = np.searchsorted(x, np.linspace(x[0], x[-1], MAX_POINTS // 2).astype(x.dtype))
     return np.union1d(even, np.minimum(spread, x.size - 1))
+
+
+def fit_bounded(v: FloatArray, knots: int, run_out: RunOut) -> FloatArray:
+    """The same at 1/m, 2/m, ..., 1 with the derivative held in [0, 1]: a quadratic programme (Gupta 2021, section 4.1).
+
+    The derivative is held at `_HELD` evenly spaced points of each interval, where a quadratic has no room to stray far.
+    """
+    parts = pieces(knots, run_out)
+    gram, moment = _normal_equations(None, v, parts)
+    u = np.linspace(0, 1 / (knots - 1), _HELD)
+    rates = np.stack([np.zeros_like(u), np.ones_like(u), 2 * u, 3 * u * u], axis=1)
+    slope = (rates @ parts).reshape(-1, knots)
+    constraints = np.concatenate([slope, -slope])
+    least = np.repeat([0.0, -1.0], slope.shape[0])
+    gram[np.diag_indices(knots)] += 1e-12 * np.trace(gram)
+    return parts @ least_distance(gram, moment, constraints, least)
+
+
+def least_distance(
+    gram: FloatArray, moment: FloatArray, constraints: FloatArray, least: FloatArray
+) -> FloatArray:
+    """The a that minimises ``a' G a / 2 - m' a`` where ``C a >= d`` (Lawson & Hanson 1974, chapter 23)."""
+    factor = np.linalg.cholesky(gram)
+    free = np.linalg.solve(factor, moment)
+    turned = np.linalg.solve(factor, constraints.T).T
+    missing = least - turned @ free
+    u, _ = nnls(np.vstack([turned.T, missing]), np.append(np.zeros(moment.size), 1.0))
+    residual = np.append(turned.T @ u, missing @ u - 1)
+    step = -residual[:-1] / residual[-1]
+    return np.asarray(np.linalg.solve(factor.T, free + step))
 
 
 def slopes(cubics: FloatArray, t: FloatArray) -> FloatArray:
@@ -126,18 +165,21 @@ def values(cubics: FloatArray, t: FloatArray) -> FloatArray:
     return np.asarray(c[:, 0] + u * (c[:, 1] + u * (c[:, 2] + u * c[:, 3])))
 
 
-def spline_map(events: BinaryEvents, knots: int = 6, run_out: RunOut = "natural") -> Piecewise:
+def spline_map(
+    events: BinaryEvents, knots: int = 6, run_out: RunOut = "natural", *, bounded: bool = False
+) -> Piecewise:
     """The recalibrated score as a function of the score (Gupta 2021, section 4).
 
     The spline is fitted to cumulative hits minus cumulative scores against the fractile; its derivative is
-    what has to be added to the score. Tied scores share one value. The map is a line between as many of the calibration
+    what has to be added to the score. Where `bounded`, it is fitted to the cumulative hits themselves, and its derivative,
+    held in [0, 1], is the recalibrated score. Tied scores share one value. The map is a line between as many of the calibration
     scores as it takes to be right to `TOLERANCE` at the others (of no more than `MAX_POINTS`, half of them evenly
     spaced in rank and half in score).
     """
     score, hit = events.ordered
     n = score.size
     ends = ends_of_ties(score)
-    gap = np.subtract(hit, score, dtype=np.float64)
+    gap = np.subtract(hit, 0 if bounded else score, dtype=np.float64)
     np.cumsum(gap, out=gap)
     gap /= n
     if ends.size < n:
@@ -152,7 +194,8 @@ def spline_map(events: BinaryEvents, knots: int = 6, run_out: RunOut = "natural"
             if group[0] == 0:
                 low, value = np.append(0, low), np.append(0.0, value)
             gap[rows] = np.interp(ranks, low, value)
-    cubics = fit_spline(None, gap, max(2, min(knots, ends.size)), run_out)
+    knots = max(2, min(knots, ends.size))
+    cubics = fit_bounded(gap, knots, run_out) if bounded else fit_spline(None, gap, knots, run_out)
     x = score[ends - 1] if ends.size < n else score
     which = np.arange(ends.size) if ends.size <= MAX_POINTS else _some_points(x)
     starts = np.where(which > 0, ends[which - 1], 0)
@@ -163,8 +206,5 @@ def spline_map(events: BinaryEvents, knots: int = 6, run_out: RunOut = "natural"
         # The hit rate of tied scores is that of their group: the mean slope over its fractiles.
         first, last = starts[tied] / n, ends[tied] / n
         rise[tied] = (values(cubics, last) - values(cubics, first)) / (last - first)
-    return (
-        thinned(x, np.clip(x + rise, 0, 1), TOLERANCE)
-        if x.size > 1
-        else Piecewise(x, np.clip(x + rise, 0, 1))
-    )
+    y = np.clip(rise if bounded else x + rise, 0, 1)
+    return thinned(x, y, TOLERANCE) if x.size > 1 else Piecewise(x, y)

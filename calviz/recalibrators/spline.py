@@ -43,6 +43,8 @@ class SplineRecalibrator(BaseRecalibrator):
         Evenly spaced knots of the spline, at least 2.
     run_out : {"natural", "parabolic", "cubic"}
         How the second derivative continues beyond the outermost knots.
+    bounded : bool
+        Whether to hold the derivative of the spline in [0, 1], by a quadratic programme (Gupta 2021, section 4.1).
     input : {"probabilities", "logits"}
         What X holds.
 
@@ -63,12 +65,14 @@ class SplineRecalibrator(BaseRecalibrator):
         r: int = 2,
         knots: int = 6,
         run_out: RunOut = "natural",
+        bounded: bool = False,
         input: Input = "probabilities",
     ) -> None:
         self.mode = mode
         self.r = r
         self.knots = knots
         self.run_out = run_out
+        self.bounded = bounded
         self.input = input
 
     @property
@@ -96,7 +100,9 @@ class SplineRecalibrator(BaseRecalibrator):
                 f"the top {r} classes of {'all' if hit.all() else 'none of the'} calibration rows hold "
                 "the label: the map is all but constant."
             )
-        self.map_ = spline_map(BinaryEvents(score, hit), self.knots, self.run_out)
+        self.map_ = spline_map(
+            BinaryEvents(score, hit), self.knots, self.run_out, bounded=self.bounded
+        )
 
     def _apply(self, block: FloatArray) -> FloatArray:
         rows = np.arange(block.shape[0])[:, None]

@@ -31,6 +31,8 @@ class ClasswiseSpline(OneVsRest):
         Evenly spaced knots of the spline, at least 2.
     run_out : {"natural", "parabolic", "cubic"}
         How the second derivative continues beyond the outermost knots.
+    bounded : bool
+        Whether to hold the derivative of the spline in [0, 1], by a quadratic programme (Gupta 2021, section 4.1).
     input : {"probabilities", "logits"}
         What X holds.
     """
@@ -38,13 +40,21 @@ class ClasswiseSpline(OneVsRest):
     key = "spline-classwise"
 
     def __init__(
-        self, *, knots: int = 6, run_out: RunOut = "natural", input: Input = "probabilities"
+        self,
+        *,
+        knots: int = 6,
+        run_out: RunOut = "natural",
+        bounded: bool = False,
+        input: Input = "probabilities",
     ) -> None:
         self.knots = knots
         self.run_out = run_out
+        self.bounded = bounded
         self.input = input
 
     def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
         hit = np.zeros(column.size, dtype=np.bool_)
         hit[own] = True
-        return spline_map(BinaryEvents(column.copy(), hit), self.knots, self.run_out)
+        return spline_map(
+            BinaryEvents(column.copy(), hit), self.knots, self.run_out, bounded=self.bounded
+        )

@@ -52,7 +52,7 @@ def test_the_overview_says_what_it_is_with_a_verdict_and_five_numbers(view):
     assert "Your data stay on this machine" in tab.text
     verdict = tab.page.locator("[data-testid=stMain] h2").first.inner_text()
     assert "points" in verdict or "calibrat" in verdict
-    tab.page.get_by_role("link", name="Use your file").click()
+    tab.page.locator("[data-testid=stMain]").get_by_role("link", name="Use your file").click()
     tab.expect("Did it read my file right?")
 
 

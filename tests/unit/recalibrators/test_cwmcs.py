@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 
 from calviz.core.predictions import Predictions
 from calviz.core.reduction import Reduction
@@ -69,3 +70,34 @@ def test_clipping_outliers_first():
     low, high = np.quantile(mcs, [0.25, 0.75])
     top = high + 1.5 * (high - low)
     np.testing.assert_allclose(fitted._direction(mcs), np.minimum(mcs, top) / top)
+
+
+def test_the_authors_equations_step_by_step():
+    """Every step of Ao 2023, section 3, written down plainly, over the whole grid of gamma."""
+    z, y = unequal(n=400, k=3)
+
+    def nll(t):
+        p = softmax(z / t)
+        return -np.log(p[np.arange(y.size), y]).mean()
+
+    common = minimize_scalar(nll, bounds=(0.1, 10), method="bounded", options={"xatol": 1e-12}).x
+
+    def mcs_and_ece(temperatures):
+        p = softmax(z / temperatures)
+        confidence, right = p.max(axis=1), p.argmax(axis=1) == y
+        error = 0.0
+        for m in range(15):
+            inside = (confidence > m / 15) & (confidence <= (m + 1) / 15)
+            error += abs((confidence[inside] - right[inside]).sum()) / y.size
+        return [(confidence - right)[y == k].mean() for k in range(3)], error
+
+    mcs, _ = mcs_and_ece(common)
+    direction = np.array(mcs) / np.abs(mcs).max()
+    grid = [i / 1000 for i in range(-999, 1000)]
+    errors = np.array([mcs_and_ece(common * (1 + g * direction))[1] for g in grid])
+    fitted = ClasswiseTemperature(input="logits").fit(z, y)
+    assert fitted.temperature_ == pytest.approx(common, rel=1e-6)
+    assert errors[grid.index(fitted.gamma_)] <= errors.min() + 1e-9
+    np.testing.assert_allclose(
+        fitted.temperatures_, common * (1 + fitted.gamma_ * direction), rtol=1e-5
+    )

@@ -74,3 +74,37 @@ def test_a_calibrated_model_with_temperature_one_has_weights():
     fitted = EnsembleTemperatureScaling(input="logits").fit(z, [0, 0, 0, 1])
     assert fitted.temperature_ == pytest.approx(1)
     np.testing.assert_allclose(fitted.transform(z)[:, 0], 0.75)
+
+
+@pytest.mark.parametrize("loss", ["mse", "nll"])
+def test_a_joint_search_finds_what_a_general_solver_finds(loss):
+    z, y = simulate(500, 4, temperature=1.4, seed=3)
+    y[::6] = np.random.default_rng(1).integers(0, 4, y[::6].size)
+    p = softmax(2.5 * z)
+    log_p = np.log(p)
+
+    def value(q):
+        if loss == "nll":
+            return -np.log(q[np.arange(y.size), y]).mean()
+        return ((q - np.eye(4)[y]) ** 2).sum(axis=1).mean()
+
+    def objective(v):
+        a, b = v[:2]
+        return value(a * softmax(log_p / v[2]) + b * p + (1 - a - b) / 4)
+
+    joint = EnsembleTemperatureScaling(loss=loss, joint=True).fit(p, y)
+    ours = value(joint.transform(p))
+    assert ours <= value(EnsembleTemperatureScaling(loss=loss).fit(p, y).transform(p)) + 1e-15
+    start = [*joint.weights_[:2], joint.temperature_]
+    general = [
+        minimize(
+            objective,
+            x,
+            method="SLSQP",
+            bounds=[(0, 1), (0, 1), (0.1, 50)],
+            constraints={"type": "ineq", "fun": lambda v: 1 - v[0] - v[1]},
+            options={"ftol": 1e-14},
+        ).fun
+        for x in (start, [0.8, 0.1, start[2]])
+    ]
+    assert ours <= min(general) + 1e-7

@@ -1,10 +1,18 @@
 import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
+from scipy.optimize import minimize
 
 from calviz.core.events import BinaryEvents
 from calviz.numerics.cumulative import ks_error
-from calviz.numerics.spline import curvature_matrix, fit_spline, slopes, spline_map, values
+from calviz.numerics.spline import (
+    curvature_matrix,
+    fit_bounded,
+    fit_spline,
+    slopes,
+    spline_map,
+    values,
+)
 from calviz.recalibrators.spline import SplineRecalibrator
 from calviz.recalibrators.spline_classwise import ClasswiseSpline
 
@@ -114,3 +122,61 @@ def test_within_top_2_sets_the_sum():
     )
     ratio = out[rows, top] / p[rows, top]
     np.testing.assert_allclose(ratio[:, 0], ratio[:, 1], rtol=1e-9)
+
+
+def saturated(n=600):
+    """Scores whose hits jump, so that the derivative of a free spline leaves [0, 1]."""
+    rng = np.random.default_rng(4)
+    score = np.sort(rng.random(n))
+    return BinaryEvents(score, score > 0.6)
+
+
+def test_the_bounded_spline_is_the_quadratic_programme():
+    events = saturated()
+    n = events.n
+    t, v = np.arange(1, n + 1) / n, np.cumsum(events.ordered.hit) / n
+    knots = np.linspace(0, 1, 6)
+    cubics = fit_bounded(v, 6, "natural")
+    fine = np.linspace(0, 1, 1_001)
+    slope = slopes(cubics, fine)
+    assert slope.min() > -1e-4
+    assert slope.max() < 1 + 1e-4
+    # A general solver, with SciPy's own natural splines.
+    basis = np.stack([CubicSpline(knots, row, bc_type="natural")(t) for row in np.eye(6)], axis=1)
+    rates = np.stack(
+        [CubicSpline(knots, row, bc_type="natural")(fine, 1) for row in np.eye(6)], axis=1
+    )
+    free = np.linalg.lstsq(basis, v)[0]
+    assert (rates @ free).max() > 1.1
+    assert (rates @ free).min() < -0.02
+    other = minimize(
+        lambda a: ((basis @ a - v) ** 2).mean(),
+        knots,
+        jac=lambda a: 2 * basis.T @ (basis @ a - v) / n,
+        method="SLSQP",
+        constraints=[
+            {"type": "ineq", "fun": lambda a: rates[::5] @ a, "jac": lambda a: rates[::5]},
+            {"type": "ineq", "fun": lambda a: 1 - rates[::5] @ a, "jac": lambda a: -rates[::5]},
+        ],
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    assert ((values(cubics, t) - v) ** 2).mean() == pytest.approx(other.fun, rel=1e-3)
+
+
+def test_bounds_that_are_not_reached_change_nothing():
+    rng = np.random.default_rng(0)
+    score = np.sort(0.2 + 0.6 * rng.random(4_000))
+    v = np.cumsum(rng.random(4_000) < score) / 4_000
+    bounded, free = fit_bounded(v, 6, "natural"), fit_spline(None, v, 6, "natural")
+    np.testing.assert_allclose(bounded, free, atol=1e-6)
+
+
+def test_a_bounded_map_is_one_of_probabilities():
+    events = saturated()
+    p = np.stack([1 - events.score, events.score], axis=1)
+    fitted = ClasswiseSpline(bounded=True).fit(p, events.hit.astype(int))
+    out = fitted.transform(p)
+    assert out.min() >= 0
+    np.testing.assert_allclose(out.sum(axis=1), 1)
+    assert out[:100, 1].max() < 0.05
+    assert out[-100:, 1].min() > 0.9

@@ -1,0 +1,177 @@
+"""What the papers show, on real predictions where they lie beside the checkout and on the sample data else.
+
+    python benchmarks/papers.py [--repeats 5] [--write]
+
+Zhang et al. 2020, figure 6: which recalibrator needs how many rows. Gupta et al. 2021, table 1: KS of the top label before
+and after the spline. Ao et al. 2023, section 5: classes that stay under-confident after temperature scaling. With
+``--write`` the figures go to ``docs/images`` and the numbers to ``benchmarks/RESULTS.md``; docs/papers.md discusses them.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+from _harness import ROOT, write_section
+from _svg import Panel, write
+
+import calviz
+from calviz.analysis import evaluate
+from calviz.comparison import learning_curve
+from calviz.comparison.fitting import fit_and_apply
+from calviz.comparison.rows import choose_rows
+from calviz.core.predictions import Predictions
+from calviz.core.recalibrator import RECALIBRATORS
+
+DATA = ROOT.parent / "shared" / "data"
+NAMES = {
+    "identity": "uncalibrated",
+    "temperature": "TS",
+    "ets": "ETS",
+    "irm": "IRM",
+    "isotonic": "IROvA",
+    "temperature+isotonic": "IROvA-TS",
+    "spline": "spline",
+    "cwmcs-ts": "cwMCS-TS",
+}
+CURVES = ("identity", "temperature", "ets", "irm", "isotonic", "temperature+isotonic")
+
+
+def datasets() -> dict[str, Predictions]:
+    """The real files where there are any, or the samples."""
+    files = [
+        *sorted((DATA / "netcal_cifar").glob("*.npz")),
+        *sorted((DATA / "verified_calibration").glob("*.npz")),
+    ]
+    found = {f.stem: calviz.load(f) for f in files}
+    if not found:
+        folder = ROOT / "sample_data"
+        found = {n: calviz.load(folder / f"{n}.parquet") for n in ("simulated_100_classes",)}
+    return {name: data for name, data in found.items() if isinstance(data, Predictions)}
+
+
+def zhang(name: str, data: Predictions, repeats: int) -> tuple[str, list[Panel]]:
+    """Figure 6: calibration error and accuracy against the number of calibration rows."""
+    pool = data.n // 2
+    sizes = [round(float(s)) for s in np.geomspace(max(100, 2 * data.n_classes), pool, 5)]
+    found = learning_curve(
+        data,
+        CURVES,
+        sizes=sizes,
+        repeats=repeats,
+        fit_fraction=0.5,
+        metrics=("kde_ece", "nll", "accuracy"),
+    )
+    at = {(p.method, p.metric, p.rows): p for p in found.points}
+    panels = []
+    for metric, title in (("kde_ece", "KDE-ECE, points"), ("accuracy", "accuracy, %")):
+        shown = [m for m in CURVES if (m, metric, sizes[-1]) in at]
+        points = {m: [at[m, metric, s] for s in sizes] for m in shown}
+        panels.append(
+            Panel(
+                name,
+                "calibration rows",
+                title,
+                {NAMES[m]: (sizes, [100 * p.mean for p in points[m]]) for m in shown},
+                log_x=True,
+                bands={
+                    NAMES[m]: ([100 * p.low for p in points[m]], [100 * p.high for p in points[m]])
+                    for m in shown
+                    if m != "identity"
+                },
+            )
+        )
+    lines = ["| method | " + " | ".join(f"{s:,} rows" for s in sizes) + " |"]
+    lines.append("| --- |" + " --- |" * len(sizes))
+    for m in CURVES:
+        cells = [
+            f"{100 * at[m, 'kde_ece', s].mean:.2f} / {at[m, 'nll', s].mean:.3f} / "
+            f"{100 * at[m, 'accuracy', s].mean:.1f}"
+            for s in sizes
+        ]
+        lines.append(f"| {NAMES[m]} | " + " | ".join(cells) + " |")
+    return f"{name}: KDE-ECE in points / NLL / accuracy in %\n\n" + "\n".join(lines), panels
+
+
+def calibrated(data: Predictions, method: str) -> Predictions:
+    """The second half of the rows, calibrated by a map of the first half (stratified, seed 0)."""
+    rows = choose_rows(data, fit_fraction=0.5, seed=0)
+    done = fit_and_apply(data, RECALIBRATORS[method], rows, {}).calibrated
+    assert isinstance(done, Predictions)
+    return done
+
+
+def gupta(found: dict[str, Predictions]) -> str:
+    """Table 1: KS of the top label."""
+    methods = ("identity", "temperature", "spline")
+    lines = ["| file | " + " | ".join(NAMES[m] for m in methods) + " |", "| --- |" + " --- |" * 3]
+    for name, data in found.items():
+        values = [
+            evaluate(calibrated(data, m), ["ks"], reduction="top-label").metrics["ks"].value
+            for m in methods
+        ]
+        lines.append(f"| {name} | " + " | ".join(f"{100 * v:.2f}" for v in values) + " |")
+    return "KS error of the top label on the test half, in points\n\n" + "\n".join(lines)
+
+
+def class_scores(data: Predictions) -> np.ndarray:
+    """MCS of every true class: mean confidence minus accuracy (Ao 2023, eq. 5)."""
+    gap = data.probs.max(axis=1) - (data.probs.argmax(axis=1) == data.labels)
+    return np.bincount(data.labels, gap, data.n_classes) / np.bincount(
+        data.labels, minlength=data.n_classes
+    )
+
+
+def ao(found: dict[str, Predictions]) -> tuple[str, list[Panel]]:
+    """Classes that are under-confident, before and after."""
+    methods = ("identity", "temperature", "cwmcs-ts")
+    lines = ["| file | " + " | ".join(NAMES[m] for m in methods) + " |", "| --- |" + " --- |" * 3]
+    panels = []
+    for name, data in found.items():
+        scores = {m: class_scores(calibrated(data, m)) for m in methods}
+        cells = [
+            f"{100 * (s < 0).mean():.0f} %, {100 * np.abs(s).mean():.2f}" for s in scores.values()
+        ]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+        share = 100 * (np.arange(data.n_classes) + 0.5) / data.n_classes
+        curves = {NAMES[m]: (share, 100 * np.sort(s)) for m, s in scores.items()}
+        panels.append(Panel(name, "classes, %, by their score", "MCS of the class, points", curves))
+    text = "Share of classes that are under-confident, and the mean size of their scores in points"
+    return f"{text}\n\n" + "\n".join(lines), panels
+
+
+def main() -> None:
+    """Compute, print, and write what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    found = datasets()
+    chosen = [n for n in ("wideresnet-16-4-cifar-10", "wideresnet-16-4-cifar-100") if n in found]
+    chosen = chosen or list(found)[:1]
+    parts, panels = ["### Rows that are needed (Zhang et al. 2020, figure 6)"], []
+    for name in chosen:
+        text, drawn = zhang(name, found[name], options.repeats)
+        parts.append(text)
+        panels += drawn
+        print(text, flush=True)
+    parts += ["### Splines (Gupta et al. 2021, table 1)", gupta(found)]
+    print(parts[-1], flush=True)
+    text, by_class = ao({name: found[name] for name in found})
+    parts += ["### Under-confident classes (Ao et al. 2023)", text]
+    print(text, flush=True)
+    if options.write:
+        images = ROOT / "docs" / "images"
+        write(images / "papers-learning.svg", "Calibration error by number of rows", panels[:2])
+        if len(panels) > 2:
+            write(images / "papers-learning-100.svg", "The same with 100 classes", panels[2:4])
+        shown = [p for p in by_class if p.title in chosen]
+        write(images / "papers-classes.svg", "Scores of the true classes", shown)
+        how = "real predictions" if DATA.exists() else "sample data"
+        write_section(
+            "Papers", f"`python benchmarks/papers.py --write` on {how}.\n\n" + "\n\n".join(parts)
+        )
+
+
+if __name__ == "__main__":
+    main()

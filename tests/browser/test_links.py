@@ -1,0 +1,24 @@
+"""A copied link opens the view it was copied from."""
+
+
+def test_a_link_names_the_class_that_was_picked_and_all_curves(view):
+    tab = view(height=1400).open("/classwise?data=digits")
+    page = tab.page
+    box = page.locator("[data-testid=stDataFrame]").first.bounding_box()
+    page.mouse.click(box["x"] + 18, box["y"] + 37 + 17)
+    page.get_by_role("button", name="against the rest").click()
+    page.get_by_role("link", name="on Reliability").click()
+    tab.expect("against the rest · 15 equal-width bins").settle()
+    words = page.get_by_text("against the rest · 15").inner_text()
+    for curve in ("kernel", "isotonic (CORP)"):
+        page.get_by_role("button", name=curve).click()
+        tab.settle()
+    page.wait_for_url("**curves=isotonic**")
+    page.get_by_role("button", name="Copy link").click()
+    link = page.locator("[data-testid=stCode]").first.inner_text().strip()
+    assert "class=" in link.replace("reduction=class", "")
+
+    other = view().open(link.removeprefix(tab.server.url))
+    other.expect(words)
+    for curve in ("Kernel-smoothed", "Isotonic (CORP)"):
+        other.page.locator(".legendtext", has_text=curve).first.wait_for()
