@@ -281,13 +281,14 @@ def _classes(sample: Sample, bins: int) -> tuple[ClassRow, ...]:
     return tuple(ClassRow(*row) for row in rows)
 
 
+@one_blas_thread()
 def _results(
     sample: Sample, metrics: list[Metric], options: Mapping[str, Any], drawing: _Drawing
 ) -> dict[str, MetricResult]:
     results: dict[str, MetricResult] = {}
     sharing: dict[int, tuple[Any, list[Metric]]] = {}  # by identity; the views stay alive in it
     for m in metrics:
-        checkpoint(f"measuring the {m.label}")
+        checkpoint(f"measuring: {m.label}")
         own = {p.name: options[p.name] for p in m.parameters if p.name in options}
         try:
             view = sample.view(m.view, **own)

@@ -21,6 +21,8 @@ with guard.boundary():
         metric = models_view.judge_by(found)
         if metric is not None:
             st.subheader(md(models_view.headline(found, metric), 1_000), anchor=False)
+            if caution := models_view.caution(found, metric):
+                st.warning(md(caution, 1_000), icon=":material/warning:")
         models_view.notes(found)
         models_view.metrics_table(found)
         if metric is not None:

@@ -182,11 +182,31 @@ def calibrate(
     fit = rows.pairs[0][0]
     every = np.arange(data.n)
     done = fit_and_apply(data, spec, replace(rows, pairs=((fit, every),)), options)
-    if data.splits is None:
-        names = np.full(data.n, "evaluation", dtype=object)
-        names[fit] = "calibration"
-        done = replace(done, calibrated=_with_splits(done.calibrated, Factor.of(names)))
-    return done
+    return replace(done, calibrated=_marked(done.calibrated, fit))
+
+
+def apply_to_all(data: Dataset, recalibrator: Any, rows: Rows) -> Dataset:
+    """Apply a fitted map to all rows, those that fitted it under their split (see `recalibrate`).
+
+    Parameters
+    ----------
+    data : Predictions or ConfidencePredictions
+    recalibrator : transformer
+        Fitted on these data, as of a `MethodResult`.
+    rows : Rows
+        Which rows fitted it.
+    """
+    done = with_probabilities(data, recalibrator.transform(scores_of(data)[0]))
+    return done if rows.in_sample else _marked(done, rows.pairs[0][0])
+
+
+def _marked(data: Dataset, fit: IntArray) -> Dataset:
+    """Where there are no splits, say which rows fitted the map."""
+    if data.splits is not None:
+        return data
+    names = np.full(data.n, "evaluation", dtype=object)
+    names[fit] = "calibration"
+    return _with_splits(data, Factor.of(names))
 
 
 def _with_splits(data: Dataset, splits: Factor) -> Dataset:

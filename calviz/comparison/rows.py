@@ -39,12 +39,15 @@ def choose_rows(
 ) -> Rows:
     """Decide which rows fit and which judge; they never overlap unless `in_sample` asks for it.
 
-    Where nothing is said: splits whose names say so (`FIT_SPLITS`, `EVAL_SPLITS`), or else a stratified half.
+    Where nothing is said: splits whose names say so (`FIT_SPLITS`, `EVAL_SPLITS`), or else a stratified half;
+    with `in_sample`, all rows do both.
     """
     given = [fit_split is not None or eval_split is not None, fit_fraction is not None]
     if sum([*given, cross_fit is not None]) > 1:
         raise OptionError("give splits, a fraction to fit on, or cross-fitting: one of the three.")
     if not any(given) and cross_fit is None:
+        if in_sample:
+            return _same(data)
         known = {name.casefold(): name for name in reversed(data.split_names)}
         fit_split = next((known[n] for n in FIT_SPLITS if n in known), None)
         eval_split = next((known[n] for n in EVAL_SPLITS if n in known), None)
@@ -63,6 +66,12 @@ def choose_rows(
                 f"there are {fit.size} calibration rows, a recalibrator needs at least {LEAST_ROWS}"
             )
     return rows
+
+
+def _same(data: Dataset) -> Rows:
+    every = np.arange(data.n)
+    used = RowsUsed(None, data.n, "all rows")
+    return Rows(((every, every),), used, used, in_sample=True)
 
 
 def _named(data: Dataset, fit: str | None, evaluation: str | None, in_sample: bool) -> Rows:

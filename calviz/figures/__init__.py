@@ -2,6 +2,7 @@
 
 from calviz.figures._style import plot_config
 from calviz.figures.bin_sensitivity import BinSensitivity
+from calviz.figures.calibration_map import CalibrationMap
 from calviz.figures.class_bars import ClassBars
 from calviz.figures.conventions import ConventionDots
 from calviz.figures.cumulative import Cumulative
@@ -13,6 +14,7 @@ from calviz.figures.risk_coverage import Choice, RiskCoverage
 
 __all__ = [
     "BinSensitivity",
+    "CalibrationMap",
     "Choice",
     "ClassBars",
     "ConventionDots",

@@ -140,8 +140,8 @@ class LearningCurves:
         name = self.label(first.method)
         if first.better_from is None:
             text = (
-                f"With up to {counted(first.largest, 'label')} no method has a better {label} than the "
-                "uncalibrated model in 95 % of the draws."
+                f"With up to {counted(first.largest, 'label')} no method is reliably better than the "
+                f"uncalibrated model by {label}."
             )
         else:
             only = " already, the fewest tried," if first.better_from == self.sizes[0] else ""
@@ -155,7 +155,7 @@ class LearningCurves:
         best = dict(self.curve.best(self.metric))[largest]
         label = METRICS[self.metric].label
         if best == UNCALIBRATED:
-            return f"With {largest:,} the uncalibrated model has the best {label}."
+            return f"With all {largest:,} none is better."
         value = self.points(best)[-1].mean
         return (
             f"With {largest:,}, {self.label(best)} has the best {label}: "

@@ -338,6 +338,15 @@ class Reliability:
             self, theme=theme, caption=text, selected=selected, width=width
         )
 
+    def plot_small(self, *, theme: Theme = "light", height: int = 330) -> go.Figure:
+        """Draw the square alone, so many pixels high, to stand beside others on the same scale.
+
+        As figure 4 of Guo et al. 2017; circles have areas in proportion to the rows.
+        """
+        from calviz.figures import _small_panels
+
+        return _small_panels.reliability(self, theme=theme, height=height)
+
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; and the ECE with its interval: one line each."""
         what = [counted(self.n, "row"), self._reduction_words, self.bins_words]

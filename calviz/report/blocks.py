@@ -69,9 +69,10 @@ class Facts:
 
 @dataclass(frozen=True)
 class Cards:
-    """A few metrics, large."""
+    """A few metrics of so many rows, large."""
 
     results: tuple[MetricResult, ...]
+    rows: int
     kind: ClassVar[str] = "cards"
 
 

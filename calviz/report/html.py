@@ -129,7 +129,7 @@ def _mathml(formula: str) -> Markup:
     return Markup(text)
 
 
-def _card(result: MetricResult) -> dict[str, str]:
+def _card(result: MetricResult, rows: int) -> dict[str, str]:
     metric, written = METRICS[result.key], Written(result)
     if not result.available:
         return {
@@ -143,8 +143,8 @@ def _card(result: MetricResult) -> dict[str, str]:
         "label": metric.label,
         "value": written.value,
         "unit": written.unit_words,
-        "interval": written.interval(result.interval),
-        "noise": written.noise(tail=metric.tail),
+        "interval": written.interval(result.interval) if rows > 1 else "n = 1: not meaningful",
+        "noise": written.noise(tail=metric.tail) if rows > 1 else "",
     }
 
 

@@ -31,12 +31,14 @@ _TWO = ("temperature", "platt", "beta", "isotonic")
 def explore(settings: Settings) -> None:
     """The choices, the running job, and the curves."""
     data = settings.whole
+    confidence = data.kind == "confidence"
     known = {
         s.key: s.label
         for s in RECALIBRATORS
-        if s.key != "identity" and (data.kind != "confidence" or s.confidence_only)
+        if s.key != "identity" and (not confidence or s.confidence_only)
     }
-    usual = [k for k in (_TWO if data.n_classes <= 2 else _MANY) if k in known]
+    two = data.n_classes <= 2
+    usual = [k for k in (_TWO if two else _MANY) if k in known]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         methods = st.multiselect(
             "Recalibrators",
@@ -44,7 +46,9 @@ def explore(settings: Settings) -> None:
             default=usual,
             max_selections=MOST,
             format_func=lambda key: known.get(key, str(key)),
-            key="curves" if usual == list(_MANY) else f"curves-{len(usual)}-{data.n_classes <= 2}",
+            # Keys of their own, as the defaults differ.
+            key=f"learning-methods-{len(usual)}" if confidence else f"learning-methods{two * '-2'}",
+            bind="query-params",
             width=430,
         )
         with st.container(width=200):
@@ -53,12 +57,14 @@ def explore(settings: Settings) -> None:
             "Draws of labels",
             (5, 10, 20, 50),
             10,
-            key="draws",
+            key="label-draws",
             bind="query-params",
             width=160,
             help="How often rows are drawn for each number of labels; all methods get the same ones.",
         )
-        seed = st.number_input("Seed", 0, 9_999, 0, key="seed", bind="query-params", width=110)
+        seed = st.number_input(
+            "Seed", 0, 9_999, 0, key="label-seed", bind="query-params", width=110
+        )
     if not methods:
         st.info("Choose one recalibrator or more.", icon=":material/info:")
         return
@@ -123,7 +129,7 @@ def _show(curve: LearningCurve, settings: Settings) -> None:
         available,
         default=available[0],
         required=True,
-        key="judge",
+        key="labels-by",
         bind="query-params",
         format_func=lambda key: METRICS[key].label,
     )

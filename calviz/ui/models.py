@@ -64,6 +64,7 @@ def pick(entry: state.Entry) -> Chosen:
         max_selections=MOST,
         format_func=lambda name: shown.get(name, str(name)),
         key="models",
+        bind="query-params",
         help="All models of this file and of the other files that are open.",
     )
     _another_file(len(offered.models))

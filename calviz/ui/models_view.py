@@ -14,7 +14,7 @@ from calviz.core.results import MetricResult
 from calviz.core.units import Unit, scale_of, unit_of, value_text
 from calviz.core.words import decimal, listed, shorten
 from calviz.figures import ModelDifferences, Reliability
-from calviz.ui import diagram, guard
+from calviz.ui import diagram, guard, learn
 from calviz.ui.settings import Settings
 from calviz.ui.text import Written, distinct, md
 
@@ -42,7 +42,7 @@ def judge_by(found: ModelComparison) -> str | None:
         keys,
         default="nll" if "nll" in keys else keys[0],
         required=True,
-        key="judge" if "nll" in keys else "judge-confidence",
+        key="models-by" if "nll" in keys else "models-by-confidence",
         bind="query-params",
         format_func=lambda key: METRICS[key].label,
         help="NLL and the Brier score reward accuracy and calibration together; ECE and KS look at "
@@ -66,6 +66,21 @@ def headline(found: ModelComparison, metric: str) -> str:
             f"; {'the other is' if others == 1 else f'the other {others:,} are'} worse beyond noise"
         )
     return f"{text}."
+
+
+def caution(found: ModelComparison, metric: str) -> str:
+    """What to say where a weak model is the best calibrated one; "" where that is not so."""
+    if metric not in ("ece", "ks") or "accuracy" not in found.intervals:
+        return ""
+    best, right = found.ranking(metric)[0], found.ranking("accuracy")[0]
+    difference = found.difference("accuracy", best, right) if best != right else None
+    if difference is None or difference.tied:
+        return ""
+    value = value_text("accuracy", found[best].metrics["accuracy"].value)
+    return (
+        f"Calibrated is not accurate: '{shorten(best, 30)}' is right in {value} of the rows, "
+        f"'{shorten(right, 30)}' in {value_text('accuracy', found[right].metrics['accuracy'].value)}."
+    )
 
 
 def metrics_table(found: ModelComparison) -> None:
@@ -97,7 +112,7 @@ def column_text(result: MetricResult | None) -> str:
 
 def _heading(key: str) -> str:
     unit = Written(MetricResult(key, 1.0)).unit_words
-    return f"{METRICS[key].label}{f' ({unit})' if unit else ''}"
+    return f"[{METRICS[key].label}]({learn.address(key)}){f' ({unit})' if unit else ''}"
 
 
 def _marked(found: ModelComparison, key: str, results: Mapping[str, MetricResult]) -> list[str]:

@@ -21,7 +21,7 @@ def make(subject: Subject) -> Iterator[Block]:
     """The verdict, and the metrics that everybody asks for first."""
     found = subject.verdict
     yield Lead(found.sentence, _TONES.get(found.direction, "open"), subject.words)
-    yield Cards(tuple(subject.headline))
+    yield Cards(tuple(subject.headline), subject.data.n)
     yield Note(
         "Noise floor: what the number would be if the model were perfectly calibrated, with as many rows. "
         "Points are percentage points."

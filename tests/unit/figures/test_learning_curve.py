@@ -57,8 +57,10 @@ def test_the_answer_where_nothing_helps():
     figure = LearningCurves.compute(
         curve(before=0.005, p_value=0.4, failures={"b": "with 50 rows: no"})
     )
-    assert figure.answer().startswith("With up to 400 labels no method has a better ECE")
-    assert figure.answer().endswith("With 400 the uncalibrated model has the best ECE.")
+    assert figure.answer() == (
+        "With up to 400 labels no method is reliably better than the uncalibrated model by ECE. "
+        "With all 400 none is better."
+    )
     assert "not better than the uncalibrated model" in figure.sentence(figure.needed()[0])
     noise, failed = figure.warnings()
     assert "within noise on these 900 rows" in noise

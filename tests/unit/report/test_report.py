@@ -315,3 +315,11 @@ def test_the_conventions_are_those_of_the_library_function(report, subject):
     for v in found:
         np.testing.assert_equal(numbers.loc[v.convention.key, "value"], v.value)
     assert len(tables["conventions"].shown) == sum(v.available for v in found) > 1
+
+
+def test_a_single_row_has_no_error_bars():
+    p = calviz.Predictions(probs=np.array([[0.8, 0.2]]), labels=np.array([0]), name="one")
+    keys = ["verdict", "findings", "reliability", "classwise", "metrics"]
+    text = shown(Page(compose(Subject(data=p, resamples=20), sections=keys, date="").html()))
+    assert text.count("n = 1: not meaningful") == 5
+    assert "A single row says nothing about calibration." in text

@@ -1,0 +1,201 @@
+"""Which recalibrator to take, and why: a published guideline, held against what was measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from calviz.comparison.fitting import UNCALIBRATED
+from calviz.core.comparison import Comparison, MethodResult
+from calviz.core.metric import METRICS
+from calviz.core.predictions import Dataset
+from calviz.core.recalibrator import RECALIBRATORS
+
+#: Zhang et al. call tasks of CIFAR-100 and of ImageNet complex, those of CIFAR-10 not.
+MANY_CLASSES = 100
+#: "A large calibration data set": where IROvA-TS overtakes in their figures 6 and 11 to 13, about.
+LARGE_SET, LARGE_PER_CLASS = 5_000, 25
+#: What methods are ranked by: the first of these that was measured and resampled.
+CRITERIA = ("brier", "nll", "ks", "ece")
+
+PARAMETRIC, FLEXIBLE, COMPOSED = "ets", "irm", "temperature+isotonic"
+
+
+@dataclass(frozen=True)
+class Guideline:
+    """What Zhang et al. 2020, appendix G, recommend for these data.
+
+    Attributes
+    ----------
+    method : str or None
+        None where the guideline does not speak of such data.
+    alternative : str or None
+        "A strong alternative."
+    reason : str
+        One or two sentences with this file's n and K.
+    """
+
+    method: str | None
+    alternative: str | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to take.
+
+    Attributes
+    ----------
+    method : str
+        Key; the uncalibrated model where nothing is better beyond noise.
+    reasons : tuple of str
+        Sentences: what was measured, the guideline, what to keep in mind.
+    """
+
+    method: str
+    reasons: tuple[str, ...]
+
+
+def guideline(data: Dataset, fit_rows: int, *, keep_classes: bool = False) -> Guideline:
+    """The published guideline for so many classes and calibration rows (Zhang 2020, appendix G).
+
+    Parameters
+    ----------
+    data : Predictions or ConfidencePredictions
+    fit_rows : int
+        Calibration rows.
+    keep_classes : bool
+        Whether no predicted class may change.
+    """
+    if data.kind == "confidence":
+        return Guideline(
+            None,
+            None,
+            "The guideline of Zhang et al. (2020, appendix G) is about the scores of all classes; "
+            "this file has the top one only.",
+        )
+    k = data.n_classes
+    facts = f"{k:,} classes and {fit_rows:,} calibration rows"
+    source = "Zhang et al. (2020, appendix G)"
+    complex_task = k >= MANY_CLASSES
+    large = fit_rows >= max(LARGE_SET, LARGE_PER_CLASS * k)
+    if complex_task and large and not keep_classes:
+        return Guideline(
+            COMPOSED,
+            PARAMETRIC,
+            f"{source} recommend temperature scaling followed by one-vs-rest isotonic regression for a "
+            f"complex task with a large calibration set ({facts}), where predictions may change.",
+        )
+    why = "a large set, but predictions must stay" if complex_task and large else "general use"
+    return Guideline(
+        PARAMETRIC,
+        FLEXIBLE,
+        f"{source} recommend ensemble temperature scaling for {why} ({facts}), and IRM where its form "
+        "does not fit; both keep every predicted class.",
+    )
+
+
+def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False) -> Advice:
+    """Hold the guideline against a comparison; where it is not the best one here, say so.
+
+    The methods that the best one is not told apart from (its paired interval covers zero) count as
+    equal. Among them comes first: leaving the model as it is, what the guideline recommends, a
+    method that keeps the predicted classes, the smaller value.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        With paired intervals.
+    data : Predictions or ConfidencePredictions
+        What was compared.
+    keep_classes : bool
+        Whether no predicted class may change.
+    """
+    rule = guideline(data, comparison.fit.rows, keep_classes=keep_classes)
+    criterion = next((c for c in CRITERIA if comparison.tied.get(c)), None)
+    if criterion is None:
+        return Advice(UNCALIBRATED, ("There are no paired intervals to judge by.", rule.reason))
+    allowed = [
+        key
+        for key in comparison.ranking(criterion)
+        if key == UNCALIBRATED or not keep_classes or not comparison[key].predictions_changed
+    ]
+    name = METRICS[criterion].label
+    tied = comparison.tied[criterion]
+    best = allowed[0]
+    # Where the best of all is ruled out, ties with it say nothing about those that are left.
+    equal = [key for key in allowed if key in tied] if best in tied else [best]
+    chosen = _first(equal, rule, comparison)
+    reasons = [*_measured(comparison, criterion, name, chosen, best, equal)]
+    reasons.append(_held_against(rule, chosen, equal, comparison, name))
+    reasons += _keep_in_mind(comparison, comparison[chosen])
+    return Advice(chosen, tuple(r for r in reasons if r))
+
+
+def _first(equal: list[str], rule: Guideline, comparison: Comparison) -> str:
+    if UNCALIBRATED in equal:
+        return UNCALIBRATED
+    for wanted in (rule.method, rule.alternative):
+        if wanted in equal:
+            return str(wanted)
+    keeping = [key for key in equal if comparison[key].accuracy_preserving]
+    return (keeping or equal)[0]
+
+
+def _label(key: str) -> str:
+    return RECALIBRATORS[key].label
+
+
+def _measured(
+    comparison: Comparison, criterion: str, name: str, chosen: str, best: str, equal: list[str]
+) -> list[str]:
+    rows = f"{comparison.evaluation.rows:,} evaluation rows"
+    if chosen == UNCALIBRATED:
+        if best == UNCALIBRATED:
+            return [f"No method has a better {name} than the uncalibrated model on {rows}."]
+        return [
+            f"No method is better than the uncalibrated model beyond noise: the best {name} on {rows} is that "
+            f"of {_label(best)}, and the interval of the difference covers zero."
+        ]
+    found = comparison[chosen]
+    before = comparison[UNCALIBRATED].metrics[criterion].value
+    after = found.metrics[criterion].value
+    change = f"from {before:.4g} to {after:.4g}"
+    if chosen == best and len(equal) == 1:
+        return [f"{_label(chosen)} has the best {name} on {rows}, {change}, beyond noise."]
+    others = [_label(key) for key in equal if key != chosen]
+    listed = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
+    return [
+        f"{_label(chosen)} takes the {name} {change} on {rows}; it cannot be told apart from {listed}."
+    ]
+
+
+def _held_against(
+    rule: Guideline, chosen: str, equal: list[str], comparison: Comparison, name: str
+) -> str:
+    if rule.method is None or chosen in (rule.method, rule.alternative):
+        return rule.reason
+    found = comparison.methods.get(rule.method)
+    if found is None:
+        return f"{rule.reason} It was not among the methods."
+    if not found.ok:
+        return f"{rule.reason} It could not be fitted here."
+    if chosen == UNCALIBRATED or rule.method in equal:
+        return rule.reason
+    return f"{rule.reason} Here its {name} is worse beyond noise."
+
+
+def _keep_in_mind(comparison: Comparison, found: MethodResult) -> list[str]:
+    said = []
+    if found.predictions_changed:
+        said.append(
+            f"It changes the predicted class of {found.predictions_changed:,} of "
+            f"{comparison.evaluation.rows:,} rows."
+        )
+    if comparison.in_sample:
+        said.append(
+            "These are the rows that fitted the maps: flexible methods look better than they are, and this is "
+            "no ground for a choice."
+        )
+    elif found.key != UNCALIBRATED:
+        said.append("The choice was made on the evaluation rows: fresh rows would confirm it.")
+    return said

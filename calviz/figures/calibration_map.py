@@ -1,0 +1,197 @@
+"""What a recalibrator does to the scores: each score before against the same row's score after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from calviz.core.arrays import BoolArray, FloatArray
+from calviz.core.errors import OptionError
+from calviz.core.figure import Theme
+from calviz.core.predictions import Dataset
+from calviz.core.reduction import Reduction
+from calviz.core.words import decimal, points, shorten
+from calviz.numerics.binning import BinSums
+from calviz.numerics.decimate import extremes
+from calviz.numerics.reduce import reduce
+from calviz.numerics.sample import Sample, bin_sums
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+#: Neighbouring scores may come out so far apart, and this much further than they were, ...
+JITTER, STEEPEST = 0.005, 3.0
+#: ... in this share of the rows, before the score after counts as no function of the score before.
+LOOSE = 0.05
+#: Groups of neighbouring scores that a band is drawn from, and rows that are drawn as points.
+GROUPS, POINTS = 40, 400
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationMap:
+    """A calibration map as it acts on these rows, computed; `plot` draws it.
+
+    A map of all classes is in general no function of one score: rows with the same confidence come
+    out differently. Then the median and the range of 90 % of neighbouring rows are drawn.
+
+    Attributes
+    ----------
+    name : str
+        What the map is called.
+    reduction : Reduction
+        What the score is.
+    is_function : bool
+        Whether the score after is, but for rounding, a function of the score before.
+    before, after : ndarray, shape (M,)
+        Along the map, ascending in `before`: points of the curve; where it is no function, mean score before and
+        median score after of groups of neighbouring rows.
+    low, high : ndarray, shape (M,)
+        Where it is no function: the 5 % and 95 % quantiles of the group's scores after.
+    rows : (ndarray, ndarray)
+        Scores before and after of some rows, evenly spread, to be drawn as points; empty for functions.
+    sums : BinSums
+        The rows in bins of the score before: where the map should lead is their share of hits.
+    n : int
+        Number of rows.
+    median : (float, float)
+        Median score before and after.
+    """
+
+    name: str
+    reduction: Reduction
+    is_function: bool
+    before: FloatArray
+    after: FloatArray
+    low: FloatArray
+    high: FloatArray
+    rows: tuple[FloatArray, FloatArray]
+    sums: BinSums
+    n: int
+    median: tuple[float, float]
+
+    @classmethod
+    def compute(
+        cls,
+        before: Dataset,
+        after: Dataset,
+        *,
+        name: str = "",
+        reduction: Reduction | str = "top-label",
+        bins: int = 15,
+    ) -> Self:
+        """Follow the score of every row.
+
+        Parameters
+        ----------
+        before, after : Predictions or ConfidencePredictions
+            The same rows without and with the map.
+        name : str
+            What the map is called.
+        reduction : Reduction or str
+            Which score is followed.
+        bins : int
+            Number of bins of equal width for the observed frequencies.
+
+        Raises
+        ------
+        OptionError
+            Where the two do not have the same number of rows.
+        """
+        if before.n != after.n:
+            raise OptionError(
+                f"before and after are the same rows: there are {before.n:,} and {after.n:,}."
+            )
+        sample = Sample(before, reduction)
+        x = sample.events.score.astype(np.float64)
+        y = reduce(after, sample.reduction).score.astype(np.float64)
+        order = np.lexsort((y, x))
+        sx: FloatArray = x[order]
+        sy: FloatArray = y[order]
+        is_function = _is_function(sx, sy)
+        rows: tuple[FloatArray, FloatArray] = (np.zeros(0), np.zeros(0))
+        if is_function:
+            kept = extremes(sy)
+            centre, middle, low, high = sx[kept], sy[kept], sy[kept], sy[kept]
+        else:
+            centre, middle, low, high = _groups(sx, sy)
+            some = np.linspace(0, x.size - 1, min(POINTS, x.size)).round().astype(np.intp)
+            rows = (sx[some], sy[some])
+        return cls(
+            name,
+            sample.reduction,
+            is_function,
+            centre,
+            middle,
+            low,
+            high,
+            rows,
+            sample.view(bin_sums, bins=bins),
+            before.n,
+            (float(np.median(x)), float(np.median(y))),
+        )
+
+    @property
+    def observed(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Per bin of the score before that has rows: mean score, share of hits, share of the rows."""
+        filled: BoolArray = self.sums.count > 0
+        return (
+            self.sums.confidence[filled],
+            self.sums.accuracy[filled],
+            self.sums.weight[filled],
+        )
+
+    def frame(self) -> pd.DataFrame:
+        """Exactly what is drawn: the map, its range, the single rows, and the observed frequencies."""
+        import pandas as pd
+
+        score, hits, _ = self.observed
+        parts = [
+            ("map", self.before, self.after, self.low, self.high),
+            ("row", *self.rows, *self.rows[1:], *self.rows[1:]),
+            ("observed", score, hits, hits, hits),
+        ]
+        return pd.concat(
+            [
+                pd.DataFrame({"kind": kind, "before": x, "after": y, "low": low, "high": high})
+                for kind, x, y, low, high in parts
+            ],
+            ignore_index=True,
+        )
+
+    def plot(self, *, theme: Theme = "light", height: int = 330) -> go.Figure:
+        """Draw it, so many pixels high; its width is that of the page."""
+        from calviz.figures import _small_panels
+
+        return _small_panels.calibration_map(self, theme=theme, height=height)
+
+    def describe(self) -> str:
+        """Say what the map does to the scores."""
+        one, two = self.median
+        kind = "" if self.is_function else ", with a range where rows of equal score come out apart"
+        return (
+            f"Calibration map of {shorten(self.name, 60) or 'a recalibrator'}, {self.n:,} rows{kind}. "
+            f"The median score goes from {decimal(one)} to {decimal(two)} "
+            f"({points(two - one)} points)."
+        )
+
+
+def _is_function(x: FloatArray, y: FloatArray) -> bool:
+    """Whether neighbours stay neighbours; `x` ascends."""
+    if x.size < 2:
+        return True
+    apart = np.abs(np.diff(y)) > JITTER + STEEPEST * np.diff(x)
+    return bool(apart.mean() <= LOOSE)
+
+
+def _groups(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    parts = [
+        (a, b)
+        for a, b in zip(np.array_split(x, GROUPS), np.array_split(y, GROUPS), strict=True)
+        if a.size
+    ]
+    centre = np.array([a.mean() for a, _ in parts], dtype=np.float64)
+    low, median, high = (np.array([np.quantile(b, q) for _, b in parts]) for q in (0.05, 0.5, 0.95))
+    return centre, median, low, high

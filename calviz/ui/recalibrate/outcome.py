@@ -1,0 +1,215 @@
+"""A comparison as the page keeps it, and the work that leads to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from calviz.analysis import evaluate
+from calviz.comparison import Advice, advise, compare
+from calviz.comparison.compare import chosen
+from calviz.comparison.fitting import UNCALIBRATED, scores_of, with_probabilities
+from calviz.comparison.rows import Rows
+from calviz.core.comparison import Comparison, MethodResult
+from calviz.core.predictions import Dataset
+from calviz.core.reduction import Reduction
+from calviz.core.results import MetricResult
+from calviz.figures import CalibrationMap, ClassBars, Cumulative, Reliability, RiskCoverage
+from calviz.ui.jobs import Job
+from calviz.ui.recalibrate.plan import Plan
+from calviz.ui.settings import Settings
+
+#: What is always measured; the first four are what differences and advice go by.
+METRICS = ("accuracy", "nll", "brier", "ece", "ks")
+#: Bytes of calibrated rows that are kept; of more, the maps are applied again when they are looked at.
+KEPT_BYTES = 400_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What came of a plan.
+
+    Attributes
+    ----------
+    key : tuple of str
+        Names the plan, for caches.
+    data : Predictions or ConfidencePredictions
+        All rows.
+    rows : Rows
+    reduction : Reduction
+    comparison : Comparison
+    """
+
+    key: tuple[str, ...]
+    data: Dataset
+    rows: Rows
+    reduction: Reduction
+    comparison: Comparison
+
+    @property
+    def fitted(self) -> tuple[MethodResult, ...]:
+        """The methods that were fitted, the uncalibrated model first."""
+        return tuple(m for m in self.comparison if m.ok)
+
+    def calibrated(self, method: str) -> Dataset:
+        """The evaluation rows after a method."""
+        found = self.comparison[method]
+        if found.calibrated is not None:
+            return found.calibrated
+        return _applied(self.key, method, self)
+
+
+@st.cache_resource(scope="session", max_entries=2, show_spinner=False)
+def _applied(key: tuple[str, ...], method: str, _outcome: Outcome) -> Dataset:
+    judged = _outcome.rows.pairs[0][1]
+    scores, _ = scores_of(_outcome.data)
+    probs = _outcome.comparison[method].recalibrator.transform(scores[judged])
+    return with_probabilities(_outcome.data.take(judged), probs)
+
+
+def work(plan: Plan) -> Callable[[Job], Outcome]:
+    """The work of a job; must not need streamlit, so the data are fetched here."""
+    data, reduction = plan.data, plan.settings.reduction
+    specs = chosen(plan.methods)
+    labels = {spec.key: spec.label for spec in specs}
+
+    def run(job: Job) -> Outcome:
+        for label in labels.values():
+            job.step(label, "waiting")
+
+        def progress(result: MethodResult, done: int, total: int) -> None:
+            if result.ok:
+                job.step(result.label, "done", f"fitted in {in_words(result.fit_seconds)}")
+            else:
+                job.step(result.label, "failed", result.reason or "")
+            job.progress(done, total, "" if done < total else "resampling the differences")
+
+        found = compare(
+            data,
+            plan.methods,
+            **plan.division,
+            metrics=METRICS,
+            reduction=reduction,
+            progress=progress,
+            activity=lambda key, doing: job.step(labels[key], "running", doing),
+            stop=job.stopping,
+        )
+        return Outcome(plan.key, data, plan.rows, reduction, _slim(found))
+
+    return run
+
+
+def in_words(value: float) -> str:
+    """Seconds, short."""
+    return f"{value:.1f} s" if value >= 0.1 else f"{1_000 * value:.0f} ms"
+
+
+def _slim(found: Comparison) -> Comparison:
+    """Without the calibrated rows where they are too many to keep."""
+    size = sum(_bytes(m) for m in found)
+    if size <= KEPT_BYTES:
+        return found
+    return replace(
+        found,
+        methods={
+            m.key: replace(m, calibrated=None) if m.recalibrator is not None else m for m in found
+        },
+    )
+
+
+def _bytes(result: MethodResult) -> int:
+    probs = getattr(result.calibrated, "probs", np.empty(0))
+    return int(probs.nbytes)
+
+
+@st.cache_resource(scope="session", max_entries=256, show_spinner=False)
+def _metric(key: tuple[str, ...], method: str, metric: str, _outcome: Outcome) -> MetricResult:
+    found = evaluate(_outcome.calibrated(method), [metric], reduction=_outcome.reduction)
+    return found.metrics[metric]
+
+
+def metric(outcome: Outcome, method: str, key: str) -> MetricResult:
+    """A metric of the evaluation rows after a method, also one that the comparison left out."""
+    found = outcome.comparison[method].metrics.get(key)
+    return found if found is not None else _metric(outcome.key, method, key, outcome)
+
+
+def advice(outcome: Outcome, *, keep_classes: bool) -> Advice:
+    """What to take, and why."""
+    return advise(outcome.comparison, outcome.data, keep_classes=keep_classes)
+
+
+@st.cache_resource(scope="session", max_entries=96, show_spinner=False)
+def _picture(key: tuple[str, ...], method: str, kind: str, how: str, _compute: Any) -> Any:
+    return _compute()
+
+
+def reliability(outcome: Outcome, method: str, settings: Settings) -> Reliability:
+    """The reliability diagram after a method."""
+    return _picture(  # type: ignore[no-any-return]
+        outcome.key,
+        method,
+        "reliability",
+        f"{settings.bins} {settings.scheme}",
+        lambda: Reliability.compute(
+            outcome.calibrated(method),
+            reduction=outcome.reduction,
+            bins=settings.bins,
+            scheme=settings.scheme,
+            band=False,
+        ),
+    )
+
+
+def calibration_map(outcome: Outcome, method: str, bins: int) -> CalibrationMap:
+    """What a method does to the scores."""
+    return _picture(  # type: ignore[no-any-return]
+        outcome.key,
+        method,
+        "map",
+        str(bins),
+        lambda: CalibrationMap.compute(
+            outcome.calibrated(UNCALIBRATED),
+            outcome.calibrated(method),
+            name=outcome.comparison[method].label,
+            reduction=outcome.reduction,
+            bins=bins,
+        ),
+    )
+
+
+def cumulative(outcome: Outcome, method: str) -> Cumulative:
+    """The cumulative plot after a method."""
+    return _picture(  # type: ignore[no-any-return]
+        outcome.key,
+        method,
+        "cumulative",
+        "",
+        lambda: Cumulative.compute(outcome.calibrated(method), reduction=outcome.reduction),
+    )
+
+
+def class_bars(outcome: Outcome, method: str) -> ClassBars:
+    """The errors by class after a method."""
+    return _picture(  # type: ignore[no-any-return]
+        outcome.key,
+        method,
+        "classes",
+        "",
+        lambda: ClassBars.compute(outcome.calibrated(method), resamples=200),
+    )
+
+
+def risk_coverage(outcome: Outcome, method: str) -> RiskCoverage:
+    """The risk-coverage curve after a method."""
+    return _picture(  # type: ignore[no-any-return]
+        outcome.key,
+        method,
+        "risk",
+        "",
+        lambda: RiskCoverage.compute(outcome.calibrated(method)),
+    )

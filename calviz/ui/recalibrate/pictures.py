@@ -1,0 +1,138 @@
+"""The difference in pictures: diagrams and maps side by side, and one method before and after."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from calviz.comparison.fitting import UNCALIBRATED
+from calviz.core.errors import CalvizError
+from calviz.core.export import csv_bytes
+from calviz.core.figure import Figure
+from calviz.ui import diagram
+from calviz.ui.recalibrate import outcome as results
+from calviz.ui.recalibrate.outcome import Outcome
+from calviz.ui.settings import Settings
+from calviz.ui.text import Written, md
+
+#: Pixels of a panel: four in a row on a desk, one on a phone.
+PANEL = 316
+#: Pixels of a figure that stands beside another.
+HALF = 472
+
+VIEWS = {"cumulative": "Cumulative & KS", "classes": "Class-wise", "risk": "Risk-coverage"}
+
+
+def diagrams(outcome: Outcome, settings: Settings) -> None:
+    """Reliability diagrams of all methods on one scale, the uncalibrated model first."""
+    st.subheader("Reliability, side by side", anchor=False)
+    st.caption(
+        "One scale for all. Blue: observed frequency; hatched: the gap to the scores; circles have areas in "
+        f"proportion to the rows, with exact 95 % intervals. {settings.bins_words.capitalize()}."
+    )
+    frames = {}
+    with st.container(horizontal=True, gap="small"):
+        for m in outcome.fitted:
+            figure = results.reliability(outcome, m.key, settings)
+            frames[m.label] = figure.frame()
+            with st.container(width=PANEL, gap="xsmall"):
+                ece = Written(results.metric(outcome, m.key, "ece"))
+                gap = f" · {figure_gap(ece)}" if settings.scheme == "equal-width" else ""
+                st.markdown(f"**{md(m.label)}**{gap}")
+                diagram.chart(
+                    figure,
+                    figure.plot_small(theme=diagram.theme()),
+                    key=f"recalibrate.diagram.{m.key}",
+                    filename=f"reliability-{m.key}",
+                    alt=f"{m.label}: {figure.describe()}",
+                )
+    _as_table(frames, "diagrams")
+
+
+def figure_gap(ece: Written) -> str:
+    """The ECE in words."""
+    return f"ECE {ece.value} points"
+
+
+def maps(outcome: Outcome, settings: Settings) -> None:
+    """What each method does to the scores."""
+    st.subheader("What the maps do", anchor=False)
+    st.caption(
+        "Score before against score after, on the evaluation rows. Dashed: no change. Circles: what was "
+        "observed, where a map should lead. A band and points: rows of the same score come out "
+        "differently, as the map looks at the whole row."
+    )
+    frames = {}
+    with st.container(horizontal=True, gap="small"):
+        for m in outcome.fitted:
+            if m.key == UNCALIBRATED:
+                continue
+            figure = results.calibration_map(outcome, m.key, settings.bins)
+            frames[m.label] = figure.frame()
+            with st.container(width=PANEL, gap="xsmall"):
+                st.markdown(f"**{md(m.label)}**")
+                diagram.chart(
+                    figure,
+                    figure.plot(theme=diagram.theme()),
+                    key=f"recalibrate.map.{m.key}",
+                    filename=f"map-{m.key}",
+                )
+                if m.warnings:
+                    st.caption(f":material/warning: {md(' '.join(m.warnings), 600)}")
+    _as_table(frames, "maps")
+
+
+def before_and_after(outcome: Outcome, method: str) -> None:
+    """Other pictures of the uncalibrated model and of one method."""
+    label = outcome.comparison[method].label
+    st.subheader("Before and after", anchor=False)
+    view = st.segmented_control(
+        "Look at",
+        tuple(VIEWS),
+        default="cumulative",
+        required=True,
+        key="before-after",
+        bind="query-params",
+        format_func=lambda key: VIEWS[key],
+    )
+    with st.container(horizontal=True, gap="medium"):
+        for key, name in {UNCALIBRATED: "Uncalibrated", method: label}.items():
+            with st.container(width=HALF):
+                st.markdown(f"**{md(name)}**")
+                try:
+                    _view(outcome, key, str(view))
+                except CalvizError as reason:
+                    st.info(md(reason, 500))
+
+
+def _view(outcome: Outcome, method: str, view: str) -> None:
+    theme, width = diagram.theme(), diagram.PHONE
+    figure: Figure
+    if view == "cumulative":
+        figure = cumulative = results.cumulative(outcome, method)
+        drawn = cumulative.plot(theme=theme, panels=["a"], width=width)
+    elif view == "classes":
+        figure = classes = results.class_bars(outcome, method)
+        drawn = classes.plot(theme=theme, width=HALF)
+    else:
+        figure = risk = results.risk_coverage(outcome, method)
+        drawn = diagram.with_room_below(risk.plot(theme=theme, width=width))
+    st.caption(md(figure.describe(), 600))
+    diagram.chart(figure, drawn, key=f"recalibrate.{view}.{method}", filename=f"{view}-{method}")
+
+
+def _as_table(frames: dict[str, pd.DataFrame], what: str) -> None:
+    if not frames:
+        return
+    with st.expander("What is drawn, as a table", icon=":material/table:"):
+        frame = pd.concat(frames, names=["method"]).reset_index(level=0)
+        st.dataframe(frame, hide_index=True, alt="What the panels show")
+        st.download_button(
+            "Download as CSV",
+            csv_bytes(frame),
+            f"recalibration-{what}.csv",
+            "text/csv",
+            icon=":material/download:",
+            on_click="ignore",
+            key=f"calviz.recalibrate.{what}.download",
+        )

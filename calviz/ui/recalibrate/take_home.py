@@ -1,0 +1,158 @@
+"""What a person takes home: the calibrated file, the map as JSON, and as NumPy source."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from calviz.comparison.fitting import UNCALIBRATED, apply_to_all
+from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.predictions import Dataset
+from calviz.data.writing import SUFFIXES, write_predictions
+from calviz.ui import bins, state
+from calviz.ui.recalibrate.outcome import Outcome
+from calviz.ui.settings import Settings
+from calviz.ui.text import md, rows, size
+
+#: Numbers from which on text takes minutes to write and gigabytes to hold.
+MOST_TEXT = 20_000_000
+
+_READY = "calviz.recalibrate.ready"
+
+
+@dataclass(frozen=True, eq=False)
+class Files:
+    """What was built: contents, or the reason why there is none."""
+
+    table: bytes
+    map: bytes | None
+    snippet: str | None
+    no_map: str = ""
+    no_snippet: str = ""
+
+
+def draw(outcome: Outcome, method: str, settings: Settings) -> None:
+    """Choose the format, build, then download."""
+    if method == UNCALIBRATED:
+        st.caption("The uncalibrated model is your file as it is: there is nothing to take home.")
+        return
+    label = outcome.comparison[method].label
+    fit = outcome.comparison.fit
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        usual = _usual(settings)
+        suffix = str(
+            st.segmented_control(
+                "Format of the file",
+                SUFFIXES,
+                default=usual,
+                required=True,
+                key=f"calviz.take-home.format.{usual}",
+                format_func=lambda s: s[1:].upper(),
+            )
+        )
+        wanted = (*outcome.key, method, suffix)
+        build = st.button("Prepare the files", icon=":material/build:", key="calviz.take-home")
+    if build:
+        with st.status(f"Calibrating {rows(outcome.data.n)} …", expanded=True) as status:
+            try:
+                files = _build(outcome, method, suffix)
+            except (OptionError, NotAvailable) as error:
+                status.update(label="Not possible", state="error")
+                st.markdown(md(error, 500))
+                return
+            status.update(label="The files are ready.", state="complete", expanded=False)
+        st.session_state[_READY] = (wanted, files)
+    ready = st.session_state.get(_READY)
+    if ready is None or ready[0] != wanted:
+        st.caption("All rows are calibrated, the columns beside the scores stay.")
+        return
+    _offer(ready[1], f"{bins.file_stem(settings)}-{method.replace('+', '-')}", suffix)
+    how = f"{md(label)}, fitted on {rows(fit.rows)} ({md(fit.how)})."
+    if outcome.rows.in_sample or len(outcome.rows.pairs) == 1:
+        how += " The file holds these rows too: judge the result on the others."
+    st.caption(how)
+
+
+def _usual(settings: Settings) -> str:
+    """The format of the file that was opened, where it can be written."""
+    name = settings.entry.loaded.file.lower()
+    return next((s for s in SUFFIXES if name.endswith((s, f"{s}.gz"))), SUFFIXES[0])
+
+
+def _build(outcome: Outcome, method: str, suffix: str) -> Files:
+    found = outcome.comparison[method]
+    crossed = len(outcome.rows.pairs) > 1
+    st.markdown(f"Applying {md(found.label)} …")
+    data = (
+        outcome.calibrated(method)
+        if crossed
+        else apply_to_all(outcome.data, found.recalibrator, outcome.rows)
+    )
+    st.markdown(f"Writing {suffix[1:].upper()} …")
+    table = _written(data, suffix)
+    if crossed:
+        reason = "Cross-fitting has one map per fold: fit on a share or a split to get one map."
+        return Files(table, None, None, reason, reason)
+    record = found.recalibrator.to_dict() | {"class_names": list(outcome.data.class_names)}
+    content = (json.dumps(record, allow_nan=False) + "\n").encode()
+    try:
+        return Files(table, content, found.recalibrator.snippet())
+    except NotAvailable as reason:
+        return Files(table, content, None, "", str(reason))
+
+
+def _written(data: Dataset, suffix: str) -> bytes:
+    if suffix == ".csv" and data.n * max(1, data.n_classes) > MOST_TEXT:
+        raise OptionError(
+            f"{data.n * data.n_classes:,} probabilities are too many for text; choose Parquet or NPZ."
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"calibrated{suffix}"
+        write_predictions(data, path)
+        return path.read_bytes()
+
+
+def _offer(files: Files, stem: str, suffix: str) -> None:
+    with st.container(horizontal=True, gap="small"):
+        st.download_button(
+            f"Calibrated file ({suffix[1:].upper()}, {size(len(files.table))})",
+            files.table,
+            f"{stem}{suffix}",
+            "application/octet-stream" if suffix != ".csv" else "text/csv",
+            icon=":material/download:",
+            type="primary",
+            on_click="ignore",
+            key="calviz.take-home.file",
+        )
+        if files.map is not None:
+            st.download_button(
+                f"Map as JSON ({size(len(files.map))})",
+                files.map,
+                f"{stem}-map.json",
+                "application/json",
+                icon=":material/download:",
+                on_click="ignore",
+                key="calviz.take-home.map",
+            )
+        if files.snippet is not None:
+            st.download_button(
+                "NumPy snippet",
+                files.snippet,
+                f"{stem}-map.py",
+                "text/x-python",
+                icon=":material/download:",
+                on_click="ignore",
+                key="calviz.take-home.snippet",
+            )
+    for reason in dict.fromkeys((files.no_map, files.no_snippet)):
+        if reason:
+            st.caption(md(reason[:1].upper() + reason[1:], 500))
+    if files.map is not None:
+        file = md(state.current().title, 60)
+        st.caption(
+            f"For new predictions: calviz apply NEW_FILE with the map (this one is of {file})."
+        )

@@ -1,0 +1,80 @@
+"""Recalibrators fitted on some rows and compared on others; the chosen one to take home."""
+
+import streamlit as st
+
+from calviz.comparison import guideline
+from calviz.core.recalibrator import RECALIBRATORS
+from calviz.ui import guard, job_view, jobs, pages, settings
+from calviz.ui.recalibrate import outcome, pictures, plan, table, take_home
+from calviz.ui.text import md
+
+PLACE = "recalibrate"
+
+guard.enter()
+chosen = settings.current()
+
+st.title(pages.BY_KEY["recalibrate"].question, anchor=False)
+with guard.boundary():
+    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.reduction_words}")
+
+with guard.boundary():
+    wanted = plan.draw(chosen)
+    if wanted is not None:
+        job = jobs.find(PLACE, wanted.key)
+        last = jobs.latest(PLACE)
+        if st.button(
+            f"Compare {len(wanted.methods)} method{'s' if len(wanted.methods) != 1 else ''}",
+            type="primary",
+            icon=":material/play_arrow:",
+            disabled=not wanted.methods or (job is not None and job.running),
+            key="calviz.compare",
+        ):
+            job = jobs.start(PLACE, wanted.key, "Fitting and judging", outcome.work(wanted))
+        elif job is None and last is not None and last.key[: len(wanted.content)] == wanted.content:
+            job = last
+            if not job.running:
+                st.info(
+                    "The results below are of other choices. Compare again to bring them up to date.",
+                    icon=":material/update:",
+                )
+        if job is not None:
+            job_view.show(job)
+        if job is None or (job.result is None and not job.running):
+            rule = guideline(wanted.data, wanted.rows.fit.rows)
+            st.info(md(rule.reason, 1_000), icon=":material/lightbulb:")
+
+with guard.boundary():
+    if wanted is not None and job is not None and job.result is not None:
+        found = job.result
+        if job.state == "stopped":
+            st.warning("Stopped: what was finished by then is below.", icon=":material/stop:")
+        st.subheader("What to take", anchor=False)
+        keep_classes = st.toggle(
+            "No predicted class may change", key="keep-classes", bind="query-params"
+        )
+        advice = outcome.advice(found, keep_classes=keep_classes)
+        with st.container(border=True):
+            st.markdown(
+                f":material/lightbulb: **Advice: {md(RECALIBRATORS[advice.method].label)}**"
+            )
+            st.markdown("\n".join(f"- {md(reason, 1_000)}" for reason in advice.reasons))
+        table.draw(found)
+        st.subheader("Take it home", anchor=False)
+        methods = [m.key for m in found.fitted]
+        if st.session_state.get("method") not in (None, *methods):
+            del st.session_state["method"]
+        method = st.selectbox(
+            "Method",
+            methods,
+            index=methods.index(advice.method),
+            format_func=lambda key: RECALIBRATORS[key].label,
+            key="method",
+            bind="query-params",
+            width=420,
+            help="Also the one that is drawn before and after.",
+        )
+        take_home.draw(found, method, chosen)
+        pictures.diagrams(found, chosen)
+        pictures.maps(found, chosen)
+        pictures.before_and_after(found, method)
+        plan.keep()

@@ -1,0 +1,154 @@
+"""The page Recalibrate, without a browser: choose, compare, take home."""
+
+import io
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from calviz.core.recalibrator import RECALIBRATORS
+from calviz.data import read
+from calviz.recalibrators.loading import load_map
+
+ROOT = Path(__file__).resolve().parents[2]
+LABELS = {spec.key: spec.label for spec in RECALIBRATORS}
+
+
+def overconfident(n=600, splits=True):
+    """Scores of T = 1 of a model whose true temperature is 2."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(scale=2, size=(n, 3))
+    true, said = (np.exp(z / t) / np.exp(z / t).sum(axis=1, keepdims=True) for t in (2, 1))
+    y = (true.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+    lines = ["split,label,p_a,p_b,p_c" if splits else "label,p_a,p_b,p_c"]
+    for i, (row, label) in enumerate(zip(said, y, strict=True)):
+        start = f"{('calibration', 'test')[i % 2]}," if splits else ""
+        lines.append(start + "abc"[label] + "".join(f",{v:.12f}" for v in row))
+    return "\n".join(lines).encode()
+
+
+def opened(content, name="net.csv", **query):
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    app.run()
+    app.switch_page("pages/data.py").run()
+    app.file_uploader[0].set_value((name, content, "text/csv")).run()
+    app.switch_page("pages/recalibrate.py")
+    for key, value in query.items():
+        app.query_params[key] = value
+    return app.run()
+
+
+def compared(app):
+    app.button(key="calviz.compare").click().run()
+    job = next(reversed(app.session_state["calviz.jobs"]["recalibrate"].values()))
+    job.wait(100)
+    app.run()
+    assert not app.exception
+    assert [e.value for e in app.error] == []
+    return job.result
+
+
+def words(app):
+    kinds = (app.markdown, app.caption, app.subheader, app.warning, app.info)
+    text = "\n".join(e.value for kind in kinds for e in kind)
+    return re.sub(r"&#(\d+);", lambda m: chr(int(m[1])), text).replace("\u2060", "")
+
+
+def test_from_a_file_to_a_choice_and_a_calibrated_file():
+    app = opened(overconfident())
+    assert "fitted on 300 rows (split 'calibration') and judged on 300 rows" in words(app)
+    app.multiselect(key="methods").set_value(["temperature", "ets"]).run()
+    assert app.button(key="calviz.compare").label == "Compare 2 methods"
+    outcome = compared(app)
+    assert list(outcome.comparison.methods) == ["identity", "temperature", "ets"]
+    text = words(app)
+    # ETS and T are the same here: the guideline decides.
+    assert "Advice: Ensemble temperature scaling (ETS)" in text
+    table = app.table[0].value
+    assert str(table.index[0]) == "Uncalibrated"
+    assert len(table) == 3
+    assert app.selectbox(key="method").value == "ets"
+
+    # What is chosen stays over a visit to another page, and so do the results.
+    app.selectbox(key="method").set_value("temperature").run()
+    app.switch_page("pages/overview.py").run()
+    app.switch_page("pages/recalibrate.py").run()
+    assert app.multiselect(key="methods").value == ["temperature", "ets"]
+    assert len(app.table[0].value) == 3
+
+    app.selectbox(key="method").set_value("temperature").run()
+    app.button(key="calviz.take-home").click().run()
+    wanted, files = app.session_state["calviz.recalibrate.ready"]
+    assert wanted[-2:] == ("temperature", ".csv")
+    # The file reads back, and holds what the map of the JSON and the program make of the rows.
+    written = read(files.table, name="calibrated.csv").first
+    before = read(overconfident(), name="net.csv").first
+    assert written.split_names == ("calibration", "test")
+    mapped = load_map(json.loads(files.map))
+    assert mapped.temperature_ == pytest.approx(2, rel=0.2)
+    np.testing.assert_allclose(written.probs, mapped.transform(before.probs), atol=1e-9)
+    program = {}
+    exec(files.snippet, program)
+    np.testing.assert_allclose(program["recalibrate"](before.probs), written.probs, atol=1e-6)
+
+
+def test_without_splits_rows_are_drawn_or_crossed_and_in_sample_is_labelled():
+    app = opened(overconfident(splits=False))
+    assert "fitted on 300 rows (50% of the rows, stratified" in words(app)
+    app.multiselect(key="methods").set_value(["temperature"]).run()
+    app.segmented_control(key="division").set_value("folds").run()
+    outcome = compared(app)
+    assert outcome.comparison.evaluation.rows == 600
+    app.button(key="calviz.take-home").click().run()
+    files = app.session_state["calviz.recalibrate.ready"][1]
+    assert files.map is None
+    assert "one map per fold" in words(app)
+    app.toggle(key="in-sample").set_value(True).run()
+    assert "In-sample: the maps are judged on the very rows" in words(app)
+    assert "The results below are of other choices" in words(app)
+    assert compared(app).comparison.in_sample
+    assert "no ground for a choice" in words(app)
+
+
+def test_confidences_say_which_methods_apply_and_why_the_others_do_not():
+    rng = np.random.default_rng(1)
+    score = rng.uniform(0.5, 1, 400)
+    right = rng.random(400) < score**2
+    rows = [f"{s:.6f},{int(r)}" for s, r in zip(score, right, strict=True)]
+    app = opened(("confidence,correct\n" + "\n".join(rows)).encode())
+    options = app.multiselect(key="methods").options
+    assert LABELS["isotonic"] in options
+    assert LABELS["temperature"] not in options
+    assert "it needs the scores of all classes" in words(app)
+    app.multiselect(key="methods").set_value(["isotonic", "beta"]).run()
+    outcome = compared(app)
+    assert all(m.ok for m in outcome.comparison)
+    assert "Advice:" in words(app)
+
+
+def test_a_file_that_is_too_small_is_told_so_and_choices_come_from_the_address():
+    app = opened(b"label,p_a,p_b\na,0.9,0.1\nb,0.2,0.8\na,0.6,0.4\n")
+    assert "a recalibrator needs at least 10" in words(app)
+    app = opened(overconfident(), division="cross-fitting", folds="3", methods=LABELS["irm"])
+    assert "3-fold cross-fitting" in words(app)
+    assert app.multiselect(key="methods").value == ["irm"]
+
+
+def test_the_table_leaves_in_three_forms():
+    from calviz.ui.recalibrate import table
+
+    app = opened(overconfident(40))
+    app.multiselect(key="methods").set_value(["temperature", "matrix-odir"]).run()
+    outcome = compared(app)
+    values = {"nll": {m.key: m.metrics["nll"] for m in outcome.fitted}}
+    shown = table.texts(outcome, values, "nll")
+    csv = table.content("CSV", outcome, shown, values)
+    frame = pd.read_csv(io.StringIO(csv))
+    found = frame.set_index("method").loc["temperature"]
+    assert found["value"] == pytest.approx(outcome.comparison["temperature"].metrics["nll"].value)
+    assert table.content("Markdown", outcome, shown, values).startswith("| Method | NLL |")
+    assert r"\begin{tabular}" in table.content("LaTeX", outcome, shown, values)

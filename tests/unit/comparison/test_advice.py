@@ -1,0 +1,159 @@
+"""Suggestions and advice: the guideline as it is printed, and rules that can be checked by hand."""
+
+import numpy as np
+import pytest
+
+from calviz.comparison import advise, choose_rows, compare, guideline, suggest
+from calviz.core.comparison import Comparison, MethodResult, RowsUsed
+from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.core.recalibrator import RECALIBRATORS
+from calviz.core.results import MetricResult
+
+
+def data(k, n=None):
+    n = n or 2 * k
+    return Predictions(probs=np.full((n, k), 1 / k), labels=np.arange(n) % k)
+
+
+def top():
+    return ConfidencePredictions(confidence=np.full(50, 0.7), correct=np.arange(50) % 2 == 0)
+
+
+def comparison(values, tied, *, changed=(), in_sample=False, failed=(), rows=5_000):
+    methods = {
+        key: MethodResult(
+            key,
+            RECALIBRATORS[key].label,
+            key not in failed,
+            accuracy_preserving=RECALIBRATORS[key].accuracy_preserving,
+            predictions_changed=7 if key in changed else 0,
+            metrics={} if key in failed else {"brier": MetricResult("brier", value)},
+        )
+        for key, value in values.items()
+    }
+    used = RowsUsed("a", rows, "split 'a'")
+    return Comparison(
+        "x", used, used, in_sample, 0, "top-label", methods, {"brier": "lower"}, {"brier": tied}
+    )
+
+
+# ------------------------------------------------------------------ the guideline (Zhang 2020, appendix G)
+
+
+@pytest.mark.parametrize(
+    ("k", "rows", "keep", "method"),
+    [
+        (10, 5_000, False, "ets"),  # not complex
+        (10, 50_000, False, "ets"),
+        (100, 1_000, False, "ets"),  # complex, little data
+        (100, 5_000, False, "temperature+isotonic"),
+        (1_000, 25_000, False, "temperature+isotonic"),
+        (1_000, 5_000, False, "ets"),
+        (100, 5_000, True, "ets"),  # accuracy must stay
+    ],
+)
+def test_the_guideline(k, rows, keep, method):
+    rule = guideline(data(k), rows, keep_classes=keep)
+    assert rule.method == method
+    assert rule.alternative == ("irm" if method == "ets" else "ets")
+    assert f"{k:,} classes and {rows:,} calibration rows" in rule.reason
+
+
+def test_the_guideline_has_nothing_to_say_about_confidences():
+    assert guideline(top(), 1_000).method is None
+
+
+# ------------------------------------------------------------------ the advice
+
+
+def test_what_is_recommended_wins_a_tie():
+    found = comparison(
+        {"identity": 0.5, "temperature": 0.4, "ets": 0.41, "isotonic": 0.42},
+        ("temperature", "ets", "isotonic"),
+    )
+    advice = advise(found, data(10))
+    assert advice.method == "ets"
+    assert "from 0.5 to 0.41" in advice.reasons[0]
+    assert "cannot be told apart from Temperature scaling" in advice.reasons[0]
+
+
+def test_what_is_worse_beyond_noise_is_not_advised():
+    found = comparison(
+        {"identity": 0.5, "temperature": 0.45, "ets": 0.44, "isotonic": 0.3},
+        ("isotonic",),
+        changed=("isotonic",),
+    )
+    advice = advise(found, data(10))
+    assert advice.method == "isotonic"
+    assert any("Here its Brier score is worse beyond noise." in r for r in advice.reasons)
+    assert any("changes the predicted class of 7 of 5,000 rows" in r for r in advice.reasons)
+    # Where classes must stay, the best of the others.
+    assert advise(found, data(10), keep_classes=True).method == "ets"
+
+
+def test_a_model_that_nothing_improves_is_left_alone():
+    found = comparison({"identity": 0.5, "ets": 0.49}, ("ets", "identity"))
+    advice = advise(found, data(10))
+    assert advice.method == "identity"
+    assert "the interval of the difference covers zero" in advice.reasons[0]
+    worse = comparison({"identity": 0.5, "ets": 0.6}, ("identity",))
+    assert advise(worse, data(10)).method == "identity"
+
+
+def test_in_sample_results_are_no_ground_for_a_choice():
+    found = comparison({"identity": 0.5, "ets": 0.4}, ("ets",), in_sample=True)
+    assert any("no ground for a choice" in r for r in advise(found, data(10)).reasons)
+
+
+def test_a_recommended_method_that_failed_or_was_not_tried_is_mentioned():
+    failed = comparison(
+        {"identity": 0.5, "ets": 0.4, "temperature": 0.4}, ("temperature",), failed=("ets",)
+    )
+    assert any("could not be fitted" in r for r in advise(failed, data(10)).reasons)
+    missing = comparison({"identity": 0.5, "temperature": 0.4}, ("temperature",))
+    assert any("not among the methods" in r for r in advise(missing, data(10)).reasons)
+
+
+def test_advice_on_a_real_comparison_of_simulated_data():
+    # Logits twice as large as the truth: temperature scaling is right, and the model is not.
+    rng = np.random.default_rng(0)
+    z = rng.normal(scale=1.5, size=(4_000, 5))
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    y = (p.cumsum(axis=1) > rng.random((4_000, 1))).argmax(axis=1)
+    q = np.exp(2 * z) / np.exp(2 * z).sum(axis=1, keepdims=True)
+    d = Predictions(probs=q, labels=y)
+    found = compare(d, ["temperature", "ets", "histogram"], metrics=["brier"], resamples=200)
+    assert advise(found, d).method == "ets"
+
+
+# ------------------------------------------------------------------ suggestions
+
+
+def test_every_method_is_suggested_left_out_or_impossible():
+    for d in (data(2), data(3), data(100), top()):
+        s = suggest(d, 2_000)
+        named = [*s.methods, *s.left_out, *s.impossible, "identity"]
+        assert sorted(named) == sorted(RECALIBRATORS.keys())
+        assert all(
+            reason.endswith(".") for reason in (*s.left_out.values(), *s.impossible.values())
+        )
+
+
+def test_methods_of_all_classes_are_impossible_for_confidences():
+    s = suggest(top(), 2_000)
+    assert set(s.impossible) == {spec.key for spec in RECALIBRATORS if not spec.confidence_only}
+    assert {"isotonic", "platt", "beta", "histogram"} <= set(s.methods)
+
+
+def test_maps_of_each_class_need_rows():
+    few, many = suggest(data(100), 1_999), suggest(data(100), 2_000)
+    assert "isotonic" in many.methods
+    assert "20.0 each" in few.left_out["isotonic"]
+    assert {"temperature", "ets", "irm", "spline"} <= set(few.methods)
+    assert "matrix-odir" in suggest(data(1_000), 25_000).left_out
+
+
+def test_all_rows_fit_and_judge_in_sample_where_that_is_asked_for():
+    rows = choose_rows(data(3, 60), in_sample=True)
+    assert rows.in_sample
+    assert rows.fit.rows == rows.evaluation.rows == 60
