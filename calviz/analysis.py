@@ -281,6 +281,7 @@ def _classes(sample: Sample, bins: int) -> tuple[ClassRow, ...]:
     return tuple(ClassRow(*row) for row in rows)
 
 
+@one_blas_thread()
 def _results(
     sample: Sample, metrics: list[Metric], options: Mapping[str, Any], drawing: _Drawing
 ) -> dict[str, MetricResult]:

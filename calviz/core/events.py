@@ -70,7 +70,8 @@ class BinaryEvents:
         packed = bits << one
         packed |= self.hit
         packed.sort()
-        hit = (packed & one).astype(np.bool_)
+        hit = np.empty(packed.shape, dtype=np.bool_)
+        np.bitwise_and(packed, one, out=hit, casting="unsafe")
         packed >>= one
         return Ordered(read_only(packed.view(self.score.dtype)), read_only(hit))
 

@@ -253,7 +253,7 @@ class RiskCoverage:
         """
         if not 0 <= risk <= 1:
             raise OptionError(f"'risk' must lie between 0 and 1, got {risk!r}.")
-        kept = round(self.n * float(coverage_at(ranked(self.steps), risk)))
+        kept = round(self.n * float(coverage_at(self.steps, risk)))
         if kept == 0:
             return self._nothing(
                 f"No threshold leaves {percent(risk)} errors or fewer: the predictions ranked highest "
@@ -275,7 +275,7 @@ class RiskCoverage:
         if self.n == 1:
             return None
         drawn = self.steps.bootstrap(error_bars.stream(seed, "bootstrap"), RESAMPLES)
-        return error_bars.interval(coverage_at(ranked(drawn), risk), self.level)
+        return error_bars.interval(coverage_at(drawn, risk), self.level)
 
     def _choice(self, kept: int, threshold: float | None = None) -> Choice:
         ranking = ranked(self.steps)

@@ -16,7 +16,7 @@ from calviz.numerics.binning import BinSums
 from calviz.numerics.edges import MAX_BINS
 from calviz.numerics.memo import once_per_view
 from calviz.numerics.sample import Sample, bin_sums
-from calviz.numerics.steps import Steps, steps
+from calviz.numerics.steps import MAX_STEPS, Steps, steps
 
 
 def _root(view: BinSums) -> Mapping[str, float]:
@@ -89,10 +89,12 @@ class MonotoneBins:
             yield type(self)(part, self.base, self.params)
 
 
-def sweep_steps(base: Steps, count: FloatArray, hits: FloatArray) -> tuple[IntArray, FloatArray]:
+def sweep_steps(
+    base: Steps, count: FloatArray, hits: FloatArray, most: int = MAX_BINS, *, fine: bool = True
+) -> tuple[IntArray, FloatArray]:
     """Number of bins and ECE of the monotone sweep, per resample.
 
-    Up to `MAX_BINS` bins are tried (the algorithm itself goes on to n). The cuts are those of
+    Up to `most` bins are tried (the algorithm itself goes on to n). The cuts are those of
     `base`: redrawn hits leave them where they are, and resampled rows are binned as the sample
     was, as everywhere in the binned family.
 
@@ -102,6 +104,10 @@ def sweep_steps(base: Steps, count: FloatArray, hits: FloatArray) -> tuple[IntAr
         The sample, whose scores and counts place the cuts.
     count, hits : ndarray, shape (..., G)
         Rows and hits per step of `base`.
+    most : int
+        The largest number of bins that is tried.
+    fine : bool
+        Whether sweeps that go on end at the steps themselves where those rise.
 
     Returns
     -------
@@ -117,8 +123,8 @@ def sweep_steps(base: Steps, count: FloatArray, hits: FloatArray) -> tuple[IntAr
     found = np.ones(n.size, dtype=np.intp)
     active = np.arange(n.size)
     cuts: IntArray = np.array([0, upto.size])
-    for bins in range(2, min(int(upto[-1]), MAX_BINS) + 1):
-        if bins == FINE_AFTER:
+    for bins in range(2, min(int(upto[-1]), most) + 1):
+        if bins == FINE_AFTER and fine:
             # Rates that rise from step to step rise however steps are put together: those sweeps
             # run to their end.
             rising, gap = _bins_at(np.arange(upto.size + 1), rows, right, mass, active)
@@ -138,10 +144,15 @@ def sweep_steps(base: Steps, count: FloatArray, hits: FloatArray) -> tuple[IntAr
 
 def _cuts(upto: FloatArray, bins: int) -> IntArray:
     """Where equal-mass bins end, in steps: as `equal_mass_edges` places them."""
-    size, larger = divmod(int(upto[-1]), bins)
-    m = np.arange(1, bins)
-    ends = np.searchsorted(upto, m * size + np.minimum(m, larger)) + 1
+    ends = np.searchsorted(upto, _ends_of_bins(int(upto[-1]), bins)) + 1
     return np.unique(np.concatenate([[0], ends, [upto.size]]))
+
+
+def _ends_of_bins(n: int, bins: int) -> IntArray:
+    """Rows up to the end of each bin but the last, were there no ties."""
+    size, larger = divmod(n, bins)
+    m = np.arange(1, bins)
+    return m * size + np.minimum(m, larger)
 
 
 def _bins_at(
@@ -165,7 +176,54 @@ def _upto(values: FloatArray) -> FloatArray:
 
 @once_per_view
 def _sweep(view: MonotoneBins) -> tuple[IntArray, FloatArray]:
+    if view.steps.size > MAX_STEPS:
+        return _sweep_of_many(view.steps)
     return sweep_steps(view.base, view.steps.count, view.steps.hits)
+
+
+def _sweep_of_many(view: Steps) -> tuple[IntArray, FloatArray]:
+    """The same for the many steps of one sample: only what lies between the cuts needs room."""
+    for most in (FINE_AFTER - 1, 8 * FINE_AFTER, MAX_BINS):
+        between = _between_cuts(view, most)
+        bins, error = sweep_steps(between, between.count, between.hits, most, fine=False)
+        last = _cuts(np.cumsum(between.count), most).size - 1
+        if bins != last:
+            break
+        if most < FINE_AFTER and _rising(view):
+            gaps = (np.abs(part.score_sum - part.hits).sum() for part in view.blocks())
+            return np.asarray(view.size), np.asarray(sum(gaps) / view.n)
+    return bins, error
+
+
+def _rising(view: Steps) -> bool:
+    """Whether the hit rates never fall from step to step."""
+    before = 0.0
+    for part in view.blocks():
+        rate = part.hits / part.count
+        if rate[0] < before or (np.diff(rate) < 0).any():
+            return False
+        before = rate[-1]
+    return True
+
+
+def _between_cuts(view: Steps, most: int) -> Steps:
+    """The steps put together between all the cuts of 2 to `most` bins; scores are means."""
+    ends = np.cumsum([float(part.n) for part in view.blocks()])
+    n = int(ends[-1])
+    targets = np.unique(np.concatenate([_ends_of_bins(n, bins) for bins in range(2, most + 1)]))
+    sums: list[FloatArray] = []
+    begin = 0.0
+    for part, end in zip(view.blocks(), ends, strict=True):
+        upto = begin + np.cumsum(part.count)
+        inside = targets[(targets > begin) & (targets <= end)]
+        # A cut is at the end of the step that holds its last row.
+        starts = np.searchsorted(upto, inside) + 1
+        starts = np.unique(np.append(0, starts[starts < part.size]))
+        mass = part.score_sum, part.count, part.hits
+        sums.append(np.stack([np.add.reduceat(m, starts) for m in mass]))
+        begin = float(end)
+    score, count, hits = np.concatenate(sums, axis=1)
+    return Steps(score / count, count, hits)
 
 
 def monotone_bins(sample: Sample) -> MonotoneBins:

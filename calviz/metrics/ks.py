@@ -4,20 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.metric import metric
+from calviz.numerics.memo import once_per_view
 from calviz.numerics.steps import Steps, steps
 
 
+class _Extreme(NamedTuple):
+    """The largest cumulative gap, signed, the score that it is at, and the rows up to there; shape (...) each."""
+
+    gap: FloatArray
+    score: FloatArray
+    rows: FloatArray
+
+
+@once_per_view
+def _extreme(view: Steps) -> _Extreme:
+    gap, rows = np.zeros(view.n.shape), np.zeros(view.n.shape)
+    largest = _Extreme(gap, gap, gap)
+    for i, part in enumerate(view.blocks()):
+        gaps = np.cumsum(part.score_sum - part.hits, axis=-1)
+        gaps += gap[..., None]
+        at = np.abs(gaps).argmax(axis=-1)
+        here = np.take_along_axis(gaps, at[..., None], axis=-1)[..., 0]
+        upto = rows
+        if gaps.ndim == 1:  # only a sample itself is asked where
+            upto = rows + part.count[: at + 1].sum()
+        found = _Extreme(here, part.score[at], upto)
+        better = np.abs(here) > np.abs(largest.gap) if i else np.full(here.shape, True)
+        largest = _Extreme(
+            *(np.where(better, new, old) for new, old in zip(found, largest, strict=True))
+        )
+        gap, rows = gaps[..., -1], rows + part.n
+    return largest
+
+
 def _where(view: Steps) -> Mapping[str, float]:
-    at = int(np.abs(view.cumulative_gap).argmax())
-    return {
-        "at_score": float(view.score[at]),
-        "at_fractile": float(view.count[: at + 1].sum() / view.n),
-    }
+    found = _extreme(view)
+    return {"at_score": float(found.score), "at_fractile": float(found.rows / view.n)}
 
 
 _ks = partial(metric, family="Bin-free", view=steps, details=_where)
@@ -40,7 +68,7 @@ def ks(view: Steps) -> FloatArray:
     the order inside ties, by up to the weight of a tie group. It equals ``|MCS|`` where the gap
     never changes sign.
     """
-    return np.asarray(np.abs(view.cumulative_gap).max(axis=-1))
+    return np.abs(ks_signed(view))
 
 
 @_ks(
@@ -54,6 +82,4 @@ def ks(view: Steps) -> FloatArray:
 )
 def ks_signed(view: Steps) -> FloatArray:
     """The cumulative gap where it is largest, with its sign: above 0, scores run ahead of the hits (over-confident)."""
-    gap = view.cumulative_gap
-    at = np.abs(gap).argmax(axis=-1)
-    return np.asarray(np.take_along_axis(gap, at[..., None], axis=-1)[..., 0])
+    return np.asarray(_extreme(view).gap / view.n)

@@ -12,7 +12,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
 from calviz.core.metric import metric
-from calviz.numerics.ranking import coverage_at, errors_at_coverage, ranked
+from calviz.numerics.ranking import coverage_at, errors_at_coverage
 from calviz.numerics.sample import Sample
 from calviz.numerics.steps import Steps, top_label_steps
 
@@ -76,8 +76,7 @@ def at_risk(sample: Sample, *, risk: float = 0.05) -> PointOf:
 def accuracy_at_coverage(view: PointOf) -> FloatArray:
     """Accuracy on the share c of the rows that is most confident (80 % unless said otherwise); inside a group of ties the expected value is taken."""
     coverage = view.params["coverage"]
-    ranking = ranked(view.steps)
-    return 1 - errors_at_coverage(ranking, coverage) / (coverage * ranking.n)
+    return 1 - errors_at_coverage(view.steps, coverage) / (coverage * view.steps.n)
 
 
 @_selective(
@@ -93,4 +92,4 @@ def coverage_at_risk(view: PointOf) -> FloatArray:
     the rows it is judged on (and on each resample anew), so that on other rows the risk is likely to be a little
     larger; Geifman & El-Yaniv's algorithm 1, which guarantees a risk, keeps fewer.
     """
-    return coverage_at(ranked(view.steps), view.params["risk"])
+    return coverage_at(view.steps, view.params["risk"])

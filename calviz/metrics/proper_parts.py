@@ -22,27 +22,42 @@ _corp = partial(
 
 
 @once_per_view
-def recalibrated(view: Steps) -> FloatArray:
-    """Isotonic (PAV) frequency of hits per step, shape (..., G); empty steps follow their neighbours."""
-    count = np.atleast_2d(view.count)
-    hits = np.atleast_2d(view.hits)
-    out = np.empty(count.shape)
-    for fitted, rows, right in zip(out, count, hits, strict=True):
-        used = rows > 0
-        levels = isotonic_regression(right[used] / rows[used], weights=rows[used]).x
-        fitted[used] = levels
-        if not used.all():
-            fitted[~used] = np.interp(view.score[~used], view.score[used], levels)
-    return out.reshape(view.count.shape)
+def _fitted_square(view: Steps) -> FloatArray:
+    """Squared isotonic (PAV) frequency of hits, summed over the rows, shape (...)."""
+    if view.merged_square is None and np.ndim(view.n) == 0:
+        # The fit of all steps is the fit of the levels that blocks of them have.
+        fits = [_fit(part.count, part.hits) for part in view.blocks()]
+        levels, weights = (np.concatenate(column) for column in zip(*fits, strict=True))
+        fitted = isotonic_regression(levels, weights=weights)
+        return np.asarray(weights @ np.square(fitted.x))
+    count, hits = np.atleast_2d(view.count), np.atleast_2d(view.hits)
+    sums = [weights @ np.square(levels) for levels, weights in map(_fit, count, hits)]
+    return np.reshape(sums, np.shape(view.n))
 
 
-def _mean_brier(view: Steps, forecast: FloatArray, square: FloatArray) -> FloatArray:
-    total = view.count * square - 2 * forecast * view.hits + view.hits
-    return np.asarray(total.sum(axis=-1) / view.n)
+def _fit(count: FloatArray, hits: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Levels of the isotonic frequency of hits, and the rows of each; empty steps do not count."""
+    if not count.all():
+        used = count > 0
+        count, hits = count[used], hits[used]
+    fitted = isotonic_regression(hits / count, weights=count)
+    return fitted.x[fitted.blocks[:-1]], fitted.weights
+
+
+def _fitted_brier(view: Steps) -> FloatArray:
+    # On each level the mean hit is the level itself.
+    return np.asarray((view.n_hits - _fitted_square(view)) / view.n)
+
+
+def _brier(view: Steps) -> FloatArray:
+    total = np.zeros(np.shape(view.n))
+    for part in view.blocks():
+        total += (part.count * part.square - (2 * part.score - 1) * part.hits).sum(axis=-1)
+    return np.asarray(total / view.n)
 
 
 def _base_rate(view: Steps) -> FloatArray:
-    return np.asarray(view.hits.sum(axis=-1) / view.n)
+    return np.asarray(view.n_hits / view.n)
 
 
 @_corp(
@@ -58,8 +73,7 @@ def brier_miscalibration(view: Steps) -> FloatArray:
     The decomposition is of the binary Brier score of the chosen reduction: that score is
     miscalibration - discrimination + uncertainty.
     """
-    fitted = recalibrated(view)
-    gain = _mean_brier(view, view.score, view.square) - _mean_brier(view, fitted, fitted**2)
+    gain = _brier(view) - _fitted_brier(view)
     return np.asarray(np.maximum(gain, 0))  # rounding aside, it is never below 0
 
 
@@ -73,9 +87,8 @@ def brier_miscalibration(view: Steps) -> FloatArray:
 )
 def brier_discrimination(view: Steps) -> FloatArray:
     """How much better than the constant base rate the isotonically recalibrated scores are, in Brier score."""
-    fitted = recalibrated(view)
     rate = _base_rate(view)
-    gain = rate * (1 - rate) - _mean_brier(view, fitted, fitted**2)
+    gain = rate * (1 - rate) - _fitted_brier(view)
     return np.asarray(np.maximum(gain, 0))  # rounding aside, it is never below 0
 
 

@@ -9,13 +9,13 @@ from functools import partial
 import numpy as np
 from scipy.stats import chi2, norm
 
-from calviz.core.arrays import FloatArray
+from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.metric import metric
 from calviz.numerics import logistic
 from calviz.numerics.binning import BinSums
 from calviz.numerics.memo import once_per_view
 from calviz.numerics.sample import Sample, bin_sums
-from calviz.numerics.steps import Steps, steps
+from calviz.numerics.steps import MAX_STEPS, Steps, steps
 
 _FAMILY = "Tests and summaries"
 
@@ -39,9 +39,11 @@ def _spiegelhalter_p(view: Steps) -> Mapping[str, float]:
 )
 def spiegelhalter_z(view: Steps) -> FloatArray:
     """Whether the Brier score is what calibrated scores would give: standard normal under calibration, two-sided p-value (MAPIE's is one-sided)."""
-    s = np.clip(view.score, 0, 1)
-    top = ((view.hits - view.count * s) * (1 - 2 * s)).sum(axis=-1)
-    variance = (view.count * (1 - 2 * s) ** 2 * s * (1 - s)).sum(axis=-1)
+    top, variance = np.zeros(np.shape(view.n)), np.zeros(np.shape(view.n))
+    for part in view.blocks():
+        s = np.clip(part.score, 0, 1)
+        top += ((part.hits - part.count * s) * (1 - 2 * s)).sum(axis=-1)
+        variance += (part.count * ((1 - 2 * s) ** 2 * s * (1 - s))).sum(axis=-1)
     out = np.full(np.shape(top), math.nan)
     np.divide(top, np.sqrt(variance), out=out, where=variance > 0)
     return out
@@ -131,23 +133,69 @@ _ici = partial(
 )
 
 
-@once_per_view
-def _distance(view: Steps) -> FloatArray:
-    distance = logistic.curve(view) - view.score
+#: Intervals in which a quantile of the distances of very many steps is looked for.
+_INTERVALS = 4_096
+
+
+def _distance(part: Steps, theta: FloatArray) -> FloatArray:
+    """Between the scores and the fitted curve, shape (..., G)."""
+    distance = logistic.curve(theta, part.score)
+    distance -= part.score
     return np.abs(distance, out=distance)
+
+
+@once_per_view
+def _distances(view: Steps) -> FloatArray:
+    return _distance(view, logistic.fit(view))
 
 
 @once_per_view
 def _ordered(view: Steps) -> tuple[FloatArray, FloatArray]:
     """Distances in ascending order, and the share of the rows up to each."""
-    order = np.argsort(_distance(view), axis=-1)
+    distance = _distances(view)
+    order = np.argsort(distance, axis=-1)
     count = np.broadcast_to(view.count, order.shape)
     upto = np.cumsum(np.take_along_axis(count, order, axis=-1), axis=-1)
     upto /= upto[..., -1:].copy()
-    return np.take_along_axis(_distance(view), order, axis=-1), upto
+    return np.take_along_axis(distance, order, axis=-1), upto
+
+
+@once_per_view
+def _rows_by_distance(view: Steps) -> FloatArray:
+    """Rows per interval of the distances, up to each, shape (_INTERVALS,)."""
+    rows = np.zeros(_INTERVALS)
+    for part in view.blocks():
+        rows += np.bincount(_interval(part, logistic.fit(view)), part.count, minlength=_INTERVALS)
+    return np.cumsum(rows)
+
+
+def _interval(part: Steps, theta: FloatArray) -> IntArray:
+    at = _distance(part, theta) * _INTERVALS
+    return np.minimum(at, _INTERVALS - 1, out=at).astype(np.intp)
+
+
+def _quantile_of_many(view: Steps, q: float) -> FloatArray:
+    """The same as `_distance_quantile`, sorting the distances of one interval only."""
+    theta = logistic.fit(view)
+    if not np.isfinite(theta).all():
+        return np.asarray(math.nan)
+    upto = _rows_by_distance(view)
+    least = (q - 1e-12) * float(view.n)
+    interval = int(np.argmax(upto >= least))
+    before = float(upto[interval - 1]) if interval else 0.0
+    distances, counts = [], []
+    for part in view.blocks():
+        inside = _interval(part, theta) == interval
+        distances.append(_distance(part, theta)[inside])
+        counts.append(part.count[inside])
+    distance, count = np.concatenate(distances), np.concatenate(counts)
+    order = np.argsort(distance)
+    return np.asarray(distance[order[np.argmax(before + np.cumsum(count[order]) >= least)]])
 
 
 def _distance_quantile(view: Steps, q: float) -> FloatArray:
+    if view.size > MAX_STEPS:
+        return _quantile_of_many(view, q)
     distance, upto = _ordered(view)
     at = np.argmax(upto >= q - 1e-12, axis=-1)
     return np.asarray(np.take_along_axis(distance, at[..., None], axis=-1)[..., 0])
@@ -159,7 +207,11 @@ def ici(view: Steps) -> FloatArray:
 
     Austin & Steyerberg fit a loess; the logistic curve needs no bandwidth (calzone calls this Cox ICI).
     """
-    return np.asarray((view.count * _distance(view)).sum(axis=-1) / view.n)
+    if view.size <= MAX_STEPS:
+        return np.asarray((view.count * _distances(view)).sum(axis=-1) / view.n)
+    theta = logistic.fit(view)
+    total = sum((part.count * _distance(part, theta)).sum(axis=-1) for part in view.blocks())
+    return np.asarray(total / view.n)
 
 
 @_ici(key="e50", label="E50", formula=r"\mathrm{median}\,|\hat\pi(s) - s|")

@@ -10,7 +10,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.core.metric import metric
 from calviz.numerics.memo import once_per_view
-from calviz.numerics.ranking import errors_at_coverage, ranked
+from calviz.numerics.ranking import errors_at_coverage, ranked_parts
 from calviz.numerics.steps import Steps, top_label_steps
 
 _selective = partial(
@@ -44,14 +44,17 @@ def aurc(view: Steps) -> FloatArray:
 
 @once_per_view
 def _area(view: Steps) -> FloatArray:
-    ranking = ranked(view)
-    risk = np.zeros(ranking.rows.shape)
-    np.divide(ranking.errors, ranking.rows, out=risk, where=ranking.rows > 0)
-    # Each step adds its rows times the mean risk at its ends; the first with rows has one end only.
-    height = risk[..., 1:] + np.where(ranking.rows[..., :-1] > 0, risk[..., :-1], risk[..., 1:])
-    height *= np.diff(ranking.rows, axis=-1)
-    area = height.sum(axis=-1) / 2 + ranking.rows[..., 0] * risk[..., 0]
-    return np.asarray(area / ranking.n)
+    area = np.zeros(np.shape(view.n))
+    for i, (rows, errors) in enumerate(ranked_parts(view)):
+        risk = np.zeros(rows.shape)
+        np.divide(errors, rows, out=risk, where=rows > 0)
+        # Each step adds its rows times the mean risk at its ends; the first with rows has one end only.
+        height = risk[..., 1:] + np.where(rows[..., :-1] > 0, risk[..., :-1], risk[..., 1:])
+        height *= np.diff(rows, axis=-1)
+        if i == 0:
+            area += rows[..., 0] * risk[..., 0]
+        area += height.sum(axis=-1) / 2
+    return np.asarray(area / view.n)
 
 
 @_selective(
@@ -65,7 +68,7 @@ def _area(view: Steps) -> FloatArray:
 )
 def e_aurc(view: Steps) -> FloatArray:
     """Excess AURC: what remains after subtracting that of a perfect ranking with the same error rate e."""
-    error = (view.count - view.hits).sum(axis=-1) / view.n
+    error = (view.n - view.n_hits) / view.n
     right = 1 - error
     best = error + right * np.log(np.where(right > 0, right, 1.0))
     return np.asarray(_area(view) - best)
@@ -80,8 +83,7 @@ def e_aurc(view: Steps) -> FloatArray:
 )
 def accuracy_at_90_coverage(view: Steps) -> FloatArray:
     """Accuracy on the 90 % most confident rows; inside a group of ties the expected value is taken."""
-    ranking = ranked(view)
-    return 1 - errors_at_coverage(ranking, 0.9) / (0.9 * ranking.n)
+    return 1 - errors_at_coverage(view, 0.9) / (0.9 * view.n)
 
 
 @_selective(
@@ -94,10 +96,14 @@ def accuracy_at_90_coverage(view: Steps) -> FloatArray:
 )
 def auroc_failure(view: Steps) -> FloatArray:
     """Chance that a right prediction has a higher confidence than a wrong one, ties counting half; undefined where all are right or all wrong."""
-    wrong = view.count - view.hits
-    below = np.cumsum(wrong, axis=-1) - wrong / 2
-    pairs = view.hits.sum(axis=-1) * wrong.sum(axis=-1)
-    return _divided((view.hits * below).sum(axis=-1), pairs)
+    upto, ordered = np.zeros(view.n.shape), np.zeros(view.n.shape)
+    for part in view.blocks():
+        wrong = part.count - part.hits
+        below = np.cumsum(wrong, axis=-1)
+        below -= wrong / 2
+        ordered += (part.hits * below).sum(axis=-1) + part.n_hits * upto
+        upto += wrong.sum(axis=-1)
+    return _divided(ordered, view.n_hits * upto)
 
 
 @_selective(
@@ -110,11 +116,16 @@ def auroc_failure(view: Steps) -> FloatArray:
 )
 def aupr_error(view: Steps) -> FloatArray:
     """Average precision of finding the wrong predictions by their low confidence; chance level is the error rate, and it is undefined without errors."""
-    wrong = view.count - view.hits
-    errors = np.cumsum(wrong, axis=-1)
-    rows = np.cumsum(view.count, axis=-1)
-    precision = np.divide(errors, rows, out=np.zeros_like(errors), where=rows > 0)
-    return _divided((wrong * precision).sum(axis=-1), errors[..., -1])
+    found, seen, precise = (np.zeros(view.n.shape) for _ in range(3))
+    for part in view.blocks():
+        wrong = part.count - part.hits
+        errors = np.cumsum(wrong, axis=-1) + found[..., None]
+        rows = np.cumsum(part.count, axis=-1) + seen[..., None]
+        found, seen = errors[..., -1].copy(), rows[..., -1]
+        precision = np.divide(errors, rows, out=errors, where=rows > 0)
+        precision *= wrong
+        precise += precision.sum(axis=-1)
+    return _divided(precise, found)
 
 
 @_selective(
@@ -127,11 +138,13 @@ def aupr_error(view: Steps) -> FloatArray:
 )
 def fpr95(view: Steps) -> FloatArray:
     """Share of the wrong predictions that are kept at the highest threshold that keeps 95 % of the right ones; undefined where all are right or all wrong."""
-    ranking = ranked(view)
-    hits = ranking.rows - ranking.errors
-    total = hits[..., -1:]
+    total = view.n_hits[..., None]
     # A hair of slack: 0.95 * total is not always the whole number it stands for.
-    at = np.argmax(hits >= 0.95 * total - 1e-9, axis=-1)
-    kept = np.take_along_axis(ranking.errors, at[..., None], axis=-1)[..., 0]
-    rate = _divided(kept, ranking.n_errors)
+    least = 0.95 * total - 1e-9
+    rows, errors = next(
+        r for r in ranked_parts(view) if (r.rows[..., -1:] - r.errors[..., -1:] >= least).all()
+    )
+    at = np.argmax(rows - errors >= least, axis=-1)
+    kept = np.take_along_axis(errors, at[..., None], axis=-1)[..., 0]
+    rate = _divided(kept, view.n - view.n_hits)
     return np.where(total[..., 0] > 0, rate, math.nan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
@@ -23,7 +23,7 @@ from calviz.numerics.smoothing import (
     grid_size,
     integrate,
     smooth,
-    spread,
+    spread_parts,
     triweight_response,
 )
 from calviz.numerics.steps import Steps, steps
@@ -81,8 +81,9 @@ def kernel_steps(sample: Sample, *, bandwidth: float | None = None) -> KernelSte
     view = sample.view(steps)
     if bandwidth is None:
         n = float(view.n)
-        off = view.score - float(view.count @ view.score) / n
-        width = 1.06 * math.sqrt(float(view.count @ np.square(off, out=off)) / n) * n**-0.2
+        mean = sum(float(part.count @ part.score) for part in view.blocks()) / n
+        square = sum(float(part.count @ np.square(part.score - mean)) for part in view.blocks())
+        width = 1.06 * math.sqrt(square / n) * n**-0.2
     elif isinstance(bandwidth, int | float) and 0 < bandwidth < math.inf:
         width = float(bandwidth)
     else:
@@ -94,25 +95,31 @@ def kernel_steps(sample: Sample, *, bandwidth: float | None = None) -> KernelSte
 def _densities(view: KernelSteps) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Nodes, and the densities of rows and of hits at the nodes, shape (..., nodes)."""
     s = view.steps
-    dtype: type[np.floating[Any]] = np.float64 if s.count.ndim == 1 else np.float32
+    resampled = np.ndim(s.n) > 0
+    dtype: type[np.floating[Any]] = np.float32 if resampled else np.float64
     response = triweight_response(view.width, view.nodes).astype(dtype)
     # Redrawn hits leave the rows as they are: one transform does for all resamples.
-    fixed = s.count.ndim > 1 and s.count.strides[0] == 0
-    count = s.count[:1] if fixed else s.count
+    fixed = resampled and s.count.strides[0] == 0
 
-    def density(mass: FloatArray) -> FloatArray:
+    def rows(part: Steps) -> FloatArray:
+        count = part.count[:1] if fixed else part.count
+        return count.astype(dtype, copy=False)
+
+    def hits(part: Steps) -> FloatArray:
+        return part.hits.astype(dtype, copy=False)
+
+    def density(mass: Callable[[Steps], FloatArray]) -> FloatArray:
         # A kernel whose ends are cut off by the grid may swing a little below 0.
-        narrow: FloatArray = mass.astype(dtype, copy=False)
-        return np.asarray(np.maximum(smooth(spread(s, narrow, view.nodes), response), 0))
+        return np.asarray(np.maximum(smooth(spread_parts(s, mass, view.nodes), response), 0))
 
-    return np.linspace(0, 1, view.nodes, dtype=dtype), density(count), density(s.hits)
+    return np.linspace(0, 1, view.nodes, dtype=dtype), density(rows), density(hits)
 
 
 def _kde(view: KernelSteps, d: int) -> FloatArray:
     s = view.steps
     n = s.n
     if view.width < NARROWEST:
-        return np.asarray(np.abs((s.score_sum.sum(axis=-1) - s.hits.sum(axis=-1)) / n) ** d)
+        return np.asarray(np.abs((s.score_sum.sum(axis=-1) - s.n_hits) / n) ** d)
     nodes, rows, hits = _densities(view)
     # |z - min(hits / rows, 1)|^d * rows, where there are rows.
     gap = np.abs(nodes * rows - np.minimum(hits, rows))
@@ -177,18 +184,21 @@ def smece(view: Steps) -> FloatArray:
     a grid cell of 0 and 1 half their weight, which overstates saturated predictions (by 41 % on a
     network with a quarter of its confidences at 1). Where no score is there the two agree.
     """
-    residual = view.score_sum - view.hits
-    residual /= view.n[..., None]
-    single = residual.ndim == 1
-    if single:
+    n = view.n[..., None]
+    dtype: type[np.floating[Any]] = np.float32 if np.ndim(view.n) else np.float64
+    if dtype is np.float64:
         nodes, tolerance = SMECE_NODES, 1e-11
     else:
         # Single precision and fewer nodes: far below the noise of resampling.
-        residual = residual.astype(np.float32)
         cell = SMECE_CELL * float(np.mean(view.n)) ** (-1 / 3)
         tolerance = 1e-5
         nodes = grid_size(cell, nodes=1, least=256, most=SMECE_NODES - 1)
-    coefficients = np.atleast_2d(cosine_coefficients(spread(view, residual, nodes)))
+
+    def residual(part: Steps) -> FloatArray:
+        return ((part.score_sum - part.hits) / n).astype(dtype, copy=False)
+
+    mass = spread_parts(view, residual, nodes)
+    coefficients = np.atleast_2d(cosine_coefficients(mass))
 
     def smoothed(sigma: FloatArray, rows: IntArray) -> FloatArray:
         response = gaussian_response(sigma, nodes, coefficients.dtype)

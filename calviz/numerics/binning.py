@@ -13,6 +13,7 @@ import numpy.typing as npt
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents, Ordered
+from calviz.numerics.blocks import map_threads
 from calviz.numerics.edges import (
     MAX_BINS,
     Scheme,
@@ -22,6 +23,7 @@ from calviz.numerics.edges import (
     make_edges,
     sturges_bins,
 )
+from calviz.numerics.memo import once_per_view
 from calviz.numerics.resample import resample_cells, resample_rows
 
 __all__ = [
@@ -41,6 +43,8 @@ __all__ = [
 EXACT_ROWS = 1_000
 #: Rows whose sums are taken at a time, so that they stay in the cache.
 _BLOCK_ROWS = 1 << 14
+#: Rows that are sorted at a time.
+_SORTED_ROWS = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,8 +217,27 @@ def bin_between(
 ) -> BinSums:
     """Bin over edges that are given (of the scores' type), so that sums of several samples can be added."""
     few = events.ordered if events.n <= EXACT_ROWS else None
-    cells = np.stack([_run_sums(scores, edges) for scores in events.by_hit], axis=-1)
-    return BinSums(edges, cells, params or {}, few)
+    blocks = _sorted_blocks(events)
+
+    def sums(block: int) -> FloatArray:
+        return np.stack([_run_sums(scores, edges) for scores in blocks[block].by_hit], axis=-1)
+
+    # In their order, so that the sums are the same whatever the threads.
+    cells = sum(map_threads(sums, range(len(blocks)), threaded=len(blocks) > 1))
+    return BinSums(edges, np.asarray(cells), params or {}, few)
+
+
+@once_per_view
+def _sorted_blocks(events: BinaryEvents) -> tuple[BinaryEvents, ...]:
+    """Some rows at a time, each of which is sorted on its own, on its own thread, when first looked at.
+
+    Sums need no order of all rows.
+    """
+    starts = range(0, events.n, _SORTED_ROWS)
+    if len(starts) == 1:
+        return (events,)
+    rows = [slice(start, start + _SORTED_ROWS) for start in starts]
+    return tuple(BinaryEvents(events.score[part], events.hit[part]) for part in rows)
 
 
 def _run_sums(score: FloatArray, edges: FloatArray) -> FloatArray:

@@ -6,15 +6,18 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from calviz.core.arrays import FloatArray
 from calviz.core.predictions import BLOCK_BYTES
 from calviz.core.watch import checkpoint
 
 #: Below this size starting threads costs more than they save.
-THREADED_BYTES = 1 << 23
+THREADED_BYTES = 1 << 22
 #: One core cannot use the whole memory bandwidth, a few cores can.
 MAX_THREADS = 4
+
+R = TypeVar("R")
 
 
 def row_blocks(array: FloatArray, *, block_bytes: int = BLOCK_BYTES) -> Iterator[slice]:
@@ -53,6 +56,15 @@ def for_row_blocks(
         take_turns()
         for helper in helpers:
             helper.result()  # passes an error of a thread on
+
+
+def map_threads(work: Callable[[int], R], items: range, *, threaded: bool) -> Iterator[R]:
+    """``map``, on several threads where that is worth it; results come in order."""
+    if not threaded or len(items) == 1:
+        yield from map(work, items)
+        return
+    with ThreadPoolExecutor(min(available_cores(), MAX_THREADS)) as pool:
+        yield from pool.map(work, items)
 
 
 def available_cores() -> int:

@@ -17,12 +17,15 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.predictions import Predictions
 from calviz.numerics.budget import affordable
 from calviz.numerics.column_groups import column_group, for_columns, group_starts
-from calviz.numerics.draws import LABEL_COST, ROW_COST, Redraws, redraws
+from calviz.numerics.columns import rows_by_class
+from calviz.numerics.draws import FEW_CLASSES, LABEL_COST, ROW_COST, Redraws, redraws
 from calviz.numerics.losses import full_predictions
 from calviz.numerics.sample import Sample
 
 #: Redrawn hits that are sorted at a time.
 SORTED_HITS = 1 << 18
+#: Scores whose cumulative sums are taken at a time.
+SUMMED_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,11 +189,11 @@ def _errors(probs: FloatArray, labels: IntArray) -> FloatArray:
     """Largest absolute cumulative gap per column; the plain sums of one sample."""
     n, k = probs.shape
     out = np.empty(k)
-    rows = np.argsort(labels, kind="stable")
-    bounds = np.searchsorted(labels[rows], np.arange(k + 1))
+    # Looking for a class anew each time needs no room, but takes too long for many.
+    rows = rows_by_class(labels, k) if k > FEW_CLASSES else None
 
     def work(j: int, column: FloatArray) -> None:
-        hits = np.sort(column[rows[bounds[j] : bounds[j + 1]]])
+        hits = np.sort(column[labels == j if rows is None else rows[j]])
         column.sort()
         out[j] = _one_error(column, hits)
 
@@ -200,14 +203,21 @@ def _errors(probs: FloatArray, labels: IntArray) -> FloatArray:
 
 def _one_error(score: FloatArray, hits: FloatArray) -> float:
     """The largest cumulative gap; `score` ascending, `hits` the scores of the hits, ascending."""
-    upto = np.cumsum(score, dtype=np.float64)
-    end = abs(float(upto[-1]) - hits.size)
     if not hits.size:
-        return end
+        return float(score.sum(dtype=np.float64))
     below = np.searchsorted(score, hits, side="left")
     through = np.searchsorted(score, hits, side="right")
-    before = np.where(below > 0, upto[below - 1], 0.0) - np.searchsorted(hits, hits, side="left")
-    after = upto[through - 1] - np.searchsorted(hits, hits, side="right")
+    before = -np.searchsorted(hits, hits, side="left").astype(np.float64)
+    after = -np.searchsorted(hits, hits, side="right").astype(np.float64)
+    carried = 0.0
+    for start in range(0, score.size, SUMMED_ROWS):
+        upto = np.cumsum(score[start : start + SUMMED_ROWS], dtype=np.float64)
+        upto += carried
+        carried = float(upto[-1])
+        for ends, gaps in ((below, before), (through, after)):
+            first, last = np.searchsorted(ends, [start + 1, start + upto.size + 1])
+            gaps[first:last] += upto[ends[first:last] - 1 - start]
+    end = abs(carried - hits.size)
     return max(end, float(np.abs(before).max()), float(np.abs(after).max()))
 
 

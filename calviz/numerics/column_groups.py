@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from collections.abc import Callable
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.numerics.blocks import MAX_THREADS, THREADED_BYTES, available_cores
-
-R = TypeVar("R")
+from calviz.numerics.blocks import THREADED_BYTES, map_threads
 
 #: Entries, about, of a group of columns.
 GROUP_ENTRIES = 1 << 20
@@ -47,14 +43,7 @@ def for_columns(array: FloatArray, work: Callable[[int, FloatArray], object]) ->
         for j, column in enumerate(column_group(array, first), start=first):
             work(j, column)
 
-    for _ in map_threads(group, group_starts(array), array):
+    # Very long columns come one at a time: each thread would need room for its own and for its order.
+    threaded = array.nbytes >= THREADED_BYTES and array.shape[0] <= GROUP_ENTRIES // 2
+    for _ in map_threads(group, group_starts(array), threaded=threaded):
         pass
-
-
-def map_threads(work: Callable[[int], R], items: range, array: FloatArray) -> Iterator[R]:
-    """``map``, on several threads where the array is large; results come in order."""
-    if array.nbytes < THREADED_BYTES or len(items) == 1:
-        yield from map(work, items)
-        return
-    with ThreadPoolExecutor(min(available_cores(), MAX_THREADS)) as pool:
-        yield from pool.map(work, items)

@@ -10,7 +10,7 @@ from scipy.optimize import isotonic_regression
 
 from calviz.core.arrays import FloatArray
 from calviz.numerics.memo import once_per_view
-from calviz.numerics.smoothing import grid_size, smooth, spread, triweight_response
+from calviz.numerics.smoothing import grid_size, smooth, spread_parts, triweight_response
 from calviz.numerics.steps import Steps
 
 #: Cells of the grid along the fractiles per half-width of the kernel.
@@ -45,8 +45,8 @@ def kernel_curve(view: Steps) -> tuple[FloatArray, FloatArray]:
     size = grid_size(width, nodes=32)
     response = triweight_response(width, size)
     rows, hits = (
-        np.maximum(smooth(spread(view, mass, size), response), 0)
-        for mass in (view.count, view.hits)
+        np.maximum(smooth(spread_parts(view, mass, size), response), 0)
+        for mass in (lambda part: part.count, lambda part: part.hits)
     )
     nodes = np.linspace(0, 1, size)
     inside = (rows > LEAST_DENSITY * n) & (nodes >= view.score[0]) & (nodes <= view.score[-1])

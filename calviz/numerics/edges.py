@@ -75,7 +75,7 @@ def make_edges(events: BinaryEvents, bins: int, scheme: Scheme) -> FloatArray:
         raise OptionError(f"'scheme' must be one of {', '.join(get_args(Scheme))}; got {scheme!r}.")
     check_bins(bins)
     if scheme == "equal-mass":
-        return equal_mass_edges(events.score, bins)
+        return equal_mass_edges(events.ordered.score, bins, is_sorted=True)
     if scheme == "sturges":
         bins = sturges_bins(events.n)
     return equal_width_edges(bins, events.score.dtype)

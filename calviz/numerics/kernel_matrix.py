@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray
+from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.numerics.draws import row_counts
 from calviz.numerics.losses import full_predictions
@@ -20,6 +21,54 @@ Kernel = Literal["laplacian", "rbf"]
 ROWS_SEED = 0
 #: Beyond this many rows the matrix of pairs does not fit into the memory of a small machine.
 MAX_ROWS = 10_000
+#: Rows of the matrix that are computed at a time.
+BLOCK_ROWS = 128
+
+
+@dataclass(frozen=True, eq=False)
+class _KernelRows:
+    """The matrix of pairs, which needs no room before it is resampled.
+
+    Attributes
+    ----------
+    p : ndarray of float64, shape (m, K)
+    labels : ndarray of int, shape (m,)
+    kernel : {"laplacian", "rbf"}
+    width : float
+    """
+
+    p: FloatArray
+    labels: IntArray
+    kernel: Kernel
+    width: float
+
+    def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
+        """Some rows of the matrix at a time, shape (b, m)."""
+        m = self.p.shape[0]
+        residual = self.p.copy()
+        residual[np.arange(m), self.labels] -= 1
+        for start in range(0, m, BLOCK_ROWS):
+            rows = slice(start, min(start + BLOCK_ROWS, m))
+            block = _distances(self.p, rows)
+            if self.kernel == "laplacian":
+                block /= -self.width
+            else:
+                block /= self.width
+                np.square(block, out=block)
+                block /= -2
+            np.exp(block, out=block)
+            block *= residual[rows] @ residual.T
+            block[np.arange(rows.stop - start), np.arange(start, rows.stop)] = 0
+            yield rows, block
+
+    @cached_property
+    def pairs(self) -> FloatArray:
+        """The matrix, shape (m, m), in single precision: far below the noise of resampling."""
+        m = self.p.shape[0]
+        out = np.empty((m, m), dtype=np.float32)
+        for rows, block in self.blocks():
+            out[rows] = block
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,35 +79,41 @@ class PairwiseErrors:
     ----------
     value : ndarray, shape (...)
         Mean of the off-diagonal entries.
-    pairs : ndarray of float64, shape (m, m)
+    kernel : _KernelRows
+        Gives the entries, some rows at a time.
     params : mapping
     """
 
     value: FloatArray
-    pairs: FloatArray
+    kernel: _KernelRows
     params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def m(self) -> int:
+        """Rows that make the pairs."""
+        return int(self.kernel.p.shape[0])
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Rows drawn with replacement; pairs of a row with itself never count."""
-        m = self.pairs.shape[0]
+        m = self.m
         weights = np.concatenate(list(row_counts(rng, m, resamples))).astype(np.float32)
         count = m**2 - np.square(weights).sum(axis=1, dtype=np.float64)
         # A sample that is one row over and over has no pair; it only happens for very few rows.
         total = np.full(resamples, np.nan)
         np.divide(self._quadratic(weights), count, out=total, where=count > 0)
-        return type(self)(total, self.pairs, self.params)
+        return type(self)(total, self.kernel, self.params)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Wild bootstrap: random signs give the statistic's distribution when its mean is zero."""
-        m = self.pairs.shape[0]
+        m = self.m
         signs = rng.integers(0, 2, size=(resamples, m), dtype=np.int8).astype(np.float32)
         signs *= 2
         signs -= 1
-        return type(self)(self._quadratic(signs) / (m * (m - 1)), self.pairs, self.params)
+        return type(self)(self._quadratic(signs) / (m * (m - 1)), self.kernel, self.params)
 
     def _quadratic(self, weights: FloatArray) -> FloatArray:
-        """``w' H w`` per row of weights; single precision is far below the noise of resampling."""
-        product = weights @ self.pairs.astype(np.float32)
+        """``w' H w`` per row of weights."""
+        product = weights @ self.kernel.pairs
         return np.asarray(np.einsum("bi,bi->b", product, weights))
 
 
@@ -84,44 +139,45 @@ def pairwise_errors(
     data = full_predictions(sample)
     if not 2 <= kernel_rows <= MAX_ROWS:
         raise OptionError(f"'kernel_rows' must be from 2 to {MAX_ROWS:,}, got {kernel_rows!r}.")
-    rows = np.arange(data.n)
-    if data.n > kernel_rows:
+    if data.n <= kernel_rows:
+        rows = np.arange(data.n)
+    else:
         rows = np.sort(np.random.default_rng(ROWS_SEED).choice(data.n, kernel_rows, replace=False))
     p = data.probs[rows].astype(np.float64)
     m = rows.size
-    distance = _distances(p)
-    width = _bandwidth(distance) if kernel_bandwidth is None else kernel_bandwidth
+    width = _bandwidth(p) if kernel_bandwidth is None else kernel_bandwidth
     if not (isinstance(width, int | float) and 0 < width < np.inf):
         raise OptionError(f"'kernel_bandwidth' must be a number above 0, got {width!r}.")
-    if kernel == "laplacian":
-        similarity = np.exp(-distance / width)
-    else:
-        similarity = np.exp(-((distance / width) ** 2) / 2)
-    p[np.arange(m), data.labels[rows]] -= 1
-    pairs = similarity * (p @ p.T)
-    np.fill_diagonal(pairs, 0)
-    value = pairs.sum() / (m * (m - 1)) if m > 1 else np.nan
+    matrix = _KernelRows(p, data.labels[rows], kernel, float(width))
+    total = sum(float(block.sum()) for _, block in matrix.blocks())
+    value = total / (m * (m - 1)) if m > 1 else np.nan
     params = {
         "kernel": kernel,
         "kernel_bandwidth": width,
         "rows": m,
         "kernel_rows": kernel_rows,
     }
-    return PairwiseErrors(np.asarray(value), pairs, params)
+    return PairwiseErrors(np.asarray(value), matrix, params)
 
 
-def _distances(p: FloatArray) -> FloatArray:
-    """Euclidean distances between all pairs of rows, from their products."""
+def _distances(p: FloatArray, rows: slice) -> FloatArray:
+    """Euclidean distances of some rows from all, from their products."""
     square = np.einsum("ij,ij->i", p, p)
-    distance = p @ p.T
+    distance = p[rows] @ p.T
     distance *= -2
-    distance += square[:, None]
+    distance += square[rows, None]
     distance += square
     return np.sqrt(np.maximum(distance, 0, out=distance), out=distance)
 
 
-def _bandwidth(distance: FloatArray) -> float:
+def _bandwidth(p: FloatArray) -> float:
     """The median distance of two rows; 1 where most rows are alike (or there is one)."""
-    pairs = distance[np.triu_indices(distance.shape[0], 1)]
-    median = float(np.median(pairs)) if pairs.size else 0.0
+    m = p.shape[0]
+    pairs = np.empty(m * (m - 1) // 2)
+    done = 0
+    for start in range(0, m, BLOCK_ROWS):
+        for i, row in enumerate(_distances(p, slice(start, start + BLOCK_ROWS)), start=start):
+            pairs[done : done + m - i - 1] = row[i + 1 :]
+            done += m - i - 1
+    median = float(np.median(pairs, overwrite_input=True)) if pairs.size else 0.0
     return median if median > 1e-6 else 1.0

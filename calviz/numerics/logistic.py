@@ -26,6 +26,11 @@ def fit(view: Steps) -> FloatArray:
     ``nan`` where the likelihood has no finite maximum: all hits alike, a single score, or scores
     that separate hits from misses.
     """
+    if view.size > MAX_STEPS:
+        # Many rows have their optimum near that of their summary.
+        near = _fit_near(view, fit(view.merged()))
+        if np.isfinite(near).all():
+            return near
     x = log_odds(view.score)
     scale = max(float(np.abs(x).max()), 1.0)
     x = x / scale
@@ -35,13 +40,7 @@ def fit(view: Steps) -> FloatArray:
     if finite.any():
         start = np.array([[0.0, scale]])  # the identity map
         failed = finite
-        if view.score.size > MAX_STEPS:
-            # Many rows have their optimum near that of their summary.
-            near = fit(view.merged()) * (1, scale)
-            if np.isfinite(near).all():
-                theta[finite] = _plain_newton(near[None], x, count, hits)
-                failed = finite & np.isnan(theta[:, 0])
-        elif count.shape[0] > 1:
+        if count.shape[0] > 1:
             # Resamples have their optimum near that of the rows that they have in common.
             mean = count[finite].mean(axis=0), hits[finite].mean(axis=0)
             start = _newton(start, x, mean[0][None], mean[1][None])
@@ -51,6 +50,27 @@ def fit(view: Steps) -> FloatArray:
             theta[failed] = _newton(start, x, count[failed], hits[failed])
     theta[:, 1] /= scale
     return theta.reshape(*view.count.shape[:-1], 2)
+
+
+def _fit_near(view: Steps, start: FloatArray) -> FloatArray:
+    """Full Newton steps for the steps of one large sample; ``nan`` where they have not settled.
+
+    Where the summary of the steps has a finite optimum they have one too: its hits and misses
+    overlap, and so do theirs.
+    """
+    theta = start
+    for _ in range(5):
+        if not np.isfinite(theta).all():
+            break
+        sums: FloatArray = np.zeros((5, 1))
+        for part in view.blocks():
+            x = log_odds(part.score)
+            sums = sums + _sums(theta[None], x, part.count[None], part.hits[None])
+        step, good = _solved(sums)
+        theta = theta + step[0]
+        if good.all() and (np.abs(step[0]) <= 1e-4 * (1 + np.abs(theta))).all():
+            return np.asarray(theta)
+    return np.full(2, np.nan)
 
 
 def _overlap(x: FloatArray, count: FloatArray, hits: FloatArray) -> BoolArray:
@@ -68,6 +88,11 @@ def _step(
     theta: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray
 ) -> tuple[FloatArray, BoolArray]:
     """Newton's step per row, and whether the Hessian could be inverted."""
+    return _solved(_sums(theta, x, count, hits))
+
+
+def _sums(theta: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray) -> FloatArray:
+    """Gradient and Hessian per row, shape (5, R); those of parts of the steps add up."""
     p = theta[:, 1:] * x
     p += theta[:, :1]
     _expit(p)
@@ -76,8 +101,12 @@ def _step(
     weight *= count
     p *= count
     residual = np.subtract(hits, p, out=p)
-    g0, g1 = residual.sum(axis=1), residual @ x
-    h00, h01, h11 = weight.sum(axis=1), weight @ x, weight @ np.square(x)
+    hessian = weight.sum(axis=1), weight @ x, weight @ np.square(x)
+    return np.stack([residual.sum(axis=1), residual @ x, *hessian])
+
+
+def _solved(sums: FloatArray) -> tuple[FloatArray, BoolArray]:
+    g0, g1, h00, h01, h11 = sums
     det = h00 * h11 - h01**2
     good = det > 1e-14 * np.maximum(h00 * h11, 1e-300)
     step = np.stack([h11 * g0 - h01 * g1, h00 * g1 - h01 * g0], axis=1)
@@ -138,8 +167,6 @@ def _expit(eta: FloatArray) -> FloatArray:
     return np.divide(1, eta, out=eta)
 
 
-@once_per_view
-def curve(view: Steps) -> FloatArray:
-    """The fitted probability per step, shape (..., G)."""
-    theta = fit(view)
-    return _expit(theta[..., :1] + theta[..., 1:] * log_odds(view.score))
+def curve(theta: FloatArray, score: FloatArray) -> FloatArray:
+    """The fitted probability at the scores, shape (..., G)."""
+    return _expit(theta[..., :1] + theta[..., 1:] * log_odds(score))

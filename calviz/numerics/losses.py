@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -99,18 +99,24 @@ class MeanLoss:
     ----------
     mean : ndarray, shape (...)
         Mean loss; a leading axis of resamples is allowed.
-    losses : ndarray of float32 or float64, shape (n,)
-        Loss of each row, in the type of the probabilities: it serves for resampling only.
+    of_rows : callable
+        Loss of each row, shape (n,), in the type of the probabilities: it serves for resampling only, and
+        is computed anew then.
     random_labels : RandomLabels, optional
         The mean loss under calibration, where that is known.
     params, details : mapping
     """
 
     mean: FloatArray
-    losses: FloatArray
+    of_rows: Callable[[], FloatArray]
     random_labels: RandomLabels | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     details: Mapping[str, float] = field(default_factory=dict)
+
+    @cached_property
+    def losses(self) -> FloatArray:
+        """Loss of each row, shape (n,)."""
+        return self.of_rows()
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Means of samples drawn with replacement.
@@ -124,14 +130,14 @@ class MeanLoss:
             mean = self.losses[rng.integers(n, size=(resamples, n))].mean(axis=1, dtype=np.float64)
         else:
             mean = resample_cells(rng, self._cells, resamples)[1].sum(axis=1) / n
-        return type(self)(mean, self.losses, params=self.params)
+        return type(self)(mean, self.of_rows, params=self.params)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Means with the labels redrawn from the rows' own probabilities (see `RandomLabels`)."""
         if self.random_labels is None:
             raise NotAvailable("not available: the probabilities of the rows are not known.")
         mean = self.random_labels.draw(rng, resamples)
-        return type(self)(mean, self.losses, params=self.params)
+        return type(self)(mean, self.of_rows, params=self.params)
 
     @cached_property
     def _cells(self) -> FloatArray:
@@ -164,9 +170,12 @@ def negative_log_likelihood(sample: Sample) -> MeanLoss:
         return 0.0 - np.log(np.maximum(p, _TINY))
 
     # Nearly all of the array is passed over: large blocks only save calls.
-    mean, losses = _mean_of_rows(data, of_rows, block_bytes=1 << 22)
+    passed = partial(_over_rows, data, of_rows, block_bytes=1 << 22)
+    mean = passed()
     details = {"clipped_rows": float(sum(clipped))}
-    return MeanLoss(mean, losses, RandomLabels(data.probs, _log_losses), details=details)
+    return MeanLoss(
+        mean, partial(_kept, data, passed), RandomLabels(data.probs, _log_losses), details=details
+    )
 
 
 def squared_error(sample: Sample) -> MeanLoss:
@@ -178,29 +187,42 @@ def squared_error(sample: Sample) -> MeanLoss:
         squares: FloatArray = np.einsum("ij,ij->i", wide, wide)
         return squares + 1 - 2 * _of_label(wide, labels)
 
-    mean, losses = _mean_of_rows(data, of_rows)
+    passed = partial(_over_rows, data, of_rows)
+    mean = passed()
     details = {"one_column": float(mean / 2)} if data.n_classes == 2 else {}
-    return MeanLoss(mean, losses, RandomLabels(data.probs, _squared_errors), details=details)
+    return MeanLoss(
+        mean,
+        partial(_kept, data, passed),
+        RandomLabels(data.probs, _squared_errors),
+        details=details,
+    )
 
 
-def _mean_of_rows(
+def _over_rows(
     data: Predictions,
     of_rows: Callable[[FloatArray, IntArray], FloatArray],
+    losses: FloatArray | None = None,
     *,
     block_bytes: int = BLOCK_BYTES,
-) -> tuple[FloatArray, FloatArray]:
-    """Mean of the losses of all rows in float64, and the losses in the type of the probabilities."""
-    losses = np.empty(data.n, dtype=data.probs.dtype)
+) -> FloatArray:
+    """Mean of the losses of all rows in float64; the losses themselves go to an array that is given."""
     sums: list[float] = []
 
     def work(rows: slice) -> None:
         values = of_rows(data.probs[rows], data.labels[rows])
-        losses[rows] = values
+        if losses is not None:
+            losses[rows] = values
         sums.append(float(values.sum()))
 
     for_row_blocks(data.probs, work, block_bytes=block_bytes)
     # fsum does not depend on the order in which the threads were done.
-    return np.asarray(math.fsum(sums) / data.n), losses
+    return np.asarray(math.fsum(sums) / data.n)
+
+
+def _kept(data: Predictions, passed: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    losses = np.empty(data.n, dtype=data.probs.dtype)
+    passed(losses)
+    return losses
 
 
 def _log_losses(block: FloatArray) -> FloatArray:

@@ -13,16 +13,19 @@ from scipy.sparse import csr_array
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Predictions
-from calviz.numerics.blocks import row_blocks
+from calviz.numerics.blocks import THREADED_BYTES, map_threads, row_blocks
 from calviz.numerics.budget import affordable
-from calviz.numerics.column_groups import for_columns, map_threads
+from calviz.numerics.column_groups import for_columns
 from calviz.numerics.draws import FEW_CLASSES, LABEL_COST, ROW_COST, Redraws, redraws
 from calviz.numerics.edges import assign, check_bins, equal_mass_edges, equal_width_edges
 from calviz.numerics.losses import full_predictions
+from calviz.numerics.runs import run_totals
 from calviz.numerics.sample import Sample
 
 #: Parts of the rows that are summed up on their own, and probabilities that are binned at a time.
-PARTS, WAITING_ENTRIES = 8, 1 << 17
+PARTS, WAITING_ENTRIES = 8, 1 << 15
+#: Rows whose labels are binned at a time.
+HIT_ROWS = 1 << 15
 #: Up to this many probabilities, the cell of each is looked up in a table.
 TABLE_ENTRIES = 1 << 22
 
@@ -82,18 +85,27 @@ class BinnedColumns:
         """Mean absolute gap per class for other labels, shape (b, n) to (b, K)."""
         k, m = self.scores.shape
         out = np.empty((labels.shape[0], k))
-        rows = np.arange(self.data.n)
-        first_of_row = rows * k
         some = np.maximum(self.count, 1)
         table = self._table if labels.shape[0] > 1 else None
+        first_of_row = None if table is None else np.arange(self.data.n) * k
         for errors, y in zip(out, labels, strict=True):
             if table is not None:
-                cell = np.take(table, first_of_row + y)
+                cells = np.take(table, first_of_row + y)
+                hits: IntArray = np.bincount(cells, minlength=k * m + 1)
             else:
-                cell = self.cuts.cells(self.data.probs[rows, y], y, k)
-            hits = np.bincount(cell, minlength=k * m + 1)[:-1].reshape(k, m)
-            errors[:] = np.abs(self.scores - hits).sum(axis=1) / some
+                hits = self._hits(y)
+            errors[:] = np.abs(self.scores - hits[:-1].reshape(k, m)).sum(axis=1) / some
         return out
+
+    def _hits(self, labels: IntArray) -> IntArray:
+        """Rows per cell of their label, and those that are left out, shape (K * M + 1,)."""
+        k, m = self.scores.shape
+        hits = np.zeros(k * m + 1, dtype=np.intp)
+        for start in range(0, labels.size, HIT_ROWS):
+            y = labels[start : start + HIT_ROWS]
+            score = self.data.probs[np.arange(start, start + y.size), y]
+            hits += np.bincount(self.cuts.cells(score, y, k), minlength=k * m + 1)
+        return hits
 
     @cached_property
     def _table(self) -> IntArray | None:
@@ -222,7 +234,8 @@ def equal_width_columns(data: Predictions, bins: int) -> BinnedColumns:
     def work(start: int) -> tuple[FloatArray, FloatArray]:
         return _part_sums(data.probs[start : start + part], edges)
 
-    for total, listed in map_threads(work, range(0, n, part), data.probs):
+    threaded = data.probs.nbytes >= THREADED_BYTES
+    for total, listed in map_threads(work, range(0, n, part), threaded=threaded):
         totals += total
         sums += listed
     scores = sums.reshape(k, bins)
@@ -258,15 +271,21 @@ def thresholded_columns(data: Predictions, bins: int, threshold: float) -> Binne
     count = np.zeros(k)
 
     def work(j: int, column: FloatArray) -> None:
-        kept = column[column > column.dtype.type(threshold)]
+        least = column.dtype.type(threshold)
+        above = column > least
+        if 2 * np.count_nonzero(above) < column.size:
+            kept = column[above]
+            kept.sort()
+        else:  # a copy would be large, and sorting all is little more
+            column.sort()
+            kept = column[np.searchsorted(column, least, side="right") :]
         if not kept.size:
             return
-        kept.sort()
-        edges = equal_mass_edges(kept, bins)
+        edges = equal_mass_edges(kept, bins, is_sorted=True)
         starts = np.searchsorted(kept, edges[:-1], side="right")
         starts[0] = 0
         inner[j, : edges.size - 2] = edges[1:-1]
-        scores[j, : edges.size - 1] = np.add.reduceat(kept, starts, dtype=np.float64)
+        scores[j, : edges.size - 1] = run_totals(kept, starts)
         count[j] = kept.size
 
     for_columns(data.probs, work)

@@ -111,14 +111,15 @@ def fit_logistic(
         theta[:, enough] = begun.parameters[:, enough]
     free = problem.free()
     found = problem.maximise(theta, free)
+    zero = np.zeros_like(free)
     for _ in range(non_negative + 1):
         negative = np.zeros_like(free)
         negative[:non_negative] = found.parameters[:non_negative] < 0
         if not negative.any():
             break
         free &= ~negative
-        theta = np.where(negative, 0.0, found.parameters)
-        found = problem.maximise(theta, free)
+        zero |= negative
+        found = problem.maximise(problem.better(found.parameters, theta, zero), free)
     return found
 
 
@@ -197,6 +198,15 @@ class _Problem:
         loss = total[0] - (theta * self.hits).sum(axis=0)
         hessian = total[1 + size :].reshape(size, size, self.count)
         return loss, total[1 : 1 + size] - self.hits, hessian
+
+    def better(self, found: FloatArray, begun: FloatArray, zero: BoolArray) -> FloatArray:
+        """Where to go on when parameters are set to 0: from what was found, or once more from the beginning.
+
+        Of steep maps that nearly separate the classes, what is left without one of the parameters may be so far off
+        that its Hessian vanishes.
+        """
+        first, second = np.where(zero, 0.0, found), np.where(zero, 0.0, begun)
+        return np.where(self.at(first)[0] <= self.at(second)[0], first, second)
 
     def maximise(
         self, theta: FloatArray, free: BoolArray, enough: float | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -43,12 +44,27 @@ def ranked(view: Steps) -> Ranking:
     )
 
 
-def errors_at_coverage(ranking: Ranking, coverage: float) -> FloatArray:
+def ranked_parts(view: Steps) -> Iterator[Ranking]:
+    """`ranked`, some steps at a time; all but the first begin with the end of the one before."""
+    rows: FloatArray = np.zeros(())
+    errors: FloatArray = np.zeros(())
+    for i, part in enumerate(view.blocks(descending=True)):
+        ranking = ranked(part)
+        if i:
+            ranking = Ranking(
+                np.append(rows, ranking.rows + rows), np.append(errors, ranking.errors + errors)
+            )
+        yield ranking
+        rows, errors = ranking.rows[..., -1], ranking.errors[..., -1]
+
+
+def errors_at_coverage(view: Steps, coverage: float) -> FloatArray:
     """Expected errors among the ``coverage * n`` most confident rows, shape (...).
 
     Inside a group of ties, which rows are kept is left to chance: the expectation is linear.
     """
-    target = coverage * ranking.n[..., None]
+    target = coverage * view.n[..., None]
+    ranking = next(r for r in ranked_parts(view) if (r.rows[..., -1:] >= target).all())
     at = np.minimum((ranking.rows < target).sum(axis=-1, keepdims=True), ranking.rows.shape[-1] - 1)
     before = np.maximum(at - 1, 0)
     first = at == 0
@@ -65,8 +81,10 @@ def errors_at_coverage(ranking: Ranking, coverage: float) -> FloatArray:
     return np.asarray((errors0 + (errors1 - errors0) * (target - rows0) / width)[..., 0])
 
 
-def coverage_at(ranking: Ranking, risk: float) -> FloatArray:
+def coverage_at(view: Steps, risk: float) -> FloatArray:
     """Largest share of the rows that whole steps can keep at this error rate or less, shape (...); 0 where none can."""
-    fine = ranking.errors <= risk * ranking.rows + 1e-9
-    kept = np.where(fine, ranking.rows, 0.0).max(axis=-1)
-    return np.asarray(kept / ranking.n)
+    kept = np.zeros(np.shape(view.n))
+    for rows, errors in ranked_parts(view):
+        fine = errors <= risk * rows + 1e-9
+        kept = np.maximum(kept, np.where(fine, rows, 0.0).max(axis=-1))
+    return np.asarray(kept / view.n)

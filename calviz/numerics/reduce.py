@@ -39,8 +39,20 @@ def reduce(data: Dataset, reduction: Reduction) -> BinaryEvents:
         return BinaryEvents(score, winner == data.labels)
     if reduction.kind in ("class", "positive"):
         k = reduction.class_index(data)
-        return BinaryEvents(np.ascontiguousarray(data.probs[:, k]), data.labels == k)
+        return _one_class(data, k)
     return _ranked(data, reduction.r, within=reduction.kind == "within-top-r")
+
+
+def _one_class(data: Predictions, k: int) -> BinaryEvents:
+    score = np.empty(data.n, dtype=data.probs.dtype)
+    hit = np.empty(data.n, dtype=np.bool_)
+
+    def work(rows: slice) -> None:
+        score[rows] = data.probs[rows, k]
+        np.equal(data.labels[rows], k, out=hit[rows])
+
+    for_row_blocks(data.probs, work)
+    return BinaryEvents(score, hit)
 
 
 def predicted_classes(data: Predictions) -> IntArray:

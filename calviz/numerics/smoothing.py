@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,11 @@ def grid_size(width: float, *, nodes: int = 8, least: int = 1024, most: int = 1 
     return int(next_fast_len(int(min(max(wanted, least), most)), real=True)) + 1
 
 
+def spread_parts(steps: Steps, mass: Callable[[Steps], FloatArray], size: int) -> FloatArray:
+    """`spread` of ``mass(part)``, some steps at a time."""
+    return np.asarray(sum(spread(part, mass(part), size) for part in steps.blocks()))
+
+
 def spread(steps: Steps, mass: FloatArray, size: int) -> FloatArray:
     """Give each step's mass linearly to its two neighbouring nodes of `size`; (..., G) to (..., size).
 
@@ -27,11 +33,16 @@ def spread(steps: Steps, mass: FloatArray, size: int) -> FloatArray:
     """
     cells = size - 1
     # The nodes themselves belong to the cell on their right, the last one to that on its left.
-    starts = np.searchsorted(steps.score, np.arange(cells) / cells)
+    # Only the nodes around these scores are looked up; those at the ends take what lies beyond.
+    score = steps.score
+    ends = np.array([score[0] * cells - 1, score[-1] * cells + 1])
+    low, high = np.clip(ends, 0, cells - 1).astype(np.intp)
+    starts = np.searchsorted(score, np.arange(low, high + 1) / cells)
     starts[0] = 0
-    filled = np.flatnonzero(np.diff(starts, append=steps.score.size))
+    filled = np.flatnonzero(np.diff(starts, append=score.size))
     total = np.add.reduceat(mass, starts[filled], axis=-1)
-    moment = np.add.reduceat(mass * steps.score.astype(mass.dtype), starts[filled], axis=-1)
+    moment = np.add.reduceat(mass * score.astype(mass.dtype), starts[filled], axis=-1)
+    filled += low
     up = moment * mass.dtype.type(cells)
     up -= total * filled.astype(mass.dtype)
     total -= up

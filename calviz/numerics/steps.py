@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,8 @@ from calviz.numerics.sample import Sample
 MAX_STEPS = 2_048
 #: Entries of the arrays that are gone through at a time, so that they stay in the cache.
 BLOCK_ENTRIES = 1 << 17
+#: Steps of a large sample that are looked at at a time.
+STEP_BLOCK = 1 << 15
 #: Up to this many rows per step, hits are drawn with a table; up to so many per cell, rows are.
 TABLE_TRIALS, TABLE_ROWS = 64, 32
 
@@ -52,6 +54,23 @@ class Steps:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def size(self) -> int:
+        """Number of steps, G."""
+        return int(self.score.shape[0])
+
+    @property
+    def n_hits(self) -> FloatArray:
+        """Hits in all, shape (...)."""
+        return np.asarray(self.hits.sum(axis=-1))
+
+    def blocks(self, *, descending: bool = False) -> Iterator[Steps]:
+        """Neighbouring steps at a time, so that those of a large sample need no room of their own.
+
+        The blocks come in the order of their scores, or the other way round; each is in ascending order.
+        """
+        yield self
+
+    @property
     def square(self) -> FloatArray:
         """Mean squared score per step, shape (G,)."""
         return np.square(self.score) if self.merged_square is None else self.merged_square
@@ -76,22 +95,22 @@ class Steps:
     @once_per_view
     def merged(self) -> Steps:
         """Neighbouring steps put together until there are at most `MAX_STEPS`; mass is kept."""
-        most = MAX_STEPS
-        if self.score.size <= most:
+        if self.size <= MAX_STEPS:
             return self
-        upto = np.cumsum(self.count)
-        group = np.minimum((upto - self.count / 2) * (most / upto[-1]), most - 1).astype(np.intp)
-        starts = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
-        count = np.add.reduceat(self.count, starts)
-        return Steps(
-            np.add.reduceat(self.count * self.score, starts) / count,
-            count,
-            np.add.reduceat(self.hits, starts),
-            np.add.reduceat(self.count * self.square, starts) / count,
-            self.params,
-        )
+        n = float(self.n)
+        sums = np.zeros((4, MAX_STEPS))
+        upto = 0.0
+        for part in self.blocks():
+            middle = np.cumsum(part.count) + (upto - part.count / 2)
+            upto += float(part.count.sum())
+            group = np.minimum(middle * (MAX_STEPS / n), MAX_STEPS - 1).astype(np.intp)
+            starts = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+            mass = part.score_sum, part.count, part.hits, part.count * part.square
+            sums[:, group[starts]] += [np.add.reduceat(m, starts) for m in mass]
+        score, count, hits, square = sums[:, sums[1] > 0]
+        return Steps(score / count, count, hits, square / count, self.params)
 
-    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
+    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Steps:
         """Rows drawn with replacement: multinomial over the (step, hit) cells."""
         base = self.merged()
 
@@ -102,9 +121,9 @@ class Steps:
             return drawn[:, 0] + hits, hits
 
         count, hits = kept_draw(self, f"bootstrap {resamples}", rng, draw)
-        return type(self)(base.score, count, hits, base.merged_square, base.params)
+        return Steps(base.score, count, hits, base.merged_square, base.params)
 
-    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
+    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Steps:
         """Hits redrawn from the scores: binomial per step."""
         base = self.merged()
         hits = kept_draw(
@@ -114,21 +133,73 @@ class Steps:
             lambda: _binomial(rng, base.count, np.clip(base.score, 0, 1), resamples),
         )
         count = np.broadcast_to(base.count, hits.shape)
-        return type(self)(base.score, count, hits, base.merged_square, base.params)
+        return Steps(base.score, count, hits, base.merged_square, base.params)
 
-    def as_drawn(self) -> Self:
+    def as_drawn(self) -> Steps:
         """The sample itself as one resample: over the same steps as they are."""
         base = self.merged()
-        return type(self)(
-            base.score, base.count[None], base.hits[None], base.merged_square, base.params
-        )
+        return Steps(base.score, base.count[None], base.hits[None], base.merged_square, base.params)
 
-    def parts(self) -> Iterator[Self]:
+    def parts(self) -> Iterator[Steps]:
         """The resamples in blocks that stay in the cache while a metric goes through them."""
-        block = max(1, BLOCK_ENTRIES // self.score.size)
+        block = max(1, BLOCK_ENTRIES // self.size)
         for start in range(0, self.count.shape[0], block):
             count, hits = self.count[start : start + block], self.hits[start : start + block]
-            yield type(self)(self.score, count, hits, self.merged_square, self.params)
+            yield Steps(self.score, count, hits, self.merged_square, self.params)
+
+
+class SampleSteps(Steps):
+    """The steps of a sample itself, kept in as few bytes as hold them.
+
+    A column in double precision is made whenever it is asked for; what is a sum, or is found along the way,
+    comes from `blocks`.
+    """
+
+    def __init__(self, score: FloatArray, count: IntArray, hits: IntArray) -> None:
+        columns: Any = (score, count, hits)
+        self.__dict__.update(columns=columns, merged_square=None, params={})
+
+    @property
+    def score(self) -> FloatArray:
+        """Distinct scores, shape (G,)."""
+        return self._column(0)
+
+    @property
+    def count(self) -> FloatArray:
+        """Rows per step, shape (G,)."""
+        return self._column(1)
+
+    @property
+    def hits(self) -> FloatArray:
+        """Hits per step, shape (G,)."""
+        return self._column(2)
+
+    def _column(self, which: int) -> FloatArray:
+        column: FloatArray = self.__dict__["columns"][which]
+        return column.astype(np.float64)
+
+    @property
+    def size(self) -> int:
+        """Number of steps, G."""
+        return int(self.__dict__["columns"][0].shape[0])
+
+    @property
+    def n(self) -> FloatArray:
+        """Rows in all, shape ()."""
+        return np.asarray(self.__dict__["columns"][1].sum(dtype=np.float64))
+
+    @property
+    def n_hits(self) -> FloatArray:
+        """Hits in all, shape ()."""
+        return np.asarray(self.__dict__["columns"][2].sum(dtype=np.float64))
+
+    def blocks(self, *, descending: bool = False) -> Iterator[Steps]:
+        """Neighbouring steps at a time."""
+        starts = range(0, self.size, STEP_BLOCK)
+        for start in reversed(starts) if descending else starts:
+            rows = slice(start, start + STEP_BLOCK)
+            score, count, hits = (c[rows].astype(np.float64) for c in self.__dict__["columns"])
+            yield Steps(score, count, hits)
 
 
 def _multinomial(rng: np.random.Generator, cells: FloatArray, resamples: int) -> IntArray:
@@ -213,13 +284,24 @@ def _binomial(
 def make_steps(events: BinaryEvents) -> Steps:
     """Count rows and hits per distinct score."""
     score, hit = events.ordered
-    ends = np.flatnonzero(np.append(score[1:] != score[:-1], True))
-    cumulative = np.cumsum(hit, dtype=np.int64)[ends]
-    return Steps(
-        score[ends].astype(np.float64),
-        np.diff(ends, prepend=-1).astype(np.float64),
-        np.diff(cumulative, prepend=0).astype(np.float64),
-    )
+    last = np.append(score[1:] != score[:-1], True)
+    size = int(np.count_nonzero(last))
+    distinct = np.empty(size, dtype=score.dtype)
+    count, hits = np.empty(size, dtype=np.uint32), np.empty(size, dtype=np.uint32)
+    done = rows = right = 0
+    for start in range(0, score.size, STEP_BLOCK):
+        block = slice(start, start + STEP_BLOCK)
+        ends = np.flatnonzero(last[block])
+        upto = np.cumsum(hit[block])
+        here = slice(done, done + ends.size)
+        distinct[here] = score[block][ends]
+        # `rows` and `right` are what the step that is going on has from the blocks before.
+        count[here] = np.diff(ends, prepend=-1 - rows)
+        hits[here] = np.diff(upto[ends], prepend=-right)
+        done += ends.size
+        rows = upto.size - 1 - int(ends[-1]) if ends.size else rows + upto.size
+        right = int(upto[-1] - upto[ends[-1]]) if ends.size else right + int(upto[-1])
+    return SampleSteps(distinct, count, hits)
 
 
 def steps(sample: Sample) -> Steps:

@@ -19,6 +19,9 @@ from calviz.numerics.edges import assign, check_bins, equal_width_edges
 from calviz.numerics.reduce import predicted_classes
 from calviz.numerics.sample import Sample
 
+#: Rows that are summed up at a time.
+BLOCK_ROWS = 1 << 15
+
 
 @dataclass(frozen=True, eq=False)
 class TrueClassErrors:
@@ -83,12 +86,18 @@ class _Source:
     def errors(self, labels: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Rows, ECE and MCS per class, shape (K,), for other labels."""
         k, m = self.n_classes, self.bins
-        hit = self.hit if labels is self.labels else labels == self.winner
-        cell = labels * np.intp(m) + self.bin_of
-        gaps = np.bincount(cell, weights=self.score - hit, minlength=k * m).reshape(k, m)
-        rows = np.bincount(labels, minlength=k).astype(np.float64)
-        some = np.maximum(rows, 1)
-        return rows, np.abs(gaps).sum(axis=1) / some, gaps.sum(axis=1) / some
+        gaps, rows = np.zeros(k * m), np.zeros(k)
+        for start in range(0, labels.size, BLOCK_ROWS):
+            part = slice(start, start + BLOCK_ROWS)
+            y = labels[part]
+            hit = self.hit[part] if labels is self.labels else y == self.winner[part]
+            cell = y * np.intp(m) + self.bin_of[part]
+            gap = self.score[part].astype(np.float64)
+            gap -= hit
+            gaps += np.bincount(cell, weights=gap, minlength=k * m)
+            rows += np.bincount(y, minlength=k)
+        table, some = gaps.reshape(k, m), np.maximum(rows, 1)
+        return rows, np.abs(table).sum(axis=1) / some, table.sum(axis=1) / some
 
     def weighted_errors(self, weights: FloatArray) -> tuple[FloatArray, ...]:
         """The same where row i counts ``weights[i]`` times: (n, b) to (b, K) each."""
@@ -101,12 +110,22 @@ class _Source:
     def _residuals(self) -> csr_array:
         cell = self.labels * np.intp(self.bins) + self.bin_of
         shape = (self.n_classes * self.bins, cell.size)
-        return csr_array((self.score - self.hit, (cell, np.arange(cell.size))), shape=shape)
+        gap = self.score.astype(np.float64) - self.hit
+        return csr_array((gap, (cell, np.arange(cell.size))), shape=shape)
 
     @cached_property
     def _indicator(self) -> csr_array:
         n = self.labels.size
         return csr_array((np.ones(n), (self.labels, np.arange(n))), shape=(self.n_classes, n))
+
+
+def _bin_of(score: FloatArray, bins: int) -> IntArray:
+    out = np.empty(score.size, dtype=np.min_scalar_type(bins))
+    edges = equal_width_edges(bins, score.dtype)
+    for start in range(0, score.size, BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
+        out[rows] = assign(score[rows], edges)
+    return out
 
 
 def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
@@ -124,10 +143,10 @@ def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
         raise NotAvailable("not available: these data do not name the true classes.")
     events = sample.top_events
     source = _Source(
-        events.score.astype(np.float64, copy=False),
+        events.score,
         events.hit,
         labels,
-        assign(events.score, equal_width_edges(bins, events.score.dtype)),
+        _bin_of(events.score, bins),
         data.n_classes or int(labels.max()) + 1,
         bins,
         sample.view(redraws),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from calviz.core.recalibrator import Input, recalibrator
+from calviz.core.recalibrator import recalibrator
 from calviz.recalibrators.linear_maps import LinearMaps
 
 
@@ -59,24 +57,3 @@ class DirichletCalibration(LinearMaps):
     key = "dirichlet"
     needs = "log-probabilities"
     in_units_of_scores = False
-
-    def __init__(
-        self,
-        *,
-        regularisation: Literal["l2", "odir"] = "l2",
-        l2: float = 0.0,
-        off_diagonal: float | None = None,
-        intercept: float | None = None,
-        folds: int = 3,
-        max_seconds: float = 60.0,
-        floor: float | None = None,
-        input: Input = "probabilities",
-    ) -> None:
-        self.regularisation = regularisation
-        self.l2 = l2
-        self.off_diagonal = off_diagonal
-        self.intercept = intercept
-        self.folds = folds
-        self.max_seconds = max_seconds
-        self.floor = floor
-        self.input = input

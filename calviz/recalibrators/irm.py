@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.errors import InputError
 from calviz.core.recalibrator import Input, recalibrator
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.isotonic import Between, isotonic_map
-from calviz.numerics.piecewise import Piecewise
 from calviz.numerics.scores import Scores, row_sums
 from calviz.recalibrators import source
-from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.one_map import OneMap
 from calviz.recalibrators.one_vs_rest import EPSILON
 
 #: Probabilities that are sorted at a time: long runs, because each costs a search per positive.
@@ -31,7 +28,7 @@ _RUN_BYTES = 1 << 23
     reference="Zhang et al. 2020, section 3.3.2 and eq. 4",
     formula=r"\hat p_k = \frac{g(p_k) + \epsilon p_k}{\sum_j g(p_j) + \epsilon p_j}",
 )
-class MulticlassIsotonic(BaseRecalibrator):
+class MulticlassIsotonic(OneMap):
     """One increasing function for all n times K pairs of a probability and whether its class was the true one; then each row is normalised.
 
     A small multiple of the probability makes it strictly increasing, so that no predicted class changes.
@@ -50,9 +47,7 @@ class MulticlassIsotonic(BaseRecalibrator):
 
     key = "irm"
     needs = "probabilities"
-    fitted = ("map_",)
     accuracy_preserving = True
-    map_: Piecewise
 
     def __init__(self, *, epsilon: float = EPSILON, input: Input = "probabilities") -> None:
         self.epsilon = epsilon
@@ -74,26 +69,6 @@ class MulticlassIsotonic(BaseRecalibrator):
         # In double precision: the small part would vanish beside a float32 number.
         out /= row_sums(out)[:, None]
         return out
-
-    def _described(self) -> dict[str, Any]:
-        """How many points the map has."""
-        return {"points": int(self.map_.y.size)}
-
-    def curve(self, score: FloatArray) -> FloatArray:
-        """The map at some scores, before normalising."""
-        return self.map_(np.asarray(score))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fitted map as plain values, ready for JSON."""
-        record = super().to_dict()
-        record["fitted"]["map_"] = self.map_.to_dict()
-        return record
-
-    def _restored(self) -> None:
-        try:
-            self.map_ = Piecewise.from_dict(self.map_)
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"the map of '{self.key}' is damaged: {error}") from None
 
     def _source(self, name: str) -> str:
         return f"""{name}_x = {source.array(self.map_.x)}

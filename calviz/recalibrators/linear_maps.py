@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.core.recalibrator import Input
 from calviz.core.watch import checkpoint
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.linear import BLOCKS, DENSE, MatrixProblem, Penalty, fit_linear
@@ -41,12 +42,26 @@ class LinearMaps(BaseRecalibrator):
     #: Whether penalties are measured in the unit of the scores, so that logits may be scaled.
     in_units_of_scores: ClassVar[bool] = True
 
-    regularisation: str
-    off_diagonal: float | None
-    intercept: float | None
-    l2: float
-    folds: int
-    max_seconds: float
+    def __init__(
+        self,
+        *,
+        regularisation: Literal["l2", "odir"] = "l2",
+        l2: float = 0.0,
+        off_diagonal: float | None = None,
+        intercept: float | None = None,
+        folds: int = 3,
+        max_seconds: float = 60.0,
+        floor: float | None = None,
+        input: Input = "probabilities",
+    ) -> None:
+        self.regularisation = regularisation
+        self.l2 = l2
+        self.off_diagonal = off_diagonal
+        self.intercept = intercept
+        self.folds = folds
+        self.max_seconds = max_seconds
+        self.floor = floor
+        self.input = input
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
         n, k = scores.shape

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.errors import InputError, OptionError
+from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.recalibrator import Input, recalibrator
 from calviz.numerics.blocks import for_row_blocks
-from calviz.numerics.piecewise import Piecewise
 from calviz.numerics.scores import Scores, row_sums
 from calviz.numerics.spline import RunOut, spline_map
 from calviz.recalibrators import source
-from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.one_map import OneMap
 
 
 @recalibrator(
@@ -27,7 +26,7 @@ from calviz.recalibrators.base import BaseRecalibrator
     reference="Gupta et al. 2021, section 4 and appendix C",
     formula=r"\hat p_{(1)} = h'(s^{-1}(p_{(1)}))",
 )
-class SplineRecalibrator(BaseRecalibrator):
+class SplineRecalibrator(OneMap):
     """A spline through the cumulative hits of the top label gives the recalibrated confidence; the rest of the row is rescaled.
 
     The predicted class is kept wherever the new confidence is at least 1/K: where the rescaled runner-up would
@@ -55,8 +54,6 @@ class SplineRecalibrator(BaseRecalibrator):
 
     key = "spline"
     needs = "probabilities"
-    fitted = ("map_",)
-    map_: Piecewise
 
     def __init__(
         self,
@@ -131,26 +128,6 @@ class SplineRecalibrator(BaseRecalibrator):
             lost = np.flatnonzero((out.argmax(axis=1) != won) & (new >= 1 / k))
             out[lost, won[lost]] = np.nextafter(out[lost].max(axis=1), out.dtype.type(2))
         return out
-
-    def _described(self) -> dict[str, Any]:
-        """How many points the map has."""
-        return {"points": int(self.map_.y.size)}
-
-    def curve(self, score: FloatArray) -> FloatArray:
-        """The map at some confidences."""
-        return self.map_(np.asarray(score))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fitted map as plain values, ready for JSON."""
-        record = super().to_dict()
-        record["fitted"]["map_"] = self.map_.to_dict()
-        return record
-
-    def _restored(self) -> None:
-        try:
-            self.map_ = Piecewise.from_dict(self.map_)
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"the map of '{self.key}' is damaged: {error}") from None
 
     def _source(self, name: str) -> str:
         return f"""{name}_x = {source.array(self.map_.x)}

@@ -121,9 +121,9 @@ def _marked(found: ModelComparison, key: str, results: Mapping[str, MetricResult
     cells = []
     for name, result in results.items():
         text = md(column_text(result))
-        if name == order[0]:
+        if name in order[:1]:
             text = f"**{text}**"
-        elif name == order[1]:
+        elif name in order[1:2]:
             text = f"*{text}*"
         cells.append(f"{text}\u00a0≈" if name in tied[1:] else text)
     return cells

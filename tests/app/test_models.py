@@ -112,6 +112,28 @@ def test_files_that_do_not_belong_together_are_told_so():
     assert "the true labels differ in 20 rows, first in row 1" in _words(app)
 
 
+def test_full_and_confidence_only_models_are_compared_by_what_both_have():
+    names = np.array(["no", "yes"])
+    y = np.arange(40) % 2
+    score = np.where(y == 1, 0.8, 0.3)
+    score[:6] = 1 - score[:6]
+    top = ["id,confidence,true_label,pred_label"]
+    full = ["id,label,p_no,p_yes"]
+    for i, (s, true) in enumerate(zip(score, names[y], strict=True)):
+        top.append(f"{i},{max(s, 1 - s):.4f},{true},{names[int(s > 0.5)]}")
+        full.append(f"{i},{true},{1 - s:.4f},{s:.4f}")
+    app = _open("compare_models", "data=breast_cancer")
+    for name, lines in (("top.csv", top), ("full.csv", full)):
+        content = "\n".join([*lines, ""]).encode()
+        app.file_uploader[0].set_value((name, content, "text/csv")).run()
+    _wait(app)
+    table = app.table[0].value
+    brier = next(name for name in table.columns if "Brier" in name)
+    assert [v == "–" for v in table[brier]] == [False, True]
+    assert [b.value for b in app.button_group if b.key == "models-by-confidence"] == ["accuracy"]
+    assert "not told apart" in app.subheader[0].value
+
+
 def test_methods_of_every_model():
     app = _open("compare_models", "data=breast_cancer")
     app.multiselect(key="calviz.models.methods").set_value(["temperature", "platt"]).run()
@@ -131,6 +153,19 @@ def test_the_page_says_how_many_labels_are_enough():
     assert "judged on the same 285 rows" in _words(app)
     app.button_group(key="labels-by").set_value("nll").run()
     assert "NLL" in _quiet(app).subheader[0].value
+
+
+def test_confidence_only_data_have_a_learning_curve():
+    rng = np.random.default_rng(0)
+    confidence = rng.uniform(0.5, 1, 120)
+    right = rng.random(120) < confidence
+    lines = [f"{c:.4f},{int(hit)}" for c, hit in zip(confidence, right, strict=True)]
+    app = _open("data")
+    content = "\n".join(["confidence,correct", *lines, ""]).encode()
+    app.file_uploader[0].set_value(("top.csv", content, "text/csv")).run()
+    app = _wait(app.switch_page("pages/learning_curve.py").run())
+    assert "Platt scaling" in _words(app)
+    assert "judged on the same 60 rows" in _words(app)
 
 
 def test_what_takes_long_waits_to_be_asked_for():

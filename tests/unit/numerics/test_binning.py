@@ -8,6 +8,7 @@ import pytest
 
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents
+from calviz.numerics import binning
 from calviz.numerics.binning import (
     MAX_BINS,
     assign,
@@ -231,3 +232,18 @@ def test_ks_of_tied_scores_is_the_gap_of_the_means():
     events = BinaryEvents(np.full(4, 0.5), np.array([True, False, True, False]))
     assert ks_error(events) == 0
     assert ks_error(BinaryEvents(np.full(4, 0.5), np.full(4, True))) == 0.5
+
+
+@pytest.mark.parametrize("lowest", [0.0, -1e-7], ids=["0", "below 0"])
+def test_rows_that_are_sorted_in_blocks_add_up(monkeypatch, lowest):
+    events = events_of(1_000, np.float32)
+    events = BinaryEvents(np.append(events.score, np.float32(lowest)), np.append(events.hit, True))
+    monkeypatch.setattr(binning, "_SORTED_ROWS", 300)
+    sums = bin_events(events, bins=7)
+    of = np.digitize(events.score, sums.edges[1:-1], right=True)
+    for hit in (False, True):
+        rows = events.hit == hit
+        score = events.score[rows].astype(float)
+        for power in range(3):
+            plain = np.bincount(of[rows], score**power, minlength=7)
+            np.testing.assert_allclose(sums.cells[power, :, int(hit)], plain, rtol=1e-12)

@@ -85,6 +85,20 @@ def test_beta_keeps_slopes_from_being_negative(flip):
     assert loss(found, x, y) <= loss(bounded, x, y) + 1e-6
 
 
+def test_beta_without_a_slope_of_nearly_separated_scores():
+    # Scores in a narrow range, as of a margin: without the one slope the steep free fit is far off everywhere.
+    rng = np.random.default_rng(0)
+    y = np.arange(70) % 2
+    p = np.where(y == 1, 0.52, 0.48) + rng.normal(scale=0.006, size=70)
+    p[:2] = [0.515, 0.485]
+    found = BetaCalibration().fit(np.stack([1 - p, p], axis=1), y).coefficients_[:, 0]
+    x = features(p, "beta")
+    assert best(x, y)[:2].min() < 0
+    bounded = best(x, y, bounds=[(0, None), (0, None), (None, None)])
+    assert found[:2].min() == 0
+    assert loss(found, x, y) <= loss(bounded, x, y) + 1e-6
+
+
 def test_beta_is_betacals():
     betacal = pytest.importorskip("betacal")
     p, y = binary(n=2_000)

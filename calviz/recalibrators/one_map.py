@@ -1,0 +1,39 @@
+"""Methods with one function of a probability, the same for all classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.core.errors import InputError
+from calviz.numerics.piecewise import Piecewise
+from calviz.recalibrators.base import BaseRecalibrator
+
+
+class OneMap(BaseRecalibrator):
+    """Base of the methods whose fit is one piecewise function, `map_`."""
+
+    fitted = ("map_",)
+    map_: Piecewise
+
+    def _described(self) -> dict[str, Any]:
+        """How many points the map has."""
+        return {"points": int(self.map_.y.size)}
+
+    def curve(self, score: FloatArray) -> FloatArray:
+        """The map at some scores, before normalising."""
+        return self.map_(np.asarray(score))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fitted map as plain values, ready for JSON."""
+        record = super().to_dict()
+        record["fitted"]["map_"] = self.map_.to_dict()
+        return record
+
+    def _restored(self) -> None:
+        try:
+            self.map_ = Piecewise.from_dict(self.map_)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"the map of '{self.key}' is damaged: {error}") from None
