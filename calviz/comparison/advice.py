@@ -172,9 +172,9 @@ def _measured(
 def _held_against(
     rule: Guideline, chosen: str, equal: list[str], comparison: Comparison, name: str
 ) -> str:
-    if rule.method is None or chosen in (rule.method, rule.alternative):
+    if rule.method in (None, chosen):
         return rule.reason
-    found = comparison.methods.get(rule.method)
+    found = comparison.methods.get(str(rule.method))
     if found is None:
         return f"{rule.reason} It was not among the methods."
     if not found.ok:

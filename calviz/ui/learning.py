@@ -37,7 +37,7 @@ def explore(settings: Settings) -> None:
         for s in RECALIBRATORS
         if s.key != "identity" and (not confidence or s.confidence_only)
     }
-    two = data.n_classes <= 2
+    two = confidence or data.n_classes <= 2
     usual = [k for k in (_TWO if two else _MANY) if k in known]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         methods = st.multiselect(

@@ -155,6 +155,19 @@ def test_the_page_says_how_many_labels_are_enough():
     assert "NLL" in _quiet(app).subheader[0].value
 
 
+def test_confidence_only_data_have_a_learning_curve():
+    rng = np.random.default_rng(0)
+    confidence = rng.uniform(0.5, 1, 120)
+    right = rng.random(120) < confidence
+    lines = [f"{c:.4f},{int(hit)}" for c, hit in zip(confidence, right, strict=True)]
+    app = _open("data")
+    content = "\n".join(["confidence,correct", *lines, ""]).encode()
+    app.file_uploader[0].set_value(("top.csv", content, "text/csv")).run()
+    app = _wait(app.switch_page("pages/learning_curve.py").run())
+    assert "Platt scaling" in _words(app)
+    assert "judged on the same 60 rows" in _words(app)
+
+
 def test_what_takes_long_waits_to_be_asked_for():
     app = _open("learning_curve", "data=simulated_100_classes")
     assert any(b.label == "Draw the curves" for b in app.button)

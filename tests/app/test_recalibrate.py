@@ -128,6 +128,10 @@ def test_confidences_say_which_methods_apply_and_why_the_others_do_not():
     outcome = compared(app)
     assert all(m.ok for m in outcome.comparison)
     assert "Advice:" in words(app)
+    app.selectbox(key="method").set_value("beta").run()
+    app.button(key="calviz.take-home").click().run()
+    files = app.session_state["calviz.recalibrate.ready"][1]
+    assert read(files.table, name="calibrated.csv").first.n == 400
 
 
 def test_a_file_that_is_too_small_is_told_so_and_choices_come_from_the_address():

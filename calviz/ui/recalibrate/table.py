@@ -1,4 +1,4 @@
-"""Methods side by side: one row each, best bold, second underlined, ties marked."""
+"""Methods side by side: one row each, best bold, second italic, ties marked."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from calviz.comparison.advice import CRITERIA
 from calviz.comparison.fitting import UNCALIBRATED
 from calviz.core.comparison import MethodResult, ordered
 from calviz.core.export import csv_bytes, latex_table, markdown_table
@@ -21,7 +22,7 @@ from calviz.ui.text import Written, md
 #: Marks what is not told apart from the best.
 TIED = " ≈"
 #: Of the best and of the second value of a column.
-MARKS = ("font-weight: bold", "text-decoration: underline")
+MARKS = ("font-weight: bold", "font-style: italic")
 #: Characters of a cell that is not broken into lines.
 SHORT = 14
 FORMATS = {"CSV": ("csv", "text/csv"), "Markdown": ("md", "text/markdown")}
@@ -44,7 +45,7 @@ def draw(outcome: Outcome) -> None:
         lead = st.selectbox(
             "Difference and rank by",
             ranked,
-            index=ranked.index("brier") if "brier" in ranked else 0,
+            index=ranked.index(next((c for c in CRITERIA if c in ranked), ranked[0])),
             format_func=lambda key: METRICS[key].label,
             key="rank-by",
             bind="query-params",
@@ -59,7 +60,7 @@ def draw(outcome: Outcome) -> None:
     st.table(_styled(shown, outcome, values), border="horizontal")
     tied = f"{TIED.strip()} not told apart from the best (the paired 95 % interval covers zero). "
     st.caption(
-        f"**Bold**: best; underlined: second. {tied if found.tied else ''}Best in: share of resamples "
+        f"**Bold**: best; *italic*: second. {tied if found.tied else ''}Best in: share of resamples "
         "of the evaluation rows in which the method is best. Points are percentage points."
     )
     _download(outcome, shown, values)
@@ -158,7 +159,7 @@ def _time(seconds: float) -> str:
 def _styled(
     shown: pd.DataFrame, outcome: Outcome, values: dict[str, dict[str, MetricResult]]
 ) -> Any:
-    """Best in bold and second underlined; all texts escaped."""
+    """Best in bold and second in italics; all texts escaped."""
     marks = pd.DataFrame("", index=shown.index, columns=shown.columns)
     labels = {m.key: m.label for m in outcome.comparison}
     for column, (key, of) in zip(shown.columns, values.items(), strict=False):

@@ -11,7 +11,7 @@ import streamlit as st
 
 from calviz.comparison.fitting import UNCALIBRATED, apply_to_all
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.core.predictions import Dataset
+from calviz.core.predictions import Dataset, Predictions
 from calviz.data.writing import SUFFIXES, write_predictions
 from calviz.ui import bins, state
 from calviz.ui.recalibrate.outcome import Outcome
@@ -106,10 +106,9 @@ def _build(outcome: Outcome, method: str, suffix: str) -> Files:
 
 
 def _written(data: Dataset, suffix: str) -> bytes:
-    if suffix == ".csv" and data.n * max(1, data.n_classes) > MOST_TEXT:
-        raise OptionError(
-            f"{data.n * data.n_classes:,} probabilities are too many for text; choose Parquet or NPZ."
-        )
+    many = data.probs.size if isinstance(data, Predictions) else data.n
+    if suffix == ".csv" and many > MOST_TEXT:
+        raise OptionError(f"{many:,} probabilities are too many for text; choose Parquet or NPZ.")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"calibrated{suffix}"
         write_predictions(data, path)

@@ -91,6 +91,15 @@ def test_what_is_worse_beyond_noise_is_not_advised():
     assert advise(found, data(10), keep_classes=True).method == "ets"
 
 
+def test_the_alternative_says_what_was_wrong_with_the_first():
+    found = comparison(
+        {"identity": 0.5, "ets": 0.3, "temperature+isotonic": 0.35}, ("ets",), rows=5_000
+    )
+    advice = advise(found, data(100))
+    assert advice.method == "ets"
+    assert any("Here its Brier score is worse beyond noise." in r for r in advice.reasons)
+
+
 def test_a_model_that_nothing_improves_is_left_alone():
     found = comparison({"identity": 0.5, "ets": 0.49}, ("ets", "identity"))
     advice = advise(found, data(10))
