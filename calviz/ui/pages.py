@@ -59,7 +59,8 @@ def navigation() -> Page:
     pages += [_page(spec, url_path=spec.key) for spec in others]
     # The first page lives at "/", but people also write its name.
     pages.append(_page(first, url_path=first.key, visibility="hidden"))
-    return st.navigation(pages)
+    # All of them: a page behind "View more" is not found.
+    return st.navigation(pages, expanded=True)
 
 
 def link(key: str) -> str:

@@ -187,3 +187,43 @@ def test_compare_models_of_one_file_and_what_it_refuses(file, tmp_path):
     same = run("compare-models", file, file, "--split", "test")
     assert same.exit_code == 0
     assert "1. predictions, 1. predictions (2)" in same.stdout
+
+
+def test_parameters_of_methods_can_be_set(file, tmp_path):
+    target = tmp_path / "out.json"
+    out = run(
+        *("compare", file, "--methods", "temperature,histogram", "--json", target),
+        *("--option", "histogram.bins=3", "--option", "temperature.floor=0.01"),
+    )
+    assert out.exit_code == 0, out.output
+    params = {k: v["params"] for k, v in json.loads(target.read_text())["methods"].items()}
+    assert params["temperature"]["floor"] == 0.01
+
+    maps = []
+    for options in ((), ("--option", "temperature.floor=0.2")):
+        path = tmp_path / "map.json"
+        arguments = ("--method", "temperature", "--out", tmp_path / "o.csv", "--save-map", path)
+        assert run("recalibrate", file, *arguments, *options).exit_code == 0
+        maps.append(json.loads(path.read_text()))
+    assert maps[0] != maps[1]
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("temperature.heat=3", "'temperature' has no parameter 'heat'; it has floor"),
+        ("warmth.floor=3", "there is no recalibrator 'warmth'"),
+        ("floor=3", "METHOD.PARAMETER=VALUE"),
+        ("temperature.floor", "METHOD.PARAMETER=VALUE"),
+        ("temperature.floor=7", "'floor' must"),
+    ],
+)
+def test_parameters_that_there_are_not_are_one_sentence(file, tmp_path, option, message):
+    out = run(
+        *("recalibrate", file, "--method", "temperature", "--out", tmp_path / "o.csv"),
+        *("--option", option),
+    )
+    assert out.exit_code == 2
+    assert message in out.stderr
+    assert "Traceback" not in out.stderr
+    assert not (tmp_path / "o.csv").exists()

@@ -9,6 +9,7 @@ import click
 
 from calviz.cli.documents import Documents, document_options
 from calviz.cli.group import FINE
+from calviz.cli.method_options import method_options, parse
 from calviz.cli.reading import reading_options
 from calviz.cli.splitting import fitting_options, one_model
 from calviz.cli.text import say
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 @click.option("--eval-split", metavar="NAME", help="The split to evaluate on.")
 @click.option("--in-sample", is_flag=True, help="Allow the fit split to judge; it is labelled so.")
 @fitting_options
+@method_options
 @click.option("--reduction", default="top-label", show_default=True, metavar="R")
 @click.option("--model", metavar="NAME", help="Of a file with several models, this one.")
 @click.option(
@@ -47,6 +49,7 @@ def command(
     fit_fraction: float | None,
     cross_fit: int | None,
     seed: int,
+    options: tuple[str, ...],
     reduction: str,
     model: str | None,
     json_path: str | None,
@@ -64,6 +67,7 @@ def command(
     from calviz.data import read
     from calviz.data.writing import check_json
 
+    own = parse(options)
     if json_path is not None:
         check_json(json_path)
     documents = Documents(html_path, markdown_path)
@@ -87,6 +91,7 @@ def command(
         seed=seed,
         in_sample=in_sample,
         reduction=reduction,
+        options=own,
         progress=progress,
     )
     if not quiet:

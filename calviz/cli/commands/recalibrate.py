@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from calviz.cli.group import FINE
+from calviz.cli.method_options import method_options, parse
 from calviz.cli.reading import reading_options
 from calviz.cli.splitting import fitting_options, one_model
 from calviz.cli.text import say
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 @click.argument("file", metavar="FILE")
 @click.option("--method", required=True, metavar="NAME", help="See 'calviz methods'.")
 @fitting_options
+@method_options
 @click.option("--model", metavar="NAME", help="Of a file with several models, this one.")
 @click.option(
     "--out", required=True, metavar="FILE", help="The calibrated file: .csv, .parquet or .npz."
@@ -36,6 +38,7 @@ def command(
     fit_fraction: float | None,
     cross_fit: int | None,
     seed: int,
+    options: tuple[str, ...],
     model: str | None,
     out: str,
     save_map: str | None,
@@ -51,6 +54,9 @@ def command(
     from calviz.data import read
     from calviz.data.writing import check_json, check_target, write_predictions
 
+    own = parse(options)
+    if others := [name for name in own if name != method]:
+        raise OptionError(f"--option names '{others[0]}', but the method is '{method}'.")
     check_target(out)
     for path in (save_map, save_snippet):
         if path is not None:
@@ -67,6 +73,7 @@ def command(
         fit_fraction=fit_fraction,
         cross_fit=cross_fit,
         seed=seed,
+        **own.get(method, {}),
     )
     for sentence in done.warnings:
         say(f"{method}: {sentence}")

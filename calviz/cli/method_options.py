@@ -1,0 +1,62 @@
+"""The option that sets parameters of recalibrators: ``--option temperature.floor=0.001``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+
+from calviz.core.errors import OptionError
+
+Options = dict[str, dict[str, Any]]
+
+
+def method_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--option METHOD.PARAMETER=VALUE``, which may come several times."""
+    return click.option(
+        "--option",
+        "options",
+        multiple=True,
+        metavar="METHOD.PARAMETER=VALUE",
+        help="A parameter of a method (see 'calviz methods'), such as temperature.floor=0.001.",
+    )(command)
+
+
+def parse(given: Iterable[str]) -> Options:
+    """The parameters by method.
+
+    Raises
+    ------
+    OptionError
+        Where a text has another form, or there is no such method or parameter.
+    """
+    found: Options = {}
+    for text in given:
+        target, is_set, value = text.partition("=")
+        method, dot, name = target.rpartition(".")
+        if not (is_set and dot and method and name):
+            raise OptionError(
+                f"--option must be METHOD.PARAMETER=VALUE, such as temperature.floor=0.001; got '{text}'."
+            )
+        _check(method, name)
+        found.setdefault(method, {})[name] = _value(value)
+    return found
+
+
+def _check(method: str, name: str) -> None:
+    from calviz.core.recalibrator import RECALIBRATORS
+
+    known = [p.name for p in RECALIBRATORS[method].parameters]
+    if name not in known:
+        have = f"it has {', '.join(known)}" if known else "it has none"
+        raise OptionError(f"--option: '{method}' has no parameter '{name}'; {have}.")
+
+
+def _value(text: str) -> Any:
+    """A number, true, false or null as JSON writes them; anything else is text."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
