@@ -111,6 +111,8 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         Whether no predicted class may change.
     """
     rule = guideline(data, comparison.fit.rows, keep_classes=keep_classes)
+    if not any(m.ok and m.key != UNCALIBRATED for m in comparison):
+        return Advice(UNCALIBRATED, ("No method was fitted, so there is no ground for a choice.",))
     criterion = next((c for c in CRITERIA if comparison.tied.get(c)), None)
     if criterion is None:
         return Advice(UNCALIBRATED, ("There are no paired intervals to judge by.", rule.reason))

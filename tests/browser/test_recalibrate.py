@@ -11,6 +11,7 @@ def test_from_a_link_to_a_calibrated_file(view):
     page.get_by_role("button", name="Compare 1 method").click()
     page.get_by_role("heading", name="What to take").wait_for()
     table = page.locator("[data-testid=stTable]").first
+    table.locator("tbody tr").nth(1).wait_for()
     assert table.locator("tbody tr").count() == 2
     page.get_by_text("Reliability, side by side").wait_for()
     page.get_by_role("button", name="Prepare the files").click()

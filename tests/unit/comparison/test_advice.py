@@ -109,6 +109,13 @@ def test_a_model_that_nothing_improves_is_left_alone():
     assert advise(worse, data(10)).method == "identity"
 
 
+def test_where_nothing_was_fitted_nothing_is_claimed():
+    found = comparison({"identity": 0.5, "ets": 0.4}, ("identity",), failed=("ets",))
+    assert advise(found, data(10)).reasons == (
+        "No method was fitted, so there is no ground for a choice.",
+    )
+
+
 def test_in_sample_results_are_no_ground_for_a_choice():
     found = comparison({"identity": 0.5, "ets": 0.4}, ("ets",), in_sample=True)
     assert any("no ground for a choice" in r for r in advise(found, data(10)).reasons)
