@@ -23,6 +23,7 @@ from calviz.ui.text import Written, md
 TIED = " ≈"
 #: Of the best and of the second value of a column.
 MARKS = ("font-weight: bold", "text-decoration: underline")
+NBSP = "\u00a0"
 #: Characters of a cell that is not broken into lines.
 SHORT = 14
 FORMATS = {"CSV": ("csv", "text/csv"), "Markdown": ("md", "text/markdown")}
@@ -164,8 +165,7 @@ def _change(scale: float, interval: Interval, change: float) -> str:
         text = f"{abs(scale * value):.{decimals}f}"
         return text if float(text) == 0 else f"{'−' if value < 0 else '+'}{text}"
 
-    # It may break before the interval, not inside.
-    return f"{signed(change)} ({signed(interval.low)}\u00a0to\u00a0{signed(interval.high)})"
+    return f"{signed(change)} ({signed(interval.low)} to {signed(interval.high)})"
 
 
 def _time(seconds: float) -> str:
@@ -185,11 +185,7 @@ def _styled(
             marks.append(
                 {"selector": f"td.row{row}.col{column} p", "props": [tuple(style.split(": "))]}
             )
-    # What is short stays on one line.
-    escaped = shown.map(
-        lambda text: md(text, 600).replace(" ", "\u00a0" if len(text) <= SHORT else " ")
-    )
-    return escaped.style.set_table_styles(marks)
+    return shown.map(_unbroken).style.set_table_styles(marks)
 
 
 def numbers(outcome: Outcome, values: dict[str, dict[str, MetricResult]]) -> pd.DataFrame:
