@@ -152,6 +152,8 @@ def _measured(
 ) -> list[str]:
     rows = f"{comparison.evaluation.rows:,} evaluation rows"
     if chosen == UNCALIBRATED:
+        if not any(m.ok for m in comparison if m.key != UNCALIBRATED):
+            return ["No method was fitted, so there is no ground for a choice."]
         if best == UNCALIBRATED:
             return [f"No method has a better {name} than the uncalibrated model on {rows}."]
         return [

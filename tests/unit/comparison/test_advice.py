@@ -173,3 +173,11 @@ def test_all_rows_fit_and_judge_in_sample_where_that_is_asked_for():
     rows = choose_rows(data(3, 60), in_sample=True)
     assert rows.in_sample
     assert rows.fit.rows == rows.evaluation.rows == 60
+
+
+def test_nothing_fitted_is_no_verdict_on_the_methods():
+    found = comparison({"identity": 0.3, "ets": 0.1}, ("identity",), failed=("ets",))
+    advice = advise(found, data(3, 5_000))
+    assert advice.method == "identity"
+    assert "No method was fitted, so there is no ground for a choice." in advice.reasons
+    assert not any("No method has a better" in reason for reason in advice.reasons)
