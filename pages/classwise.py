@@ -7,6 +7,15 @@ from calviz.ui import cached, classes, guard, pages, settings
 from calviz.ui.text import md
 
 ORDERS = {"value": "by the error", "beyond": "by what is beyond noise", "class": "by class"}
+GREY = (
+    "Grey: the range of a perfectly calibrated model. It is not centred at 0, as the rows "
+    "of one true class hold more wrong predictions than the rows that the model gave to it."
+)
+NO_RANGE = (
+    "What a perfectly calibrated model would show cannot be said without the probabilities of all "
+    "classes. It is not 0: the rows of a hard class look over-confident even then, so that a long bar "
+    "alone is no evidence of an error."
+)
 
 guard.enter()
 chosen = settings.current()
@@ -25,7 +34,7 @@ with guard.boundary():
     st.subheader(md(true.shares(), 1_000), anchor=False)
     order = st.segmented_control(
         "Sort",
-        tuple(ORDERS),
+        tuple(o for o in ORDERS if o != "beyond" or true.band is not None),
         default="value",
         required=True,
         key="order",
@@ -37,13 +46,14 @@ with guard.boundary():
     with row.container(width=472):
         st.markdown("**Rows of each true class: mean confidence − accuracy (MCS)**")
         classes.chart(true, order, index)
-        st.caption(
-            "Grey: the range of a perfectly calibrated model. It is not centred at 0, as the rows "
-            "of one true class hold more wrong predictions than the rows that the model gave to it."
-        )
-    if rest is not None:
-        with row.container(width=472):
-            st.markdown("**Each class against the rest: mean probability − frequency**")
+        st.caption(NO_RANGE if true.band is None else GREY)
+    with row.container(width=472):
+        st.markdown("**Each class against the rest: mean probability − frequency**")
+        if rest is None:
+            st.caption(
+                "Not available for confidence-only data: it needs the probabilities of all classes."
+            )
+        else:
             classes.chart(rest, order, index)
             st.caption(md(rest.shares(), 1_000))
     frame = classes.merged(chosen, true, rest)

@@ -33,7 +33,7 @@ with guard.boundary():
     st.markdown(md(strip.reading(), 1_000))
     diagram.chart(
         strip,
-        strip.plot(theme=diagram.theme()),
+        diagram.with_room_below(strip.plot(theme=diagram.theme(), width=diagram.page_width()), 50),
         key="reliability.strip",
         filename="ece-by-bins",
     )

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from calviz.core.check import CHECKS, Check
 from calviz.core.errors import NotAvailable
 from calviz.core.notes import Finding
-from calviz.core.words import counted, listed, points
+from calviz.core.words import listed, points
 from calviz.numerics.class_expectation import class_expectation
 from calviz.numerics.sample import Sample
 from calviz.numerics.true_classes import true_class_errors
@@ -40,15 +40,15 @@ def class_confidence(sample: Sample) -> Iterator[Finding]:
         return
     k = int(np.abs(off).argmax())
     words = [
-        f"{int(which.sum()):,} {word}"
+        f"{word} on {int(which.sum()):,}"
         for which, word in ((over, "over-confident"), (under, "under-confident"))
         if which.any()
     ]
     yield Finding(
         "CAL013",
         "warning",
-        f"Of {counted(total, 'true class', 'true classes')}, {' and '.join(words)} beyond noise, most "
-        f"{listed([sample.data.class_names[k]])}: confidence minus accuracy {points(view.mcs[k])} points on its rows, where a "
+        f"Of {total:,} true classes the model is {' and '.join(words)} beyond noise, most on "
+        f"{listed([sample.data.class_names[k]])}: there confidence minus accuracy is {points(view.mcs[k])} points, where a "
         f"calibrated model would show {points(expected.mean[k])}.",
     )
 

@@ -11,6 +11,7 @@ from calviz.cli.text import cell, console, one_line, shorten
 from calviz.core.metric import METRICS
 from calviz.core.reduction import Reduction
 from calviz.core.words import p_value
+from calviz.core.written import name_of
 
 if TYPE_CHECKING:
     from calviz.core.convention import Conventions
@@ -68,7 +69,7 @@ def print_conventions(conventions: Conventions) -> None:
         table.columns.pop(4)
     for v in conventions:
         known = v.convention
-        numbers = [_number(v.value), f"{v.value - conventions.ece:+.4f}", _number(v.noise)]
+        numbers = [_number(v.value), _number(v.value - conventions.ece, "+.4f"), _number(v.noise)]
         if not v.available:
             numbers = ["n/a", "", ""]
         if not conventions.redraws:
@@ -88,7 +89,7 @@ def _table(results: list[MetricResult]) -> Table:
         table.add_column("if calibrated (95 %)", justify="right", no_wrap=True)
         table.add_column("p", justify="right", no_wrap=True)
     for r in results:
-        cells = (METRICS[r.key].label, _number(r.value), *(_error_bars(r) if bars else ()))
+        cells = (name_of(r), _number(r.value), *(_error_bars(r) if bars else ()))
         table.add_row(*(cell(text) for text in cells))
     return table
 
@@ -110,8 +111,10 @@ def _error_bars(result: MetricResult) -> tuple[str, str, str]:
     )
 
 
-def _number(value: float) -> str:
-    return f"{value:.4f}" if abs(value) < 1_000 else f"{value:.4g}"
+def _number(value: float, form: str = ".4f") -> str:
+    text = f"{value:{form}}" if abs(value) < 1_000 else f"{value:.4g}"
+    # What rounds to 0 has no sign.
+    return text if float(text) else text.lstrip("+-")
 
 
 def _finding(severity: str, code: str, message: str) -> None:

@@ -180,11 +180,14 @@ def compose(registry: Registry[RecalibratorSpec], key: str) -> RecalibratorSpec:
     )
 
 
-def _composition(**parameters: Any) -> Any:
+def _composition(
+    *, first: str, second: str, floor: float | None = None, input: Input = "probabilities"
+) -> Any:
     # Imported when it is made: the registry lies below the recalibrators.
     import importlib
 
-    return importlib.import_module("calviz.recalibrators.composition").Composition(**parameters)
+    made = importlib.import_module("calviz.recalibrators.composition").Composition
+    return made(first=first, second=second, floor=floor, input=input)
 
 
 C = TypeVar("C", bound=type)

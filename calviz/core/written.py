@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import math
 
+from calviz.core.metric import METRICS
 from calviz.core.results import Interval, MetricResult
 from calviz.core.units import Unit, unit_of
+from calviz.core.words import percent
 
 #: Written with a plus sign where they are above 0.
 _SIGNED = ("mcs", "ks_signed", "wsmcs")
+
+
+def name_of(result: MetricResult) -> str:
+    """What a metric is called, with the point of the curve at which it was taken, where there is one."""
+    label = METRICS[result.key].label
+    point = result.params.get("coverage", result.params.get("risk"))
+    return label if point is None else f"{label} ({percent(point, 0)})"
 
 
 def number(value: float, digits: int = 3) -> str:

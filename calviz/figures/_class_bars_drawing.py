@@ -64,7 +64,7 @@ def draw(
     wide = not narrow
     stacked = curve is not None and narrow
     top = _TOP + LINE * len(lines) + (24 if lines or curve else 0)
-    names = LINE * (1 if wide else 4) + 8
+    names = LINE * (1 if wide else 5) + 8
     inner = bars.height + (_CURVE + 90 if stacked else 0)
     height = top + inner + _BOTTOM + names
     across = [0.0, 0.56] if curve and wide else [0.0, 1.0]
@@ -394,7 +394,8 @@ def _value_title(figure: ClassBars, narrow: bool) -> str:
     score, hit = ("confidence", "accuracy")
     if figure.mode == "one-vs-rest":
         score, hit = ("probability", "frequency")
-    return f"{score.capitalize()} − {hit}" if narrow else f"Mean {score} − {hit} (points)"
+    first = score.capitalize() if narrow else f"Mean {score}"
+    return f"{first} − {hit} (points)"
 
 
 def _hover(figure: ClassBars, i: int) -> str:

@@ -245,9 +245,10 @@ class BinSensitivity:
         values = np.stack(list(self.ece.values()))[:, 1:] if self.counts.size > 1 else self._all()
         low, high = float(values.min()), float(values.max())
         decimals = decimals_for(100 * low, 100 * high, most=2)
+        ends = points(low, decimals), points(high, decimals)
+        where = f"goes from {ends[0]} to {ends[1]}" if ends[0] != ends[1] else f"is {ends[0]}"
         parts = [
-            f"From 2 to {self.counts.size:,} bins of equal width or equal mass it goes from "
-            f"{points(low, decimals)} to {points(high, decimals)} points.",
+            f"From 2 to {self.counts.size:,} bins of equal width or equal mass it {where} points.",
         ]
         if self.chosen is not None:
             kind = self.scheme

@@ -299,7 +299,9 @@ class ClassBars:
                 if which.any()
                 else ""
             )
-            parts.append(f"{int(which.sum()):,} ({percent(which.mean(), 0)}) are {word}{size}")
+            count = int(which.sum())
+            are = "is" if count == 1 else "are"
+            parts.append(f"{count:,} ({percent(which.mean(), 0)}) {are} {word}{size}")
         text = f"Of {counted(total, 'class', 'classes')}, {parts[0]}; {parts[1]}."
         if self.band is None:
             return text
@@ -308,8 +310,8 @@ class ClassBars:
         chance = (1 - self.level) * total
         expected = f"about {chance:.0f}" if chance >= 1 else "less than one"
         return (
-            f"{text} Outside the {level_text(self.level)} range of a calibrated model lie {up:,} that are {high} "
-            f"and {down:,} that are {low}, where chance alone puts {expected}."
+            f"{text} Outside the {level_text(self.level)} range of a calibrated model: {up:,} {high} "
+            f"and {down:,} {low}, where chance alone puts {expected}."
         )
 
     def describe(self) -> str:

@@ -210,20 +210,25 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return smallest_normal(array.dtype) if given is None else float(given)
 
     def _warn_of_zeros(self, array: FloatArray, labels: IntArray) -> None:
-        # One such row weighs as much in the likelihood as hundreds of others.
-        if not self.floor_ or getattr(self, "loss", "nll") != "nll":
+        effect = self._effect_of_zeros()
+        if not self.floor_ or not effect:
             return
         zeros = 0
         for rows in row_blocks(array):
             own = np.take_along_axis(array[rows], labels[rows, None], axis=1)
             zeros += int(np.count_nonzero(own <= 0))
-        if zeros:
-            half = float(np.min(array, where=array > 0, initial=1)) / 2
+        half = float(np.min(array, where=array > 0, initial=1)) / 2
+        if zeros and 2 * self.floor_ < half:
             self._warn(
                 f"{zeros:,} of {labels.size:,} calibration rows give their true class a probability of 0, read as "
-                f"{self.floor_:.3g}: they weigh heavily in the fit. For less, set 'floor', for example to {half:.3g}, "
+                f"{self.floor_:.3g}: {effect}. For less, set 'floor', for example to {half:.3g}, "
                 "half the smallest other probability."
             )
+
+    def _effect_of_zeros(self) -> str:
+        """What comes of a true class of probability 0; empty where nothing to speak of."""
+        # One such row weighs as much in the likelihood as hundreds of others.
+        return "they weigh heavily in the fit"
 
     def _takes_logarithms(self) -> bool:
         return self.needs != "probabilities"

@@ -26,6 +26,8 @@ class Composition(BaseRecalibrator):
     ----------
     first, second : str
         Keys of a parametric and of a non-parametric recalibrator.
+    floor : float, optional
+        Of the first one, where it has one: what it reads a smaller probability as.
     input : {"probabilities", "logits"}
         What X holds.
 
@@ -42,10 +44,12 @@ class Composition(BaseRecalibrator):
         *,
         first: str = "temperature",
         second: str = "isotonic",
+        floor: float | None = None,
         input: Input = "probabilities",
     ) -> None:
         self.first = first
         self.second = second
+        self.floor = floor
         self.input = input
 
     @property
@@ -63,8 +67,9 @@ class Composition(BaseRecalibrator):
 
     def _make(self) -> tuple[Any, Any]:
         compose(RECALIBRATORS, self.key)
+        floor = {} if self.floor is None else {"floor": self.floor}
         return (
-            RECALIBRATORS[self.first].make(input=self.input),
+            RECALIBRATORS[self.first].make(input=self.input, **floor),
             RECALIBRATORS[self.second].make(input="probabilities"),
         )
 

@@ -106,6 +106,10 @@ class EnsembleTemperatureScaling(BaseRecalibrator):
             self.temperature_ = math.exp(found.x)
             self.weights_, _ = self._weights(scores, labels, self.temperature_)
 
+    def _effect_of_zeros(self) -> str:
+        # The squared error has a bound, and the uniform part lifts zeros.
+        return "" if self.loss == "mse" else super()._effect_of_zeros()
+
     def _apply(self, block: FloatArray) -> FloatArray:
         w = self.weights_.astype(block.dtype)
         out = tempered(block.copy(), self.temperature_)

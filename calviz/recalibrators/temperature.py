@@ -78,6 +78,11 @@ class TemperatureScaling(BaseRecalibrator):
     def _apply(self, block: FloatArray) -> FloatArray:
         return tempered(block, self.temperature_)
 
+    def _effect_of_zeros(self) -> str:
+        if self.loss == "mse":
+            return "they hardly count in the fit, and stay next to 0"
+        return super()._effect_of_zeros()
+
     def _source(self, name: str) -> str:
         return f"def {name}_of(z):\n    return softmax(z / {self.temperature_!r})\n"
 

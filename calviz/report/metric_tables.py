@@ -10,7 +10,7 @@ import pandas as pd
 from calviz.core.metric import FAMILIES, METRICS, Direction, Metric
 from calviz.core.results import MetricResult
 from calviz.core.words import p_value
-from calviz.core.written import Written
+from calviz.core.written import Written, name_of
 
 BETTER: Mapping[Direction, str] = {
     "lower": "lower",
@@ -40,7 +40,7 @@ def _row(metric: Metric, result: MetricResult) -> dict[str, str]:
     unit = f" ({written.unit_words})" if written.unit_words else ""
     floor, interval = result.noise_floor, result.interval
     return {
-        "metric": metric.label + unit,
+        "metric": name_of(result) + unit,
         "value": written.value if result.available else "not available",
         "95 % interval": ""
         if interval is None

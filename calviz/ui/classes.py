@@ -11,7 +11,7 @@ import streamlit as st
 
 from calviz.core.export import csv_bytes
 from calviz.core.predictions import Dataset
-from calviz.core.words import decimal
+from calviz.core.words import decimal, decimals_for
 from calviz.figures import ClassBars
 from calviz.figures.class_bars import Order
 from calviz.ui import bins, cached, diagram, pages, tables
@@ -99,10 +99,16 @@ def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int]) -> Non
     shown["calibrated"] = _range(shown["band_low"], shown["band_high"])
     columns = ["class", "rows", "mcs", "interval", "calibrated", "beyond"]
     columns += ["one_vs_rest_value", "one_vs_rest_beyond", "accuracy", "confidence", "ece", "ks"]
+    unknown = ("calibrated", "beyond") if shown["band_low"].isna().all() else ()
+    columns = [name for name in columns if name in shown.columns and name not in unknown]
     st.dataframe(
         tables.written(
-            shown.loc[at, [name for name in columns if name in shown.columns]],
-            {name: decimals for name, decimals in _SIGNED.items() if name in shown.columns},
+            shown.loc[at, columns],
+            {
+                name: _decimals(shown[name], least)
+                for name, least in _SIGNED.items()
+                if name in columns
+            },
         ),
         hide_index=True,
         height=min(420, 38 + 35 * len(shown)),
@@ -129,6 +135,12 @@ def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int]) -> Non
 def _range(low: pd.Series[Any], high: pd.Series[Any]) -> list[str]:
     ends = zip(low.to_numpy(), high.to_numpy(), strict=True)
     return ["" if np.isnan(a) or np.isnan(b) else f"{_fixed(a)} to {_fixed(b)}" for a, b in ends]
+
+
+def _decimals(values: pd.Series[Any], least: int) -> int:
+    """Two digits of the usual size: with 1,000 classes a probability is off by hundredths of a point."""
+    usual = float(values.abs().quantile(0.9))
+    return least if np.isnan(usual) else decimals_for(usual, least=least)
 
 
 def _fixed(value: float) -> str:
@@ -158,7 +170,7 @@ _COLUMNS = {
         "rows of one true class, wrong predictions are over-represented.",
     ),
     "beyond": st.column_config.NumberColumn(
-        "outside by", width=74, help="How far the MCS lies outside that range."
+        "outside by", width=74, help="How far the MCS lies outside that range, in points."
     ),
     "one_vs_rest_value": st.column_config.NumberColumn(
         "one vs rest",
@@ -168,7 +180,7 @@ _COLUMNS = {
     "one_vs_rest_beyond": st.column_config.NumberColumn(
         "outside by ",
         width=74,
-        help="How far that lies outside the range of a calibrated model.",
+        help="How far that lies outside the range of a calibrated model, in points.",
     ),
     "accuracy": st.column_config.NumberColumn(width=72, format="%.3f"),
     "confidence": st.column_config.NumberColumn(width=80, format="%.3f"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Any
 
 import pandas as pd
@@ -85,8 +84,10 @@ def _reasons(results: Results) -> None:
         if not result.available:
             by_reason.setdefault(result.reason or "undefined.", []).append(METRICS[key].label)
     for reason, labels in by_reason.items():
-        why = re.sub("^(not available|undefined):? ", "", reason)
-        st.caption(f"Not available ({md(', '.join(labels), 1_000)}): {md(why, 500)}")
+        # "undefined: no class is under-confident." tells about these labels what stands behind the colon.
+        what, why = reason.split(": ", 1) if ": " in reason else ("not available", reason)
+        names = md(", ".join(labels), 1_000)
+        st.caption(f"{md(what[:1].upper() + what[1:], 200)} ({names}): {md(why, 500)}")
 
 
 def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:

@@ -156,3 +156,38 @@ def test_the_table_leaves_in_three_forms():
     assert found["value"] == pytest.approx(outcome.comparison["temperature"].metrics["nll"].value)
     assert table.content("Markdown", outcome, shown, values).startswith("| Method | NLL |")
     assert r"\begin{tabular}" in table.content("LaTeX", outcome, shown, values)
+
+
+def with_zeros():
+    """Two classes; every fourth row says 0 or 1, and one of ten of these is wrong."""
+    rng = np.random.default_rng(3)
+    score = np.round(rng.uniform(0.05, 0.95, 400), 2)
+    hit = rng.random(400) < score
+    score[::4] = np.where(rng.random(100) < 0.9, hit[::4], ~hit[::4])
+    lines = [f"{int(h)},{1 - s:.2f},{s:.2f}" for s, h in zip(score, hit, strict=True)]
+    return ("label,p_0,p_1\n" + "\n".join(lines)).encode()
+
+
+def test_exact_zeros_are_said_and_can_be_read_as_something_else():
+    app = opened(with_zeros())
+    assert "In 100 rows a class has a probability of exactly 0" in words(app)
+    app.multiselect(key="methods").set_value(["temperature", "temperature+irm", "irm"]).run()
+    poor = compared(app).comparison
+    said = [w.value for w in app.warning if "calibration rows give their true class" in w.value]
+    assert len(said) == 1  # once, with the names of the methods
+    app.segmented_control(key="zeros").set_value("half").run()
+    assert "exactly 0, read as 0.025" in words(app)
+    assert "The results below are of other choices" in words(app)
+    better = compared(app).comparison
+    assert not [w for w in app.warning if "true class" in w.value and "0.025" not in w.value]
+    for method in ("temperature", "temperature+irm"):
+        assert better[method].recalibrator.floor == pytest.approx(0.025)
+    assert (
+        better["temperature"].metrics["nll"].value < poor["temperature"].metrics["nll"].value - 0.05
+    )
+    assert better["irm"].metrics["nll"].value == poor["irm"].metrics["nll"].value
+    app.segmented_control(key="zeros").set_value("own").run()
+    app.number_input(key="zeros-as").set_value(0.001).run()
+    assert "read as 0.001" in words(app)
+    # Without zeros there is nothing to choose.
+    assert not [c for c in opened(overconfident()).segmented_control if c.key == "zeros"]

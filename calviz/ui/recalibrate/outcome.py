@@ -94,6 +94,7 @@ def work(plan: Plan) -> Callable[[Job], Outcome]:
             **plan.division,
             metrics=METRICS,
             reduction=reduction,
+            options=plan.options,
             progress=progress,
             activity=lambda key, doing: job.step(labels[key], "running", doing),
             stop=job.stopping,

@@ -77,8 +77,6 @@ def maps(outcome: Outcome, settings: Settings) -> None:
                     key=f"recalibrate.map.{m.key}",
                     filename=f"map-{m.key}",
                 )
-                if m.warnings:
-                    st.caption(f":material/warning: {md(' '.join(m.warnings), 600)}")
     _as_table(frames, "maps")
 
 

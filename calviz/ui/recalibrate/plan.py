@@ -16,6 +16,7 @@ from calviz.core.predictions import Dataset
 from calviz.core.recalibrator import RECALIBRATORS
 from calviz.data.types import FIT_SPLITS
 from calviz.ui import cached
+from calviz.ui.recalibrate import zeros
 from calviz.ui.settings import Settings
 from calviz.ui.text import distinct, md, rows
 
@@ -41,12 +42,15 @@ class Plan:
     division : dict
         Keyword arguments of `choose_rows`.
     rows : Rows
+    options : dict
+        Parameters of single methods.
     """
 
     settings: Settings
     methods: tuple[str, ...]
     division: dict[str, Any]
     rows: Rows
+    options: dict[str, dict[str, Any]]
 
     @property
     def data(self) -> Dataset:
@@ -61,7 +65,12 @@ class Plan:
     @property
     def key(self) -> tuple[str, ...]:
         """Names all of it."""
-        return (*self.content, repr(sorted(self.division.items())), *self.methods)
+        return (
+            *self.content,
+            repr(sorted(self.division.items())),
+            repr(self.options),
+            *self.methods,
+        )
 
 
 def draw(settings: Settings) -> Plan | None:
@@ -88,8 +97,9 @@ def draw(settings: Settings) -> Plan | None:
             icon=":material/warning:",
         )
     methods = _methods(suggest(data, fit.rows), (*whole.rows_key, str(fit.rows)))
+    floor = zeros.draw(data, whole.rows_key)
     keep()
-    return Plan(whole, methods, division, found)
+    return Plan(whole, methods, division, found, zeros.options(methods, floor))
 
 
 def _remember() -> None:
@@ -103,7 +113,9 @@ def _remember() -> None:
 def keep() -> None:
     """Remember what the widgets hold."""
     kept: dict[str, Any] = st.session_state.setdefault(_KEPT, {})
-    kept.update({key: st.session_state[key] for key in KEYS if key in st.session_state})
+    kept.update(
+        {key: st.session_state[key] for key in (*KEYS, *zeros.KEYS) if key in st.session_state}
+    )
 
 
 def _division(data: Dataset, settings: Settings) -> dict[str, Any]:

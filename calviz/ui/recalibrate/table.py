@@ -1,4 +1,4 @@
-"""Methods side by side: one row each, best bold, second italic, ties marked."""
+"""Methods side by side: one row each, best bold, second underlined, ties marked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from calviz.ui.text import Written, md
 #: Marks what is not told apart from the best.
 TIED = " ≈"
 #: Of the best and of the second value of a column.
-MARKS = ("font-weight: bold", "font-style: italic")
+MARKS = ("font-weight: bold", "text-decoration: underline")
+NBSP = "\u00a0"
 #: Characters of a cell that is not broken into lines.
 SHORT = 14
 FORMATS = {"CSV": ("csv", "text/csv"), "Markdown": ("md", "text/markdown")}
@@ -60,10 +61,23 @@ def draw(outcome: Outcome) -> None:
     st.table(_styled(shown, outcome, values), border="horizontal")
     tied = f"{TIED.strip()} not told apart from the best (the paired 95 % interval covers zero). "
     st.caption(
-        f"**Bold**: best; *italic*: second. {tied if found.tied else ''}Best in: share of resamples "
+        f"**Bold**: best; underlined: second. {tied if found.tied else ''}Best in: share of resamples "
         "of the evaluation rows in which the method is best. Points are percentage points."
     )
+    for sentence, labels in said(outcome).items():
+        st.warning(
+            f"{md('; '.join(labels), 1_000)}: {md(sentence, 600)}", icon=":material/warning:"
+        )
     _download(outcome, shown, values)
+
+
+def said(outcome: Outcome) -> dict[str, list[str]]:
+    """What the fits had to say, and of which methods."""
+    found: dict[str, list[str]] = {}
+    for m in outcome.fitted:
+        for sentence in m.warnings:
+            found.setdefault(sentence, []).append(m.label)
+    return found
 
 
 def _has(outcome: Outcome, key: str) -> bool:
@@ -115,6 +129,8 @@ def _writer(of: dict[str, MetricResult]) -> Written:
     writer = Written(min(there, key=lambda r: abs(r.value)))
     if writer.unit == "points":
         writer.decimals = min(2, writer.decimals)
+    elif writer.unit == "plain":
+        writer.decimals = max(3, writer.decimals)
     return writer
 
 
@@ -159,17 +175,17 @@ def _time(seconds: float) -> str:
 def _styled(
     shown: pd.DataFrame, outcome: Outcome, values: dict[str, dict[str, MetricResult]]
 ) -> Any:
-    """Best in bold and second in italics; all texts escaped."""
-    marks = pd.DataFrame("", index=shown.index, columns=shown.columns)
+    """Best in bold and second underlined; all texts escaped."""
+    marks: list[Any] = []
     labels = {m.key: m.label for m in outcome.comparison}
-    for column, (key, of) in zip(shown.columns, values.items(), strict=False):
+    for column, (key, of) in enumerate(values.items()):
         for style, method in zip(MARKS, ordered(of, METRICS[key].direction), strict=False):
-            marks.loc[labels[method], column] = style
-    # What is short stays on one line.
-    escaped = shown.map(
-        lambda text: md(text, 600).replace(" ", "\u00a0" if len(text) <= SHORT else " ")
-    )
-    return escaped.style.apply(lambda _: marks, axis=None)
+            # A line under the text does not reach the paragraph inside a cell: that one is styled itself.
+            row = shown.index.get_loc(labels[method])
+            marks.append(
+                {"selector": f"td.row{row}.col{column} p", "props": [tuple(style.split(": "))]}
+            )
+    return shown.map(_unbroken).style.set_table_styles(marks)
 
 
 def numbers(outcome: Outcome, values: dict[str, dict[str, MetricResult]]) -> pd.DataFrame:

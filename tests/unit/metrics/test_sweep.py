@@ -34,7 +34,7 @@ def literal(score, hit):
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("decimals", [8, 1])
-@pytest.mark.parametrize("n", [1, 7, 60, 300])
+@pytest.mark.parametrize("n", [1, 7, 60, 150])
 def test_against_the_algorithm(n, decimals, seed):
     rng = np.random.default_rng(seed)
     score = np.round(rng.random(n), decimals)

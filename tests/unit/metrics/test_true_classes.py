@@ -139,7 +139,8 @@ def test_error_bars_are_those_of_resampled_rows_and_redrawn_labels():
     result = calviz.evaluate(data, KEYS, ci=True, interval="percentile")
     rows = rng.integers(n, size=(400, n))
     drawn = [plain(top[r], winner[r] == labels[r], labels[r], k) for r in rows]
-    redrawn = [np.array([rng.choice(k, p=p) for p in probs]) for _ in range(150)]
+    upto = probs.cumsum(axis=1)[:, :-1]
+    redrawn = [(rng.random((n, 1)) > upto).sum(axis=1) for _ in range(150)]
     floor = [plain(top, winner == y, y, k) for y in redrawn]
     for key in ("wsece", "msece", "cece", "wsmcs"):
         values = np.array([d[key] for d in drawn])

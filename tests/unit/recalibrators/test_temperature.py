@@ -144,7 +144,11 @@ def test_zeros_on_the_true_class_are_said():
         "2 of 60 calibration rows give their true class a probability of 0, read as 2.23e-308"
         in said
     )
-    assert not TemperatureScaling(loss="mse").fit(p, y).warnings_
+    (said,) = TemperatureScaling(loss="mse").fit(p, y).warnings_
+    assert "they hardly count in the fit, and stay next to 0" in said
+    before = TemperatureScaling(loss="mse").fit(p, y).transform(p[:1])[0, 1]
+    after = TemperatureScaling(loss="mse", floor=0.01).fit(p, y).transform(p[:1])[0, 1]
+    assert before < 1e-6 < after
 
 
 def test_the_complement_is_exact_beside_one():

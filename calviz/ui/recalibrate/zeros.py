@@ -1,0 +1,89 @@
+"""What methods that take logarithms read exact zeros as: a choice, where there are zeros."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from calviz.comparison.fitting import scores_of
+from calviz.core.predictions import Dataset
+from calviz.core.recalibrator import RECALIBRATORS
+from calviz.numerics.blocks import row_blocks
+from calviz.ui.text import rows
+
+#: What a zero may be read as.
+WAYS = {
+    "least": "the smallest number there is",
+    "half": "half the smallest other probability",
+    "own": "a number",
+}
+KEYS = ("zeros", "zeros-as")
+
+
+def draw(data: Dataset, about: tuple[str, ...]) -> float | None:
+    """Draw the choice where the scores hold zeros; None stands for the smallest number."""
+    found, other = _zeros(about, data)
+    if not found:
+        return None
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        way = st.segmented_control(
+            "Read exact zeros as",
+            tuple(WAYS),
+            default="least",
+            required=True,
+            key="zeros",
+            bind="query-params",
+            format_func=lambda key: WAYS[key],
+            help="Methods that take logarithms need a number in place of 0. The smallest one makes a "
+            "true class of probability 0 weigh as much as hundreds of other rows.",
+        )
+        half = other / 2
+        floor = half if way == "half" else None
+        if way == "own":
+            floor = st.number_input(
+                "Number",
+                1e-12,
+                0.5,
+                min(0.5, max(1e-12, half)),
+                format="%g",
+                key="zeros-as",
+                bind="query-params",
+                width=160,
+            )
+    st.caption(
+        f"In {rows(found)} a class has a probability of exactly 0; the smallest other one is "
+        f"{other:.3g}. Temperature, Platt, beta and the like depend on what a 0 is read as; histograms and "
+        "isotonic regression do not."
+        if floor is None
+        else f"In {rows(found)} a class has a probability of exactly 0, read as {floor:.3g} by the "
+        "methods that take logarithms."
+    )
+    return floor
+
+
+def options(methods: Iterable[str], floor: float | None) -> dict[str, dict[str, Any]]:
+    """The floor as a parameter of the methods that have one."""
+    if floor is None:
+        return {}
+    return {
+        m: {"floor": floor}
+        for m in methods
+        if any(p.name == "floor" for p in RECALIBRATORS[m].parameters)
+    }
+
+
+@st.cache_data(scope="session", max_entries=8, show_spinner=False)
+def _zeros(about: tuple[str, ...], _data: Dataset) -> tuple[int, float]:
+    """Rows with a probability of 0, and the smallest other probability; no rows where there are logits."""
+    if getattr(_data, "logits", None) is not None:
+        return 0, 1.0
+    scores, _ = scores_of(_data)
+    found, other = 0, 1.0
+    for block in row_blocks(scores):
+        part = scores[block]
+        found += int(np.count_nonzero((part <= 0).any(axis=1)))
+        other = min(other, float(np.min(part, where=part > 0, initial=1)))
+    return found, other
