@@ -60,19 +60,7 @@ with guard.boundary():
             st.markdown("\n".join(f"- {md(reason, 1_000)}" for reason in advice.reasons))
         table.draw(found)
         st.subheader("Take it home", anchor=False)
-        methods = [m.key for m in found.fitted]
-        if st.session_state.get("method") not in (None, *methods):
-            del st.session_state["method"]
-        method = st.selectbox(
-            "Method",
-            methods,
-            index=methods.index(advice.method),
-            format_func=lambda key: RECALIBRATORS[key].label,
-            key="method",
-            bind="query-params",
-            width=420,
-            help="Also the one that is drawn before and after.",
-        )
+        method = take_home.choose(found, advice.method)
         take_home.draw(found, method, chosen)
         pictures.diagrams(found, chosen)
         pictures.maps(found, chosen)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.comparison import learning_curve
+from calviz.comparison import choose_rows, learning_curve
+from calviz.core.errors import CalvizError
 from calviz.core.export import csv_bytes
 from calviz.core.learning import LearningCurve
 from calviz.core.metric import METRICS
@@ -67,6 +68,12 @@ def explore(settings: Settings) -> None:
         )
     if not methods:
         st.info("Choose one recalibrator or more.", icon=":material/info:")
+        return
+    try:
+        choose_rows(rows.data, **rows.how)
+    except CalvizError as error:
+        text = str(error)
+        st.info(md(text[:1].upper() + text[1:], 1_000), icon=":material/info:")
         return
     names = tuple(sorted(methods, key=list(known).index))
     key = (

@@ -130,6 +130,20 @@ def test_the_ece_shown_is_of_the_bins_drawn(scheme):
     assert "**ECE" in _words(app)
 
 
+def test_classes_of_confidence_only_data_have_no_range_and_say_so():
+    lines = [f"{'ab'[i % 2]},{'ab'[i % 3 % 2]},0.{50 + i}" for i in range(40)]
+    content = "\n".join(["true_label,pred_label,confidence", *lines]).encode()
+    app = _upload(_app(), "mine.csv", content)
+    app.switch_page("pages/classwise.py").run()
+    words = _words(_quiet(app))
+    assert "cannot be said without the probabilities of all" in words
+    assert "Not available for confidence-only data" in words
+    assert "Grey:" not in words
+    (table,) = app.dataframe
+    assert "mcs" in table.value.columns
+    assert not {"calibrated", "beyond"} & set(table.value.columns)
+
+
 def test_a_file_is_read_and_looked_at():
     app = _quiet(_upload(_app(), "mine.csv", GOOD))
     assert "3 rows, 3 classes (cat, dog, fox)" in _words(app)
@@ -143,7 +157,7 @@ def test_unusual_files_are_shown_on_every_page(kind):
     for page in PAGES:
         app.switch_page(page.file).run()
         _quiet(app)
-        # Nothing to be warned of but what the data themselves are.
+        # Nothing to be warned of but what the data themselves are, and whether they can be fitted on.
         assert not app.warning or page.key in ("overview", "data", "recalibrate")
     if kind == "one row":
         app.switch_page("pages/overview.py").run()

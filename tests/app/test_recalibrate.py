@@ -179,6 +179,7 @@ def test_exact_zeros_are_said_and_can_be_read_as_something_else():
     assert "exactly 0, read as 0.025" in words(app)
     assert "The results below are of other choices" in words(app)
     better = compared(app).comparison
+    assert f"Advice: {LABELS[app.selectbox(key='method').value]}" in words(app)
     assert not [w for w in app.warning if "true class" in w.value and "0.025" not in w.value]
     for method in ("temperature", "temperature+irm"):
         assert better[method].recalibrator.floor == pytest.approx(0.025)

@@ -188,6 +188,16 @@ def _styled(
     return shown.map(_unbroken).style.set_table_styles(marks)
 
 
+def _unbroken(text: str) -> str:
+    """Escaped, and broken into lines at most before an interval."""
+    line = md(text, 600)
+    if len(text) <= SHORT:
+        return line.replace(" ", NBSP)
+    if text.endswith(")"):
+        return line.replace(" to ", f"{NBSP}to{NBSP}")
+    return line
+
+
 def numbers(outcome: Outcome, values: dict[str, dict[str, MetricResult]]) -> pd.DataFrame:
     """Plain numbers, one row per method and metric."""
     rows = []

@@ -12,6 +12,7 @@ import streamlit as st
 from calviz.comparison.fitting import UNCALIBRATED, apply_to_all
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import Dataset, Predictions
+from calviz.core.recalibrator import RECALIBRATORS
 from calviz.data.writing import SUFFIXES, write_predictions
 from calviz.ui import bins, state
 from calviz.ui.recalibrate.outcome import Outcome
@@ -21,7 +22,7 @@ from calviz.ui.text import md, rows, size
 #: Numbers from which on text takes minutes to write and gigabytes to hold.
 MOST_TEXT = 20_000_000
 
-_READY = "calviz.recalibrate.ready"
+_READY, _ADVISED = "calviz.recalibrate.ready", "calviz.recalibrate.advised"
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,27 @@ class Files:
     snippet: str | None
     no_map: str = ""
     no_snippet: str = ""
+
+
+def choose(outcome: Outcome, advised: str) -> str:
+    """Draw the choice of a method; it follows the advice until a person chooses another one."""
+    methods = [m.key for m in outcome.fitted]
+    held, before = st.session_state.get("method"), st.session_state.get(_ADVISED)
+    if held is not None and (held not in methods or held == before):
+        st.session_state["method"] = advised
+    st.session_state[_ADVISED] = advised
+    return str(
+        st.selectbox(
+            "Method",
+            methods,
+            index=methods.index(advised),
+            format_func=lambda key: RECALIBRATORS[key].label,
+            key="method",
+            bind="query-params",
+            width=420,
+            help="Also the one that is drawn before and after.",
+        )
+    )
 
 
 def draw(outcome: Outcome, method: str, settings: Settings) -> None:

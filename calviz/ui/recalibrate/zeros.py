@@ -16,10 +16,12 @@ from calviz.ui.text import rows
 
 #: What a zero may be read as.
 WAYS = {
-    "least": "the smallest number there is",
-    "half": "half the smallest other probability",
+    "least": "smallest number",
+    "half": "half of the next",
     "own": "a number",
 }
+#: Below this a floor is as good as none.
+SMALLEST = 1e-12
 KEYS = ("zeros", "zeros-as")
 
 
@@ -28,35 +30,39 @@ def draw(data: Dataset, about: tuple[str, ...]) -> float | None:
     found, other = _zeros(about, data)
     if not found:
         return None
+    half = other / 2
+    ways = [way for way in WAYS if way != "half" or half > SMALLEST]
+    if st.session_state.get("zeros") not in (None, *ways):
+        del st.session_state["zeros"]
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         way = st.segmented_control(
             "Read exact zeros as",
-            tuple(WAYS),
+            ways,
             default="least",
             required=True,
             key="zeros",
             bind="query-params",
             format_func=lambda key: WAYS[key],
-            help="Methods that take logarithms need a number in place of 0. The smallest one makes a "
-            "true class of probability 0 weigh as much as hundreds of other rows.",
+            help="Methods that take logarithms need a number in place of 0. The smallest one there is makes a "
+            "true class of probability 0 weigh as much as hundreds of other rows. The next: the smallest "
+            "probability above 0.",
         )
-        half = other / 2
         floor = half if way == "half" else None
         if way == "own":
             floor = st.number_input(
                 "Number",
-                1e-12,
+                SMALLEST,
                 0.5,
-                min(0.5, max(1e-12, half)),
+                max(SMALLEST, half),
                 format="%g",
                 key="zeros-as",
                 bind="query-params",
                 width=160,
             )
     st.caption(
-        f"In {rows(found)} a class has a probability of exactly 0; the smallest other one is "
-        f"{other:.3g}. Temperature, Platt, beta and the like depend on what a 0 is read as; histograms and "
-        "isotonic regression do not."
+        f"In {rows(found)} a class has a probability of exactly 0; the next smallest is "
+        f"{other:.3g}. Temperature, Platt, beta and the like depend on what a 0 is read as (their parameter "
+        "'floor'); histograms and isotonic regression do not."
         if floor is None
         else f"In {rows(found)} a class has a probability of exactly 0, read as {floor:.3g} by the "
         "methods that take logarithms."
