@@ -60,7 +60,7 @@ def headline(found: ModelComparison, metric: str) -> str:
     text = f"By {label}, '{shorten(best, 30)}' is best ({value})"
     if tied:
         verb = "is" if len(tied) == 1 else "are"
-        text += f"; {listed(tied)} {verb} not told apart from it"
+        text += f"; {listed(tied, limit=60)} {verb} not told apart from it"
     if others:
         text += (
             f"; {'the other is' if others == 1 else f'the other {others:,} are'} worse beyond noise"
@@ -158,7 +158,8 @@ def ranking(found: ModelComparison, metric: str, reference: str) -> None:
                 width=60, help="1 plus the number of models that are better beyond noise."
             ),
             "difference": st.column_config.TextColumn(
-                f"minus {listed([reference])}", help="With its 95 % paired bootstrap interval."
+                f"minus {listed([reference], limit=60)}",
+                help="With its 95 % paired bootstrap interval.",
             ),
             "best in": st.column_config.NumberColumn(
                 "best in resamples",

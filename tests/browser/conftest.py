@@ -88,6 +88,7 @@ def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
         log = tmp_path_factory.mktemp("server") / "log.txt"
         command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
         environment = {**os.environ, "HOME": str(log.parent)}
+        environment.pop("CALVIZ_OPEN", None)
         with log.open("wb") as out:
             process = subprocess.Popen(
                 command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, env=environment

@@ -250,7 +250,9 @@ class TestApp:
     @pytest.fixture
     def handed_over(self, monkeypatch):
         monkeypatch.setattr("sys.argv", ["calviz"])
-        monkeypatch.delenv("CALVIZ_OPEN", raising=False)
+        # Set first, so that whatever the command leaves there is gone after the test.
+        monkeypatch.setenv("CALVIZ_OPEN", "")
+        monkeypatch.delenv("CALVIZ_OPEN")
         calls = []
 
         def run_module(name, **_):

@@ -63,7 +63,9 @@ def test_compare_writes_the_documented_json(file, tmp_path):
 def test_compare_gives_nothing_but_json_on_standard_output(file):
     out = run("compare", file, "--methods", "platt", "--fit-fraction", "0.5", "--json", "-")
     assert json.loads(out.stdout)["fit"]["split"] is None
-    assert "[2/2] platt" in out.stderr
+    # They are fitted at the same time: any may be the first to finish.
+    assert "/2] platt" in out.stderr
+    assert "[2/2] " in out.stderr
 
 
 @pytest.mark.parametrize(

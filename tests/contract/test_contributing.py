@@ -155,7 +155,8 @@ def test_the_command_lines_of_the_readme_run(line: str, tmp_path: Path) -> None:
             "p_fox": [0.1, 0.1, 0.6, 0.3] * 12,
         }
     )
-    frame.to_csv(tmp_path / "predictions.csv", index=False)
+    for name in ("predictions.csv", "mlp.csv", "forest.csv"):
+        frame.to_csv(tmp_path / name, index=False)
     frame.to_parquet(tmp_path / "predictions.parquet")
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from calviz.cli import main; main()"
     done = subprocess.run(
