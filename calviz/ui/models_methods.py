@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pandas as pd
 import streamlit as st
 
@@ -13,10 +15,14 @@ from calviz.core.recalibrator import RECALIBRATORS
 from calviz.core.results import MetricResult
 from calviz.ui import fit_rows, job_view, jobs, models
 from calviz.ui.jobs import Job
+from calviz.ui.marks import marked
 from calviz.ui.models import Chosen
 from calviz.ui.models_view import column_text
 from calviz.ui.settings import Settings
 from calviz.ui.text import Written, md
+
+if TYPE_CHECKING:
+    from pandas.io.formats.style import Styler
 
 PLACE = "models_methods"
 JUDGED_BY = ("ece", "ks", "nll", "brier", "accuracy")
@@ -97,11 +103,11 @@ def _show(found: ModelsByMethods) -> None:
         format_func=lambda key: METRICS[key].label,
     )
     shown = metric or "ece"
-    st.table(table(found, shown), border="horizontal")
+    st.table(_underlined(table(found, shown), found, shown), border="horizontal")
     first = next(iter(found.models.values()))
     unit = Written(MetricResult(shown, 1.0)).unit_words
     st.caption(
-        f"{METRICS[shown].label}{f' in {unit}' if unit else ''}. Bold: best of its row. Italics: second. "
+        f"{METRICS[shown].label}{f' in {unit}' if unit else ''}. Bold: best of its row. Underlined: second. "
         f"≈: not told apart from the best of its row. Fitted on {first.fit.rows:,} rows "
         f"({md(first.fit.how, 100)}), judged on {first.evaluation.rows:,} ({md(first.evaluation.how, 100)})."
     )
@@ -121,6 +127,16 @@ def _show(found: ModelsByMethods) -> None:
     )
 
 
+def _underlined(shown: pd.DataFrame, found: ModelsByMethods, metric: str) -> Styler:
+    """The table with the second best of each row underlined."""
+    second = []
+    for row, comparison in enumerate(found.models.values()):
+        order = comparison.ranking(metric) if metric in comparison.directions else ()
+        labels = {m.key: m.label for m in comparison}
+        second += [(row, list(shown.columns).index(labels[key])) for key in order[1:2]]
+    return marked(shown, second=second)
+
+
 def table(found: ModelsByMethods, metric: str) -> pd.DataFrame:
     """Values as markdown, one row per model, one column per method."""
     rows: dict[str, dict[str, str]] = {}
@@ -133,8 +149,6 @@ def table(found: ModelsByMethods, metric: str) -> pd.DataFrame:
             text = md(column_text(result))
             if m.key in order[:1]:
                 text = f"**{text}**"
-            elif m.key in order[1:2]:
-                text = f"*{text}*"
             cells[m.label] = f"{text}\u00a0≈" if m.key in tied and m.key not in order[:1] else text
         rows[md(name, 60)] = cells
     return pd.DataFrame.from_dict(rows, orient="index")

@@ -15,6 +15,7 @@ from calviz.core.units import Unit, scale_of, unit_of, value_text
 from calviz.core.words import decimal, listed, shorten
 from calviz.figures import ModelDifferences, Reliability
 from calviz.ui import diagram, guard, learn
+from calviz.ui.marks import marked
 from calviz.ui.settings import Settings
 from calviz.ui.text import Written, distinct, md
 
@@ -84,15 +85,17 @@ def caution(found: ModelComparison, metric: str) -> str:
 
 
 def metrics_table(found: ModelComparison) -> None:
-    """All metrics of all models: best bold, second in italics, ties marked."""
+    """All metrics of all models: best bold, second underlined, ties marked."""
     keys = [k for k in found.directions if any(m.ok and m.metrics[k].available for m in found)]
     columns: dict[str, list[str]] = {"model": [md(m.name, 60) for m in found if m.ok]}
-    for key in keys:
+    second = []
+    for at, key in enumerate(keys):
         results = {m.name: m.metrics[key] for m in found if m.ok}
         columns[_heading(key)] = _marked(found, key, results)
-    st.table(pd.DataFrame(columns).set_index("model"), border="horizontal")
+        second += [(list(results).index(name), at) for name in found.ranking(key)[1:2]]
+    st.table(marked(pd.DataFrame(columns).set_index("model"), second=second), border="horizontal")
     st.caption(
-        "Bold: best. Italics: second. ≈: not told apart from the best by the 95 % paired interval "
+        "Bold: best. Underlined: second. ≈: not told apart from the best by the 95 % paired interval "
         "(of accuracy, NLL, Brier score, ECE and KS). AURC and MCS are ranked by their value alone."
     )
 
@@ -123,8 +126,6 @@ def _marked(found: ModelComparison, key: str, results: Mapping[str, MetricResult
         text = md(column_text(result))
         if name in order[:1]:
             text = f"**{text}**"
-        elif name in order[1:2]:
-            text = f"*{text}*"
         cells.append(f"{text}\u00a0≈" if name in tied[1:] else text)
     return cells
 

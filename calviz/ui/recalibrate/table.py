@@ -15,14 +15,13 @@ from calviz.core.export import csv_bytes, latex_table, markdown_table
 from calviz.core.metric import METRICS
 from calviz.core.results import Interval, MetricResult
 from calviz.core.written import decimals_for
+from calviz.ui.marks import Cell, marked
 from calviz.ui.recalibrate import outcome as results
 from calviz.ui.recalibrate.outcome import Outcome
 from calviz.ui.text import Written, md
 
 #: Marks what is not told apart from the best.
 TIED = " ≈"
-#: Of the best and of the second value of a column.
-MARKS = ("font-weight: bold", "text-decoration: underline")
 NBSP = "\u00a0"
 #: Characters of a cell that is not broken into lines.
 SHORT = 14
@@ -176,16 +175,13 @@ def _styled(
     shown: pd.DataFrame, outcome: Outcome, values: dict[str, dict[str, MetricResult]]
 ) -> Any:
     """Best in bold and second underlined; all texts escaped."""
-    marks: list[Any] = []
     labels = {m.key: m.label for m in outcome.comparison}
+    places: tuple[list[Cell], list[Cell]] = ([], [])
     for column, (key, of) in enumerate(values.items()):
-        for style, method in zip(MARKS, ordered(of, METRICS[key].direction), strict=False):
-            # A line under the text does not reach the paragraph inside a cell: that one is styled itself.
-            row = shown.index.get_loc(labels[method])
-            marks.append(
-                {"selector": f"td.row{row}.col{column} p", "props": [tuple(style.split(": "))]}
-            )
-    return shown.map(_unbroken).style.set_table_styles(marks)
+        for place, method in zip(places, ordered(of, METRICS[key].direction), strict=False):
+            place.append((list(shown.index).index(labels[method]), column))
+    best, second = places
+    return marked(shown.map(_unbroken), best=best, second=second)
 
 
 def _unbroken(text: str) -> str:

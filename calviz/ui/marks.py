@@ -1,0 +1,28 @@
+"""Marks in a table of texts, as papers set them: best bold, second underlined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+if TYPE_CHECKING:
+    from pandas.io.formats.style import Styler
+
+Cell = tuple[int, int]
+
+
+def marked(
+    shown: pd.DataFrame, *, best: Iterable[Cell] = (), second: Iterable[Cell] = ()
+) -> Styler:
+    """A table for `st.table` with cells (row and column, from 0) marked; its texts are escaped markdown."""
+    styles = {"font-weight": best, "text-decoration": second}
+    values = {"font-weight": "bold", "text-decoration": "underline"}
+    # A line under the text does not reach the paragraph inside a cell: that one is styled itself.
+    rules = [
+        {"selector": f"td.row{row}.col{column} p", "props": [(name, values[name])]}
+        for name, cells in styles.items()
+        for row, column in cells
+    ]
+    return shown.style.set_table_styles(rules)  # type: ignore[arg-type]
