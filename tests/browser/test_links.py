@@ -12,8 +12,9 @@ def test_a_link_names_the_class_that_was_picked_and_all_curves(view):
     words = page.get_by_text("against the rest · 15").inner_text()
     for curve in ("kernel", "isotonic (CORP)"):
         page.get_by_role("button", name=curve).click()
+        # Only then is the click known to the server.
+        page.wait_for_url(f"**curves={curve.split()[0]}**")
         tab.settle()
-    page.wait_for_url("**curves=isotonic**")
     page.get_by_role("button", name="Copy link").click()
     link = page.locator("[data-testid=stCode]").first.inner_text().strip()
     assert "class=" in link.replace("reduction=class", "")
