@@ -1,18 +1,18 @@
 """Speed and memory of the bin-free, class-wise and selective metrics, against peers and plain loops.
 
-    python benchmarks/bin_free.py [--quick]
+    python benchmarks/bin_free.py [--quick] [--write]
 
-Prints Markdown. Peers: relplot (smECE), KDEpy (KDE by hand), scikit-learn (AUROC, PAV, logistic
+Prints Markdown; with ``--write`` it goes to ``benchmarks/RESULTS.md``. Peers: relplot (smECE), KDEpy (KDE by hand), scikit-learn (AUROC, PAV, logistic
 regression), and plain NumPy loops over the classes. What is not installed is skipped and named.
 Reducing the array to (score, hit) pairs and sorting them is shared by all metrics and done before.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 
 import numpy as np
-from _harness import compare, machine, markdown, peak_memory, peer
+from _harness import compare, machine, markdown, peak_memory, peer, write_section
 
 import calviz
 from calviz.core.metric import METRICS
@@ -169,12 +169,13 @@ def error_bars(repeats):
 
 
 def main() -> None:
-    quick = "--quick" in sys.argv
-    print(machine(), end="\n\n")
+    """Run everything and print (or write) the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="one small data set")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/RESULTS.md")
+    arguments = parser.parse_args()
     results = list(error_bars(3))
-    sizes = [(50_000, 1_000), (1_000_000, 10)]
-    if quick:
-        sizes = [(5_000, 100)]
+    sizes = [(5_000, 100)] if arguments.quick else [(50_000, 1_000), (1_000_000, 10)]
     for n, k in sizes:
         data = synthetic(n, k)
         results += comparisons(data, f"{n:,} x {k:,}", 3)
@@ -182,7 +183,14 @@ def main() -> None:
         peak = peak_memory(SETUP.format(n=n, k=k), "calviz.evaluate(data)")
         if peak is not None:
             results[-1].memory = f"{peak / (n * k * 4):.2f} of the array ({peak >> 20} MB)"
-    print(markdown(results))
+    text = (
+        f"`python benchmarks/bin_free.py --write` on {machine()}. Medians of 3 turns. Reducing the array\n"
+        "and sorting its scores is shared by all metrics and done before.\n\n"
+        f"{markdown(results)}"
+    )
+    if arguments.write:
+        write_section("Bin-free, class-wise and selective metrics", text)
+    print(text)
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def test_a_bad_file_gives_one_sentence_and_what_was_loaded_stays(view, good, bad
     assert len(alerts) == 1
     assert "broken.csv" in alerts[0]
     assert "n/a?" in alerts[0]
-    assert "4 rows, 3 classes" in tab.text
+    tab.expect("4 rows, 3 classes")
     page.get_by_role("button", name="Dismiss").click()
     page.wait_for_selector("[data-testid=stAlert]", state="detached")
     page.get_by_text("Overview", exact=True).first.click()
@@ -79,7 +79,7 @@ def test_how_a_file_is_read_can_be_said_item_by_item(view, good):
     page.get_by_role("button", name="Read it this way").click()
     # The labels say cat, dog, fox: these names do not fit, and the file stays as it was.
     tab.expect("mine.csv is still loaded.")
-    assert "4 rows, 3 classes (cat, dog, fox)" in tab.text
+    tab.expect("4 rows, 3 classes (cat, dog, fox)")
 
 
 def test_a_link_asks_for_its_file_and_keeps_its_settings(view, good):

@@ -45,9 +45,10 @@ def test_the_diagram_appears_with_its_words(path, view):
 
 def test_the_overview_says_what_it_is_with_a_verdict_and_five_numbers(view):
     tab = view().open("/")
-    tab.page.wait_for_selector("[data-testid=stMetric]")
+    tab.page.locator("[data-testid=stMetric]").nth(4).wait_for()
+    tab.settle()
     assert tab.page.locator("[data-testid=stMetric]").count() == 5
-    assert "Sample data" in tab.text
+    tab.expect("Sample data").expect("See every bin and its rows")
     assert tab.text.count("95\u00a0% interval") == 5
     assert "Your data stay on this machine" in tab.text
     verdict = tab.page.locator("[data-testid=stMain] h2").first.inner_text()
