@@ -76,8 +76,14 @@ def _binary_number(data: bytes, rng: random.Random) -> bytes:
 
 
 def _float(data: bytes, rng: random.Random) -> bytes:
-    value = rng.choice((float("nan"), float("inf"), -1.0, 2.0, 1e-320, 1e308, -1e308, 1e4, 50.0, 0.0))
-    raw = struct.pack("<d", value) if rng.random() < 0.5 else struct.pack("<f", min(max(value, -3e38), 3e38))
+    value = rng.choice(
+        (float("nan"), float("inf"), -1.0, 2.0, 1e-320, 1e308, -1e308, 1e4, 50.0, 0.0)
+    )
+    raw = (
+        struct.pack("<d", value)
+        if rng.random() < 0.5
+        else struct.pack("<f", min(max(value, -3e38), 3e38))
+    )
     at = _place(data, rng)
     return data[:at] + raw + data[at + len(raw) :]
 
@@ -86,7 +92,9 @@ def _text_number(data: bytes, rng: random.Random) -> bytes:
     found = list(_NUMBER.finditer(data[:65_536]))
     if not found:
         return _token(data, rng)
-    for match in sorted(rng.sample(found, min(len(found), rng.choice((1, 1, 2, 5)))), key=lambda m: -m.start()):
+    for match in sorted(
+        rng.sample(found, min(len(found), rng.choice((1, 1, 2, 5)))), key=lambda m: -m.start()
+    ):
         data = data[: match.start()] + rng.choice(_WORDS) + data[match.end() :]
     return data
 
@@ -130,7 +138,9 @@ def _noise(data: bytes, rng: random.Random) -> bytes:
 def _swap(data: bytes, rng: random.Random) -> bytes:
     a, b = sorted((_place(data, rng), _place(data, rng)))
     size = rng.choice((1, 4, 8, 40))
-    return data[:a] + data[b : b + size] + data[a + size : b] + data[a : a + size] + data[b + size :]
+    return (
+        data[:a] + data[b : b + size] + data[a + size : b] + data[a : a + size] + data[b + size :]
+    )
 
 
 SIMPLE: tuple[Mutation, ...] = (

@@ -61,9 +61,7 @@ def _json() -> dict[str, bytes]:
         {"label": CLASSES[y], "probs": dict(zip(CLASSES, p.tolist(), strict=True)), "site": f"s{y}"}
         for y, p in zip(LABELS, PROBS, strict=True)
     ]
-    lists = [
-        {"label": int(y), "probs": p.tolist()} for y, p in zip(LABELS, PROBS, strict=True)
-    ]
+    lists = [{"label": int(y), "probs": p.tolist()} for y, p in zip(LABELS, PROBS, strict=True)]
     lines = "\n".join(map(json.dumps, objects)).encode()
     return {
         "objects.jsonl": lines,

@@ -99,7 +99,9 @@ def attempt(name: str, data: bytes, options: Any) -> tuple[str, str]:
         assert "\n" not in loaded.recognition.sentence()
     except (InputError, OptionError) as error:
         text = str(error)
-        fine = len(text) < _LONGEST_SENTENCE and text.isprintable() and text.endswith((".", "?", "!"))
+        fine = (
+            len(text) < _LONGEST_SENTENCE and text.isprintable() and text.endswith((".", "?", "!"))
+        )
         return ("refused", text) if fine else ("find", f"not one short sentence: {text[:300]!r}")
     except BaseException:  # a panic of a native library is no Exception
         return "find", traceback.format_exc()
@@ -115,10 +117,10 @@ def check(model: Any) -> None:
 
     if isinstance(model, Predictions):
         assert np.isfinite(model.probs).all()
-        assert -1e-6 <= model.probs.min()
+        assert model.probs.min() >= -1e-6
         assert model.probs.max() <= 1 + 1e-6
         assert np.abs(model.probs.sum(axis=1, dtype=float) - 1).max() < 0.0201
-        assert 0 <= model.labels.min()
+        assert model.labels.min() >= 0
         assert model.labels.max() < model.n_classes
     else:
         assert np.isfinite(model.confidence).all()
@@ -189,7 +191,11 @@ class Run:
             while True:
                 if not select.select([process.stdout], [], [], patience)[0]:
                     process.kill()
-                    self._note(Outcome(current.number, current.name, "find", f"a hang of {SECONDS} s", SECONDS))
+                    self._note(
+                        Outcome(
+                            current.number, current.name, "find", f"a hang of {SECONDS} s", SECONDS
+                        )
+                    )
                     return current.number + 1
                 chunk = os.read(process.stdout.fileno(), 1 << 16)
                 if not chunk:
@@ -216,14 +222,19 @@ class Run:
         self.kinds[outcome.kind] += 1
         self.endings[outcome.name.split(".", 1)[-1]] += 1
         if outcome.kind == "refused":
-            self.sentences[re.sub(r"'[^']*'|[-\d.,e+]+", "#", outcome.text.partition(": ")[2])[:60]] += 1
+            self.sentences[
+                re.sub(r"'[^']*'|[-\d.,e+]+", "#", outcome.text.partition(": ")[2])[:60]
+            ] += 1
         if outcome.seconds > self.slowest.seconds:
             self.slowest = outcome
         if outcome.growth > self.largest.growth:
             self.largest = outcome
         if outcome.kind == "find":
             self.finds.append(outcome)
-            print(f"FIND {outcome.number} {outcome.name}: {outcome.text.strip()[-1500:]}\n", flush=True)
+            print(
+                f"FIND {outcome.number} {outcome.name}: {outcome.text.strip()[-1500:]}\n",
+                flush=True,
+            )
             if self.keep is not None:
                 self.keep.mkdir(parents=True, exist_ok=True)
                 name, data, _ = self.maker.make(outcome.number)
@@ -241,8 +252,14 @@ class Run:
             ("refused in one sentence", f"{self.kinds['refused']:,}"),
             ("kinds of sentences", f"{len(self.sentences):,}"),
             ("finds", f"{self.kinds['find']:,}"),
-            ("slowest", f"{self.slowest.seconds:.2f} s ({self.slowest.number}, {self.slowest.name})"),
-            ("most memory", f"{self.largest.growth / 2**20:.0f} MiB ({self.largest.number}, {self.largest.name})"),
+            (
+                "slowest",
+                f"{self.slowest.seconds:.2f} s ({self.slowest.number}, {self.slowest.name})",
+            ),
+            (
+                "most memory",
+                f"{self.largest.growth / 2**20:.0f} MiB ({self.largest.number}, {self.largest.name})",
+            ),
             ("per second", f"{total / seconds:.0f}"),
             ("files", ", ".join(f"{k} {v:,}" for k, v in sorted(self.endings.items()))),
         ]

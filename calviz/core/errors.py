@@ -25,6 +25,9 @@ class Repair:
 class CalvizError(ValueError):
     """Base of every error that calviz raises on purpose: its text is one full sentence."""
 
+    def __init__(self, text: str) -> None:
+        super().__init__(visible(text))
+
 
 class InputError(CalvizError):
     """The data that was given cannot be used as it is.
@@ -98,6 +101,20 @@ class InputError(CalvizError):
             repairs=self.repairs,
             placed=self.placed,
         )
+
+
+def visible(text: str) -> str:
+    r"""Text on one line in which what a terminal would obey, or an eye not see, is spelled out.
+
+    >>> print(visible("a\x1b[31mb\nc\u202e"))
+    a\x1b[31mb c\u202e
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() else " " if c.isspace() else c.encode("unicode_escape").decode()
+        for c in text
+    )
 
 
 def _short(name: str) -> str:

@@ -36,7 +36,10 @@ class Factor:
         if column.ndim != 1:
             raise InputError(f"a column of categories must be 1-D, got shape {column.shape}")
         if column.dtype == object:
-            column = column.astype(str)
+            # Not as an array of text, in which every row is as long as the longest.
+            seen: dict[str, int] = {}
+            codes = [seen.setdefault(str(v), len(seen)) for v in column.tolist()]
+            return cls(codes=read_only(np.array(codes, dtype=np.int32)), levels=tuple(seen))
         distinct, first, inverse = np.unique(column, return_index=True, return_inverse=True)
         order = np.argsort(first, kind="stable")
         rank = np.empty_like(order)

@@ -77,6 +77,8 @@ MAX_ARRAY = Limit("ARRAY_BYTES", 8 << 30, "bytes")
 MAX_EXPANSION = Limit("EXPANSION", 200, "times the compressed size")
 MAX_ROWS = Limit("ROWS", 100_000_000, "rows")
 MAX_COLUMNS = Limit("COLUMNS", 1_000_000, "columns")
+#: Arrays in one NPZ file: each is looked at.
+MAX_ARRAYS = Limit("ARRAYS", 10_000, "arrays")
 MAX_CLASSES = Limit("CLASSES", 20_000, "classes")
 #: Cells of a text file that are kept in double precision; larger tables are read as float32.
 MAX_DOUBLE_CELLS = Limit("DOUBLE_CELLS", 25_000_000, "cells")

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from calviz.core.errors import InputError
-from calviz.core.limits import MAX_COLUMNS, MAX_ROWS
+from calviz.core.limits import MAX_COLUMNS, MAX_ROWS, check_expansion
 from calviz.core.notes import Finding
 from calviz.data import arrow_columns
 from calviz.data.growing import allocate
@@ -52,7 +52,10 @@ def _opened(source: Source) -> Iterator[Any]:
 
 
 def _batches(source: Source, fields: list[int], *, packed: bool = True) -> Iterator[Any]:
-    """The record batches of a file or stream, with the chosen columns at least.
+    """The record batches of a file or stream, with the chosen columns only, checked.
+
+    Arrow believes the offsets and lengths that a file gives; only `validate` keeps a damaged one
+    from being read beyond its end, which ends the process.
 
     Picking columns keeps those of a compressed file from being unpacked, and costs a buffer of
     the size of the batch: where nothing is `packed`, all columns are seen in place instead.
@@ -64,10 +67,17 @@ def _batches(source: Source, fields: list[int], *, packed: bool = True) -> Itera
         if source_is_file(source):
             with pa.ipc.open_file(stream, options=options, memory_pool=pool) as reader:
                 for j in range(reader.num_record_batches):
-                    yield reader.get_batch(j)
+                    yield _checked(reader.get_batch(j), fields, packed)
         else:
             with pa.ipc.open_stream(stream, options=options, memory_pool=pool) as reader:
-                yield from reader
+                for batch in reader:
+                    yield _checked(batch, fields, packed)
+
+
+def _checked(batch: Any, fields: list[int], packed: bool) -> Any:
+    chosen = batch if packed else batch.select(fields)
+    chosen.validate(full=True)
+    return chosen
 
 
 @dataclass(eq=False, kw_only=True)
@@ -80,6 +90,8 @@ class ArrowTable(Table):
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Read the columns that are asked for; see `Table.fetch`."""
+        cells = sum(self[group[0]].width or len(group) for group in scores) + len(columns)
+        check_expansion("the table", 8 * cells * self.rows, self.source.size)
         with _readable():
             arrays = tuple(self._scores(group) for group in scores)
             single = {}

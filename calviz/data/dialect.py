@@ -32,9 +32,11 @@ MISSING_WORDS = (
     "#N/A",
 )
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.I)
-_INTEGER = re.compile(r"[+-]?\d+")
-_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+_NUMBER = re.compile(
+    r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.I | re.A
+)
+_INTEGER = re.compile(r"[+-]?\d+", re.A)
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?", re.A)
 _COMMENT = re.compile(r"\s*#")
 
 

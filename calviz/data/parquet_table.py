@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from calviz.core.errors import InputError
-from calviz.core.limits import MAX_COLUMNS, MAX_ROWS
+from calviz.core.limits import MAX_COLUMNS, MAX_ROWS, check_expansion
 from calviz.core.notes import Finding
 from calviz.data import arrow_columns as arrow
 from calviz.data.growing import allocate
@@ -55,11 +56,16 @@ class ParquetTable(Table):
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Read the columns that are asked for; see `Table.fetch`."""
+        # Ten bytes may stand for a million equal values.
+        cells = sum(self[group[0]].width or len(group) for group in scores) + len(columns)
+        check_expansion("the table", 8 * cells * self.rows, self.source.size)
         with _readable():
             arrays = tuple(self._scores(group) for group in scores)
             single = {}
             if columns:
-                with self._opened() as file:
+                kinds = {name: self.schema.field(name).type for name in columns}
+                texts = [name for name, kind in kinds.items() if arrow.is_text(kind)]
+                with self._opened(texts) as file:
                     table = file.read(columns=list(columns))
                 single = {name: arrow.single(table.column(name)) for name in columns}
         return Fetched(arrays, single)
@@ -99,22 +105,38 @@ class ParquetTable(Table):
                     del table  # not to be held while the next one is decoded
                     start += count
 
-    def _opened(self) -> AbstractContextManager[Any]:
-        return _opened(self.source, self.metadata)
+    def _opened(self, texts: Sequence[str] = ()) -> AbstractContextManager[Any]:
+        return _opened(self.source, self.metadata, texts)
 
 
 @contextmanager
-def _opened(source: Source, metadata: Any = None) -> Iterator[Any]:
-    """The file; the metadata of thousands of columns need not be parsed twice."""
+def _opened(source: Source, metadata: Any = None, texts: Sequence[str] = ()) -> Iterator[Any]:
+    """The file; the metadata of thousands of columns need not be parsed twice.
+
+    The columns of `texts` are read as dictionaries: a long text in every row is kept once.
+    """
     with (
         arrow.opened(source) as stream,
-        pq.ParquetFile(stream, metadata=metadata, pre_buffer=False) as file,
+        pq.ParquetFile(
+            stream, metadata=metadata, pre_buffer=False, read_dictionary=list(texts)
+        ) as file,
     ):
         yield file
 
 
 def _groups(metadata: Any) -> tuple[int, ...]:
     return tuple(metadata.row_group(g).num_rows for g in range(metadata.num_row_groups))
+
+
+def _declared(metadata: Any, schema: Any) -> int:
+    """Bytes of the values, as far as the metadata tell: unpacked, and with equal ones written out."""
+    groups = [metadata.row_group(g) for g in range(metadata.num_row_groups)]
+    unpacked = sum(int(group.total_byte_size) for group in groups)
+    if not any(pa.types.is_nested(field.type) for field in schema):
+        return unpacked
+    # Of lists, the rows do not tell how many values there are.
+    leaves = range(metadata.num_columns)
+    return max(unpacked, 8 * sum(int(g.column(j).num_values) for g in groups for j in leaves))
 
 
 def open_parquet(source: Source) -> Table:
@@ -128,11 +150,11 @@ def open_parquet(source: Source) -> Table:
         groups = _groups(meta)
         if sum(groups) != meta.num_rows or min(groups, default=0) < 0:
             raise InputError("the file is damaged: its numbers of rows disagree")
-        doubled = [name for name in schema.names if schema.names.count(name) > 1] if len(
-            set(schema.names)
-        ) != len(schema.names) else []  # fmt: skip
-        if doubled:
-            raise InputError(f"there are two columns called '{doubled[0][:80]}'")
+        check_expansion("the file", _declared(meta, schema), source.size)
+        names = Counter(schema.names)
+        if len(names) < len(schema.names):
+            doubled = names.most_common(1)[0][0]
+            raise InputError(f"there are two columns called '{doubled[:80]}'")
         columns = [_column(source, meta, name, schema) for name in schema.names]
     notices = half_precision(schema)
     return ParquetTable(
@@ -149,7 +171,8 @@ def open_parquet(source: Source) -> Table:
 def _column(source: Source, metadata: Any, name: str, schema: Any) -> Column:
     def head() -> Any:
         # Only the columns that recognition looks at are decoded.
-        with _readable(), _opened(source, metadata) as file:
+        texts = [name] if arrow.is_text(schema.field(name).type) else []
+        with _readable(), _opened(source, metadata, texts) as file:
             for batch in file.iter_batches(batch_size=SAMPLE_ROWS, columns=[name]):
                 return pa.chunked_array([batch.column(name)])
         raise InputError("there are columns but no rows of data")

@@ -207,7 +207,13 @@ class _Reader:
             self._start = False
             block = block.removeprefix(codecs.BOM_UTF8)
         if self._decoder is not None:
-            return self._decoder.decode(block, final=not block).encode()
+            try:
+                return self._decoder.decode(block, final=not block).encode()
+            except UnicodeError:
+                raise InputError(
+                    "the file begins like UTF-16 text, but is damaged or incomplete",
+                    remedy="save it again, as UTF-8",
+                ) from None
         if self._encoding == "cp1252":
             return decode(block, "cp1252").encode()
         # A character may be cut in two at the end of a block: the decoder remembers it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ import numpy as np
 
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
-from calviz.core.limits import check_expansion
+from calviz.core.limits import MAX_ARRAYS, MAX_CLASSES, check_expansion
 from calviz.core.notes import Finding
 from calviz.data.arrays import ArrayTable, Member, column_of, precision_of
 from calviz.data.format import FORMATS, Format
@@ -22,6 +23,14 @@ from calviz.data.source import Source
 from calviz.data.table import Column, Table
 
 _LOCAL_HEADER = 30
+_END = 22
+#: What a damaged zip file makes Python's reader raise.
+_DAMAGE = (
+    zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, LookupError,
+    RuntimeError, OverflowError,
+)  # fmt: skip
+#: No deflated stream expands more than this.
+_DEFLATE = 1_032
 _NAMES = ("class_names", "classes", "target_names", "label_names", "categories")
 
 
@@ -36,10 +45,16 @@ def _matches(head: bytes) -> bool:
 def open_npz(source: Source) -> Table:
     """Look at the headers of all arrays; see `Format.open`."""
     try:
+        _check_directory(source)
         with source.open() as stream, zipfile.ZipFile(stream) as archive:
             entries = [e for e in archive.infolist() if e.filename.endswith(".npy")]
+            MAX_ARRAYS.check(len(entries), f"the file holds {len(entries):,} arrays")
             members = {e.filename[:-4]: _member(source, archive, e) for e in entries}
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError):
+            # Members may lie on top of each other, so that each of them alone looks harmless.
+            check_expansion("the file", sum(e.file_size for e in entries), source.size)
+    except InputError:
+        raise
+    except _DAMAGE:
         raise _damaged() from None
     if len(members) != len(entries):
         raise InputError("two arrays have the same name")
@@ -72,10 +87,39 @@ def _damaged() -> InputError:
     return InputError("the file is damaged or incomplete", remedy="save or copy it again")
 
 
+def _check_directory(source: Source) -> None:
+    """Raise InputError where the list of members is too long to be read."""
+    with source.open() as stream:
+        stream.seek(max(0, source.size - (1 << 16) - _END))
+        tail = stream.read()
+    at = len(tail) - _END
+    if tail[at : at + 4] != b"PK\5\6":
+        at = tail.rfind(b"PK\5\6")
+    if at < 0 or at + _END > len(tail):
+        raise _damaged()
+    size = int.from_bytes(tail[at + 12 : at + 16], "little")
+    if size == 0xFFFFFFFF:
+        wide = tail.rfind(b"PK\6\6", 0, at)
+        size = int.from_bytes(tail[wide + 40 : wide + 48], "little") if wide >= 0 else size
+    MAX_ARRAYS.check(size / 400, f"the list of arrays in the file has {size:,} bytes")
+
+
 def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Member:
     name = entry.filename[:-4]
     if entry.flag_bits & 1:
         raise InputError("is encrypted", column=name, remedy="save it without a password")
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise InputError(
+            "is compressed by a method that is not supported",
+            column=name,
+            remedy="save it by numpy.savez or numpy.savez_compressed",
+        )
+    # The directory is not to be believed: what it lists must have room in the file.
+    stored = entry.compress_type == zipfile.ZIP_STORED
+    room = source.size - entry.header_offset - _LOCAL_HEADER
+    most = entry.compress_size if stored else _DEFLATE * entry.compress_size
+    if entry.header_offset < 0 or entry.compress_size > room or entry.file_size > most:
+        raise _damaged()
     with archive.open(entry) as stream:
         header = read_header(cast(Readable, stream), name)
     check_size(header, entry.file_size - header.size, name)
@@ -91,7 +135,9 @@ def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) ->
                     with zipfile.ZipFile(raw) as archive, archive.open(entry) as stream:
                         stream.read(header.size)
                         yield cast(Readable, stream)
-        except (zipfile.BadZipFile, zlib.error, EOFError):
+        except InputError:
+            raise
+        except _DAMAGE:
             raise _damaged() from None
 
     return Member(name, header, opened)
@@ -135,6 +181,7 @@ def _class_names(members: dict[str, Member]) -> tuple[str, ...]:
     for key in list(members):
         if plain(key) in _NAMES and len(members[key].header.shape) == 1:
             member = members.pop(key)
+            MAX_CLASSES.check(member.rows, f"'{key}' has {member.rows:,} names")
             with member.open() as stream:
                 return tuple(str(v) for v in read_array(stream, member.header, key))
     return ()
