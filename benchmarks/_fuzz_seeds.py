@@ -36,7 +36,7 @@ def _csv(separator: str = ",", decimal: str = ".", header: bool = True) -> str:
 
 def _texts() -> dict[str, bytes]:
     plain = _csv()
-    quoted = plain.replace("cat,", '"cat, ""tabby""",').replace("p_cat", '"p_cat, ""tabby"""')
+    quoted = plain.replace("p_cat", '"p_cat, ""tabby"""').replace("\ncat,", '\n"cat, ""tabby""",')
     return {
         "plain.csv": plain.encode(),
         "semicolon.csv": _csv(";", ",").encode(),
@@ -120,7 +120,7 @@ def nested() -> pa.Table:
     """The base table with lists, a dictionary, a date and a missing value."""
     return pa.table(
         {
-            "label": pa.array([CLASSES[y] for y in LABELS]).dictionary_encode(),
+            "label": pa.array([str(y) for y in LABELS]).dictionary_encode(),
             "probs": pa.array(PROBS.tolist(), pa.list_(pa.float32())),
             "day": pa.array(np.arange(ROWS, dtype=np.int32), pa.date32()),
             "site": pa.array([None, *(f"s{y}" for y in LABELS[1:])]),
@@ -132,6 +132,33 @@ def struct() -> pa.Table:
     """The base table with one column of objects and decimal numbers."""
     probs = [dict(zip(CLASSES, p.tolist(), strict=True)) for p in PROBS]
     return pa.table({"y": [CLASSES[y] for y in LABELS], "probs": probs})
+
+
+def odd(nested: bool = True) -> pa.Table:
+    """The base table with columns of the rarer types beside it."""
+    n = np.arange(ROWS)
+    columns: dict[str, Any] = {"label": LABELS.astype("u1")}
+    columns |= {f"p_{c}": PROBS[:, k].astype("f2") for k, c in enumerate(CLASSES)}
+    columns |= {
+        "when": pa.array(n * 1_000, pa.timestamp("ms", "UTC")),
+        "time": pa.array(n, pa.time64("us")),
+        "bytes": pa.array([b"\xff\x00%d" % j for j in n], pa.binary()),
+        "big": pa.array([2**64 - 1 - int(j) for j in n], pa.uint64()),
+        "money": pa.array(n).cast(pa.decimal128(21, 1)),
+        "nothing": pa.nulls(ROWS),
+        "gaps": pa.array([None if j % 5 else int(j) for j in n]),
+        "flag": pa.array(n % 2 == 0),
+        "view": pa.array([f"v{j % 3}" for j in n], pa.string_view()),
+        "large": pa.array([f"v{j % 3}" for j in n], pa.large_string()),
+    }
+    if nested:
+        columns |= {
+            "words": pa.array([["a"] * int(j % 3) for j in n]),
+            "map": pa.array([[("a", int(j))] for j in n], pa.map_(pa.string(), pa.int64())),
+            "codes": pa.array([["x", None][j % 2] for j in n]).dictionary_encode(),
+            "fixed": pa.array([[int(j)] * 2 for j in n], pa.list_(pa.int8(), 2)),
+        }
+    return pa.table(columns)
 
 
 def _tables() -> dict[str, bytes]:
@@ -156,6 +183,9 @@ def _tables() -> dict[str, bytes]:
         "pages.parquet": parquet(table(), compression="gzip", data_page_version="2.0"),
         "nested.parquet": parquet(nested()),
         "struct.parquet": parquet(struct(), compression="none"),
+        "odd.parquet": parquet(odd()),
+        "odd.arrow": arrow(odd()),
+        "odd.feather": arrow(odd(), "zstd"),
         "plain.arrow": arrow(table()),
         "packed.feather": arrow(table(), "lz4"),
         "nested.arrow": arrow(nested(), "zstd"),

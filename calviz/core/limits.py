@@ -75,6 +75,8 @@ MAX_FILE = Limit("FILE_BYTES", 8 << 30, "bytes")
 MAX_ARRAY = Limit("ARRAY_BYTES", 8 << 30, "bytes")
 #: How many times larger than its compressed form a member or a .gz may be (once above a floor).
 MAX_EXPANSION = Limit("EXPANSION", 200, "times the compressed size")
+#: Text of JSON, which is held as a whole; an eighth of it where Python's own parser has to read it.
+MAX_JSON = Limit("JSON_BYTES", 2 << 30, "bytes")
 MAX_ROWS = Limit("ROWS", 100_000_000, "rows")
 MAX_COLUMNS = Limit("COLUMNS", 1_000_000, "columns")
 #: Arrays in one NPZ file: each is looked at.

@@ -85,7 +85,7 @@ def _element(kind: Any) -> ElementType:
         return "integer"
     if pa.types.is_boolean(kind):
         return "boolean"
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+    if _is_bytes(kind):
         return "text"
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return "text"
@@ -198,14 +198,26 @@ def single(column: Any) -> npt.NDArray[Any] | Factor:
     return numbers(column, np.dtype(np.float64))
 
 
+def _is_bytes(kind: Any) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def _texts(values: Any) -> list[str | None]:
+    if _is_bytes(values.type):
+        return [None if v is None else v.decode("utf-8", "replace") for v in values.to_pylist()]
+    found: list[str | None] = values.cast(pa.large_string()).to_pylist()
+    return found
+
+
 def _factor(column: Any) -> Factor:
     """Text, dates or numbers as a factor; a dictionary is never written out row by row."""
     levels: dict[str, int] = {}
     parts = []
     for chunk in column.chunks:
         if not pa.types.is_dictionary(chunk.type):
-            chunk = chunk.cast(pa.large_string()).dictionary_encode()
-        texts = chunk.dictionary.cast(pa.large_string()).to_pylist()
+            raw = _is_bytes(chunk.type)
+            chunk = (chunk if raw else chunk.cast(pa.large_string())).dictionary_encode()
+        texts: list[str | None] = _texts(chunk.dictionary)
         indices = chunk.indices
         if indices.null_count:
             indices = indices.cast(pa.int64()).fill_null(len(texts))

@@ -17,6 +17,7 @@ from calviz.core.limits import MAX_COLUMNS, MAX_ROWS, check_expansion
 from calviz.core.notes import Finding
 from calviz.data import arrow_columns as arrow
 from calviz.data.growing import allocate
+from calviz.data.parquet_footer import declared_values
 from calviz.data.source import Source
 from calviz.data.table import SAMPLE_ROWS, Column, Fetched, Table
 
@@ -128,15 +129,13 @@ def _groups(metadata: Any) -> tuple[int, ...]:
     return tuple(metadata.row_group(g).num_rows for g in range(metadata.num_row_groups))
 
 
-def _declared(metadata: Any, schema: Any) -> int:
-    """Bytes of the values, as far as the metadata tell: unpacked, and with equal ones written out."""
-    groups = [metadata.row_group(g) for g in range(metadata.num_row_groups)]
-    unpacked = sum(int(group.total_byte_size) for group in groups)
-    if not any(pa.types.is_nested(field.type) for field in schema):
-        return unpacked
+def _declared(source: Source, metadata: Any, schema: Any) -> int:
+    """Bytes of the values, as far as the file tells: unpacked, and with equal ones written out."""
+    groups = range(metadata.num_row_groups)
+    unpacked = sum(int(metadata.row_group(g).total_byte_size) for g in groups)
     # Of lists, the rows do not tell how many values there are.
-    leaves = range(metadata.num_columns)
-    return max(unpacked, 8 * sum(int(g.column(j).num_values) for g in groups for j in leaves))
+    lists = any(pa.types.is_nested(field.type) for field in schema)
+    return max(unpacked, 8 * declared_values(source) if lists else 0)
 
 
 def open_parquet(source: Source) -> Table:
@@ -150,7 +149,7 @@ def open_parquet(source: Source) -> Table:
         groups = _groups(meta)
         if sum(groups) != meta.num_rows or min(groups, default=0) < 0:
             raise InputError("the file is damaged: its numbers of rows disagree")
-        check_expansion("the file", _declared(meta, schema), source.size)
+        check_expansion("the file", _declared(source, meta, schema), source.size)
         names = Counter(schema.names)
         if len(names) < len(schema.names):
             doubled = names.most_common(1)[0][0]

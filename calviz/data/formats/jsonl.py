@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,11 +15,14 @@ import numpy.typing as npt
 
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
-from calviz.core.limits import MAX_ARRAY, MAX_COLUMNS, MAX_ROWS, size_text
+from calviz.core.limits import MAX_COLUMNS, MAX_JSON, MAX_ROWS, check_expansion
 from calviz.data.format import FORMATS, Format
 from calviz.data.growing import allocate
 from calviz.data.source import Source
 from calviz.data.table import SAMPLE_ROWS, Fetched, Table
+
+_KEY = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
+_KEY_BLOCK = 1 << 20
 
 
 @dataclass(eq=False, kw_only=True)
@@ -75,9 +79,10 @@ def open_json(source: Source) -> Table:
     from calviz.data import arrow_columns
 
     with source.open() as stream:
-        data = stream.read(MAX_ARRAY.value)
+        data = stream.read(MAX_JSON.value + 1)
     data = data.removeprefix(b"\xef\xbb\xbf")
-    MAX_ARRAY.check(len(data), f"the text has {size_text(len(data))}")
+    MAX_JSON.check(len(data), "there is more text")
+    _check_keys(data)
     listed = data.lstrip()[:1] == b"["
     lines = None
     if listed:
@@ -108,6 +113,27 @@ def open_json(source: Source) -> Table:
     )
 
 
+def _check_keys(data: bytes) -> None:
+    """Raise InputError where every object has keys of its own: the table would be all holes."""
+    names: set[bytes] = set()
+    rows = data.count(b"{")
+    for start in range(0, len(data), _KEY_BLOCK):
+        names.update(_KEY.findall(data, start, start + _KEY_BLOCK))
+        check_expansion("a table of all keys", 8 * len(names) * rows, len(data))
+
+
+def _loads(text: bytes) -> Any:
+    """Python's parser: it takes twenty times the memory of the text."""
+    if len(text) > MAX_JSON.value // 8:
+        MAX_JSON.check(8 * len(text), "JSON that is not one plain object per line takes more room")
+    value = json.loads(text)
+    if b"\\u" in text:
+        # Half a character ("\ud800") is no text that could be shown or saved.
+        sound = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+        value = json.loads(sound)
+    return value
+
+
 def _parsed_lines(data: bytes) -> Any:
     import polars as pl
 
@@ -128,13 +154,16 @@ def _parsed_lines(data: bytes) -> Any:
 def _reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return error.msg
-    return "nested too deeply" if isinstance(error, RecursionError) else "not UTF-8 text"
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    # Python refuses to read whole numbers of more than 4,300 digits.
+    return "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "a number is too long"
 
 
 def _columnar(data: bytes) -> Any:
     """One object whose values are lists of one length: a table by columns; None otherwise."""
     try:
-        value = json.loads(data)
+        value = _loads(data)
     except (ValueError, RecursionError):
         return None
     lists = list(value.values()) if isinstance(value, dict) else []
@@ -150,8 +179,8 @@ def _columnar(data: bytes) -> Any:
 
 def _object(line: bytes, number: int) -> Any:
     try:
-        value = json.loads(line)
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        value = _loads(line)
+    except (ValueError, RecursionError) as error:
         reason = _reason(error)
         raise InputError(
             f"this is not a JSON object ({reason})",
@@ -165,8 +194,8 @@ def _object(line: bytes, number: int) -> Any:
 
 def _parsed_list(data: bytes) -> Any:
     try:
-        rows = json.loads(data)
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        rows = _loads(data)
+    except (ValueError, RecursionError) as error:
         reason = _reason(error)
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
         raise InputError(f"the text is not valid JSON ({reason})", line=line) from None
