@@ -79,6 +79,8 @@ MAX_EXPANSION = Limit("EXPANSION", 200, "times the compressed size")
 MAX_JSON = Limit("JSON_BYTES", 2 << 30, "bytes")
 MAX_ROWS = Limit("ROWS", 100_000_000, "rows")
 MAX_COLUMNS = Limit("COLUMNS", 1_000_000, "columns")
+#: One line of a text file: a header of many long names.
+MAX_LINE = Limit("LINE_BYTES", 32 << 20, "bytes")
 #: Arrays in one NPZ file: each is looked at.
 MAX_ARRAYS = Limit("ARRAYS", 10_000, "arrays")
 MAX_CLASSES = Limit("CLASSES", 20_000, "classes")

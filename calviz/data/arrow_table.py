@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from calviz.core.errors import InputError
 from calviz.core.limits import MAX_COLUMNS, MAX_ROWS, check_expansion
 from calviz.core.notes import Finding
 from calviz.data import arrow_columns
+from calviz.data.arrow_sizes import unpacked_size
 from calviz.data.growing import allocate
 from calviz.data.source import Source
 from calviz.data.table import SAMPLE_ROWS, Column, Fetched, Table
@@ -29,7 +31,7 @@ def _readable() -> Iterator[None]:
         yield
     except InputError:
         raise
-    except (pa.ArrowException, OSError, ValueError, KeyError):
+    except (pa.ArrowException, struct.error, OSError, ValueError, KeyError):
         raise InputError(
             "the file is damaged or incomplete", remedy="save or copy it again"
         ) from None
@@ -134,6 +136,7 @@ def source_is_file(source: Source) -> bool:
 def open_arrow(source: Source) -> Table:
     """Look at the schema and the first rows; see `Format.open`."""
     with _readable():
+        check_expansion("the file", unpacked_size(source), source.size)
         schema = _schema(source)
         MAX_COLUMNS.check(len(schema), f"the file has {len(schema):,} columns")
         # One column is enough to count the rows.

@@ -155,13 +155,21 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
                 break
             comments += 1
         skip += 1
-    if skip < len(lines) and (found := re.fullmatch(r"sep=(.)\r?", lines[skip])):
+    if skip < len(lines) and (found := re.fullmatch(r"sep=(.+?)\r?", lines[skip])):
         separator = found[1]
+        if separator not in SEPARATORS:
+            raise InputError(
+                f"the first line asks for the separator {separator[:10]!r}, which is not supported",
+                remedy="separate the cells by commas",
+            )
         skip += 1
     body = "\n".join(lines[skip:])
     if not body.strip():
         raise InputError("the file holds nothing but blank or comment lines")
     separator = separator or _separator(body)
+    # Counted before they are split: a cell takes fifty times the memory of "0,".
+    count = body.count(separator, 0, body.find("\n") + 1 or None) + 1
+    MAX_COLUMNS.check(count, f"the first line has {count:,} cells")
     rows = []
     for record in records(body, separator):
         rows.append([cell.strip() for cell in record])
@@ -169,7 +177,6 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
             break
     rows = [_without_trailing_empty(row, rows[0]) for row in rows]
     first = rows[0]
-    MAX_COLUMNS.check(len(first), f"the first line has {len(first):,} cells")
     decimal_comma = separator != "," and _has_decimal_comma(rows[1:] or rows)
     header = _is_header(rows, decimal_comma)
     if header:
@@ -209,7 +216,8 @@ def _separator(body: str) -> str:
     elif len(body) > len(sample):
         sample = body
     for separator in SEPARATORS:
-        if separator not in sample:
+        count = sample.count(separator, 0, sample.find("\n") + 1 or None)
+        if separator not in sample or count > MAX_COLUMNS.value:
             continue
         counts = []
         try:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
-from calviz.core.limits import MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_ROWS
+from calviz.core.limits import MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, MAX_ROWS
 from calviz.core.notes import Finding
 from calviz.data.cells import BadCell, Cells, ragged_error
 from calviz.data.dialect import (
@@ -40,8 +40,6 @@ if TYPE_CHECKING:  # imported on first use: a reader of NPZ files never pays for
 #: Text is parsed in blocks of about this many bytes: large enough for the parser's threads,
 #: small enough that the copies of a block do not count beside the array.
 BLOCK_BYTES = 16 << 20
-#: The longest line that is accepted (a header of many long names).
-_LONGEST_LINE = 256 << 20
 #: Cells that are looked at to tell the type of the columns.
 _SAMPLE_CELLS = 50_000
 
@@ -158,10 +156,11 @@ class CsvTable(Table):
                 rest = block[cut:]
                 if cut:
                     yield block[:cut]
-                elif len(rest) > _LONGEST_LINE:
+                elif len(rest) > MAX_LINE.value:
                     raise InputError(
-                        "a cell or line goes on for more than 256 MiB",
-                        remedy="check for a quotation mark that is not closed",
+                        f"a cell or line goes on for more than {MAX_LINE.written(MAX_LINE.value)}",
+                        remedy="check for a quotation mark that is not closed, or set the "
+                        f"environment variable {MAX_LINE.variable}",
                     )
             if rest.strip() and not skip:
                 yield rest
@@ -434,9 +433,14 @@ def _head(source: Source) -> tuple[bytes, bool]:
     while True:
         head = source.head(size)
         whole = len(head) < size
-        if whole or head.count(b"\n") >= 2 or size >= _LONGEST_LINE:
+        lines = max(head.count(b"\n"), head.count(b"\r"))
+        if whole or lines >= 2:
             return head, whole
-        size *= 8
+        if size > MAX_LINE.value:
+            if not lines:
+                MAX_LINE.check(size, "the first line is longer")
+            return head, whole
+        size = min(8 * size, MAX_LINE.value + 1)
 
 
 def _column(name: str, cells: list[str], decimal_comma: bool) -> Column:

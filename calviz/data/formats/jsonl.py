@@ -23,6 +23,8 @@ from calviz.data.table import SAMPLE_ROWS, Fetched, Table
 
 _KEY = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
 _KEY_BLOCK = 1 << 20
+#: How much more dearly text is counted that Python's own parser has to read.
+_ROOM = 8
 
 
 @dataclass(eq=False, kw_only=True)
@@ -78,12 +80,14 @@ def open_json(source: Source) -> Table:
     """Parse the objects; see `Format.open`."""
     from calviz.data import arrow_columns
 
+    listed = source.head(8192).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
     with source.open() as stream:
-        data = stream.read(MAX_JSON.value + 1)
+        data = stream.read(MAX_JSON.value // (_ROOM if listed else 1) + 1)
     data = data.removeprefix(b"\xef\xbb\xbf")
+    if listed:
+        _check_room(data)
     MAX_JSON.check(len(data), "there is more text")
     _check_keys(data)
-    listed = data.lstrip()[:1] == b"["
     lines = None
     if listed:
         table = _parsed_list(data)
@@ -122,10 +126,12 @@ def _check_keys(data: bytes) -> None:
         check_expansion("a table of all keys", 8 * len(names) * rows, len(data))
 
 
+def _check_room(data: bytes) -> None:
+    """Raise InputError where Python's parser, which takes twenty times the text, would need too much."""
+    MAX_JSON.check(_ROOM * len(data), f"JSON that is not one object per line counts {_ROOM} times")
+
+
 def _loads(text: bytes) -> Any:
-    """Python's parser: it takes twenty times the memory of the text."""
-    if len(text) > MAX_JSON.value // 8:
-        MAX_JSON.check(8 * len(text), "JSON that is not one plain object per line takes more room")
     value = json.loads(text)
     if b"\\u" in text:
         # Half a character ("\ud800") is no text that could be shown or saved.
@@ -144,6 +150,7 @@ def _parsed_lines(data: bytes) -> Any:
     except (pl.exceptions.PolarsError, ValueError, OverflowError):
         pass
     # Python's parser knows NaN, names the line of a mistake, and takes mixed types.
+    _check_room(data)
     rows: list[Any] = []
     for number, line in enumerate(data.split(b"\n"), start=1):
         if line.strip():
@@ -162,6 +169,7 @@ def _reason(error: Exception) -> str:
 
 def _columnar(data: bytes) -> Any:
     """One object whose values are lists of one length: a table by columns; None otherwise."""
+    _check_room(data)
     try:
         value = _loads(data)
     except (ValueError, RecursionError):
