@@ -78,7 +78,7 @@ MAX_EXPANSION = Limit("EXPANSION", 200, "times the compressed size")
 #: Text of JSON, which is held as a whole; an eighth of it where Python's own parser has to read it.
 MAX_JSON = Limit("JSON_BYTES", 2 << 30, "bytes")
 MAX_ROWS = Limit("ROWS", 100_000_000, "rows")
-MAX_COLUMNS = Limit("COLUMNS", 1_000_000, "columns")
+MAX_COLUMNS = Limit("COLUMNS", 50_000, "columns")
 #: One line of a text file: a header of many long names.
 MAX_LINE = Limit("LINE_BYTES", 32 << 20, "bytes")
 #: Arrays in one NPZ file: each is looked at.

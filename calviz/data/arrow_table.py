@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -136,7 +137,8 @@ def source_is_file(source: Source) -> bool:
 def open_arrow(source: Source) -> Table:
     """Look at the schema and the first rows; see `Format.open`."""
     with _readable():
-        check_expansion("the file", unpacked_size(source), source.size)
+        unpacked = unpacked_size(source)
+        check_expansion("the file", unpacked, source.size)
         schema = _schema(source)
         MAX_COLUMNS.check(len(schema), f"the file has {len(schema):,} columns")
         # One column is enough to count the rows.
@@ -144,7 +146,8 @@ def open_arrow(source: Source) -> Table:
         MAX_ROWS.check(rows, f"the file has {rows:,} rows")
         if not rows:
             raise InputError("there are no rows of data")
-        columns = [_column(source, j, field) for j, field in enumerate(schema)]
+        heads = _Heads(source, schema, packed=unpacked > 0)
+        columns = [_column(heads, j, field) for j, field in enumerate(schema)]
     half = [field.name for field in schema if pa.types.is_float16(field.type)]
     notices = [
         Finding("DATA009", "warning", f"'{name}' is stored in half precision (3 digits)")
@@ -169,18 +172,39 @@ def _schema(source: Source) -> Any:
             return reader.schema
 
 
-def _column(source: Source, index: int, field: Any) -> Column:
-    def head() -> Any:
-        # Only the columns that recognition looks at are decoded.
-        parts, rows = [], 0
-        with _readable():
-            for batch in _batches(source, [index]):
-                parts.append(batch.column(0).slice(0, SAMPLE_ROWS - rows))
-                rows += batch.num_rows
-                if rows >= SAMPLE_ROWS:
-                    break
-        return pa.chunked_array(parts, field.type)
+class _Heads:
+    """The first rows of the columns that recognition looks at.
 
-    column = arrow_columns.describe(field.name, field.type, head)
+    Opening takes time with the number of columns, so they are read many at a time: all of them
+    where they are only seen in place, few where they have to be unpacked.
+    """
+
+    def __init__(self, source: Source, schema: Any, packed: bool) -> None:
+        self.source, self.schema, self.packed = source, schema, packed
+        self._found: dict[int, Any] = {}
+
+    def of(self, index: int) -> Any:
+        """The first rows of a column."""
+        if index not in self._found:
+            with _readable():
+                self._read(index)
+        return self._found.pop(index)
+
+    def _read(self, first: int) -> None:
+        last = min(len(self.schema), first + _BATCH) if self.packed else len(self.schema)
+        fields = list(range(first, last))
+        batches, rows = [], 0
+        for batch in _batches(self.source, fields, packed=self.packed):
+            batches.append(batch.slice(0, SAMPLE_ROWS - rows))
+            rows += batch.num_rows
+            if rows >= SAMPLE_ROWS:
+                break
+        for j, index in enumerate(fields):
+            parts = [batch.column(j) for batch in batches]
+            self._found[index] = pa.chunked_array(parts, self.schema.field(index).type)
+
+
+def _column(heads: _Heads, index: int, field: Any) -> Column:
+    column = arrow_columns.describe(field.name, field.type, partial(heads.of, index))
     arrow_columns.check_width(column)
     return column

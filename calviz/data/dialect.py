@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from calviz.core.errors import InputError
-from calviz.core.limits import MAX_COLUMNS
+from calviz.core.limits import MAX_CLASSES, MAX_COLUMNS
+from calviz.data.names import count_scores
 
 #: In the order of preference where several fit: the rarer a sign is within a cell, the earlier.
 SEPARATORS = ("\t", ";", "|", ",", "\x01", "^", "~", " ", ":")
@@ -167,9 +168,7 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
     if not body.strip():
         raise InputError("the file holds nothing but blank or comment lines")
     separator = separator or _separator(body)
-    # Counted before they are split: a cell takes fifty times the memory of "0,".
-    count = body.count(separator, 0, body.find("\n") + 1 or None) + 1
-    MAX_COLUMNS.check(count, f"the first line has {count:,} cells")
+    _check_width(body, separator)
     rows = []
     for record in records(body, separator):
         rows.append([cell.strip() for cell in record])
@@ -193,6 +192,19 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
     )
     dialect = Dialect(encoding, separator, header, names, skip, comments, decimal_comma, padded)
     return dialect, rows
+
+
+def _check_width(body: str, separator: str) -> None:
+    """Raise InputError where there are too many columns, before they are told apart.
+
+    A cell takes fifty times the memory of the two characters that make one.
+    """
+    end = body.find("\n") + 1 or None
+    count = body.count(separator, 0, end) + 1
+    if MAX_COLUMNS.value < count <= 1 << 20:
+        scores = count_scores(cell.strip(' "') for cell in body[:end].split(separator))
+        MAX_CLASSES.check(scores, f"there are {scores:,} score columns")
+    MAX_COLUMNS.check(count, f"the first line has {count:,} cells")
 
 
 def _is_commented_header(lines: list[str], at: int) -> bool:

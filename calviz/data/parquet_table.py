@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
@@ -154,7 +155,8 @@ def open_parquet(source: Source) -> Table:
         if len(names) < len(schema.names):
             doubled = names.most_common(1)[0][0]
             raise InputError(f"there are two columns called '{doubled[:80]}'")
-        columns = [_column(source, meta, name, schema) for name in schema.names]
+        heads = _Heads(source, meta, schema)
+        columns = [_column(heads, field) for field in schema]
     notices = half_precision(schema)
     return ParquetTable(
         format="Parquet",
@@ -167,16 +169,29 @@ def open_parquet(source: Source) -> Table:
     )
 
 
-def _column(source: Source, metadata: Any, name: str, schema: Any) -> Column:
-    def head() -> Any:
-        # Only the columns that recognition looks at are decoded.
-        texts = [name] if arrow.is_text(schema.field(name).type) else []
-        with _readable(), _opened(source, metadata, texts) as file:
-            for batch in file.iter_batches(batch_size=SAMPLE_ROWS, columns=[name]):
+class _Heads:
+    """The first rows of the columns that recognition looks at, and of no others."""
+
+    def __init__(self, source: Source, metadata: Any, schema: Any) -> None:
+        self.source, self.metadata = source, metadata
+        self.texts = [field.name for field in schema if arrow.is_text(field.type)]
+
+    @cached_property
+    def _file(self) -> Any:
+        # Opened once: that takes time with the number of columns. Closed with its table.
+        stream = arrow.opened(self.source)
+        return pq.ParquetFile(stream, metadata=self.metadata, read_dictionary=self.texts)
+
+    def of(self, name: str) -> Any:
+        """The first rows of a column."""
+        with _readable():
+            for batch in self._file.iter_batches(batch_size=SAMPLE_ROWS, columns=[name]):
                 return pa.chunked_array([batch.column(name)])
         raise InputError("there are columns but no rows of data")
 
-    column = arrow.describe(name, schema.field(name).type, head)
+
+def _column(heads: _Heads, field: Any) -> Column:
+    column = arrow.describe(field.name, field.type, partial(heads.of, field.name))
     arrow.check_width(column)
     return column
 
