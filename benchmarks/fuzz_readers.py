@@ -4,7 +4,7 @@
     python benchmarks/fuzz_readers.py --only 12345          # one input once more, with its traceback
 
 Input number i of a seed is always the same. A worker reads one after the other in a process whose memory is limited
-(RLIMIT_AS); the parent ends a worker that needs more than five seconds for one of them. What is not an `InputError`
+(RLIMIT_AS); the parent ends a worker that works for more than five seconds on one of them, or is silent for thirty. What is not an `InputError`
 or an `OptionError` of one short sentence, what grows by more than 256 MiB, and predictions that break their own rules
 count as finds, and are kept as files where `--keep` names a folder.
 """
@@ -34,7 +34,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 from _fuzz_mutations import mutate  # noqa: E402
 from _fuzz_seeds import seeds  # noqa: E402
 
-SECONDS = 5.0
+#: Seconds of the processor's time that one input may take, and of the clock's.
+SECONDS, PATIENCE = 5.0, 30.0
 #: A damaged file is small: one that makes the process grow by this much found a hole.
 GROWTH = 256 << 20
 #: Address space beyond that of the idle worker.
@@ -138,6 +139,12 @@ def _memory(key: str) -> int:
     return 0
 
 
+def _processor(process: int) -> float:
+    """Seconds that a process has worked."""
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def _reset_peak() -> None:
     Path("/proc/self/clear_refs").write_text("5")
 
@@ -156,9 +163,9 @@ def work(seed: int, first: int, last: int) -> None:
         options = options_for(rng)
         print(json.dumps({"number": number, "name": name}), flush=True)
         _reset_peak()
-        before, start = _memory("VmRSS"), time.perf_counter()
+        before, start = _memory("VmRSS"), time.process_time()
         kind, text = attempt(name, data, options)
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         growth = _memory("VmHWM") - before
         if kind != "find" and growth > GROWTH:
             kind, text = "find", f"grew by {growth >> 20} MiB ({kind}: {text[:200]})"
@@ -187,9 +194,14 @@ class Run:
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors) as process:
             assert process.stdout is not None
             current, buffer = Outcome(first, "", ""), b""
-            patience = 120.0  # for the imports
+            patience = 300.0  # for the imports
+            worked, waited = 0.0, 0.0
             while True:
                 if not select.select([process.stdout], [], [], patience)[0]:
+                    # A busy machine may let the worker wait: what counts is what it works.
+                    waited += patience
+                    if waited < PATIENCE and _processor(process.pid) - worked < SECONDS:
+                        continue
                     process.kill()
                     self._note(
                         Outcome(
@@ -197,6 +209,7 @@ class Run:
                         )
                     )
                     return current.number + 1
+                worked, waited = _processor(process.pid), 0.0
                 chunk = os.read(process.stdout.fileno(), 1 << 16)
                 if not chunk:
                     break
@@ -209,7 +222,7 @@ class Run:
                         continue
                     current.kind, current.text, current.seconds, current.growth = said
                     self._note(current)
-                    patience = 120.0 if current.number == last - 1 else SECONDS
+                    patience = 300.0 if current.number == last - 1 else SECONDS
             if process.wait() == 0:
                 return last
             if not current.name:

@@ -84,7 +84,7 @@ class InputError(CalvizError):
         if self.line is not None:
             place.append(f"line {self.line:,}")
         if self.column is not None:
-            place.append(f"column '{_short(self.column)}'")
+            place.append(f"column '{shortened(self.column)}'")
         head = ", ".join(([self.file] if self.file else []) + place)
         text = f"{head}: {self.what}" if head else self.what
         return _finished(text, self.remedy)
@@ -117,7 +117,8 @@ def visible(text: str) -> str:
     )
 
 
-def _short(name: str) -> str:
+def shortened(name: str) -> str:
+    """A name for the middle of a sentence: on one line, cut where it is very long."""
     name = " ".join(name.split())
     return name if len(name) <= 80 else f"{name[:79]}…"
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.arrays import BoolArray, IntArray, read_only
-from calviz.core.errors import InputError
+from calviz.core.errors import InputError, shortened
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +60,8 @@ class Factor:
     def mask(self, level: str) -> BoolArray:
         """True on the rows that hold `level`; raises InputError on an unknown level."""
         if level not in self.levels:
-            known = ", ".join(self.levels[:10])
-            raise InputError(f"there is no '{level}' here", remedy=f"known: {known}")
+            known = ", ".join(shortened(name) for name in self.levels[:10])
+            raise InputError(f"there is no '{shortened(level)}' here", remedy=f"known: {known}")
         mask: BoolArray = self.codes == self.levels.index(level)
         return mask
 

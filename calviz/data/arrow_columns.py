@@ -202,6 +202,16 @@ def _is_bytes(kind: Any) -> bool:
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
+def _check(chunk: Any) -> None:
+    """Raise InputError where codes point beyond their dictionary, or text is no text."""
+    try:
+        chunk.validate(full=True)
+    except pa.ArrowException:
+        raise InputError(
+            "the file is damaged or incomplete", remedy="save or copy it again"
+        ) from None
+
+
 def _texts(values: Any) -> list[str | None]:
     if _is_bytes(values.type):
         return [None if v is None else v.decode("utf-8", "replace") for v in values.to_pylist()]
@@ -214,6 +224,7 @@ def _factor(column: Any) -> Factor:
     levels: dict[str, int] = {}
     parts = []
     for chunk in column.chunks:
+        _check(chunk)
         if not pa.types.is_dictionary(chunk.type):
             raw = _is_bytes(chunk.type)
             chunk = (chunk if raw else chunk.cast(pa.large_string())).dictionary_encode()

@@ -20,6 +20,7 @@ from calviz.data.arrow_sizes import unpacked_size
 from calviz.data.growing import allocate
 from calviz.data.source import Source
 from calviz.data.table import SAMPLE_ROWS, Column, Fetched, Table
+from calviz.data.types import short
 
 FILE_MAGIC = b"ARROW1"
 #: Columns that are copied together.
@@ -150,7 +151,7 @@ def open_arrow(source: Source) -> Table:
         columns = [_column(heads, j, field) for j, field in enumerate(schema)]
     half = [field.name for field in schema if pa.types.is_float16(field.type)]
     notices = [
-        Finding("DATA009", "warning", f"'{name}' is stored in half precision (3 digits)")
+        Finding("DATA009", "warning", f"'{short(name)}' is stored in half precision (3 digits)")
         for name in half[:3]
     ]
     return ArrowTable(

@@ -348,12 +348,15 @@ class _Builder:
                 _one_dimensional(values), 2, class_names=(), columns=(), base=None,
                 name=layout.correct, line=line,
             )  # fmt: skip
-            correct, form = told.indices == 1, f"'{layout.correct}' says whether it was right"
+            correct, form = (
+                told.indices == 1,
+                f"'{short(layout.correct)}' says whether it was right",
+            )
             missing |= told.missing
         else:
             assert truth is not None
             assert predicted is not None
-            correct, form = truth == predicted, f"compared with '{layout.predicted}'"
+            correct, form = truth == predicted, f"compared with '{short(layout.predicted or '')}'"
         keep = self._rows_to_keep([fetched.scores[0]], missing)
         if keep is not None:
             score, correct = score[keep], correct[keep]

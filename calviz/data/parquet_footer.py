@@ -24,9 +24,12 @@ def declared_values(source: Source) -> int:
             raise ValueError("the footer is longer than the file")
         stream.seek(source.size - 8 - length)
         footer = _Thrift(stream.read(length)).struct()
-    groups = footer.get(_ROW_GROUPS, [])
-    chunks = [chunk for group in groups for chunk in group.get(_COLUMNS, [])]
-    return sum(max(0, int(chunk.get(_META, {}).get(_NUM_VALUES, 0))) for chunk in chunks)
+    try:
+        groups = footer.get(_ROW_GROUPS, [])
+        chunks = [chunk for group in groups for chunk in group.get(_COLUMNS, [])]
+        return sum(max(0, int(chunk.get(_META, {}).get(_NUM_VALUES, 0))) for chunk in chunks)
+    except (AttributeError, TypeError):
+        raise ValueError("a field is not what it should be") from None
 
 
 class _Thrift:

@@ -18,7 +18,7 @@ from calviz.core.errors import InputError
 from calviz.core.factor import Factor
 from calviz.core.limits import MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, MAX_ROWS
 from calviz.core.notes import Finding
-from calviz.data.cells import BadCell, Cells, ragged_error
+from calviz.data.cells import NAMED, BadCell, Cells, ragged_error
 from calviz.data.dialect import (
     MISSING_WORDS,
     Dialect,
@@ -329,9 +329,10 @@ class _Parser:
             plain = text.str.replace(",", ".", literal=True) if self.dialect.decimal_comma else text
             values = plain.cast(self.float, strict=False)
             missing = text.is_in(list(MISSING_WORDS))
-            for row in (values.is_null() & ~missing).arg_true().to_list():
-                name = self.dialect.names[j]
-                self.cells.bad.append(BadCell(self.cells.rows + row, name, text[row]))
+            wrong, name = (values.is_null() & ~missing).arg_true(), self.dialect.names[j]
+            first = wrong.head(NAMED).to_list()
+            cells = [BadCell(self.cells.rows + row, name, text[row]) for row in first]
+            self.cells.add_bad(cells, len(wrong))
             made.append(values)
         made.extend(pl.Series(f"t{j}", columns[j], dtype=pl.String) for j in self.texts)
         return pl.DataFrame(made or [pl.Series("", [None] * len(rows))])

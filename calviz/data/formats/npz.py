@@ -21,6 +21,7 @@ from calviz.data.names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
 from calviz.data.npy import Readable, check_size, read_array, read_header
 from calviz.data.source import Source
 from calviz.data.table import Column, Table
+from calviz.data.types import short
 
 _LOCAL_HEADER = 30
 _END = 22
@@ -123,7 +124,7 @@ def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) ->
     with archive.open(entry) as stream:
         header = read_header(cast(Readable, stream), name)
     check_size(header, entry.file_size - header.size, name)
-    check_expansion(f"'{name}'", entry.file_size, entry.compress_size)
+    check_expansion(f"'{short(name)}'", entry.file_size, entry.compress_size)
 
     @contextmanager
     def opened() -> Iterator[Readable]:
@@ -181,7 +182,7 @@ def _class_names(members: dict[str, Member]) -> tuple[str, ...]:
     for key in list(members):
         if plain(key) in _NAMES and len(members[key].header.shape) == 1:
             member = members.pop(key)
-            MAX_CLASSES.check(member.rows, f"'{key}' has {member.rows:,} names")
+            MAX_CLASSES.check(member.rows, f"'{short(key)}' has {member.rows:,} names")
             with member.open() as stream:
                 return tuple(str(v) for v in read_array(stream, member.header, key))
     return ()
@@ -218,7 +219,7 @@ def _paired(members: dict[str, Member]) -> tuple[dict[str, list[Member]], Factor
     for role in shared:
         group = [roles[role] for roles in complete.values()]
         if len({m.width for m in group}) > 1:
-            shapes = ", ".join(f"'{m.name}' {m.header.shape}" for m in group)
+            shapes = ", ".join(f"'{short(m.name)}' {m.header.shape}" for m in group)
             raise InputError(f"the splits have different numbers of classes: {shapes}")
         parts[role] = group
     rows = [_rows(roles, scores) for roles in complete.values()]
@@ -232,8 +233,8 @@ def _rows(roles: dict[str, Member], scores: set[str]) -> int:
     label = next(m for r, m in roles.items() if r in LABELS)
     if score.rows != label.rows:
         raise InputError(
-            f"there are {score.rows:,} rows of probabilities ('{score.name}') but {label.rows:,} "
-            f"labels ('{label.name}')",
+            f"there are {score.rows:,} rows of probabilities ('{short(score.name)}') but {label.rows:,} "
+            f"labels ('{short(label.name)}')",
             remedy="save both for the same rows",
         )
     return score.rows
