@@ -40,6 +40,8 @@ if TYPE_CHECKING:  # imported on first use: a reader of NPZ files never pays for
 #: Text is parsed in blocks of about this many bytes: large enough for the parser's threads,
 #: small enough that the copies of a block do not count beside the array.
 BLOCK_BYTES = 16 << 20
+#: Text that begins like this is taken by polars for compressed data, and unpacked without limit.
+_PACKED = (b"x\x01", b"x^", b"x\x9c", b"x\xda", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 #: Cells that are looked at to tell the type of the columns.
 _SAMPLE_CELLS = 50_000
 
@@ -291,6 +293,8 @@ class _Parser:
         """The block, if nothing in it needs a second look."""
         import polars as pl
 
+        if block.startswith(_PACKED):
+            return None
         try:
             frame = pl.read_csv(
                 block,
@@ -300,7 +304,7 @@ class _Parser:
                 columns=self.columns,
                 schema=self._schema,
             )
-        except pl.exceptions.PolarsError:
+        except (pl.exceptions.PolarsError, OSError):
             return None
         return frame if frame.height and self._is_rectangular(frame, block) else None
 

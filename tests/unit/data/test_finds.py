@@ -110,6 +110,12 @@ def test_members_that_share_their_bytes_are_added_up(monkeypatch: pytest.MonkeyP
     assert "damaged" in refused(half, "x.npz") or "same name" in refused(half, "x.npz")
 
 
+@pytest.mark.parametrize("begin", ["x\x01", "x^"])
+def test_text_that_begins_like_a_compressed_stream_is_text(begin: str) -> None:
+    content = f"label,p_{begin},p_b\n{begin},0.75,0.25\nb,0.5,0.5\n"
+    assert read(content.encode(), name="x.csv").recognition.class_names == (begin, "b")
+
+
 @pytest.mark.parametrize("cut", [1, 3])
 def test_utf_16_that_breaks_off(cut: int) -> None:
     assert "UTF-16" in refused(text().encode("utf-16")[: -2 * cut + 1], "x.csv")
