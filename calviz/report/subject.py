@@ -15,6 +15,7 @@ from calviz.core.notes import Finding
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.core.results import Evaluation
+from calviz.core.slices import Where, where_words
 from calviz.core.words import counted, shorten
 from calviz.data import Loaded, ReadingOptions
 from calviz.numerics.binning import Scheme, sturges_bins
@@ -84,8 +85,8 @@ class Subject:
         What to call it; a person's or a file's words, escaped wherever they are written.
     split : str or None
         The split that the rows are; None for all.
-    slice : (str, str) or None
-        The group column and its level that the rows were chosen by.
+    slice : tuple of (str, str)
+        Group columns and their values that the rows were chosen by; empty for all rows.
     reduction, bins, scheme, seed, resamples
         As of `calviz.evaluate`.
     error_bars : bool or None
@@ -101,7 +102,7 @@ class Subject:
     data: Dataset
     title: str = ""
     split: str | None = None
-    slice: tuple[str, str] | None = None
+    slice: Where = ()
     reduction: Reduction = field(default_factory=Reduction)
     bins: int = DEFAULT_BINS
     scheme: Scheme = "equal-width"
@@ -152,8 +153,8 @@ class Subject:
             parts.append(f"split {shorten(self.split)}")
         elif self.data.splits is not None:
             parts.append("all splits")
-        if self.slice is not None:
-            parts.append(" = ".join(shorten(part) for part in self.slice))
+        if self.slice:
+            parts.append(where_words(self.slice))
         return " · ".join(parts)
 
     @property

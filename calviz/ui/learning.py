@@ -40,6 +40,8 @@ def explore(settings: Settings) -> None:
     }
     two = confidence or data.n_classes <= 2
     usual = [k for k in (_TWO if two else _MANY) if k in known]
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        rows = fit_rows.choose(settings)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         methods = st.multiselect(
             "Recalibrators",
@@ -52,8 +54,6 @@ def explore(settings: Settings) -> None:
             bind="query-params",
             width=430,
         )
-        with st.container(width=200):
-            rows = fit_rows.choose(settings, key="calviz.learning")
         repeats = st.select_slider(
             "Draws of labels",
             (5, 10, 20, 50),
@@ -77,9 +77,8 @@ def explore(settings: Settings) -> None:
         return
     names = tuple(sorted(methods, key=list(known).index))
     key = (
-        *settings.rows_key,
+        *rows.key,
         settings.reduction.key,
-        rows.key,
         *map(str, (names, repeats, seed)),
     )
     job = jobs.find(PLACE, key)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from calviz.comparison import compare_models, named_models, same_rows
+from calviz.comparison import compare_models, same_rows
 from calviz.core.model_comparison import Alignment, ModelComparison
 from calviz.core.predictions import Dataset
 from calviz.ui import job_view, jobs, state, upload
 from calviz.ui.jobs import Job
+from calviz.ui.open_models import on_offer
 from calviz.ui.settings import Settings
 from calviz.ui.text import distinct, rows
 
@@ -42,24 +43,16 @@ class Chosen:
     key: tuple[str, ...]
 
 
-def on_offer(entry: state.Entry) -> Chosen:
-    """All models of the file that is looked at and of the other files of the session."""
-    others = [e for key, e in state.files().items() if key != entry.key]
-    entries = [entry, *others]
-    named = named_models([(e.title, e.loaded.models) for e in entries])
-    return Chosen(named, tuple(e.content for e in entries))
-
-
 def pick(entry: state.Entry) -> Chosen:
     """Draw the list of models; those that are not of the same task are not chosen by themselves."""
-    offered = on_offer(entry)
-    shown = distinct(tuple(offered.models), 60)
-    own = next(iter(entry.loaded.models.values()))
-    likely = [name for name, data in offered.models.items() if _alike(own, data)][:MOST]
-    _choose_new(list(offered.models), likely)
+    offered = {m.name: m for m in on_offer(entry)}
+    shown = distinct(tuple(offered), 60)
+    own = next(iter(offered.values())).data
+    likely = [name for name, m in offered.items() if _alike(own, m.data)][:MOST]
+    _choose_new(list(offered), likely)
     chosen = st.multiselect(
         "Models",
-        list(offered.models),
+        list(offered),
         default=likely,
         max_selections=MOST,
         format_func=lambda name: shown.get(name, str(name)),
@@ -67,8 +60,11 @@ def pick(entry: state.Entry) -> Chosen:
         bind="query-params",
         help="All models of this file and of the other files that are open.",
     )
-    _another_file(len(offered.models))
-    return Chosen({name: offered.models[name] for name in chosen}, (*offered.key, *chosen))
+    _another_file(len(offered))
+    return Chosen(
+        {name: offered[name].data for name in chosen},
+        tuple(f"{offered[name].key} {name}" for name in chosen),
+    )
 
 
 def _alike(one: Dataset, other: Dataset) -> bool:
@@ -132,16 +128,9 @@ def _compared(job: Job, aligned: Alignment, settings: Settings) -> ModelComparis
     return compare_models(
         aligned,
         HEADLINE,
-        where=where(settings),
+        where=settings.where,
         reduction=settings.reduction,
         bins=settings.bins,
         progress=lambda name, done, total: job.progress(done, total, f"{name} is measured"),
         stop=job.stopping,
     )
-
-
-def where(settings: Settings) -> tuple[str, str] | None:
-    """The slice that the sidebar chose."""
-    if settings.group is None or settings.level is None:
-        return None
-    return settings.group, settings.level

@@ -37,6 +37,8 @@ def explore(chosen: Chosen, settings: Settings) -> None:
         for s in RECALIBRATORS
         if s.key != "identity" and (not confidence or s.confidence_only)
     }
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        rows = fit_rows.choose(settings)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         methods = st.multiselect(
             "Recalibrators",
@@ -46,15 +48,12 @@ def explore(chosen: Chosen, settings: Settings) -> None:
             key="calviz.models.methods.top" if confidence else "calviz.models.methods",
             width=620,
         )
-        with st.container(width=200):
-            rows = fit_rows.choose(settings, key="calviz.models.fit")
         asked = st.button("Fit them", type="primary", disabled=not methods)
     names = tuple(sorted(methods, key=list(known).index))
-    key = (*chosen.key, *settings.rows_key, settings.reduction.key, rows.key, *names)
+    key = (*chosen.key, *rows.key, settings.reduction.key, *names)
     job = jobs.find(PLACE, key)
     if asked and (job is None or not job.running):
-        # All splits: the rows that fit are not those that judge.
-        aligned = models.alignment(chosen, None)
+        aligned = models.alignment(chosen, rows.settings.split)
         jobs.start(
             PLACE,
             key,
@@ -78,7 +77,7 @@ def _work(
     methods: tuple[str, ...],
 ) -> ModelsByMethods:
     return compare_methods(
-        same_rows(aligned, where=models.where(settings)),
+        same_rows(aligned, where=settings.where),
         methods,
         metrics=JUDGED_BY,
         reduction=settings.reduction,

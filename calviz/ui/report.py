@@ -53,8 +53,8 @@ def comparison(settings: Settings) -> Comparison | None:
         return None
     found = getattr(job.result, "comparison", job.result)
     # The same rows but for the split, as some splits fit and others judge.
-    content, model, _, *part = settings.rows_key
-    same = (*job.key[:2], *job.key[3:5]) == (content, model, *part)
+    wanted = replace(settings, split=None).rows_key
+    same = job.key[: len(wanted)] == wanted
     return found if same and isinstance(found, Comparison) else None
 
 
@@ -62,12 +62,11 @@ def subject(settings: Settings, compared: Comparison | None) -> Subject:
     """What is looked at, for a report."""
     entry = settings.entry
     several = len(entry.loaded.models) > 1
-    group, level = settings.group, settings.level
     return Subject(
         data=cached.data(settings),
         title=f"{entry.title}, {settings.model}" if several else entry.title,
         split=settings.split,
-        slice=None if group is None or level is None else (group, level),
+        slice=settings.where,
         reduction=settings.reduction,
         bins=settings.bins,
         scheme=settings.scheme,
