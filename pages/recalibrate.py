@@ -68,4 +68,3 @@ with guard.boundary():
         pictures.diagrams(found, chosen)
         pictures.maps(found, chosen)
         pictures.before_and_after(found, method)
-        plan.keep()

@@ -10,12 +10,14 @@ from calviz import analysis
 from calviz.analysis import DEFAULT_BINS as DEFAULT_BINS
 from calviz.checks import Verdict
 from calviz.core.comparison import Comparison
+from calviz.core.learning import LearningCurve
 from calviz.core.metric import METRICS
+from calviz.core.model_comparison import ModelComparison
 from calviz.core.notes import Finding
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.core.results import Evaluation
-from calviz.core.slices import Where, where_words
+from calviz.core.slices import Slices, Where, where_words
 from calviz.core.words import counted, shorten
 from calviz.data import Loaded, ReadingOptions
 from calviz.numerics.binning import Scheme, sturges_bins
@@ -97,6 +99,12 @@ class Subject:
         All metrics, where they are known already.
     comparison : Comparison or None
         Recalibrators, compared on these data.
+    learning : LearningCurve or None
+        Their learning curve on these data.
+    models : ModelComparison or None
+        This model and others.
+    slices : Slices or None
+        Groups of these rows; the usual ones are looked at where it is None.
     """
 
     data: Dataset
@@ -112,6 +120,9 @@ class Subject:
     origin: Origin | None = None
     measured: Evaluation | None = None
     comparison: Comparison | None = None
+    learning: LearningCurve | None = None
+    models: ModelComparison | None = None
+    slices: Slices | None = None
 
     @property
     def name(self) -> str:

@@ -10,13 +10,12 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from calviz.core.predictions import Dataset
-from calviz.ui import cached, kept
+from calviz.ui import cached
 from calviz.ui.settings import Settings
 from calviz.ui.text import distinct
 
 #: Where the rows to fit on come from.
 HOW = {"split": "another split", "share": "a random share", "folds": "cross-fitting"}
-KEYS = ("division", "fit", "share", "folds")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +51,6 @@ def choose(settings: Settings, *, folds: bool = False) -> FitRows:
     folds : bool
         Whether cross-fitting is among the choices.
     """
-    kept.put_back(KEYS)
     others = tuple(name for name in settings.whole.split_names if name != settings.split)
     several = len(settings.whole.split_names) > 1
     ways = tuple(
@@ -72,15 +70,10 @@ def choose(settings: Settings, *, folds: bool = False) -> FitRows:
             format_func=lambda way: HOW[way],
             help=_HELP.format(_judge(settings)) + (_FOLDS if folds else ""),
         )
-    found = _rows(settings, str(how), others)
-    kept.keep(KEYS)
-    return found
+    return _rows(settings, str(how), others)
 
 
-_HELP = (
-    "A map is fitted on some rows and judged on others, never on the same. {} (**Evaluation split** in "
-    "the sidebar)."
-)
+_HELP = "A map is fitted on some rows and judged on others, never on the same. {}."
 _FOLDS = (
     " Cross-fitting: the rows are dealt into folds, and each fold is calibrated by a map that was "
     "fitted on the others."
@@ -91,8 +84,8 @@ def _judge(settings: Settings) -> str:
     if settings.whole.splits is None:
         return "The rows that do not fit judge"
     if settings.split is None:
-        return "All rows that do not fit judge"
-    return "The rows of the evaluation split judge"
+        return "The rows that do not fit judge: the sidebar's evaluation split is set to all rows"
+    return "The rows of the sidebar's evaluation split judge"
 
 
 def _rows(settings: Settings, how: str, others: tuple[str, ...]) -> FitRows:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from calviz.comparison import choose_rows, learning_curve
@@ -77,6 +79,7 @@ def explore(settings: Settings) -> None:
         return
     names = tuple(sorted(methods, key=list(known).index))
     key = (
+        *replace(settings, split=None).rows_key,
         *rows.key,
         settings.reduction.key,
         *map(str, (names, repeats, seed)),

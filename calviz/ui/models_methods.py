@@ -17,7 +17,6 @@ from calviz.ui import fit_rows, job_view, jobs, models
 from calviz.ui.jobs import Job
 from calviz.ui.marks import marked
 from calviz.ui.models import Chosen
-from calviz.ui.models_view import column_text
 from calviz.ui.settings import Settings
 from calviz.ui.text import Written, md
 
@@ -138,6 +137,8 @@ def _underlined(shown: pd.DataFrame, found: ModelsByMethods, metric: str) -> Sty
 
 def table(found: ModelsByMethods, metric: str) -> pd.DataFrame:
     """Values as markdown, one row per model, one column per method."""
+    results = [m.metrics[metric] for c in found.models.values() for m in c if metric in m.metrics]
+    written = Written.column(results)
     rows: dict[str, dict[str, str]] = {}
     for name, comparison in found.models.items():
         order = comparison.ranking(metric) if metric in comparison.directions else ()
@@ -145,7 +146,7 @@ def table(found: ModelsByMethods, metric: str) -> pd.DataFrame:
         cells = {}
         for m in comparison:
             result = m.metrics.get(metric)
-            text = md(column_text(result))
+            text = md(written.of(result.value)) if result and result.available else "–"
             if m.key in order[:1]:
                 text = f"**{text}**"
             cells[m.label] = f"{text}\u00a0≈" if m.key in tied and m.key not in order[:1] else text

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from calviz.comparison import slices
+from calviz.comparison import slices, usual_columns
+from calviz.comparison.slices import FEW_VALUES
 from calviz.core.export import csv_bytes
 from calviz.core.slices import Against, Slice, Slices, where_words
 from calviz.core.words import counted, decimal, p_number, points
@@ -20,10 +21,9 @@ from calviz.ui.text import md, plain, rows
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
-#: Columns with more values than this are not looked at unless a person asks for them.
-FEW_VALUES = 50
 #: Slices in the table; the file has all.
 MOST = 2_000
+_ASKED = "calviz.slices.asked"
 _AGAINST: dict[str, Against] = {"a calibrated model": "calibrated", "the other rows": "rest"}
 
 
@@ -41,13 +41,13 @@ class Question:
 def ask(settings: Settings) -> Question:
     """Draw the choices."""
     groups = settings.whole.groups
-    usual = [name for name, factor in groups.items() if len(factor.levels) <= FEW_VALUES]
     columns = st.multiselect(
         "Columns",
         list(groups),
-        default=usual or list(groups)[:1],
+        default=list(usual_columns(settings.whole)),
         format_func=lambda name: plain(f"{name} ({len(groups[name].levels):,} values)", 50),
         key="slice-columns",
+        bind="query-params",
         help=f"Columns with up to {FEW_VALUES} values are there from the start. The more slices are "
         "looked at, the stronger the evidence has to be.",
     )
@@ -83,9 +83,19 @@ def ask(settings: Settings) -> Question:
             "(Benjamini and Hochberg).",
         )
         pairs = st.toggle("Pairs of columns too", value=True, key="pairs", bind="query-params")
-    return Question(
+    question = Question(
         tuple(columns), pairs, _AGAINST[against or next(iter(_AGAINST))], int(min_rows), rate / 100
     )
+    st.session_state[_ASKED] = (settings.entry.content, settings.model, question)
+    return question
+
+
+def asked(settings: Settings) -> Question | None:
+    """What was last looked at in these data, if anything was."""
+    content, model, question = st.session_state.get(_ASKED, ("", "", None))
+    if (content, model) != (settings.entry.content, settings.model):
+        return None
+    return question if question is None or question.columns else None
 
 
 @st.cache_resource(scope="session", max_entries=32, show_spinner=False)

@@ -12,14 +12,11 @@ from calviz.comparison.rows import Rows
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
 from calviz.core.recalibrator import RECALIBRATORS
-from calviz.ui import cached, fit_rows, kept
+from calviz.ui import cached, fit_rows
 from calviz.ui.fit_rows import FitRows
 from calviz.ui.recalibrate import zeros
 from calviz.ui.settings import Settings
 from calviz.ui.text import md, rows
-
-#: Widgets whose choices outlive a visit to another page, besides those of `fit_rows`.
-KEYS = ("methods", "in-sample", "columns", "rank-by")
 
 _SUGGESTED = "calviz.recalibrate.suggested"
 
@@ -68,14 +65,12 @@ class Plan:
 
 def draw(settings: Settings) -> Plan | None:
     """Draw the choices; None, with the reason on screen, where there is nothing to fit on."""
-    kept.put_back((*KEYS, *zeros.KEYS))
     chosen = _division(settings)
     data = chosen.data
     try:
         found = choose_rows(data, **chosen.how)
     except CalvizError as error:
         st.warning(md(error, 1_000), icon=":material/warning:")
-        keep()
         return None
     fit, judged = found.fit, found.evaluation
     st.caption(
@@ -91,13 +86,7 @@ def draw(settings: Settings) -> Plan | None:
     about = chosen.settings.rows_key
     methods = _methods(suggest(data, fit.rows), (*about, str(fit.rows)))
     floor = zeros.draw(data, about)
-    keep()
     return Plan(settings, chosen, methods, found, zeros.options(methods, floor))
-
-
-def keep() -> None:
-    """Remember what the widgets hold."""
-    kept.keep((*KEYS, *zeros.KEYS))
 
 
 def _division(settings: Settings) -> FitRows:

@@ -22,7 +22,6 @@ WAYS = {
 }
 #: Below this a floor is as good as none.
 SMALLEST = 1e-12
-KEYS = ("zeros", "zeros-as")
 
 
 def draw(data: Dataset, about: tuple[str, ...]) -> float | None:
