@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from calviz.core.limits import MAX_OPEN_BYTES, MAX_OPEN_FILES, Limit
 from calviz.core.predictions import Dataset
+from calviz.core.words import shorten
 
 if TYPE_CHECKING:
     from calviz.ui.state import Entry
@@ -32,7 +33,8 @@ def make_room(files: dict[str, Entry], keep: str) -> str | None:
         closed.append(files.pop(oldest).title)
     if broken is None:
         return None
-    names = ", ".join(f"'{title}'" for title in closed)
+    names = ", ".join(f"'{shorten(title)}'" for title in closed[:3])
+    names += f" and {len(closed) - 3:,} more" if len(closed) > 3 else ""
     was = "was" if len(closed) == 1 else "were"
     return (
         f"{names} {was} closed, as one session may hold {broken.written(broken.value)} at most; set the "
