@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import math
 
-from calviz.core.metric import METRICS
+from calviz.core.metric import METRICS, Unit
 from calviz.core.results import Interval, MetricResult
-from calviz.core.units import Unit, unit_of
 from calviz.core.words import percent
-
-#: Written with a plus sign where they are above 0.
-_SIGNED = ("mcs", "ks_signed", "wsmcs")
 
 
 def name_of(result: MetricResult) -> str:
@@ -53,9 +49,10 @@ class Written:
 
     def __init__(self, result: MetricResult) -> None:
         self.result = result
-        self.unit: Unit = unit_of(result.key)
+        metric = METRICS[result.key]
+        self.unit: Unit = metric.unit
         self.scale = 1.0 if self.unit == "plain" else 100.0
-        self.plus = result.key in _SIGNED
+        self.plus = self.unit == "points" and metric.direction == "zero"
         # An accuracy of 97.4 % and a gap of 5.37 points: one decimal less for shares.
         self.decimals = (
             1 if self.unit == "percent" else min(3, decimals_for(result.value * self.scale))

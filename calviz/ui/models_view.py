@@ -8,10 +8,10 @@ import pandas as pd
 import streamlit as st
 
 from calviz.core.export import csv_bytes
-from calviz.core.metric import METRICS
+from calviz.core.metric import METRICS, Unit
 from calviz.core.model_comparison import ModelComparison
 from calviz.core.results import MetricResult
-from calviz.core.units import Unit, scale_of, unit_of, value_text
+from calviz.core.units import scale_of, unit_of, value_text
 from calviz.core.words import decimal, listed, shorten
 from calviz.figures import ModelDifferences, Reliability
 from calviz.ui import diagram, guard, learn
