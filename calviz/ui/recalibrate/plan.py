@@ -15,8 +15,7 @@ from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
 from calviz.core.recalibrator import RECALIBRATORS
 from calviz.data.types import FIT_SPLITS
-from calviz.ui import cached
-from calviz.ui.recalibrate import zeros
+from calviz.ui import cached, zeros
 from calviz.ui.settings import Settings
 from calviz.ui.text import distinct, md, rows
 
@@ -97,7 +96,7 @@ def draw(settings: Settings) -> Plan | None:
             icon=":material/warning:",
         )
     methods = _methods(suggest(data, fit.rows), (*whole.rows_key, str(fit.rows)))
-    floor = zeros.draw(data, whole.rows_key)
+    floor = zeros.draw([data], whole.rows_key)
     keep()
     return Plan(whole, methods, division, found, zeros.options(methods, floor))
 
@@ -113,9 +112,7 @@ def _remember() -> None:
 def keep() -> None:
     """Remember what the widgets hold."""
     kept: dict[str, Any] = st.session_state.setdefault(_KEPT, {})
-    kept.update(
-        {key: st.session_state[key] for key in (*KEYS, *zeros.KEYS) if key in st.session_state}
-    )
+    kept.update({key: st.session_state[key] for key in KEYS if key in st.session_state})
 
 
 def _division(data: Dataset, settings: Settings) -> dict[str, Any]:
