@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -127,6 +128,7 @@ def compare_methods(
     fit_fraction: float | None = None,
     seed: int = 0,
     reduction: Reduction | str = "top-label",
+    options: Mapping[str, Mapping[str, Any]] | None = None,
     progress: Progress | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> ModelsByMethods:
@@ -138,7 +140,7 @@ def compare_methods(
     methods : iterable of str or "all"
         Keys of recalibrators; the uncalibrated model always comes first.
     metrics : iterable of str
-    fit_split, eval_split, fit_fraction, seed, reduction
+    fit_split, eval_split, fit_fraction, seed, reduction, options
         As of `compare`.
     progress : callable, optional
         Called as ``progress(words, done, total)`` after each method of each model.
@@ -169,6 +171,7 @@ def compare_methods(
                 seed=seed,
                 metrics=keys,
                 reduction=reduction,
+                options=options,
                 progress=said,
                 stop=stop,
             )

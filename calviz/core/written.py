@@ -6,13 +6,9 @@ import math
 from collections.abc import Iterable
 from typing import Self
 
-from calviz.core.metric import METRICS
+from calviz.core.metric import METRICS, Unit
 from calviz.core.results import Interval, MetricResult
-from calviz.core.units import Unit, unit_of
 from calviz.core.words import percent
-
-#: Written with a plus sign where they are above 0.
-_SIGNED = ("mcs", "ks_signed", "wsmcs")
 
 
 def name_of(result: MetricResult) -> str:
@@ -40,9 +36,9 @@ def decimals_for(value: float, digits: int = 3, most: int = 4) -> int:
 
 def _signed(value: float, decimals: int, *, plus: bool = False) -> str:
     text = f"{abs(value):,.{decimals}f}"
-    if value < 0 and float(text.replace(",", "")) != 0:
-        return f"−{text}"
-    return f"+{text}" if plus and value > 0 else text
+    if float(text.replace(",", "")) == 0:
+        return text
+    return f"−{text}" if value < 0 else f"+{text}" if plus else text
 
 
 class Written:
@@ -55,9 +51,10 @@ class Written:
 
     def __init__(self, result: MetricResult) -> None:
         self.result = result
-        self.unit: Unit = unit_of(result.key)
+        metric = METRICS[result.key]
+        self.unit: Unit = metric.unit
         self.scale = 1.0 if self.unit == "plain" else 100.0
-        self.plus = result.key in _SIGNED
+        self.plus = self.unit == "points" and metric.direction == "zero"
         # An accuracy of 97.4 % and a gap of 5.37 points: one decimal less for shares.
         if self.unit == "percent":
             self.decimals = 1

@@ -143,6 +143,7 @@ _kde_metric = partial(
 
 @_kde_metric(
     key="kde_ece",
+    unit="points",
     label="KDE-ECE",
     formula=r"\int_0^1 \left| z - \tilde\pi(z) \right| \tilde p(z)\, dz",
 )
@@ -168,6 +169,7 @@ def kde_ece_l2(view: KernelSteps) -> FloatArray:
 
 @metric(
     key="smece",
+    unit="points",
     label="smECE",
     family="Bin-free",
     direction="lower",

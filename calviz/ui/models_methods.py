@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
@@ -13,7 +13,7 @@ from calviz.core.metric import METRICS
 from calviz.core.model_comparison import Alignment, ModelsByMethods
 from calviz.core.recalibrator import RECALIBRATORS
 from calviz.core.results import MetricResult
-from calviz.ui import fit_rows, job_view, jobs, models
+from calviz.ui import fit_rows, job_view, jobs, models, zeros
 from calviz.ui.jobs import Job
 from calviz.ui.marks import marked
 from calviz.ui.models import Chosen
@@ -49,7 +49,8 @@ def explore(chosen: Chosen, settings: Settings) -> None:
         )
         asked = st.button("Fit them", type="primary", disabled=not methods)
     names = tuple(sorted(methods, key=list(known).index))
-    key = (*chosen.key, *rows.key, settings.reduction.key, *names)
+    options = zeros.options(names, zeros.draw(list(chosen.models.values()), chosen.key))
+    key = (*chosen.key, *rows.key, settings.reduction.key, repr(options), *names)
     job = jobs.find(PLACE, key)
     if asked and (job is None or not job.running):
         aligned = models.alignment(chosen, rows.settings.split)
@@ -57,7 +58,7 @@ def explore(chosen: Chosen, settings: Settings) -> None:
             PLACE,
             key,
             f"Fitting {len(names)} recalibrators to {len(chosen.models)} models",
-            lambda job: _work(job, aligned, settings, rows, names),
+            lambda job: _work(job, aligned, settings, rows, names, options),
         )
         st.rerun()
     if job is None:
@@ -74,12 +75,14 @@ def _work(
     settings: Settings,
     rows: fit_rows.FitRows,
     methods: tuple[str, ...],
+    options: dict[str, dict[str, Any]],
 ) -> ModelsByMethods:
     return compare_methods(
         same_rows(aligned, where=settings.where),
         methods,
         metrics=JUDGED_BY,
         reduction=settings.reduction,
+        options=options,
         progress=lambda words, done, total: job.progress(done, total, words),
         stop=job.stopping,
         **rows.how,

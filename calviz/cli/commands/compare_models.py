@@ -11,6 +11,7 @@ from calviz.cli.documents import Documents, document_options
 from calviz.cli.group import FINE
 from calviz.cli.reading import reading_options
 from calviz.core.errors import InputError, OptionError
+from calviz.core.output import write_output
 
 if TYPE_CHECKING:
     from calviz.core.model_comparison import ModelComparison
@@ -98,7 +99,7 @@ def command(
         if quiet:
             click.echo(text, nl=False)
         else:
-            Path(json_path).write_text(text, encoding="utf-8")
+            write_output(json_path, text)
     if documents:
         files_of = [one for one in loaded for _ in one.models]
         documents.write(_report(found, dict(zip(models, files_of, strict=True)), reading, bins))

@@ -12,9 +12,8 @@ from calviz.comparison.rows import Rows
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
 from calviz.core.recalibrator import RECALIBRATORS
-from calviz.ui import cached, fit_rows
+from calviz.ui import cached, fit_rows, zeros
 from calviz.ui.fit_rows import FitRows
-from calviz.ui.recalibrate import zeros
 from calviz.ui.settings import Settings
 from calviz.ui.text import md, rows
 
@@ -85,7 +84,7 @@ def draw(settings: Settings) -> Plan | None:
         )
     about = chosen.settings.rows_key
     methods = _methods(suggest(data, fit.rows), (*about, str(fit.rows)))
-    floor = zeros.draw(data, about)
+    floor = zeros.draw([data], about)
     return Plan(settings, chosen, methods, found, zeros.options(methods, floor))
 
 
