@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -91,10 +92,11 @@ def compare(
     )
     own = options or {}
     finished: dict[str, MethodResult] = {}
+    interrupted = Event()
 
     def run(spec: RecalibratorSpec) -> None:
         def step(doing: str) -> None:
-            if stop is not None and stop():
+            if interrupted.is_set() or (stop is not None and stop()):
                 raise Stopped
             if doing and activity is not None:
                 activity(spec.key, doing)
@@ -111,7 +113,11 @@ def compare(
             run(spec)
     else:
         with ThreadPoolExecutor(workers) as pool:
-            list(pool.map(run, specs))
+            try:
+                list(pool.map(run, specs))
+            except BaseException:
+                interrupted.set()  # Ctrl-C waits for no fit
+                raise
     results = {spec.key: finished[spec.key] for spec in specs}
     tied: dict[str, tuple[str, ...]] = {}
     if ci:
@@ -173,8 +179,8 @@ class _Judging:
             return _failed(spec, str(error))
         except MemoryError:
             return _failed(spec, "there is not enough memory for it.")
-        except (ArithmeticError, ValueError, np.linalg.LinAlgError) as error:
-            return _failed(spec, f"it failed: {error}.")
+        except Exception as error:
+            return _failed(spec, f"it failed: {str(error) or type(error).__name__}.")
         before = self.before
         return MethodResult(
             spec.key,

@@ -34,9 +34,9 @@ def decimals_for(value: float, digits: int = 3, most: int = 4) -> int:
 
 def _signed(value: float, decimals: int, *, plus: bool = False) -> str:
     text = f"{abs(value):,.{decimals}f}"
-    if value < 0 and float(text.replace(",", "")) != 0:
-        return f"−{text}"
-    return f"+{text}" if plus and value > 0 else text
+    if float(text.replace(",", "")) == 0:
+        return text
+    return f"−{text}" if value < 0 else f"+{text}" if plus else text
 
 
 class Written:

@@ -15,6 +15,7 @@ from calviz.cli.reading import reading_options
 from calviz.cli.text import say, sentence
 from calviz.cli.threshold import Threshold
 from calviz.core.errors import CalvizError, InputError, OptionError
+from calviz.core.output import write_output
 from calviz.core.reduction import Reduction
 
 if TYPE_CHECKING:
@@ -250,7 +251,7 @@ def _write(value: Any, path: str) -> None:
     if path == "-":
         click.echo(text, nl=False)
     else:
-        Path(path).write_text(text, encoding="utf-8")
+        write_output(path, text)
 
 
 def _check_writable(path: str | None) -> None:

@@ -10,6 +10,7 @@ import click
 from calviz.cli.group import FINE
 from calviz.cli.reading import reading_options
 from calviz.core.errors import InputError, OptionError
+from calviz.core.output import write_output
 
 if TYPE_CHECKING:
     from calviz.core.predictions import Dataset
@@ -91,5 +92,5 @@ def command(
         if quiet:
             click.echo(text, nl=False)
         else:
-            Path(json_path).write_text(text, encoding="utf-8")
+            write_output(json_path, text)
     return FINE

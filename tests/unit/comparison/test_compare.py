@@ -1,3 +1,7 @@
+import signal
+import threading
+import time
+
 import numpy as np
 import pytest
 
@@ -7,6 +11,7 @@ from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionErro
 from calviz.core.events import BinaryEvents
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.recalibrator import RECALIBRATORS, RecalibratorSpec
+from calviz.core.watch import Stopped, checkpoint
 from calviz.numerics.cumulative import ks_error
 from calviz.numerics.paired import best_shares
 from calviz.numerics.partition import dealt, stratified_sample
@@ -186,6 +191,46 @@ def test_all_methods_run_and_a_failing_one_is_a_row(data, monkeypatch):
         assert sum(m.best_share[key] for m in found if m.ok) == pytest.approx(1)
         assert found.best(key) == found.ranking(key)[0]
         assert found.best(key) in found.tied[key]
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a bug"), MemoryError(), OSError(28, "disk full")])
+def test_a_method_that_dies_of_anything_is_a_row_and_the_others_finish(data, monkeypatch, error):
+    def broken(**options):
+        raise error
+
+    broken_ones = {
+        key: RecalibratorSpec(**{**vars(RECALIBRATORS[key]), "make": broken})
+        for key in ("beta", "ets")
+    }
+    entries = RECALIBRATORS._entries | broken_ones
+    monkeypatch.setattr(RECALIBRATORS, "_entries", entries)
+    found = compare(data, ["beta", "temperature", "ets"], metrics=["nll"], ci=False, jobs=2)
+    assert [m.key for m in found if m.ok] == ["identity", "temperature"]
+    assert found["beta"].reason == found["ets"].reason
+    assert found["beta"].reason.endswith(".")
+    curve = learning_curve(data, ["beta", "temperature"], fit_split="calibration", repeats=1)
+    assert set(curve.failures) == {"beta"}
+
+
+def test_an_interruption_ends_the_fits_of_the_other_threads(data, monkeypatch):
+    ended = threading.Event()
+
+    def forever(**options):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # Ctrl-C
+        end = time.monotonic() + 10
+        try:
+            while time.monotonic() < end:
+                checkpoint("fitting for ever")
+        except Stopped:
+            ended.set()
+            raise
+
+    spec = RecalibratorSpec(**{**vars(RECALIBRATORS["beta"]), "make": forever})
+    entries = RECALIBRATORS._entries | {"beta": spec}
+    monkeypatch.setattr(RECALIBRATORS, "_entries", entries)
+    with pytest.raises(KeyboardInterrupt):
+        compare(data, ["beta", "ets"], metrics=["nll"], ci=False, jobs=2)
+    assert ended.wait(5)
 
 
 def test_numbers_do_not_depend_on_the_company(data):
