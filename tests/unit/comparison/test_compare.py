@@ -8,11 +8,9 @@ import pytest
 import calviz
 from calviz.comparison import calibrate, choose_rows, compare, learning_curve, recalibrate
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
-from calviz.core.events import BinaryEvents
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.recalibrator import RECALIBRATORS, RecalibratorSpec
 from calviz.core.watch import Stopped, checkpoint
-from calviz.numerics.cumulative import ks_error
 from calviz.numerics.paired import best_shares
 from calviz.numerics.partition import dealt, stratified_sample
 
