@@ -190,8 +190,15 @@ def _paired(found: ModelComparison, bins: int, resamples: int) -> ModelCompariso
         return found
     rng = np.random.default_rng([found.seed, 3])
     checkpoint("resampling all models together")
-    paired = pair(there, reduction=found.reduction, resamples=resamples, rng=rng, bins=bins)
-    wanted = [key for key in paired.drawn if key in found.directions]
+    # Differences of values are those of models only where less, or more, is better throughout.
+    keys = [
+        key
+        for key, direction in found.directions.items()
+        if direction in ("lower", "higher")
+        and all(key in found[name].metrics and found[name].metrics[key].available for name in there)
+    ]
+    paired = pair(there, keys, reduction=found.reduction, resamples=resamples, rng=rng, bins=bins)
+    wanted = list(paired.drawn)
     shares = {key: paired.best_share(key) for key in wanted}
     return replace(
         found,

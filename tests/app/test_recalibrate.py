@@ -64,7 +64,7 @@ def test_from_a_file_to_a_choice_and_a_calibrated_file():
     app.multiselect(key="methods").set_value(["temperature", "ets"]).run()
     assert app.button(key="calviz.compare").label == "Compare 2 methods"
     outcome = compared(app)
-    assert list(outcome.comparison.methods) == ["identity", "temperature", "ets"]
+    assert list(outcome.comparison.methods) == ["identity", "ets", "temperature"]
     text = words(app)
     # ETS and T are the same here: the guideline decides.
     assert "Advice: Ensemble temperature scaling (ETS)" in text
