@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -46,7 +47,8 @@ def sentence(error: CalvizError | OSError) -> str:
         return f"{str(error).rstrip('.')} ({asked})."
     if isinstance(error, CalvizError):
         return str(error)
-    place = f"{os.fspath(error.filename)}: " if error.filename else ""
+    full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+    place = f"{os.fspath(error.filename)}: " if error.filename else "the output: " if full else ""
     reason = error.strerror or str(error) or type(error).__name__
     return f"{place}{reason[:1].lower()}{reason[1:]}."
 

@@ -100,6 +100,11 @@ MAX_ARRAYS = Limit("ARRAYS", 10_000, "arrays")
 MAX_CLASSES = Limit("CLASSES", 20_000, "classes")
 #: Cells of a text file that are kept in double precision; larger tables are read as float32.
 MAX_DOUBLE_CELLS = Limit("DOUBLE_CELLS", 25_000_000, "cells")
+#: Long computations of all sessions of a server that work at a time; the others wait in line.
+MAX_JOBS = Limit("JOBS", max(2, os.cpu_count() or 2), "computations at a time")
+#: What one session may keep open; beyond, its oldest files are closed, which is said.
+MAX_OPEN_FILES = Limit("OPEN_FILES", 12, "open files")
+MAX_OPEN_BYTES = Limit("OPEN_BYTES", 4 << 30, "bytes")
 
 #: Below this many bytes any expansion is harmless, so that sparse small files are never refused.
 EXPANSION_FLOOR = 64 << 20

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from calviz.core.errors import CalvizError, NotAvailable
+from calviz.ui import temporary
 from calviz.ui.pages import ICON, navigation
 from calviz.ui.text import md
 
@@ -24,6 +25,7 @@ def enter() -> None:
     that for the whole server; the run that follows goes through `app.py`, keeps address and query,
     and gives every widget the identity that it keeps.
     """
+    temporary.settle()
     if _FRAME not in st.session_state:
         st.session_state[_FRAME] = True
         configure()

@@ -14,6 +14,7 @@ import streamlit as st
 from calviz.core.errors import CalvizError, InputError, OptionError, Repair
 from calviz.data import Loaded, ReadingOptions, read
 from calviz.data.samples import SAMPLES, SampleSet, load_sample
+from calviz.ui.room import make_room
 
 #: Digits of a file's digest that stand in links.
 DIGEST_LENGTH = 16
@@ -140,6 +141,9 @@ def open_file(
     files()[key] = entry
     forget_failed()
     _arrived(key)
+    closed = make_room(files(), key)
+    if closed is not None:
+        st.session_state[_NOTE] = " ".join(filter(None, (take_note(), closed)))
     select(key)
     return entry
 

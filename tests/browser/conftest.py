@@ -11,6 +11,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,46 +79,53 @@ class Server:
     process: subprocess.Popen[bytes]
 
 
-@pytest.fixture(scope="module")
-def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Server]]:
-    """Start a server that nobody has visited yet."""
-    running: list[Server] = []
-
-    def start() -> Server:
-        port = _free_port()
-        log = tmp_path_factory.mktemp("server") / "log.txt"
-        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
-        environment = {**os.environ, "HOME": str(log.parent)}
-        environment.pop("CALVIZ_OPEN", None)
-        with log.open("wb") as out:
-            process = subprocess.Popen(
-                command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, env=environment
-            )
-        server = Server(f"http://127.0.0.1:{port}", log, process)
-        running.append(server)
-        for _ in range(300):
-            try:
-                urllib.request.urlopen(f"{server.url}/_stcore/health", timeout=2).close()
-                return server
-            except OSError:
-                assert process.poll() is None, log.read_text()
-                time.sleep(0.1)
-        raise AssertionError(f"the server did not start: {log.read_text()}")
-
-    yield start
-    for server in running:
-        server.process.send_signal(signal.SIGTERM)
+@contextmanager
+def _started(folder: Path) -> Iterator[Server]:
+    port = _free_port()
+    log = folder / "log.txt"
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    environment = {**os.environ, "HOME": str(folder)}
+    environment.pop("CALVIZ_OPEN", None)
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, env=environment
+        )
+    server = Server(f"http://127.0.0.1:{port}", log, process)
+    try:
+        _wait_for(server)
+        yield server
+    finally:
+        process.send_signal(signal.SIGTERM)
         try:
-            server.process.wait(10)
+            process.wait(10)
         except subprocess.TimeoutExpired:
-            server.process.kill()
-            server.process.wait(10)
+            process.kill()
+            process.wait(10)
+
+
+def _wait_for(server: Server) -> None:
+    for _ in range(600):
+        try:
+            urllib.request.urlopen(f"{server.url}/_stcore/health", timeout=2).close()
+            return
+        except OSError:
+            assert server.process.poll() is None, server.log.read_text()
+            time.sleep(0.1)
+    raise AssertionError(f"the server did not start: {server.log.read_text()}")
 
 
 @pytest.fixture(scope="module")
-def server(start_server: Callable[[], Server]) -> Server:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One freshly started server for the tests of a module."""
-    return start_server()
+    with _started(tmp_path_factory.mktemp("server")) as running:
+        yield running
+
+
+@pytest.fixture
+def fresh_server(tmp_path: Path) -> Iterator[Server]:
+    """A server that nobody has visited yet."""
+    with _started(tmp_path) as running:
+        yield running
 
 
 @dataclass
