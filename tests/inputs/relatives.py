@@ -55,9 +55,9 @@ def npz(compressed: bool = False, **arrays: Any) -> bytes:
     return stream.getvalue()
 
 
-def npy(array: Any, **options: Any) -> bytes:
+def npy(array: Any) -> bytes:
     stream = io.BytesIO()
-    np.save(stream, array, **options)
+    np.save(stream, array)
     return stream.getvalue()
 
 
@@ -195,8 +195,8 @@ REFUSED: dict[str, tuple[bytes, list[str]]] = {
     "packed.npz.gz": (gzip.compress(npz(probs=PROBS, labels=LABELS)), ["inside gzip", "unpack it first"]),
     "not.parquet": (text().encode(), ["damaged or incomplete", "Parquet"]),
     "objects.npz": (npz(probs=PROBS, labels=_OBJECT), ["labels", "Python objects", "refused"]),
-    "objects.npy": (npy(_OBJECT, allow_pickle=True), ["Python objects", "refused"]),
-    "fields.npy": (npy(np.zeros(2, dtype=[("a", "O"), ("b", "f8")]), allow_pickle=True), ["Python objects"]),
+    "objects.npy": (npy(_OBJECT), ["Python objects", "refused"]),
+    "fields.npy": (npy(np.zeros(2, dtype=[("a", "O"), ("b", "f8")])), ["Python objects"]),
     "pickle.npz": (archive(probs_dot_npy=pickle.dumps(Bad())), ["damaged"]),
     "old.pkl": (pickle.dumps(Bad(), protocol=0), ["pickle"]),
     "new.csv": (pickle.dumps(Bad()), ["pickle"]),
