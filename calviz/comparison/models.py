@@ -25,6 +25,7 @@ from calviz.core.model_comparison import (
 )
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
+from calviz.core.slices import Where, rows_where
 from calviz.core.watch import Stopped, checkpoint
 
 Models = Mapping[str, Dataset] | Sequence[Dataset]
@@ -36,7 +37,7 @@ def compare_models(
     metrics: Iterable[str] | None = None,
     *,
     split: str | None = None,
-    where: tuple[str, str] | None = None,
+    where: Where = (),
     reduction: Reduction | str = "top-label",
     bins: int = BINS,
     ci: bool = True,
@@ -216,7 +217,7 @@ def same_rows(
     models: Models | Alignment,
     *,
     split: str | None = None,
-    where: tuple[str, str] | None = None,
+    where: Where = (),
 ) -> Alignment:
     """The models on the rows that they have in common (see `align` and `compare_models`)."""
     if isinstance(models, Alignment):
@@ -226,14 +227,10 @@ def same_rows(
         if split is not None:
             given = _split(given, split)
         aligned = align(given)
-    if where is None:
+    mask = rows_where(next(iter(aligned.models.values())), where)
+    if mask is None:
         return aligned
-    column, level = where
-    first = next(iter(aligned.models.values()))
-    if column not in first.groups:
-        known = ", ".join(first.groups) or "none"
-        raise OptionError(f"there is no group column '{column}'; known: {known}.")
-    rows = np.flatnonzero(first.groups[column].mask(level))
+    rows = np.flatnonzero(mask)
     return replace(aligned, models={name: m.take(rows) for name, m in aligned.models.items()})
 
 
