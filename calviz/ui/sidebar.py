@@ -84,6 +84,7 @@ def _copy_link() -> None:
         key="calviz.link",
     ):
         st.code(link(), language=None, wrap_lines=True)
+        st.caption("Point at the link: the sign at its right copies it.")
         if state.current().sample is not None:
             st.caption("The link holds the settings and the name of the sample set.")
         else:
