@@ -120,7 +120,7 @@ def sliders(page: Any, url: str, query: str, name: str, goal: str) -> Iterator[L
     until(page, SAYS, "Keep, % of the rows")
     idle(page)
     # The slider of the share begins at 80 %.
-    slider = page.get_by_label("Keep, % of the rows").first
+    slider = page.locator("[data-testid=stSlider]", has_text="Keep, %").locator("input").first
     slider.focus()
     times = []
     for turn in range(TURNS):

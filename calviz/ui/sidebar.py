@@ -9,8 +9,8 @@ import streamlit as st
 from calviz.ui import pages, pictures, settings, state, upload
 from calviz.ui.text import distinct, md, plain, rows
 
-#: The one action of the first page, in the primary colour.
-USE_YOUR_FILE = ":primary[:material/upload_file: **Use your file**]"
+#: The one action of the first page, in a colour that reads on both themes.
+USE_YOUR_FILE = ":blue[:material/upload_file: **Use your file**]"
 
 _PICK = "calviz.pick"
 
