@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -77,17 +78,42 @@ class Server:
     log: Path
     process: subprocess.Popen[bytes]
 
+    @property
+    def events(self) -> list[list[str]]:
+        """What a server that was started with `audit` wrote, started and connected to."""
+        lines = (self.log.parent / "audit.txt").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
+    @property
+    def temporary(self) -> Path:
+        """The folder for temporary files of a server that was started with `audit`."""
+        return self.log.parent / "tmp"
+
+    def stop(self) -> None:
+        """End it as a service manager does."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(10)
+
 
 @pytest.fixture(scope="module")
-def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Server]]:
+def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
     """Start a server that nobody has visited yet."""
     running: list[Server] = []
 
-    def start() -> Server:
-        port = _free_port()
+    def start(*, audit: bool = False, port: int | None = None) -> Server:
+        port = port or _free_port()
         log = tmp_path_factory.mktemp("server") / "log.txt"
-        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+        program = ["-m", "streamlit"]
         environment = {**os.environ, "HOME": str(log.parent)}
+        if audit:
+            (log.parent / "tmp").mkdir()
+            program = [str(Path(__file__).with_name("audited.py")), str(log.parent / "audit.txt")]
+            environment |= {"TMPDIR": str(log.parent / "tmp"), "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, *program, "run", "app.py", "--server.port", str(port)]
         environment.pop("CALVIZ_OPEN", None)
         with log.open("wb") as out:
             process = subprocess.Popen(
@@ -106,12 +132,7 @@ def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
 
     yield start
     for server in running:
-        server.process.send_signal(signal.SIGTERM)
-        try:
-            server.process.wait(10)
-        except subprocess.TimeoutExpired:
-            server.process.kill()
-            server.process.wait(10)
+        server.stop()
 
 
 @pytest.fixture(scope="module")
