@@ -215,8 +215,9 @@ class _Judging:
         if UNCALIBRATED not in there or there[UNCALIBRATED].n < 2:
             return results, {}
         rng = np.random.default_rng([self.seed, 2])
-        paired = pair(there, reduction=self.reduction, resamples=self.resamples, rng=rng)
-        wanted = [k for k in paired.drawn if k in results[UNCALIBRATED].metrics]
+        keys = [k for k in results[UNCALIBRATED].metrics if all(_has(results[m], k) for m in there)]
+        paired = pair(there, keys, reduction=self.reduction, resamples=self.resamples, rng=rng)
+        wanted = list(paired.drawn)
         shares = {metric: paired.best_share(metric) for metric in wanted}
         tied = {
             metric: paired.tied_with_best(
@@ -238,6 +239,10 @@ class _Judging:
             )
             for key, r in results.items()
         }, tied
+
+
+def _has(result: MethodResult, metric: str) -> bool:
+    return metric in result.metrics and result.metrics[metric].available
 
 
 def _changed(before: Dataset, after: Dataset) -> int:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from calviz.core.metric import DIRECTION_WORDS, FAMILIES, METRICS, Metric
 from calviz.core.results import MetricResult
-from calviz.core.words import p_value
+from calviz.core.words import p_number
 from calviz.core.written import Written, name_of
 
 Results = Mapping[str, MetricResult]
@@ -40,7 +40,7 @@ def _row(metric: Metric, result: MetricResult) -> dict[str, str]:
         else f"{written.of(interval.low, unit=False)} to {written.of(interval.high)}",
         "noise: mean": "" if floor is None else written.of(floor.mean),
         "noise: 95 %": "" if floor is None else written.of(floor.q95),
-        "p-value": "" if floor is None else p_value(floor.p_value)[2:].removeprefix("= "),
+        "p-value": "" if floor is None else p_number(floor.p_value),
         "better": DIRECTION_WORDS[metric.direction],
         "family": metric.family,
         "note": "" if result.available else result.reason or "undefined.",

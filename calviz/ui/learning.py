@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -42,6 +43,8 @@ def explore(settings: Settings) -> None:
     }
     two = confidence or data.n_classes <= 2
     usual = [k for k in (_TWO if two else _MANY) if k in known]
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        rows = fit_rows.choose(settings)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         methods = st.multiselect(
             "Recalibrators",
@@ -54,8 +57,6 @@ def explore(settings: Settings) -> None:
             bind="query-params",
             width=430,
         )
-        with st.container(width=200):
-            rows = fit_rows.choose(settings, key="calviz.learning")
         repeats = st.select_slider(
             "Draws of labels",
             (5, 10, 20, 50),
@@ -80,9 +81,9 @@ def explore(settings: Settings) -> None:
     names = tuple(sorted(methods, key=list(known).index))
     options = zeros.options(names, zeros.draw([data], (*settings.rows_key, "all splits")))
     key = (
-        *settings.rows_key,
+        *replace(settings, split=None).rows_key,
+        *rows.key,
         settings.reduction.key,
-        rows.key,
         *map(str, (names, options, repeats, seed)),
     )
     job = jobs.find(PLACE, key)

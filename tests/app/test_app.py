@@ -118,6 +118,28 @@ def test_a_slice_looks_at_some_rows():
     assert "condition" not in _words(_quiet(app))
 
 
+def test_a_slice_of_two_columns_is_said_on_every_page():
+    lines = [f"{i % 2},0.{3 + i % 5},{'xy'[i % 3 > 0]},{'uv'[i % 7 > 2]}" for i in range(210)]
+    content = "\n".join(["label,p,site,shift", *lines, ""]).encode()
+    app = _upload(_app(page="data"), "groups.csv", content)
+    app.switch_page("pages/slices.py").run()
+    slice_of(app, "site", "y", "shift", "v")
+    assert "80 rows" in _words(_quiet(app))
+    for page in ("overview", "recalibrate", "report"):
+        app.switch_page(f"pages/{page}.py").run()
+        assert "80 rows · site = y, shift = v" in _words(_quiet(app))
+    app.switch_page("pages/slices.py").run()
+    assert "site = y, shift = v" in _words(app)
+    next(b for b in app.button if b.label == "Show all rows").click().run()
+    assert app.selectbox(key="slice").value == "no slice"
+    assert "The other pages look at" not in _words(_quiet(app))
+
+
+def slice_of(app, *values):
+    for key, value in zip(("slice", "level", "slice-2", "level-2"), values, strict=True):
+        app.selectbox(key=key).set_value(value).run()
+
+
 def test_settings_that_do_not_fit_the_data_are_left_out():
     app = _quiet(_app("model=nobody&split=nowhere&bins=0&reduction=class&class=none&slice=x"))
     assert app.selectbox(key="model").value == "MLP"
@@ -391,7 +413,7 @@ def test_before_and_after_are_judged_on_rows_that_the_map_has_not_seen():
     app.switch_page("pages/risk_coverage.py").run()
     app.selectbox(key="recalibrated").set_value("isotonic").run()
     words = _words(_quiet(app))
-    assert "fitted on 50% of the rows, stratified, seed 0 (20 rows)" in words
+    assert "fitted on 50 % of the rows, stratified, seed 0 (20 rows)" in words
     assert "both curves are of all other rows (20 rows)" in words
 
 
@@ -403,7 +425,7 @@ def test_models_are_compared_where_their_rows_are_the_same():
     app.switch_page("pages/risk_coverage.py").run()
     app.toggle(key="beside").set_value(True).run()
     words = _words(_quiet(app))
-    assert "three.csv is not drawn: " in words
+    assert "three is not drawn: " in words
     assert "two.csv is not drawn" not in words
 
 

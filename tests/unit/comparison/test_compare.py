@@ -8,12 +8,10 @@ import pytest
 import calviz
 from calviz.comparison import calibrate, choose_rows, compare, learning_curve, recalibrate
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
-from calviz.core.events import BinaryEvents
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.recalibrator import RECALIBRATORS, RecalibratorSpec
 from calviz.core.watch import Stopped, checkpoint
-from calviz.numerics.cumulative import ks_error
-from calviz.numerics.paired import Contributions, best_shares, resampled
+from calviz.numerics.paired import best_shares
 from calviz.numerics.partition import dealt, stratified_sample
 
 METRICS = ["accuracy", "nll", "brier", "ece"]
@@ -306,23 +304,6 @@ def test_two_equal_methods_are_tied(data):
 
 
 # ------------------------------------------------------------------ paired resamples
-
-
-def test_paired_resamples_are_those_of_the_rows():
-    rng = np.random.default_rng(3)
-    score, hit = rng.random(60), rng.random(60) < 0.4
-    loss = rng.random(60)
-    one = Contributions({"nll": loss}, BinaryEvents(score, hit))
-    drawn = resampled({"a": one}, 200, np.random.default_rng(0), 15)
-    again = np.random.default_rng(0)
-    for b in range(5):
-        rows = again.integers(60, size=60)
-        events = BinaryEvents(score[rows], hit[rows])
-        assert drawn["nll"]["a"][b] == pytest.approx(loss[rows].mean())
-        bins = np.clip(np.ceil(score[rows] * 15) - 1, 0, 14).astype(int)
-        gaps = np.bincount(bins, weights=score[rows] - hit[rows], minlength=15)
-        assert drawn["ece"]["a"][b] == pytest.approx(np.abs(gaps).sum() / 60)
-        assert drawn["ks"]["a"][b] == pytest.approx(ks_error(events))
 
 
 def test_shares_of_best():
