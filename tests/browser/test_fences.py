@@ -36,6 +36,10 @@ OBEYED = """() => {
   return found;
 }"""
 
+#: Of the charts that are on screen: there the words of a point appear.
+MIDDLES = """() => [...document.querySelectorAll('.js-plotly-plot')].slice(0, 3)
+  .map(e => e.getBoundingClientRect()).map(r => [r.x + r.width / 2, r.y + r.height / 2])"""
+
 
 @pytest.fixture(scope="module")
 def server(start_server):
@@ -67,7 +71,7 @@ def _go(tab, title):
 def test_names_are_text_on_every_page(view, tmp_path):
     from calviz.ui.pages import PAGES  # here, so that the tests are collected without streamlit
 
-    tab = view(height=1000).open("/data?methods=Temperature+scaling")
+    tab = view(height=1000).open("/data")
     page, said = tab.page, []
     page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
     page.on("pageerror", lambda error: said.append(str(error)))
@@ -79,13 +83,13 @@ def test_names_are_text_on_every_page(view, tmp_path):
         _go(tab, spec.title)
         tab.expect(spec.question).settle()
         if spec.key == "recalibrate":
-            page.get_by_role("button", name="Compare 1 method").click()
+            page.get_by_role("button", name=re.compile("Compare .* methods?")).click()
             tab.expect("What to take").settle()
         page.evaluate(
             "document.querySelectorAll('details:not([open]) summary').forEach(e => e.click())"
         )
-        for chart in page.locator(".js-plotly-plot").all()[:2]:
-            chart.hover(timeout=5_000, force=True)
+        for x, y in page.evaluate(MIDDLES):
+            page.mouse.move(x, y)
         tab.settle()
         assert page.evaluate(OBEYED) == [], spec.key
         assert "did not foresee" not in tab.text, spec.key
@@ -178,7 +182,10 @@ def test_a_server_that_starts_again_asks_for_the_file_and_nothing_is_left(
     assert [e for e in server.events if e[0] == "outside"] == []
     home = sorted(p.name for p in server.log.parent.iterdir())
     assert home == ["audit.txt", "log.txt", "tmp"]
-    assert "Traceback" not in server.log.read_text()
+    said = server.log.read_text()
+    # Of an upload that breaks off the web server writes a traceback; nothing of ours may.
+    assert " failed" not in said
+    assert "calviz/" not in said
 
     start_server(port=urlsplit(server.url).port)
     tab.expect("This link needs its file").settle()
