@@ -4,12 +4,14 @@ import re
 from pathlib import Path
 
 import pytest
+from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 from streamlit.testing.v1 import AppTest
 
 from calviz.core.convention import CONVENTIONS
 from calviz.core.metric import FAMILIES, METRICS
 from calviz.data import ReadingOptions
 from calviz.data.samples import SAMPLES
+from calviz.ui import state
 from calviz.ui.pages import PAGES
 from calviz.ui.state import decode_options, encode_options
 
@@ -443,3 +445,25 @@ def test_costs_that_make_no_sense_are_one_sentence():
     app.number_input(key="cost-wrong").set_value(-1.0).run()
     assert not app.exception
     assert "a wrong prediction must cost more than a right one" in _words(app)
+
+
+def test_a_click_while_the_first_file_is_read_does_not_lose_it(tmp_path, monkeypatch):
+    file = tmp_path / "mine.csv"
+    file.write_text("label,p_a,p_b\n" + "a,0.8,0.2\nb,0.4,0.6\n" * 20)
+    monkeypatch.setenv("CALVIZ_OPEN", str(file))
+    reading = state.read
+    calls = []
+
+    def interrupted(*args, **options):
+        calls.append(args)
+        if len(calls) == 1:
+            raise StopException
+        return reading(*args, **options)
+
+    monkeypatch.setattr(state, "read", interrupted)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.run()
+    app.run()
+    assert len(calls) == 2
+    assert not app.exception
+    assert app.sidebar.selectbox[0].value == next(iter(app.session_state["calviz.files"]))
