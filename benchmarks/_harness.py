@@ -1,16 +1,19 @@
-"""What the benchmarks share: interleaved timing, peak memory in a fresh process, Markdown tables."""
+"""What the benchmarks share: timing in turns or within limits, peak memory in a fresh process, Markdown tables."""
 
 from __future__ import annotations
 
 import gc
 import importlib
 import os
+import signal
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +39,16 @@ def peer(module: str) -> Any | None:
 
 @dataclass
 class Comparison:
-    """One hot path: seconds of calviz and of its peers, medians over turns in one run."""
+    """One hot path: seconds of calviz and of its peers over turns in one run, and what did not come to an end."""
 
     title: str
     goal: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
     skipped: list[str] = field(default_factory=list)
     memory: str = ""
+    #: Seconds that were not enough for a peer, and why another one failed.
+    late: dict[str, float] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
 
     def ratio(self, name: str) -> float:
         """How many times faster than a peer calviz is."""
@@ -76,6 +82,72 @@ def compare(
             if turn or name in slow:  # the first turn of the others only warms up
                 times[name].append(took)
     result.seconds = {name: statistics.median(values) for name, values in times.items()}
+    return result
+
+
+class TimeUp(BaseException):
+    """Out of time; no exception that a peer might catch and go on."""
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Raise TimeUp inside after so long (0: never), between two steps of Python: one call of C is not interrupted."""
+
+    def ring(*_: object) -> None:
+        raise TimeUp
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def race(
+    title: str,
+    ours: Callable[[], object],
+    peers: dict[str, Callable[[], object] | None],
+    *,
+    goal: str = "",
+    repeats: int = 5,
+    limit: float = 60.0,
+    patience: float = 10.0,
+) -> Comparison:
+    """The best of several turns of each candidate, in turns, where some take minutes.
+
+    A peer that is not done after `limit` seconds, or fails, is named and out. Whoever has used up `patience` seconds has
+    no more turns. The first turn warms up, and counts only where it is the last.
+    """
+    result = Comparison(title, goal, skipped=[name for name, run in peers.items() if run is None])
+    racing = {OURS: ours} | {name: run for name, run in peers.items() if run is not None}
+    times: dict[str, list[float]] = {name: [] for name in racing}
+    for _ in range(repeats + 1):
+        for name, run in list(racing.items()):
+            gc.collect()
+            start = time.perf_counter()
+            try:
+                with at_most(0 if name == OURS else limit):
+                    run()
+            except TimeUp:
+                result.late[name] = limit
+                del racing[name]
+                continue
+            except Exception as error:
+                if name == OURS:
+                    raise
+                result.failed[name] = type(error).__name__
+                del racing[name]
+                continue
+            times[name].append(time.perf_counter() - start)
+            if sum(times[name]) > patience:
+                del racing[name]
+    result.seconds = {
+        name: min(values[1:] or values)
+        for name, values in times.items()
+        if values and name not in {*result.late, *result.failed}
+    }
     return result
 
 
@@ -130,18 +202,24 @@ def markdown(comparisons: Iterable[Comparison]) -> str:
             for name, seconds in sorted(c.seconds.items(), key=lambda item: item[1])
             if name != OURS
         ]
+        peers += [
+            f"{name} not done in {duration(limit)} (> {limit / c.seconds[OURS]:.3g}x)"
+            for name, limit in c.late.items()
+        ]
+        peers += [f"{name} fails ({why})" for name, why in c.failed.items()]
         peers += [f"{name} skipped (not installed)" for name in c.skipped]
         cells = [c.title, duration(c.seconds[OURS]), "<br>".join(peers), c.goal, c.memory]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
-def machine() -> str:
-    """Cores and versions, and nothing that identifies the machine."""
+def machine(*peers: str) -> str:
+    """Cores and versions, those of peers too, and nothing that identifies the machine."""
+    known = {found.metadata["Name"]: found.version for found in distributions()}
     versions = ", ".join(
-        f"{name} {module.__version__}"
-        for name in ("numpy", "polars", "pyarrow", "sklearn")
-        if (module := peer(name)) is not None
+        f"{name} {known[name]}"
+        for name in ("numpy", "polars", "pyarrow", "scikit-learn", *peers)
+        if name in known
     )
     return f"{os.cpu_count()} cores, Python {sys.version.split()[0]}, {versions}"
 

@@ -6,6 +6,7 @@ They live in an environment of their own, next to NumPy and scikit-learn:
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ from typing import Any
 
 import numpy as np
 from _harness import peer
+
+# Progress bars take time, and hide the table.
+os.environ.setdefault("TQDM_DISABLE", "1")
 
 Arrays = Mapping[str, Any]
 

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from calviz.comparison.models_words import caution, headline
 from calviz.ui import cached, guard, models, models_methods, models_view, pages, settings
 from calviz.ui.text import md
 
@@ -20,8 +21,8 @@ with guard.boundary():
     elif (found := models.comparison(picked, chosen)) is not None:
         metric = models_view.judge_by(found)
         if metric is not None:
-            st.subheader(md(models_view.headline(found, metric), 1_000), anchor=False)
-            if caution := models_view.caution(found, metric):
+            st.subheader(md(headline(found, metric), 1_000), anchor=False)
+            if caution := caution(found, metric):
                 st.warning(md(caution, 1_000), icon=":material/warning:")
         models_view.notes(found)
         models_view.metrics_table(found)

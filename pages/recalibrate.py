@@ -1,10 +1,12 @@
 """Recalibrators fitted on some rows and compared on others; the chosen one to take home."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from calviz.comparison import guideline
 from calviz.core.recalibrator import RECALIBRATORS
-from calviz.ui import guard, job_view, jobs, pages, settings
+from calviz.ui import cached, guard, job_view, jobs, pages, settings
 from calviz.ui.recalibrate import outcome, pictures, plan, table, take_home
 from calviz.ui.text import md
 
@@ -15,7 +17,8 @@ chosen = settings.current()
 
 st.title(pages.BY_KEY["recalibrate"].question, anchor=False)
 with guard.boundary():
-    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.reduction_words}")
+    facts = replace(chosen, split=None)
+    st.markdown(f"{md(chosen.entry.title, 80)} · {facts.words(cached.data(facts).n)}")
 
 with guard.boundary():
     wanted = plan.draw(chosen)
@@ -65,4 +68,3 @@ with guard.boundary():
         pictures.diagrams(found, chosen)
         pictures.maps(found, chosen)
         pictures.before_and_after(found, method)
-        plan.keep()

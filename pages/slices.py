@@ -1,17 +1,22 @@
 """For which groups of rows the probabilities are wrong."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from calviz.ui import cached, guard, pages, settings, slicing
 from calviz.ui.text import md
 
 guard.enter()
-chosen = settings.current()
+elsewhere = settings.current()
+# All slices, whichever one the other pages look at.
+chosen = replace(elsewhere, where=())
 
 st.title(pages.BY_KEY["slices"].question, anchor=False)
 with guard.boundary():
     words = chosen.words(cached.data(chosen).n)
     st.markdown(f"{md(chosen.entry.title, 80)} · {words}")
+    slicing.shown_elsewhere(elsewhere)
 
 with guard.boundary():
     if not chosen.whole.groups:

@@ -10,7 +10,7 @@ from rich.text import Text
 from calviz.cli.text import cell, console, one_line, shorten
 from calviz.core.metric import METRICS
 from calviz.core.reduction import Reduction
-from calviz.core.words import p_value
+from calviz.core.words import p_number
 from calviz.core.written import name_of
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _error_bars(result: MetricResult) -> tuple[str, str, str]:
     return (
         f"{_number(interval.low)} to {_number(interval.high)}" if interval else "",
         f"{_number(floor.mean)} ({_number(floor.q95)})" if floor else "",
-        p_value(floor.p_value).removeprefix("p ").removeprefix("= ") if floor else "",
+        p_number(floor.p_value) if floor else "",
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from calviz.core.errors import OptionError
+from calviz.core.output import write_output
 
 if TYPE_CHECKING:
     from calviz.report.document import Report
@@ -48,9 +49,9 @@ class Documents:
     def write(self, report: Report) -> None:
         """Write what was asked for, the same bytes on every system."""
         if self.html is not None:
-            Path(self.html).write_text(report.html(), encoding="utf-8", newline="\n")
+            write_output(self.html, report.html())
         if self.markdown is not None:
-            Path(self.markdown).write_text(report.markdown(), encoding="utf-8", newline="\n")
+            write_output(self.markdown, report.markdown())
 
 
 def document_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -58,7 +58,8 @@ class Group(click.Group):
         try:
             code = super().main(*args, **kwargs) or FINE
             sys.stdout.flush()
-        except click.Abort:
+        except (click.Abort, KeyboardInterrupt):
+            say("stopped by Ctrl-C; a file is written whole or not at all.")
             code = INTERRUPTED
         except click.ClickException as error:
             say(_usage(error))
@@ -77,7 +78,7 @@ class Group(click.Group):
                 f"this should not have happened ({type(error).__name__}: {error}); "
                 "please report it, with what CALVIZ_DEBUG=1 shows."
             )
-        if code == PIPE_CLOSED:
+        if code in (PIPE_CLOSED, INTERRUPTED):
             _abandon_stdout()
         sys.exit(code)
 

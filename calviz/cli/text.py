@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from calviz.core.errors import CalvizError, InputError
+from calviz.core.output import FULL
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,7 +47,8 @@ def sentence(error: CalvizError | OSError) -> str:
         return f"{str(error).rstrip('.')} ({asked})."
     if isinstance(error, CalvizError):
         return str(error)
-    place = f"{os.fspath(error.filename)}: " if error.filename else ""
+    unnamed = "the output: " if error.errno in FULL else ""
+    place = f"{os.fspath(error.filename)}: " if error.filename else unnamed
     reason = error.strerror or str(error) or type(error).__name__
     return f"{place}{reason[:1].lower()}{reason[1:]}."
 

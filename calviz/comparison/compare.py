@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -91,10 +92,11 @@ def compare(
     )
     own = options or {}
     finished: dict[str, MethodResult] = {}
+    interrupted = Event()
 
     def run(spec: RecalibratorSpec) -> None:
         def step(doing: str) -> None:
-            if stop is not None and stop():
+            if interrupted.is_set() or (stop is not None and stop()):
                 raise Stopped
             if doing and activity is not None:
                 activity(spec.key, doing)
@@ -111,7 +113,11 @@ def compare(
             run(spec)
     else:
         with ThreadPoolExecutor(workers) as pool:
-            list(pool.map(run, specs))
+            try:
+                list(pool.map(run, specs))
+            except BaseException:
+                interrupted.set()  # Ctrl-C waits for no fit
+                raise
     results = {spec.key: finished[spec.key] for spec in specs}
     tied: dict[str, tuple[str, ...]] = {}
     if ci:
@@ -173,8 +179,8 @@ class _Judging:
             return _failed(spec, str(error))
         except MemoryError:
             return _failed(spec, "there is not enough memory for it.")
-        except (ArithmeticError, ValueError, np.linalg.LinAlgError) as error:
-            return _failed(spec, f"it failed: {error}.")
+        except Exception as error:
+            return _failed(spec, f"it failed: {str(error) or type(error).__name__}.")
         before = self.before
         return MethodResult(
             spec.key,
@@ -209,8 +215,9 @@ class _Judging:
         if UNCALIBRATED not in there or there[UNCALIBRATED].n < 2:
             return results, {}
         rng = np.random.default_rng([self.seed, 2])
-        paired = pair(there, reduction=self.reduction, resamples=self.resamples, rng=rng)
-        wanted = [k for k in paired.drawn if k in results[UNCALIBRATED].metrics]
+        keys = [k for k in results[UNCALIBRATED].metrics if all(_has(results[m], k) for m in there)]
+        paired = pair(there, keys, reduction=self.reduction, resamples=self.resamples, rng=rng)
+        wanted = list(paired.drawn)
         shares = {metric: paired.best_share(metric) for metric in wanted}
         tied = {
             metric: paired.tied_with_best(
@@ -232,6 +239,10 @@ class _Judging:
             )
             for key, r in results.items()
         }, tied
+
+
+def _has(result: MethodResult, metric: str) -> bool:
+    return metric in result.metrics and result.metrics[metric].available
 
 
 def _changed(before: Dataset, after: Dataset) -> int:

@@ -12,7 +12,7 @@ from calviz.analysis import evaluate
 from calviz.comparison.compare import chosen
 from calviz.comparison.fitting import UNCALIBRATED, fit_and_apply
 from calviz.comparison.rows import LEAST_ROWS, choose_rows, strata
-from calviz.core.errors import CalvizError, OptionError
+from calviz.core.errors import OptionError
 from calviz.core.learning import LearningCurve, LearningPoint
 from calviz.core.metric import METRICS
 from calviz.core.predictions import Dataset
@@ -107,8 +107,9 @@ def learning_curve(
                     found.setdefault(key, []).append(values[metric].value)
             except Stopped:
                 return curve()
-            except (CalvizError, ArithmeticError, ValueError) as error:
-                failures.setdefault(spec.key, f"with {size:,} rows: {error}")
+            except Exception as error:
+                reason = str(error) or type(error).__name__
+                failures.setdefault(spec.key, f"with {size:,} rows: {reason}")
             done += 1
             if progress is not None:
                 progress(done, total)

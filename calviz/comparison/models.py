@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from calviz.core.model_comparison import (
 )
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
+from calviz.core.slices import Where, rows_where
 from calviz.core.watch import Stopped, checkpoint
 
 Models = Mapping[str, Dataset] | Sequence[Dataset]
@@ -35,7 +37,7 @@ def compare_models(
     metrics: Iterable[str] | None = None,
     *,
     split: str | None = None,
-    where: tuple[str, str] | None = None,
+    where: Where = (),
     reduction: Reduction | str = "top-label",
     bins: int = BINS,
     ci: bool = True,
@@ -126,6 +128,7 @@ def compare_methods(
     fit_fraction: float | None = None,
     seed: int = 0,
     reduction: Reduction | str = "top-label",
+    options: Mapping[str, Mapping[str, Any]] | None = None,
     progress: Progress | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> ModelsByMethods:
@@ -137,7 +140,7 @@ def compare_methods(
     methods : iterable of str or "all"
         Keys of recalibrators; the uncalibrated model always comes first.
     metrics : iterable of str
-    fit_split, eval_split, fit_fraction, seed, reduction
+    fit_split, eval_split, fit_fraction, seed, reduction, options
         As of `compare`.
     progress : callable, optional
         Called as ``progress(words, done, total)`` after each method of each model.
@@ -168,6 +171,7 @@ def compare_methods(
                 seed=seed,
                 metrics=keys,
                 reduction=reduction,
+                options=options,
                 progress=said,
                 stop=stop,
             )
@@ -186,8 +190,15 @@ def _paired(found: ModelComparison, bins: int, resamples: int) -> ModelCompariso
         return found
     rng = np.random.default_rng([found.seed, 3])
     checkpoint("resampling all models together")
-    paired = pair(there, reduction=found.reduction, resamples=resamples, rng=rng, bins=bins)
-    wanted = [key for key in paired.drawn if key in found.directions]
+    # Differences of values are those of models only where less, or more, is better throughout.
+    keys = [
+        key
+        for key, direction in found.directions.items()
+        if direction in ("lower", "higher")
+        and all(key in found[name].metrics and found[name].metrics[key].available for name in there)
+    ]
+    paired = pair(there, keys, reduction=found.reduction, resamples=resamples, rng=rng, bins=bins)
+    wanted = list(paired.drawn)
     shares = {key: paired.best_share(key) for key in wanted}
     return replace(
         found,
@@ -206,7 +217,7 @@ def same_rows(
     models: Models | Alignment,
     *,
     split: str | None = None,
-    where: tuple[str, str] | None = None,
+    where: Where = (),
 ) -> Alignment:
     """The models on the rows that they have in common (see `align` and `compare_models`)."""
     if isinstance(models, Alignment):
@@ -216,14 +227,10 @@ def same_rows(
         if split is not None:
             given = _split(given, split)
         aligned = align(given)
-    if where is None:
+    mask = rows_where(next(iter(aligned.models.values())), where)
+    if mask is None:
         return aligned
-    column, level = where
-    first = next(iter(aligned.models.values()))
-    if column not in first.groups:
-        known = ", ".join(first.groups) or "none"
-        raise OptionError(f"there is no group column '{column}'; known: {known}.")
-    rows = np.flatnonzero(first.groups[column].mask(level))
+    rows = np.flatnonzero(mask)
     return replace(aligned, models={name: m.take(rows) for name, m in aligned.models.items()})
 
 

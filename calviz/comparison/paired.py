@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from calviz.comparison.weighted import Weighted
 from calviz.core.arrays import FloatArray
+from calviz.core.comparison import badness
 from calviz.core.metric import METRICS
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.reduction import Reduction
 from calviz.core.results import Interval
-from calviz.numerics.paired import Contributions, best_shares, resampled
-from calviz.numerics.reduce import predicted_classes, reduce
+from calviz.numerics.paired import best_shares, resampled
+from calviz.numerics.sample import Sample
+from calviz.numerics.threads import one_blas_thread
 
 #: Bins of the resampled ECE, as of the metric.
 BINS = 15
@@ -38,24 +42,26 @@ class Paired:
 
     def best_share(self, metric: str) -> dict[str, float]:
         """Share of the resamples in which each set is best; ties share."""
-        sign = _sign(metric)
-        return best_shares({name: sign * v for name, v in self.drawn[metric].items()})
+        worse = _badness(metric)
+        return best_shares({name: worse(v) for name, v in self.drawn[metric].items()})
 
     def tied_with_best(self, metric: str, values: Mapping[str, float]) -> tuple[str, ...]:
         """The sets whose difference to the best value may be noise, the best one among them."""
-        sign = _sign(metric)
+        worse = _badness(metric)
         names = list(self.drawn[metric])
-        best = min(names, key=lambda name: sign * values[name])
+        best = min(names, key=lambda name: float(worse(values[name])))
         return tuple(n for n in names if not self.better(metric, best, n))
 
     def better(self, metric: str, one: str, other: str) -> bool:
-        """Whether `one` is better than `other` beyond noise: the interval of their difference lies on its side."""
-        low, high = self.difference(metric, one, other)
-        return low > 0 if _sign(metric) < 0 else high < 0
+        """Whether `one` is better than `other` beyond noise: the interval of how much worse it is lies below 0."""
+        worse, values = _badness(metric), self.drawn[metric]
+        return _interval(worse(values[one]) - worse(values[other])).high < 0
 
 
+@one_blas_thread()
 def pair(
     sets: Mapping[str, Dataset],
+    metrics: Iterable[str],
     *,
     reduction: Reduction | str,
     resamples: int,
@@ -64,40 +70,38 @@ def pair(
 ) -> Paired:
     """Resample the rows once for all sets.
 
-    Accuracy, error, NLL, Brier score, ECE and KS, as far as all sets have them.
+    Parameters
+    ----------
+    sets : mapping of str to Predictions or ConfidencePredictions
+        The same rows.
+    metrics : iterable of str
+        Keys. Those that all sets have, and that can be resampled in pairs (see `calviz.comparison.weighted`), are in the result.
+    reduction, resamples, rng, bins
     """
-    there = {name: _contributions(data, reduction) for name, data in sets.items()}
-    common = set.intersection(*(set(c.losses) for c in there.values()))
-    same = {
-        name: Contributions({k: v for k, v in c.losses.items() if k in common}, c.events)
-        for name, c in there.items()
+    keys = tuple(metrics)
+    there = {
+        name: Weighted(Sample(data, reduction), keys, bins=bins) for name, data in sets.items()
     }
-    return Paired(resampled(same, resamples, rng, bins))
+    n = next(iter(sets.values())).n
+    drawn = resampled({name: w.values for name, w in there.items()}, n, resamples, rng)
+    common = [key for key in keys if all(key in w.metrics for w in there.values())]
+    by_metric = {key: {name: drawn[name][key] for name in there} for key in common}
+    # What has no value in some resample (all predictions right, say) has no share of the resamples either.
+    finite = {
+        key: of for key, of in by_metric.items() if all(np.isfinite(v).all() for v in of.values())
+    }
+    return Paired(finite)
 
 
-def _sign(metric: str) -> int:
-    return -1 if METRICS[metric].direction == "higher" else 1
+def _badness(metric: str) -> Callable[[Any], Any]:
+    worse = badness(METRICS[metric].direction)
+    assert worse is not None  # others are not resampled in pairs
+    return worse
 
 
 def _interval(values: FloatArray) -> Interval:
     low, high = np.quantile(values, [0.025, 0.975])
     return Interval(float(low), float(high))
-
-
-def _contributions(data: Dataset, reduction: Reduction | str) -> Contributions:
-    events = reduce(data, Reduction.of(reduction))
-    if not isinstance(data, Predictions):
-        right = data.correct.astype(np.float64)
-        return Contributions({"accuracy": right, "error": 1 - right}, events)
-    own = data.probs[np.arange(data.n), data.labels].astype(np.float64)
-    right = (predicted_classes(data) == data.labels).astype(np.float64)
-    losses = {
-        "accuracy": right,
-        "error": 1 - right,
-        "nll": -np.log(np.maximum(own, np.finfo(np.float64).tiny)),
-        "brier": squares(data) + 1 - 2 * own,
-    }
-    return Contributions(losses, events)
 
 
 def squares(data: Predictions) -> FloatArray:

@@ -10,6 +10,7 @@ from calviz.core.arrays import IntArray
 from calviz.core.comparison import RowsUsed
 from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import Dataset, Predictions
+from calviz.core.words import percent
 from calviz.data.types import EVAL_SPLITS, FIT_SPLITS
 from calviz.numerics.partition import dealt, stratified_sample
 
@@ -133,7 +134,7 @@ def _drawn(data: Dataset, fraction: float, seed: int) -> Rows:
     rest = np.flatnonzero(mask)
     return Rows(
         ((fit, rest),),
-        RowsUsed(None, fit.size, f"{fraction:.0%} of the rows, stratified, seed {seed}"),
+        RowsUsed(None, fit.size, f"{percent(fraction, 0)} of the rows, stratified, seed {seed}"),
         RowsUsed(None, rest.size, "all other rows"),
     )
 

@@ -31,6 +31,14 @@ from calviz.numerics.slicing import (
 MOST_VALUES = 1_000
 #: Pairs of columns with more combinations than this are left out.
 MOST_PAIRS = 20_000
+#: Columns with more values than this are not looked at unless they are asked for.
+FEW_VALUES = 50
+
+
+def usual_columns(data: Dataset) -> tuple[str, ...]:
+    """The group columns to begin with: those with few values, or the first where all have many."""
+    few = tuple(name for name, f in data.groups.items() if len(f.levels) <= FEW_VALUES)
+    return few or tuple(data.groups)[:1]
 
 
 def slices(

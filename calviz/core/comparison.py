@@ -87,8 +87,8 @@ class MethodResult:
     differences : mapping of str to Interval
         Paired bootstrap intervals of the metric minus that of the uncalibrated model.
     best_share : mapping of str to float
-        Share of the resamples in which this method is best (ties share); of the metrics that are sums over rows or bins, and
-        so can be resampled for all methods at once: accuracy, error, NLL, Brier score, ECE and KS error.
+        Share of the resamples in which this method is best (ties share), of the metrics that can be resampled for all
+        methods at once (`calviz.comparison.weighted` says which cannot, and why).
     calibration_gain : float
         Mean squared error (summed over classes) before minus after (Zhang 2020, eq. 8); for a method that does
         not preserve accuracy, a lower bound of the gain in calibration.

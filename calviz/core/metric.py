@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, Literal, Protocol, Self, TypeVar
@@ -47,6 +47,18 @@ V = TypeVar("V", bound=View)
 
 Direction = Literal["lower", "higher", "zero", "one", "none"]
 Tail = Literal["upper", "two-sided"]
+
+#: How values are written: a share in %, a difference of shares in percentage points, or the number itself.
+Unit = Literal["percent", "points", "plain"]
+
+#: What is better, in words.
+DIRECTION_WORDS: Mapping[Direction, str] = {
+    "lower": "lower",
+    "higher": "higher",
+    "zero": "near 0",
+    "one": "near 1",
+    "none": "–",
+}
 
 #: How the resampled values become an interval: `calviz.numerics.error_bars.interval` says what they are.
 IntervalMethod = Literal["percentile", "basic", "inverted", "half-inverted", "inverted-unbiased"]
@@ -108,6 +120,8 @@ class Metric:
         describes the data).
     bounds : (float, float)
         The smallest and largest possible value.
+    unit : {"percent", "points", "plain"}
+        How values are written: as a share, as a difference of shares, or as they are.
     summary : str
         What it means, in one or two plain sentences.
     formula : str
@@ -141,6 +155,7 @@ class Metric:
     reference: str
     view: Callable[..., Any]
     value: Callable[[Any], FloatArray]
+    unit: Unit = "plain"
     tail: Tail = "upper"
     interval: IntervalMethod = "percentile"
     details: Callable[[Any], Mapping[str, float]] | None = field(default=None)
@@ -167,14 +182,9 @@ FAMILIES = (
 class MetricRegistry(Registry[Metric]):
     """Metrics by key, family by family; a family that `FAMILIES` does not name comes last."""
 
-    def __iter__(self) -> Iterator[Metric]:
-        rank = {family: i for i, family in enumerate(FAMILIES)}
-        # The sort is stable: within a family, in the order of registration.
-        return iter(sorted(super().__iter__(), key=lambda m: rank.get(m.family, len(rank))))
-
-    def keys(self) -> tuple[str, ...]:
-        """All keys, in the order of iteration."""
-        return tuple(m.key for m in self)
+    def _place(self, entry: Metric) -> tuple[int, str]:
+        known = entry.family in FAMILIES
+        return FAMILIES.index(entry.family) if known else len(FAMILIES), entry.value.__module__
 
 
 METRICS = MetricRegistry("metric", "calviz.metrics")
@@ -190,6 +200,7 @@ def metric(
     formula: str,
     reference: str,
     view: Callable[..., V],
+    unit: Unit = "plain",
     tail: Tail = "upper",
     interval: IntervalMethod = "percentile",
     details: Callable[[V], Mapping[str, float]] | None = None,
@@ -211,6 +222,7 @@ def metric(
                 reference=reference,
                 view=view,
                 value=value,
+                unit=unit,
                 tail=tail,
                 interval=interval,
                 details=details,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, Protocol, Self, TypeVar
@@ -108,13 +108,8 @@ class RecalibratorSpec:
 class RecalibratorRegistry(Registry[RecalibratorSpec]):
     """Recalibrators by key, family by family; ``a+b`` is a composition, whether or not it is listed."""
 
-    def __iter__(self) -> Iterator[RecalibratorSpec]:
-        rank = {family: i for i, family in enumerate(FAMILIES)}
-        return iter(sorted(super().__iter__(), key=lambda s: rank[s.family]))
-
-    def keys(self) -> tuple[str, ...]:
-        """All keys, in the order of iteration."""
-        return tuple(s.key for s in self)
+    def _place(self, entry: RecalibratorSpec) -> tuple[int, str]:
+        return FAMILIES.index(entry.family), entry.key
 
     def __getitem__(self, key: str) -> RecalibratorSpec:
         self._discover()

@@ -24,7 +24,7 @@ T = TypeVar("T", bound=Keyed)
 
 
 class Registry(Generic[T]):
-    """Entries by key, in the order in which they registered.
+    """Entries by key, in an order that does not depend on what was imported first.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Registry(Generic[T]):
         try:
             return self._entries[key]
         except KeyError:
-            known = ", ".join(self._entries)
+            known = ", ".join(self.keys())
             raise OptionError(f"there is no {self.kind} '{key}'; known: {known}.") from None
 
     def __contains__(self, key: object) -> bool:
@@ -84,13 +84,16 @@ class Registry(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         self._discover()
-        return iter(list(self._entries.values()))
+        return iter(sorted(self._entries.values(), key=self._place))
+
+    def _place(self, entry: T) -> tuple[int, str]:
+        """What entries are sorted by; those of equal place stay in the order of their file."""
+        return 0, entry.key
 
     def __len__(self) -> int:
         self._discover()
         return len(self._entries)
 
     def keys(self) -> tuple[str, ...]:
-        """All keys, in the order of registration."""
-        self._discover()
-        return tuple(self._entries)
+        """All keys, in the order of iteration."""
+        return tuple(entry.key for entry in self)

@@ -5,12 +5,49 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
+from calviz.core.arrays import BoolArray
+from calviz.core.errors import OptionError
+from calviz.core.predictions import Dataset
 from calviz.core.results import Interval
+from calviz.core.words import shorten
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Against = Literal["calibrated", "rest"]
+#: Columns and the values that they hold, all of them, in the rows of a slice.
+Where = tuple[tuple[str, str], ...]
+
+
+def rows_where(data: Dataset, where: Where) -> BoolArray | None:
+    """The rows of a slice as a mask, shape (n,); None, which is all rows, where there is no condition.
+
+    Raises
+    ------
+    OptionError
+        On an unknown column.
+    InputError
+        On an unknown value.
+    """
+    mask: BoolArray | None = None
+    for column, value in where:
+        if column not in data.groups:
+            known = ", ".join(data.groups) or "none"
+            raise OptionError(f"there is no group column '{column}'; known: {known}.")
+        one = data.groups[column].mask(value)
+        mask = one if mask is None else np.logical_and(mask, one)
+    return mask
+
+
+def where_words(where: Where, limit: int = 40) -> str:
+    """The condition in plain words, each name cut at `limit`.
+
+    >>> where_words((("league", "Serie A"), ("month", "5")))
+    'league = Serie A, month = 5'
+    """
+    return ", ".join(f"{shorten(c, limit)} = {shorten(v, limit)}" for c, v in where)
 
 
 @dataclass(frozen=True)
@@ -36,7 +73,7 @@ class Slice:
         ECE, and what a calibrated model would show on average with as many rows.
     """
 
-    where: tuple[tuple[str, str], ...]
+    where: Where
     rows: int
     score: float
     hits: float

@@ -3,31 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
 
+from calviz.core.metric import METRICS, Unit
 from calviz.core.words import decimal, decimals_for, percent, points
-
-Unit = Literal["percent", "points", "plain"]
-
-_SHARES = (
-    *("accuracy", "error", "accuracy_at_90_coverage", "accuracy_at_coverage", "coverage_at_risk"),
-    *("fpr95", "over_share", "under_share"),
-)
-_GAPS = (
-    *("ece", "ece_equal_mass", "ece_sturges", "ece_sweep", "mce", "rmsce", "mcs"),
-    *("ks", "ks_signed", "kde_ece", "smece", "classwise_ece", "tace", "ks_classwise"),
-    *("wsece", "msece", "cece", "wsmcs", "wsmcs_over", "wsmcs_under", "over_mcs", "under_mcs"),
-    *("ici", "e50", "e90"),
-)
-UNITS: dict[str, Unit] = {
-    **dict.fromkeys(_SHARES, "percent"),
-    **dict.fromkeys(_GAPS, "points"),
-}
 
 
 def unit_of(metric: str) -> Unit:
     """The unit of a metric, by its key."""
-    return UNITS.get(metric, "plain")
+    return METRICS[metric].unit
 
 
 def scale_of(metric: str, *, difference: bool = False) -> tuple[float, str]:

@@ -80,9 +80,19 @@ def p_value(p: float) -> str:
     >>> p_value(0.000999), p_value(0.0324), p_value(0.57)
     ('p ≤ 0.001', 'p = 0.032', 'p = 0.57')
     """
+    text = p_number(p)
+    return f"p {text}" if text.startswith("≤") else f"p = {text}"
+
+
+def p_number(p: float) -> str:
+    """A p-value in a column of p-values (see `p_value`).
+
+    >>> p_number(0.000999), p_number(0.0324), p_number(0.57)
+    ('≤ 0.001', '0.032', '0.57')
+    """
     if p < 0.0015:
-        return "p ≤ 0.001"
-    return f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
+        return "≤ 0.001"
+    return f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
 
 
 def decimals_for(*values: float, figures: int = 2, least: int = 1, most: int = 4) -> int:

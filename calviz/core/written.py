@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from typing import Self
 
-from calviz.core.metric import METRICS
+from calviz.core.metric import METRICS, Unit
 from calviz.core.results import Interval, MetricResult
-from calviz.core.units import Unit, unit_of
 from calviz.core.words import percent
-
-#: Written with a plus sign where they are above 0.
-_SIGNED = ("mcs", "ks_signed", "wsmcs")
 
 
 def name_of(result: MetricResult) -> str:
@@ -38,9 +36,9 @@ def decimals_for(value: float, digits: int = 3, most: int = 4) -> int:
 
 def _signed(value: float, decimals: int, *, plus: bool = False) -> str:
     text = f"{abs(value):,.{decimals}f}"
-    if value < 0 and float(text.replace(",", "")) != 0:
-        return f"−{text}"
-    return f"+{text}" if plus and value > 0 else text
+    if float(text.replace(",", "")) == 0:
+        return text
+    return f"−{text}" if value < 0 else f"+{text}" if plus else text
 
 
 class Written:
@@ -53,16 +51,33 @@ class Written:
 
     def __init__(self, result: MetricResult) -> None:
         self.result = result
-        self.unit: Unit = unit_of(result.key)
+        metric = METRICS[result.key]
+        self.unit: Unit = metric.unit
         self.scale = 1.0 if self.unit == "plain" else 100.0
-        self.plus = result.key in _SIGNED
+        self.plus = self.unit == "points" and metric.direction == "zero"
         # An accuracy of 97.4 % and a gap of 5.37 points: one decimal less for shares.
-        self.decimals = (
-            1 if self.unit == "percent" else min(3, decimals_for(result.value * self.scale))
-        )
-        if self.unit == "plain" and 0 < abs(result.value) < 0.1:
+        if self.unit == "percent":
+            self.decimals = 1
+        elif self.unit == "points":
+            self.decimals = min(2, decimals_for(result.value * self.scale))
+        else:
             # A squared or unbiased error may be small and still far above its noise.
-            self.decimals = decimals_for(result.value, most=6)
+            self.decimals = max(3, decimals_for(result.value, most=6))
+
+    @classmethod
+    def column(cls, results: Iterable[MetricResult]) -> Self:
+        """How a column of values of one metric is written: all with the same decimals.
+
+        One for shares, two for points, four for other numbers, or what the smallest of them needs.
+        """
+        given = list(results)
+        there = [r for r in given if r.available and r.value != 0] or given
+        made = cls(min(there, key=lambda r: abs(r.value)))
+        if made.unit == "points":
+            made.decimals = 2
+        elif made.unit == "plain":
+            made.decimals = max(4, made.decimals)
+        return made
 
     def of(self, value: float, *, unit: bool = True) -> str:
         """Any value of the metric, in the same form."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from calviz.core.errors import OptionError
+from calviz.core.output import replacing
 from calviz.core.predictions import Dataset, Predictions
 
 #: Formats by the end of the file's name.
@@ -33,8 +34,14 @@ def write_predictions(data: Dataset, path: str | Path) -> None:
     neutralised in CSV. NPZ holds ``probs``, ``labels``, ``class_names`` and ``split``, ``ids``, ``group_<name>``.
     """
     target = check_target(path)
+    with replacing(target) as beside:
+        _write(data, beside)
+
+
+def _write(data: Dataset, target: Path) -> None:
     if target.suffix.lower() == ".npz":
-        np.savez(target, **_arrays(data))  # no objects: nothing in it can be a pickle
+        with target.open("wb") as stream:  # savez gives a path another end where it ends in ".NPZ"
+            np.savez(stream, **_arrays(data))  # no objects: nothing in it can be a pickle
         return
     import pandas as pd
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _ROW, _TOP, _BOTTOM, _RIGHT, _WIDTH = 24, 12, 52, 20, 880
 #: Characters of a name, and pixels of one.
-_NAME, _SHORT, _CHARACTER = 44, 20, 6.7
+_NAME, _SHORT, _CHARACTER = 52, 20, 6.5
 
 
 def draw(
@@ -32,7 +32,7 @@ def draw(
     names = [safe(s.name, limit) for s in figure.shown]
     left = round(_CHARACTER * max((min(len(s.name), limit) for s in figure.shown), default=0)) + 20
     top = _TOP + (LINE * len(lines) + 6 if lines else 0)
-    below = LINE * (3 if narrow else 1) + 10
+    below = LINE * (4 if narrow else 2) + 10
     height = top + _ROW * max(len(names), 1) + _BOTTOM + below
     count = len(names)
     return go.Figure(

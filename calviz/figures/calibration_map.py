@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 JITTER, STEEPEST = 0.005, 3.0
 #: ... in this share of the rows, before the score after counts as no function of the score before.
 LOOSE = 0.05
+#: By so much at least a map has to fall to be called falling.
+DIP = 0.01
 #: Groups of neighbouring scores that a band is drawn from, and rows that are drawn as points.
 GROUPS, POINTS = 40, 400
 
@@ -58,6 +60,9 @@ class CalibrationMap:
         Number of rows.
     median : (float, float)
         Median score before and after.
+    dip : (float, float, float) or None
+        Where a map that is a function falls while the score before rises: from and to which score, and by how much at
+        its deepest.
     """
 
     name: str
@@ -71,6 +76,7 @@ class CalibrationMap:
     sums: BinSums
     n: int
     median: tuple[float, float]
+    dip: tuple[float, float, float] | None = None
 
     @classmethod
     def compute(
@@ -131,6 +137,7 @@ class CalibrationMap:
             sample.view(bin_sums, bins=bins),
             before.n,
             (float(np.median(x)), float(np.median(y))),
+            _deepest_fall(*_groups(sx, sy)[:2]) if is_function else None,
         )
 
     @property
@@ -174,7 +181,16 @@ class CalibrationMap:
         return (
             f"Calibration map of {shorten(self.name, 60) or 'a recalibrator'}, {self.n:,} rows{kind}. "
             f"The median score goes from {decimal(one)} to {decimal(two)} "
-            f"({points(two - one)} points)."
+            f"({points(two - one)} points)." + ("" if self.dip is None else f" {self.falls()}.")
+        )
+
+    def falls(self) -> str:
+        """Where the map falls, in words; empty where it does not."""
+        if self.dip is None:
+            return ""
+        start, end, depth = self.dip
+        return (
+            f"It falls by {points(depth)} points from a score of {decimal(start)} to {decimal(end)}"
         )
 
 
@@ -184,6 +200,15 @@ def _is_function(x: FloatArray, y: FloatArray) -> bool:
         return True
     apart = np.abs(np.diff(y)) > JITTER + STEEPEST * np.diff(x)
     return bool(apart.mean() <= LOOSE)
+
+
+def _deepest_fall(x: FloatArray, y: FloatArray) -> tuple[float, float, float] | None:
+    """The deepest fall of the medians of neighbouring rows below the highest one before."""
+    fall = np.maximum.accumulate(y) - y
+    end = int(fall.argmax())
+    if fall[end] < DIP:
+        return None
+    return float(x[y[: end + 1].argmax()]), float(x[end]), float(fall[end])
 
 
 def _groups(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from calviz.core.check import CHECKS
 from calviz.core.errors import OptionError
-from calviz.core.metric import METRICS, Parameter
+from calviz.core.metric import DIRECTION_WORDS, METRICS, Direction, Parameter
 from calviz.core.recalibrator import RECALIBRATORS
 
 Kind = Literal["metric", "recalibrator", "finding"]
@@ -44,13 +44,10 @@ class Entry:
     parameters: tuple[Parameter, ...]
 
 
-_BETTER = {
-    "lower": "lower is better",
-    "higher": "higher is better",
-    "zero": "best near 0",
-    "one": "best near 1",
-    "none": "describes the data; neither direction is better",
-}
+def _better(direction: Direction) -> str:
+    if direction == "none":
+        return "describes the data; neither direction is better"
+    return f"{DIRECTION_WORDS[direction]} is better"
 
 
 def _metrics() -> Iterator[Entry]:
@@ -63,7 +60,7 @@ def _metrics() -> Iterator[Entry]:
             m.family,
             m.summary,
             m.formula,
-            (_BETTER[m.direction], f"between {_bound(low)} and {_bound(high)}"),
+            (_better(m.direction), f"between {_bound(low)} and {_bound(high)}"),
             m.reference,
             m.parameters,
         )

@@ -22,6 +22,7 @@ _accuracy = partial(
 
 @_accuracy(
     key="accuracy",
+    unit="percent",
     label="Accuracy",
     direction="higher",
     formula=r"\frac{1}{n} \sum_i \mathbf{1}[\hat{y}_i = y_i]",
@@ -39,6 +40,7 @@ def accuracy(sums: BinSums) -> FloatArray:
 
 @_accuracy(
     key="error",
+    unit="percent",
     label="Error",
     direction="lower",
     formula=r"\frac{1}{n} \sum_i \mathbf{1}[\hat{y}_i \neq y_i]",

@@ -33,6 +33,7 @@ _ECE_L2 = r"\sum_m \frac{|B_m|}{n} \left( \mathrm{conf}_m - \mathrm{acc}_m \righ
 
 @_equal_width(
     key="ece",
+    unit="points",
     label="ECE",
     formula=_ECE,
     reference="Guo et al. 2017, eq. 3; Naeini et al. 2015",
@@ -58,6 +59,7 @@ def ece_l2(sums: BinSums) -> FloatArray:
 
 @_equal_width(
     key="rmsce",
+    unit="points",
     label="RMSCE",
     formula=rf"\sqrt{{{_ECE_L2}}}",
     reference="Nguyen and O'Connor 2015; Kumar et al. 2019",
@@ -69,6 +71,7 @@ def rmsce(sums: BinSums) -> FloatArray:
 
 @_equal_width(
     key="mce",
+    unit="points",
     label="MCE",
     interval="half-inverted",
     formula=r"\max_m \left| \mathrm{conf}_m - \mathrm{acc}_m \right|",
@@ -81,6 +84,7 @@ def mce(sums: BinSums) -> FloatArray:
 
 @_equal_width(
     key="ece_equal_mass",
+    unit="points",
     label="ECE (equal mass)",
     formula=_ECE,
     reference="Nixon et al. 2019; Kumar et al. 2019",
@@ -98,6 +102,7 @@ def ece_equal_mass(sums: BinSums) -> FloatArray:
 
 @_equal_width(
     key="ece_sturges",
+    unit="points",
     label="ECE (Sturges)",
     formula=_ECE,
     reference="Zhang et al. 2020, section 5.1; Sturges 1926",

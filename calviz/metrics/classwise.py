@@ -18,6 +18,7 @@ _classwise = partial(
 
 @_classwise(
     key="classwise_ece",
+    unit="points",
     label="Class-wise ECE",
     formula=r"\frac1K \sum_k \mathrm{ECE}(p_k, \mathbf 1[y = k])",
     reference="Kull et al. 2019; Nixon et al. 2019 (SCE); Gupta et al. 2021, eq. 2",
@@ -34,6 +35,7 @@ def classwise_ece(view: ClassErrors) -> FloatArray:
 
 @_classwise(
     key="tace",
+    unit="points",
     label="TACE",
     formula=r"\frac1K \sum_k \sum_m \frac{|B_{km}|}{n_k} |\mathrm{conf}_{km} - \mathrm{acc}_{km}|,\; p_{ik} > \epsilon",
     reference="Nixon et al. 2019, section 4",
@@ -51,6 +53,7 @@ def tace(view: ClassErrors) -> FloatArray:
 
 @_classwise(
     key="ks_classwise",
+    unit="points",
     label="Class-wise KS",
     formula=r"\frac1K \sum_k \mathrm{KS}(p_k, \mathbf 1[y = k])",
     reference="Gupta et al. 2021, eq. 2 and table 5",

@@ -12,6 +12,7 @@ from calviz.numerics.sample import event_sums
 
 @metric(
     key="mcs",
+    unit="points",
     label="MCS",
     family="Over- and under-confidence",
     direction="zero",

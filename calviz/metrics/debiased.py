@@ -234,6 +234,7 @@ def monotone_bins(sample: Sample) -> MonotoneBins:
 
 @metric(
     key="ece_sweep",
+    unit="points",
     label="ECE (sweep)",
     family="Binned",
     direction="lower",

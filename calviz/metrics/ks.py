@@ -53,6 +53,7 @@ _ks = partial(metric, family="Bin-free", view=steps, details=_where)
 
 @_ks(
     key="ks",
+    unit="points",
     label="KS error",
     direction="lower",
     bounds=(0.0, 1.0),
@@ -73,6 +74,7 @@ def ks(view: Steps) -> FloatArray:
 
 @_ks(
     key="ks_signed",
+    unit="points",
     label="KS error, signed",
     direction="zero",
     bounds=(-1.0, 1.0),

@@ -69,6 +69,7 @@ def at_risk(sample: Sample, *, risk: float = 0.05) -> PointOf:
 
 @_selective(
     key="accuracy_at_coverage",
+    unit="percent",
     label="Accuracy at a coverage",
     formula=r"1 - \mathrm{risk}(c)",
     view=at_coverage,
@@ -81,6 +82,7 @@ def accuracy_at_coverage(view: PointOf) -> FloatArray:
 
 @_selective(
     key="coverage_at_risk",
+    unit="percent",
     label="Coverage at a risk",
     formula=r"\max \{ c : \mathrm{risk}(c) \le r \}",
     view=at_risk,

@@ -124,6 +124,7 @@ def calibration_intercept(view: Steps) -> FloatArray:
 _ici = partial(
     metric,
     family=_FAMILY,
+    unit="points",
     direction="lower",
     bounds=(0.0, 1.0),
     reference="Austin & Steyerberg 2019",

@@ -76,6 +76,7 @@ def e_aurc(view: Steps) -> FloatArray:
 
 @_selective(
     key="accuracy_at_90_coverage",
+    unit="percent",
     label="Accuracy at 90 % coverage",
     direction="higher",
     formula=r"1 - \mathrm{risk}(0.9)",
@@ -130,6 +131,7 @@ def aupr_error(view: Steps) -> FloatArray:
 
 @_selective(
     key="fpr95",
+    unit="percent",
     undefined=_ONE_KIND,
     label="FPR at 95 % TPR",
     direction="lower",

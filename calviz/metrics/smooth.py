@@ -48,22 +48,23 @@ class KernelSteps:
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Rows drawn with replacement."""
-        return self._with(self.steps.bootstrap(rng, resamples))
+        return self.over(self.steps.bootstrap(rng, resamples))
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Hits redrawn from the scores."""
-        return self._with(self.steps.under_calibration(rng, resamples))
+        return self.over(self.steps.under_calibration(rng, resamples))
 
     def as_drawn(self) -> Self:
         """The sample itself as one resample."""
-        return self._with(self.steps.as_drawn())
+        return self.over(self.steps.as_drawn())
 
     def parts(self) -> Iterator[Self]:
         """The resamples in blocks."""
         for part in self.steps.parts():
             yield type(self)(part, self.width, self.nodes, self.params)
 
-    def _with(self, resampled: Steps) -> Self:
+    def over(self, resampled: Steps) -> Self:
+        """The same kernel over resampled steps."""
         nodes = grid_size(self.width, nodes=RESAMPLE_CELLS, least=256, most=1 << 12)
         return type(self)(resampled, self.width, nodes, self.params)
 
@@ -143,6 +144,7 @@ _kde_metric = partial(
 
 @_kde_metric(
     key="kde_ece",
+    unit="points",
     label="KDE-ECE",
     formula=r"\int_0^1 \left| z - \tilde\pi(z) \right| \tilde p(z)\, dz",
 )
@@ -168,6 +170,7 @@ def kde_ece_l2(view: KernelSteps) -> FloatArray:
 
 @metric(
     key="smece",
+    unit="points",
     label="smECE",
     family="Bin-free",
     direction="lower",

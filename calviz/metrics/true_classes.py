@@ -58,6 +58,7 @@ def _mean_over(chosen: BoolArray, values: FloatArray) -> FloatArray:
 
 @_size(
     key="wsece",
+    unit="points",
     label="wsECE",
     formula=r"\sum_k \frac{n_k}{N} \mathrm{ECE}_k",
     reference="Obadinma et al. 2021; Ao et al. 2023, section 3",
@@ -69,6 +70,7 @@ def wsece(view: TrueClassErrors) -> FloatArray:
 
 @_size(
     key="msece",
+    unit="points",
     label="MSECE",
     formula=r"\frac1K \sum_k \mathrm{ECE}_k",
     reference="Obadinma et al. 2021; Ao et al. 2023, section 3",
@@ -80,6 +82,7 @@ def msece(view: TrueClassErrors) -> FloatArray:
 
 @_size(
     key="cece",
+    unit="points",
     label="CECE",
     formula=r"\frac{\sum_k \mathrm{ECE}_k^2}{\sum_k \mathrm{ECE}_k}",
     reference="Obadinma et al. 2021; Ao et al. 2023, section 3",
@@ -94,6 +97,7 @@ def cece(view: TrueClassErrors) -> FloatArray:
 
 @_positive(
     key="wsmcs_over",
+    unit="points",
     label="wsMCS+",
     formula=r"\sum_{k:\,\mathrm{MCS}_k > 0} \frac{n_k}{N} \mathrm{MCS}_k",
     reference="Ao et al. 2023, eq. 6",
@@ -105,6 +109,7 @@ def wsmcs_over(view: TrueClassErrors) -> FloatArray:
 
 @_negative(
     key="wsmcs_under",
+    unit="points",
     label="wsMCS-",
     formula=r"\sum_{k:\,\mathrm{MCS}_k < 0} \frac{n_k}{N} \mathrm{MCS}_k",
     reference="Ao et al. 2023, eq. 7",
@@ -116,6 +121,7 @@ def wsmcs_under(view: TrueClassErrors) -> FloatArray:
 
 @_signed(
     key="wsmcs",
+    unit="points",
     label="wsMCS",
     formula=r"\frac{k^+}{K} \mathrm{wsMCS}^+ + \frac{k^-}{K} \mathrm{wsMCS}^-",
     reference="Ao et al. 2023, eq. 8",
@@ -128,6 +134,7 @@ def wsmcs(view: TrueClassErrors) -> FloatArray:
 
 @_positive(
     key="over_mcs",
+    unit="points",
     label="OC MCS",
     undefined="undefined: no class is over-confident.",
     formula=r"\frac{1}{k^+} \sum_{k:\,\mathrm{MCS}_k > 0} \mathrm{MCS}_k",
@@ -140,6 +147,7 @@ def over_mcs(view: TrueClassErrors) -> FloatArray:
 
 @_negative(
     key="under_mcs",
+    unit="points",
     label="UC MCS",
     undefined="undefined: no class is under-confident.",
     formula=r"\frac{1}{k^-} \sum_{k:\,\mathrm{MCS}_k < 0} \mathrm{MCS}_k",
@@ -152,6 +160,7 @@ def under_mcs(view: TrueClassErrors) -> FloatArray:
 
 @_share_of_classes(
     key="over_share",
+    unit="percent",
     label="Share of over-confident classes",
     formula=r"k^+ / K",
     reference="Ao et al. 2023, table 2",
@@ -163,6 +172,7 @@ def over_share(view: TrueClassErrors) -> FloatArray:
 
 @_share_of_classes(
     key="under_share",
+    unit="percent",
     label="Share of under-confident classes",
     formula=r"k^- / K",
     reference="Ao et al. 2023, table 2",

@@ -108,10 +108,17 @@ class MatrixProblem:
     """Mean NLL of ``softmax(W z + b)``; parameters have shape (K, K + 1): W, with b as the last column."""
 
     def __init__(
-        self, z: FloatArray, labels: IntArray, penalty: Penalty, scale: float = 1.0
+        self,
+        z: FloatArray,
+        labels: IntArray,
+        penalty: Penalty,
+        scale: float = 1.0,
+        rows: IntArray | None = None,
     ) -> None:
+        #: Only these rows of `z`, where given; they are gathered block by block, never copied as a whole.
+        self.rows = rows
         self.z, self.labels, self.penalty, self.scale = z, labels, penalty, scale
-        self.n, self.k = z.shape
+        self.n, self.k = labels.size, z.shape[1]
         self.dtype = working_type(z)
 
     @property
@@ -123,14 +130,18 @@ class MatrixProblem:
 
     def every(self, step: int) -> MatrixProblem:
         """The problem of every `step`-th row."""
-        return self.of_rows(slice(None, None, step))
+        if self.rows is not None:
+            return self.of_rows(np.arange(0, self.n, step))
+        return MatrixProblem(self.z[::step], self.labels[::step], self.penalty, self.scale)
 
-    def of_rows(self, rows: slice | IntArray) -> MatrixProblem:
-        """The problem of some rows."""
-        return MatrixProblem(self.z[rows], self.labels[rows], self.penalty, self.scale)
+    def of_rows(self, rows: IntArray) -> MatrixProblem:
+        """The problem of some of these rows."""
+        own = rows if self.rows is None else self.rows[rows]
+        return MatrixProblem(self.z, self.labels[rows], self.penalty, self.scale, own)
 
     def _inputs(self, rows: slice) -> FloatArray:
-        z: FloatArray = np.array(self.z[rows], dtype=self.dtype)
+        own = rows if self.rows is None else self.rows[rows]
+        z: FloatArray = np.array(self.z[own], dtype=self.dtype)
         z *= self.dtype(self.scale)
         return z
 
@@ -159,7 +170,7 @@ class MatrixProblem:
 
         # Blocks of at least K rows: each adds up a gradient of K (K + 1) numbers.
         block_bytes = max(_BLOCK_BYTES, 8 * k * k * self.z.itemsize)
-        total = sum_over_blocks(self.z, work, block_bytes=block_bytes) / self.n
+        total = sum_over_blocks(self.z[: self.n], work, block_bytes=block_bytes) / self.n
         return float(total[-1]), total[:-1].reshape(k, k + 1)
 
     def inverse(self, x: FloatArray) -> Inverse:
@@ -201,13 +212,15 @@ class MatrixProblem:
 
     def blocks(self, x: FloatArray) -> FloatArray:
         """The block of the Hessian of each class, without the penalty, shape (K, K + 1, K + 1)."""
-        inputs, p = self._some(x)
-        curvature = np.multiply(p, 1 - p, out=p)
+        inputs, p = (values.astype(np.float32) for values in self._some(x))
+        # Of p (1 - p), so that each block is a product of a matrix with itself, which costs half.
+        root = np.sqrt(p * (1 - p), out=p)
         blocks = np.empty((self.k, self.k + 1, self.k + 1), dtype=np.float32)
-        for i in range(self.k):
-            rows = np.flatnonzero(curvature[:, i] > 1e-5)
-            part = inputs[rows].astype(np.float32)
-            blocks[i] = (part * curvature[rows, i : i + 1].astype(np.float32)).T @ part
+        for block, own in zip(blocks, root.T, strict=True):
+            rows = np.flatnonzero(own > 3e-3)
+            part = inputs[rows]
+            part *= own[rows, None]
+            np.matmul(part.T, part, out=block)
         blocks /= inputs.shape[0]
         return blocks
 
@@ -288,7 +301,10 @@ def _in_phases(
 ) -> Minimum:
     passes = 0
     found = Minimum(start, np.inf, False, 0)
+    exact = problem.dtype
     for tolerance in tolerances:
+        # On the way single precision will do; where the search ends, it has what the data have.
+        problem.dtype = exact if tolerance < TOLERANCE_SINGLE else np.float32
         found = minimise(
             problem.at,
             found.x,
@@ -296,11 +312,17 @@ def _in_phases(
             tolerance=tolerance,
             max_passes=max_passes - passes,
             least=least,
+            rounding=rounding_of(problem.dtype),
         )
         passes += found.passes
         if not found.converged or found.value < least:
             break
     return Minimum(found.x, found.value, found.converged, passes)
+
+
+def rounding_of(dtype: type) -> float:
+    """Relative error of a mean loss in this type (its sums are in double precision)."""
+    return 1e-14 if dtype is np.float64 else 1e-8
 
 
 def working_type(z: FloatArray) -> type:

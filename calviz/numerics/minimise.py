@@ -45,6 +45,7 @@ def minimise(
     max_passes: int = 200,
     memory: int = 12,
     least: float = -np.inf,
+    rounding: float = 1e-14,
 ) -> Minimum:
     """Minimise a smooth convex function by preconditioned L-BFGS with step halving.
 
@@ -62,6 +63,8 @@ def minimise(
         Pairs of steps that correct the preconditioner.
     least : float
         A value below which there is nothing left to gain.
+    rounding : float
+        Relative error of the values; a step that promises less than it is not worth halving.
     """
     x = np.array(start, dtype=np.float64)
     value, gradient = function(x)
@@ -89,7 +92,7 @@ def minimise(
             if new_value <= value + 1e-4 * length * slope:
                 break
             # What is promised drowns in the rounding of the value: this is the minimum.
-            if abs(length * slope) < 1e-7 * (abs(value) + 1e-3) * 1e-1 or passes >= max_passes:
+            if abs(length * slope) < rounding * (abs(value) + 1e-3) or passes >= max_passes:
                 return Minimum(x, value, passes < max_passes, passes)
             curvature = new_value - value - length * slope
             shorter = -slope * length**2 / (2 * curvature) if np.isfinite(curvature) else 0.0

@@ -30,28 +30,7 @@ from calviz.recalibrators.linear_maps import LinearMaps
 class DirichletCalibration(LinearMaps):
     """A linear map of all log-probabilities, by maximum likelihood: what follows if the scores of each class have a Dirichlet distribution.
 
-    Parameters
-    ----------
-    regularisation : {"l2", "odir"}
-        "l2": the mean loss plus `l2` times the sum of all squares. "odir": plus `off_diagonal` times the mean
-        square of the off-diagonal weights and `intercept` times that of the offsets (Kull 2019).
-    l2 : float
-        A ridge; at least 1e-8 is always there, so that separable data have an answer.
-    off_diagonal, intercept : float, optional
-        Strengths of ODIR; where left out, by k-fold cross-validation of the likelihood over a small grid.
-    folds : int
-        Folds of that cross-validation.
-    max_seconds : float
-        A fit that would take longer is refused, with its estimate.
-    floor, input
-        As in `TemperatureScaling`.
-
-    Attributes
-    ----------
-    weights_ : ndarray, shape (K, K)
-    intercepts_ : ndarray, shape (K,)
-    strengths_ : ndarray, shape (2,)
-        Strengths of the two penalties (both the ridge for "l2").
+    Parameters and attributes are those of `MatrixScaling`; the strengths are measured in the unit of log-probabilities.
     """
 
     key = "dirichlet"

@@ -12,19 +12,17 @@ from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.recalibrator import Input
 from calviz.core.watch import checkpoint
 from calviz.numerics.blocks import row_blocks
-from calviz.numerics.linear import BLOCKS, DENSE, MatrixProblem, Penalty, fit_linear
-from calviz.numerics.minimise import Minimum, minimise
+from calviz.numerics.linear import MatrixProblem, Penalty, fit_linear
+from calviz.numerics.minimise import Minimum
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
 from calviz.recalibrators import source
 from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.strengths import GRID, SHORT_PASSES, StrengthSearch
 from calviz.recalibrators.vector import present_classes, separated_below
 
-#: Strengths that cross-validation looks at, the strongest first: each fit starts where the last one ended.
-GRID = (1e5, 1e4, 1e3, 1e2, 1e1, 1e0, 1e-1, 1e-2)
-#: Passes over the rows that a fit is reckoned to need, and those of a short fit of cross-validation.
-_PASSES, _SHORT_PASSES = 60, 25
-_LOOSE = 1e-6
+#: Passes over the rows that a fit is reckoned to need.
+_PASSES = 60
 #: The smallest ridge that gives separable data a finite answer.
 LEAST_RIDGE = 1e-8
 
@@ -128,52 +126,16 @@ class LinearMaps(BaseRecalibrator):
         if self.regularisation == "l2":
             return max(self.l2, LEAST_RIDGE), max(self.l2, LEAST_RIDGE)
         off_diagonal, intercept = self.off_diagonal, self.intercept
+        if off_diagonal is not None and intercept is not None:
+            return off_diagonal, intercept
+        search = StrengthSearch(problem, start, self.folds, self._penalty)
         if off_diagonal is None:
             paths = [(s, 1.0 if intercept is None else intercept) for s in GRID]
-            off_diagonal = self._best(problem, start, paths, "off-diagonal")[0]
+            off_diagonal = search.best(paths, "off-diagonal")[0]
         if intercept is None:
             both = [(off_diagonal, s) for s in GRID]
-            intercept = self._best(problem, start, both, "intercepts")[1]
+            intercept = search.best(both, "intercepts")[1]
         return off_diagonal, intercept
-
-    def _best(
-        self,
-        problem: MatrixProblem,
-        start: FloatArray,
-        paths: list[tuple[float, float]],
-        what: str,
-    ) -> tuple[float, float]:
-        """The strengths with the lowest cross-validated loss, along a path of falling strength."""
-        folds = _folds(problem.labels, self.folds)
-        fitted = [problem.of_rows(np.flatnonzero(folds != fold)) for fold in range(self.folds)]
-        held_out = [problem.of_rows(np.flatnonzero(folds == fold)) for fold in range(self.folds)]
-        # One Hessian serves all folds and strengths: it only has to point the way.
-        in_blocks = problem.k * (problem.k + 1) > DENSE and problem.k <= BLOCKS
-        blocks = problem.blocks(start) if in_blocks else None
-        reached = [start] * self.folds
-        losses: list[float] = []
-        for at, strengths in enumerate(paths, start=1):
-            problem.penalty = self._penalty(problem.k, strengths)
-            shared = None if blocks is None else problem.by_class(blocks)
-            losses.append(0.0)
-            for fold, part in enumerate(fitted):
-                checkpoint(
-                    f"cross-validating the {what}: strength {at} of at most {len(paths)}, "
-                    f"fold {fold + 1} of {self.folds}"
-                )
-                # Strengths are powers of ten: single precision is enough to tell them apart.
-                part.dtype = np.float32
-                part.penalty = problem.penalty
-                x = reached[fold]
-                inverse = shared or part.inverse(x)
-                reached[fold] = minimise(
-                    part.at, x, inverse, tolerance=_LOOSE, max_passes=_SHORT_PASSES
-                ).x
-                losses[-1] += held_out[fold].likelihood(reached[fold])[0] * held_out[fold].n
-            # Weaker still will not help where the loss already climbs.
-            if len(losses) > 2 and losses[-1] > losses[-2] > losses[-3]:
-                break
-        return paths[int(np.argmin(losses))]
 
     def _refuse_if_slow(self, problem: MatrixProblem, start: FloatArray) -> None:
         rows = min(problem.n, 2_000)
@@ -184,7 +146,7 @@ class LinearMaps(BaseRecalibrator):
         passes = _PASSES
         if self.regularisation == "odir":
             searched = (self.off_diagonal is None) + (self.intercept is None)
-            passes += searched * len(GRID) * (self.folds - 1) * _SHORT_PASSES // 2
+            passes += searched * len(GRID) * (self.folds - 1) * SHORT_PASSES // 2
         seconds = one_pass * passes
         if seconds > self.max_seconds:
             raise NotAvailable(
@@ -236,11 +198,3 @@ def _spread(z: FloatArray) -> float:
         block -= block.mean(axis=1, keepdims=True)
         total += float(np.vdot(block, block))
     return float(np.sqrt(total / z.size)) or 1.0
-
-
-def _folds(labels: IntArray, folds: int) -> IntArray:
-    """The fold of each row; every class is dealt out in turn."""
-    order = np.argsort(labels, kind="stable")
-    fold = np.empty(labels.size, dtype=np.intp)
-    fold[order] = np.arange(labels.size) % folds
-    return fold

@@ -81,11 +81,16 @@ class Report:
         """All tables, those of the charts among them, and the names of their files without ending."""
         for number, part in enumerate(self.parts, start=1):
             folder = f"{number:02d}-" if len(self.parts) > 1 else ""
-            for written in part.sections:
-                for block in written.blocks:
-                    table = block.table if isinstance(block, Chart) else block
-                    if isinstance(table, Table):
-                        yield f"{folder}{table.key}", table
+            for table in _tables(part.sections):
+                yield f"{folder}{table.key}", table
+        for table in _tables(self.shared):
+            yield table.key, table
+
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        """All charts, in their order."""
+        written = [*(w for part in self.parts for w in part.sections), *self.shared]
+        return tuple(b for w in written for b in w.blocks if isinstance(b, Chart))
 
     def html(self) -> str:
         """One self-contained page; see `calviz.report.html`."""
@@ -104,6 +109,14 @@ class Report:
         from calviz.report.archive import to_zip
 
         return to_zip(self)
+
+
+def _tables(written: Iterable[Written]) -> Iterator[Table]:
+    for section in written:
+        for block in section.blocks:
+            table = block.table if isinstance(block, Chart) else block
+            if isinstance(table, Table):
+                yield table
 
 
 def compose(

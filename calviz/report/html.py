@@ -30,14 +30,7 @@ def to_html(report: Report) -> str:
     ----------
     report : Report
     """
-    drawings = [
-        block
-        for part in report.parts
-        for written in part.sections
-        for block in written.blocks
-        if isinstance(block, Chart)
-    ]
-    scripts = [_plotly(), _script()] if drawings else []
+    scripts = [_plotly(), _script()] if report.charts else []
     return (
         _environment()
         .get_template("report.html")

@@ -7,18 +7,11 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from calviz.core.metric import FAMILIES, METRICS, Direction, Metric
+from calviz.core.metric import DIRECTION_WORDS, FAMILIES, METRICS, Metric
 from calviz.core.results import MetricResult
-from calviz.core.words import p_value
+from calviz.core.words import p_number
 from calviz.core.written import Written, name_of
 
-BETTER: Mapping[Direction, str] = {
-    "lower": "lower",
-    "higher": "higher",
-    "zero": "near 0",
-    "one": "near 1",
-    "none": "–",
-}
 Results = Mapping[str, MetricResult]
 #: Columns of numbers, flush right.
 RIGHT = ("value", "95 % interval", "noise: mean", "noise: 95 %", "p-value")
@@ -47,8 +40,8 @@ def _row(metric: Metric, result: MetricResult) -> dict[str, str]:
         else f"{written.of(interval.low, unit=False)} to {written.of(interval.high)}",
         "noise: mean": "" if floor is None else written.of(floor.mean),
         "noise: 95 %": "" if floor is None else written.of(floor.q95),
-        "p-value": "" if floor is None else p_value(floor.p_value)[2:].removeprefix("= "),
-        "better": BETTER[metric.direction],
+        "p-value": "" if floor is None else p_number(floor.p_value),
+        "better": DIRECTION_WORDS[metric.direction],
         "family": metric.family,
         "note": "" if result.available else result.reason or "undefined.",
     }
@@ -67,7 +60,7 @@ def numbers(results: Results) -> pd.DataFrame:
             "noise_mean": r.noise_floor.mean if r.noise_floor else math.nan,
             "noise_q95": r.noise_floor.q95 if r.noise_floor else math.nan,
             "p_value": r.noise_floor.p_value if r.noise_floor else math.nan,
-            "better": BETTER[METRICS[r.key].direction],
+            "better": DIRECTION_WORDS[METRICS[r.key].direction],
             "reason": "" if r.available else r.reason or "",
         }
         for r in results.values()

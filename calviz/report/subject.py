@@ -10,11 +10,14 @@ from calviz import analysis
 from calviz.analysis import DEFAULT_BINS as DEFAULT_BINS
 from calviz.checks import Verdict
 from calviz.core.comparison import Comparison
+from calviz.core.learning import LearningCurve
 from calviz.core.metric import METRICS
+from calviz.core.model_comparison import ModelComparison
 from calviz.core.notes import Finding
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.core.results import Evaluation
+from calviz.core.slices import Slices, Where, where_words
 from calviz.core.words import counted, shorten
 from calviz.data import Loaded, ReadingOptions
 from calviz.numerics.binning import Scheme, sturges_bins
@@ -84,8 +87,8 @@ class Subject:
         What to call it; a person's or a file's words, escaped wherever they are written.
     split : str or None
         The split that the rows are; None for all.
-    slice : (str, str) or None
-        The group column and its level that the rows were chosen by.
+    slice : tuple of (str, str)
+        Group columns and their values that the rows were chosen by; empty for all rows.
     reduction, bins, scheme, seed, resamples
         As of `calviz.evaluate`.
     error_bars : bool or None
@@ -96,12 +99,18 @@ class Subject:
         All metrics, where they are known already.
     comparison : Comparison or None
         Recalibrators, compared on these data.
+    learning : LearningCurve or None
+        Their learning curve on these data.
+    models : ModelComparison or None
+        This model and others.
+    slices : Slices or None
+        Groups of these rows; the usual ones are looked at where it is None.
     """
 
     data: Dataset
     title: str = ""
     split: str | None = None
-    slice: tuple[str, str] | None = None
+    slice: Where = ()
     reduction: Reduction = field(default_factory=Reduction)
     bins: int = DEFAULT_BINS
     scheme: Scheme = "equal-width"
@@ -111,6 +120,9 @@ class Subject:
     origin: Origin | None = None
     measured: Evaluation | None = None
     comparison: Comparison | None = None
+    learning: LearningCurve | None = None
+    models: ModelComparison | None = None
+    slices: Slices | None = None
 
     @property
     def name(self) -> str:
@@ -152,8 +164,8 @@ class Subject:
             parts.append(f"split {shorten(self.split)}")
         elif self.data.splits is not None:
             parts.append("all splits")
-        if self.slice is not None:
-            parts.append(" = ".join(shorten(part) for part in self.slice))
+        if self.slice:
+            parts.append(where_words(self.slice))
         return " · ".join(parts)
 
     @property

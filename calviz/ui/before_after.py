@@ -13,6 +13,7 @@ from calviz.core.arrays import IntArray
 from calviz.core.predictions import ConfidencePredictions, Dataset
 from calviz.core.recalibrator import RECALIBRATORS
 from calviz.core.reduction import Reduction
+from calviz.core.slices import rows_where
 from calviz.figures import Decision, RiskCoverage
 from calviz.numerics.reduce import reduce
 from calviz.numerics.referral import Costs
@@ -77,9 +78,7 @@ def choose_method(settings: Settings) -> str:
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
 def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> Recalibrated:
     whole = _settings.whole
-    within = None
-    if _settings.group is not None and _settings.level is not None:
-        within = whole.groups[_settings.group].mask(_settings.level)
+    within = rows_where(whole, _settings.where)
     done = before_and_after(whole, method, eval_split=_settings.split, within=within)
     rankings: tuple[Ranking, ...] = get_args(Ranking)
     if whole.kind == "confidence":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import streamlit as st
@@ -13,7 +13,7 @@ from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
 from calviz.figures import RiskCoverage
 from calviz.numerics.uncertainty_ranking import Ranking
-from calviz.ui import state
+from calviz.ui.open_models import OpenModel, model_key, on_offer
 from calviz.ui.settings import Settings
 from calviz.ui.text import plain
 
@@ -21,34 +21,21 @@ from calviz.ui.text import plain
 MOST = 5
 
 
-@dataclass(frozen=True, eq=False)
-class Other:
-    """A model beside the one that is looked at, row by row the same."""
-
-    key: str
-    name: str
-    data: Dataset
-
-
-def others(settings: Settings) -> tuple[list[Other], list[str]]:
+def others(settings: Settings) -> tuple[list[OpenModel], list[str]]:
     """The other models on the same rows, and a sentence about each that has other rows."""
-    found: list[Other] = []
+    found: list[OpenModel] = []
     left_out: list[str] = []
-    here = settings.entry
-    for name, data in here.loaded.models.items():
-        if name != settings.model:
-            found.append(Other(f"{here.content}#{name}", name, data))
-    for entry in state.files().values():
-        if entry.key == here.key:
+    here = model_key(settings.entry, settings.model)
+    own = {model_key(settings.entry, name) for name in settings.entry.loaded.models}
+    for model in on_offer(settings.entry):
+        if model.key in own:
+            found += [model] if model.key != here else []
             continue
-        for name, data in entry.loaded.models.items():
-            title = entry.title if len(entry.loaded.models) == 1 else f"{entry.title}: {name}"
-            key = f"{entry.content}#{name}"
-            same, why = _matched(f"{here.content}#{settings.model}", key, settings.whole, data)
-            if same is None:
-                left_out.append(f"{plain(title, 60)} is not drawn: {why}")
-            else:
-                found.append(Other(key, title, same))
+        same, why = _matched(here, model.key, settings.whole, model.data)
+        if same is None:
+            left_out.append(f"{plain(model.name, 60)} is not drawn: {why}")
+        else:
+            found.append(replace(model, data=same))
     if len(found) > MOST:
         left_out.append(f"The first {MOST} of {len(found)} other models are drawn.")
     return found[:MOST], left_out
@@ -69,7 +56,7 @@ def _matched(
 
 
 def curve(
-    settings: Settings, other: Other, ranking: Ranking, judged: IntArray | None
+    settings: Settings, other: OpenModel, ranking: Ranking, judged: IntArray | None
 ) -> RiskCoverage | None:
     """The curve of another model; of `judged` rows, where they are not those of the sidebar.
 
@@ -86,7 +73,7 @@ def curve(
 def _curve(
     key: tuple[str, ...],
     _settings: Settings,
-    _other: Other,
+    _other: OpenModel,
     _ranking: Ranking,
     _judged: IntArray | None,
 ) -> RiskCoverage:

@@ -28,7 +28,7 @@ def ece_key(settings: Settings) -> str:
     return "ece_equal_mass" if settings.scheme == "equal-mass" else "ece"
 
 
-@st.cache_resource(scope="session", max_entries=2, show_spinner=False)
+@st.cache_resource(scope="session", max_entries=3, show_spinner=False)
 def _rows(key: tuple[str, ...], _settings: Settings) -> tuple[Dataset, IntArray | None]:
     mask = _settings.mask()
     whole = _settings.whole

@@ -1,77 +1,141 @@
-"""Which rows may fit a recalibrator, where the sidebar says which rows judge."""
+"""Which rows fit a recalibrator, on every page that fits one; the sidebar's evaluation split judges."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from calviz.core.predictions import Dataset
+from calviz.ui import cached
 from calviz.ui.settings import Settings
 from calviz.ui.text import distinct
+
+#: Where the rows to fit on come from.
+HOW = {"split": "another split", "share": "a random share", "folds": "cross-fitting"}
 
 
 @dataclass(frozen=True, eq=False)
 class FitRows:
-    """The data, and what `calviz.compare` and `calviz.learning_curve` need to know to divide them.
+    """The rows that take part, and what `calviz.compare` and its like need to know to divide them.
 
     Attributes
     ----------
+    settings : Settings
+        Its rows are those that fit and those that judge.
     data : Predictions or ConfidencePredictions
-        The rows that fit and those that judge.
+        These rows.
     how : mapping
-        ``fit_split`` and ``eval_split``, or ``fit_fraction``.
+        Keyword arguments of `calviz.comparison.choose_rows`.
     """
 
+    settings: Settings
     data: Dataset
     how: dict[str, Any]
 
     @property
-    def key(self) -> str:
-        """Names the division, for jobs and caches."""
-        return repr(sorted(self.how.items()))
+    def key(self) -> tuple[str, ...]:
+        """Names the rows and their division, for jobs and caches."""
+        return (*self.settings.rows_key, repr(sorted(self.how.items())))
 
 
-def slice_of(settings: Settings, data: Dataset) -> Dataset:
-    """The rows of the slice that the sidebar chose, of all splits."""
-    if settings.group is None or settings.level is None:
-        return data
-    return data.take(data.groups[settings.group].mask(settings.level))
-
-
-def choose(settings: Settings, *, key: str) -> FitRows:
-    """Draw the widget that says where the rows to fit on come from.
+def choose(settings: Settings, *, folds: bool = False) -> FitRows:
+    """Draw the widgets that say where the rows to fit on come from; kept from page to page.
 
     Parameters
     ----------
     settings : Settings
-    key : str
-        Of the widgets, one per page.
+    folds : bool
+        Whether cross-fitting is among the choices.
     """
-    data = slice_of(settings, settings.whole)
-    others = [name for name in data.split_names if name != settings.split]
-    if settings.split is not None and others:
-        shown = distinct(tuple(others))
-        default = settings.entry.loaded.recognition.fit_split
-        chosen = st.selectbox(
-            "Fit on split",
-            others,
-            index=others.index(default) if default in others else 0,
-            format_func=lambda name: shown.get(name, str(name)),
-            key=f"{key}.split",
-            help="Recalibrators are fitted on rows of this split and judged on the evaluation split.",
+    others = tuple(name for name in settings.whole.split_names if name != settings.split)
+    several = len(settings.whole.split_names) > 1
+    ways = tuple(
+        way for way, there in (("split", several), ("share", True), ("folds", folds)) if there
+    )
+    how = ways[0]
+    if len(ways) > 1:
+        if st.session_state.get("division") not in (None, *ways):
+            _forget("division")
+        how = st.segmented_control(
+            "Fit on",
+            ways,
+            default=ways[0],
+            required=True,
+            key="division",
+            bind="query-params",
+            format_func=lambda way: HOW[way],
+            help=_HELP.format(_judge(settings)) + (_FOLDS if folds else ""),
         )
-        return FitRows(data, {"fit_split": chosen, "eval_split": settings.split})
-    if settings.split is not None and data.splits is not None:
-        data = data.split(settings.split)
+    return _rows(settings, str(how), others)
+
+
+_HELP = "A map is fitted on some rows and judged on others, never on the same. {}."
+_FOLDS = (
+    " Cross-fitting: the rows are dealt into folds, and each fold is calibrated by a map that was "
+    "fitted on the others."
+)
+
+
+def _judge(settings: Settings) -> str:
+    if settings.whole.splits is None:
+        return "The rows that do not fit judge"
+    if settings.split is None:
+        return "The rows that do not fit judge: the sidebar's evaluation split is set to all rows"
+    return "The rows of the sidebar's evaluation split judge"
+
+
+def _rows(settings: Settings, how: str, others: tuple[str, ...]) -> FitRows:
+    if how == "split":
+        usual = settings.entry.loaded.recognition.fit_split
+        fit = _split(others, usual if usual in others else others[0])
+        division = {"fit_split": fit}
+        if settings.split is not None:
+            division["eval_split"] = settings.split
+        return _of(replace(settings, split=None), division)
+    if how == "folds":
+        folds = st.number_input("Folds", 2, 20, 5, key="folds", bind="query-params", width=120)
+        return _of(settings, {"cross_fit": int(folds)})
     share = st.slider(
         "Rows to fit on, %",
         10,
         90,
         50,
         5,
-        key=f"{key}.share",
+        key="share",
+        bind="query-params",
+        width=220,
         help="Drawn by chance, every class in proportion; the other rows judge.",
     )
-    return FitRows(data, {"fit_fraction": share / 100})
+    return _of(settings, {"fit_fraction": share / 100})
+
+
+def _of(settings: Settings, how: dict[str, Any]) -> FitRows:
+    # The rows are fetched here, as a job cannot: caches belong to the run of a page.
+    return FitRows(settings, cached.data(settings), how)
+
+
+def _split(names: tuple[str, ...], default: str) -> str:
+    shown = distinct(names)
+    if st.session_state.get("fit") not in (None, *names):
+        _forget("fit")
+    chosen = st.selectbox(
+        "Split to fit on",
+        names,
+        index=names.index(default),
+        key="fit",
+        bind="query-params",
+        format_func=lambda name: shown.get(name, str(name)),
+        filter_mode="contains",
+        width=200,
+    )
+    return str(chosen)
+
+
+def _forget(key: str) -> None:
+    del st.session_state[key]
+    with suppress(StreamlitAPIException):
+        st.query_params.pop(key, None)

@@ -43,6 +43,9 @@ def _watch(job: Job) -> None:
                 key="calviz.job.stop",
                 help="What is finished by then is kept.",
             )
+        if job.ahead:
+            st.caption(waiting_words(job.ahead))
+            return
         st.progress(job.done / job.total if job.total else 0.0)
         for name, step in job.steps.items():
             words = f" · {md(step.words, 300)}" if step.words else ""
@@ -50,6 +53,12 @@ def _watch(job: Job) -> None:
             st.markdown(colour.format(f"{_ICONS[step.state]} {md(name)}{words}"))
         if job.words:
             st.caption(md(job.words[:1].upper() + job.words[1:]))
+
+
+def waiting_words(ahead: int) -> str:
+    """Why a job has not begun."""
+    others = f"{ahead:,} other computation{'s' if ahead > 1 else ''}"
+    return f"Waiting for {others} on this server to end; it begins by itself."
 
 
 def _so_far(job: Job) -> str:

@@ -15,6 +15,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from calviz.core.errors import CalvizError
 from calviz.core.watch import Stopped, watching
+from calviz.ui.turns import TURNS
 
 State = Literal["running", "finished", "stopped", "failed"]
 StepState = Literal["waiting", "running", "done", "failed"]
@@ -53,6 +54,8 @@ class Job:
         ``work(job)``; must not call streamlit.
     gone : callable
         Whether nobody waits for it any more.
+    owner : str
+        For whom; jobs of one owner take turns with those of the others.
     """
 
     def __init__(
@@ -61,12 +64,15 @@ class Job:
         title: str,
         work: Work,
         gone: Callable[[], bool] = lambda: False,
+        owner: str = "",
     ) -> None:
-        self.key, self.title = key, title
+        self.key, self.title, self._owner = key, title, owner
         self.state: State = "running"
         self.result: Any = None
         self.error = ""
         self.done, self.total, self.words = 0, 0, ""
+        #: Jobs of this server that have to end before it can begin.
+        self.ahead = 0
         self._steps: dict[str, Step] = {}
         self._lock = threading.Lock()
         self._asked = threading.Event()
@@ -131,8 +137,10 @@ class Job:
     def _run(self, work: Work) -> None:
         state: State = "finished"
         try:
-            with watching(self._check):
-                self.result = work(self)
+            with TURNS.turn(self._owner, stopping=self.stopping, told=self._told):
+                self._began = time.monotonic()
+                with watching(self._check):
+                    self.result = work(self)
             state = "stopped" if self._asked.is_set() else "finished"
         except Stopped:
             state = "stopped"
@@ -149,6 +157,9 @@ class Job:
             )
         self._took = time.monotonic() - self._began
         self.state = state
+
+    def _told(self, ahead: int) -> None:
+        self.ahead = ahead
 
     def _check(self, doing: str) -> None:
         if self.stopping():
@@ -172,7 +183,9 @@ def start(place: str, key: tuple[str, ...], title: str, work: Work) -> Job:
     jobs.pop(key, None)
     for old in list(jobs)[: max(0, len(jobs) + 1 - KEPT)]:
         del jobs[old]
-    job = jobs[key] = Job(key, title, work, _session_gone())
+    context = get_script_run_ctx()
+    owner = context.session_id if context is not None else ""
+    job = jobs[key] = Job(key, title, work, _session_gone(), owner)
     job.start()
     return job
 
@@ -187,9 +200,14 @@ def latest(place: str) -> Job | None:
     return next(reversed(_jobs(place).values()), None)
 
 
+def book() -> dict[str, dict[tuple[str, ...], Job]]:
+    """All jobs of this session that are kept, by place."""
+    found: dict[str, dict[tuple[str, ...], Job]] = st.session_state.setdefault(_BOOK, {})
+    return found
+
+
 def _jobs(place: str) -> dict[tuple[str, ...], Job]:
-    book: dict[str, dict[tuple[str, ...], Job]] = st.session_state.setdefault(_BOOK, {})
-    return book.setdefault(place, {})
+    return book().setdefault(place, {})
 
 
 def _session_gone() -> Callable[[], bool]:

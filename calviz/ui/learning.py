@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import streamlit as st
 
 from calviz.comparison import choose_rows, learning_curve
@@ -11,7 +14,7 @@ from calviz.core.learning import LearningCurve
 from calviz.core.metric import METRICS
 from calviz.core.recalibrator import RECALIBRATORS
 from calviz.figures import LearningCurves
-from calviz.ui import bins, diagram, fit_rows, job_view, jobs
+from calviz.ui import bins, diagram, fit_rows, job_view, jobs, zeros
 from calviz.ui.jobs import Job
 from calviz.ui.settings import Settings
 from calviz.ui.text import md
@@ -40,6 +43,8 @@ def explore(settings: Settings) -> None:
     }
     two = confidence or data.n_classes <= 2
     usual = [k for k in (_TWO if two else _MANY) if k in known]
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        rows = fit_rows.choose(settings)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         methods = st.multiselect(
             "Recalibrators",
@@ -52,8 +57,6 @@ def explore(settings: Settings) -> None:
             bind="query-params",
             width=430,
         )
-        with st.container(width=200):
-            rows = fit_rows.choose(settings, key="calviz.learning")
         repeats = st.select_slider(
             "Draws of labels",
             (5, 10, 20, 50),
@@ -76,11 +79,12 @@ def explore(settings: Settings) -> None:
         st.info(md(text[:1].upper() + text[1:], 1_000), icon=":material/info:")
         return
     names = tuple(sorted(methods, key=list(known).index))
+    options = zeros.options(names, zeros.draw([data], (*settings.rows_key, "all splits")))
     key = (
-        *settings.rows_key,
+        *replace(settings, split=None).rows_key,
+        *rows.key,
         settings.reduction.key,
-        rows.key,
-        *map(str, (names, repeats, seed)),
+        *map(str, (names, options, repeats, seed)),
     )
     job = jobs.find(PLACE, key)
     cells = data.n * max(1, data.n_classes) * len(names)
@@ -91,17 +95,21 @@ def explore(settings: Settings) -> None:
                 PLACE,
                 key,
                 f"Fitting {len(names)} recalibrators to few and many labels",
-                lambda job: _work(job, settings, rows, names, int(repeats), int(seed)),
+                lambda job: _work(job, settings, rows, names, options, int(repeats), int(seed)),
             )
             st.rerun()
     if job is None:
         st.caption(f"{len(names)} recalibrators, {repeats} draws for each number of labels.")
         return
     job_view.show(job)
-    if job.result is not None and not job.running:
-        if job.state == "stopped":
-            st.caption("Stopped: this is what was finished by then.")
+    if job.running:
+        return
+    if job.state == "stopped":
+        st.info(stopped(job), icon=":material/stop_circle:")
+    if job.result is not None and job.result.methods:
         _show(job.result, settings)
+    elif job.result is not None and job.state != "stopped":
+        st.warning(_failures(job.result) or "No fit was finished.", icon=":material/warning:")
 
 
 def _work(
@@ -109,6 +117,7 @@ def _work(
     settings: Settings,
     rows: fit_rows.FitRows,
     methods: tuple[str, ...],
+    options: dict[str, dict[str, Any]],
     repeats: int,
     seed: int,
 ) -> LearningCurve:
@@ -119,18 +128,28 @@ def _work(
         seed=seed,
         metrics=JUDGED_BY,
         reduction=settings.reduction,
+        options=options,
         progress=lambda done, total: job.progress(done, total),
         stop=job.stopping,
         **rows.how,
     )
 
 
+def stopped(job: Job) -> str:
+    """What a job that was stopped has finished, in one sentence."""
+    curve = job.result
+    if curve is None or not curve.methods:
+        return "Stopped before a fit was finished: there is nothing to show yet."
+    most = max(p.rows for p in curve.points)
+    return (
+        f"Stopped after {job.done:,} of {job.total:,} fits: the curves show what was finished, up to "
+        f"{most:,} of {curve.fit.rows:,} labels."
+    )
+
+
 @st.fragment
 def _show(curve: LearningCurve, settings: Settings) -> None:
     available = [key for key in JUDGED_BY if curve.uncalibrated[key].available]
-    if not curve.methods:
-        st.warning(_failures(curve) or "No fit was finished.", icon=":material/warning:")
-        return
     metric = st.segmented_control(
         "Judge by",
         available,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from calviz.core.export import csv_bytes, latex_table, markdown_table
+from calviz.core.slices import where_words
 from calviz.report.metric_tables import numbers, texts
 from calviz.ui import cached
 from calviz.ui.metric_table import Results
@@ -65,7 +66,7 @@ def source(settings: Settings) -> str:
         parts.append(f"model {plain(settings.model, 40)}")
     if settings.split is not None:
         parts.append(f"split {plain(settings.split, 40)}")
-    if settings.group is not None and settings.level is not None:
-        parts.append(f"{plain(settings.group, 40)} = {plain(settings.level, 40)}")
+    if settings.where:
+        parts.append(where_words(settings.where))
     parts += [rows(cached.data(settings).n), plain(settings.reduction.label), settings.bins_words]
     return ", ".join(parts)

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from calviz.core.metric import INTERVAL_WORDS, METRICS
+from calviz.core.metric import DIRECTION_WORDS, INTERVAL_WORDS, METRICS
 from calviz.core.results import MetricResult
-from calviz.report.metric_tables import BETTER, families
+from calviz.report.metric_tables import families
 from calviz.report.metric_tables import texts as table
 from calviz.ui import cached, guard, learn
 from calviz.ui.settings import Settings
@@ -161,7 +161,7 @@ def details(result: MetricResult) -> None:
             st.markdown(f"**Not available:** {md(result.reason or 'undefined', 500)}")
         st.latex(metric.formula)
         low, high = (number(v) for v in metric.bounds)
-        facts = [f"Better: {BETTER[metric.direction]}", f"range {low} to {high}"]
+        facts = [f"Better: {DIRECTION_WORDS[metric.direction]}", f"range {low} to {high}"]
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.params.items()]
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.details.items()]
         if result.interval_method:

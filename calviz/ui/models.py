@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import streamlit as st
 
-from calviz.comparison import compare_models, named_models, same_rows
+from calviz.comparison import compare_models, same_rows
+from calviz.comparison.models_words import HEADLINE
 from calviz.core.model_comparison import Alignment, ModelComparison
 from calviz.core.predictions import Dataset
 from calviz.ui import job_view, jobs, state, upload
 from calviz.ui.jobs import Job
+from calviz.ui.open_models import OpenModel, on_offer
 from calviz.ui.settings import Settings
 from calviz.ui.text import distinct, rows
 
-#: What is compared unless more is asked for.
-HEADLINE = ("accuracy", "nll", "brier", "ece", "ks", "mcs", "aurc")
 #: Models that fit a page.
 MOST = 12
 PLACE = "compare_models"
@@ -42,24 +42,15 @@ class Chosen:
     key: tuple[str, ...]
 
 
-def on_offer(entry: state.Entry) -> Chosen:
-    """All models of the file that is looked at and of the other files of the session."""
-    others = [e for key, e in state.files().items() if key != entry.key]
-    entries = [entry, *others]
-    named = named_models([(e.title, e.loaded.models) for e in entries])
-    return Chosen(named, tuple(e.content for e in entries))
-
-
 def pick(entry: state.Entry) -> Chosen:
     """Draw the list of models; those that are not of the same task are not chosen by themselves."""
-    offered = on_offer(entry)
-    shown = distinct(tuple(offered.models), 60)
-    own = next(iter(entry.loaded.models.values()))
-    likely = [name for name, data in offered.models.items() if _alike(own, data)][:MOST]
-    _choose_new(list(offered.models), likely)
+    offered = {m.name: m for m in on_offer(entry)}
+    shown = distinct(tuple(offered), 60)
+    likely = list(usual(entry).models)
+    _choose_new(list(offered), likely)
     chosen = st.multiselect(
         "Models",
-        list(offered.models),
+        list(offered),
         default=likely,
         max_selections=MOST,
         format_func=lambda name: shown.get(name, str(name)),
@@ -67,8 +58,19 @@ def pick(entry: state.Entry) -> Chosen:
         bind="query-params",
         help="All models of this file and of the other files that are open.",
     )
-    _another_file(len(offered.models))
-    return Chosen({name: offered.models[name] for name in chosen}, (*offered.key, *chosen))
+    _another_file(len(offered))
+    return _chosen(offered[name] for name in chosen)
+
+
+def usual(entry: state.Entry) -> Chosen:
+    """The models that are compared unless a person chooses: those that may be of the same rows."""
+    offered = on_offer(entry)
+    return _chosen([m for m in offered if _alike(offered[0].data, m.data)][:MOST])
+
+
+def _chosen(models: Iterable[OpenModel]) -> Chosen:
+    there = list(models)
+    return Chosen({m.name: m.data for m in there}, tuple(f"{m.key} {m.name}" for m in there))
 
 
 def _alike(one: Dataset, other: Dataset) -> bool:
@@ -116,11 +118,11 @@ def comparison(chosen: Chosen, settings: Settings) -> ModelComparison | None:
     None while they are computed, which is shown, and where that failed.
     """
     aligned = alignment(chosen, settings.split)
-    key = (*chosen.key, *settings.rows_key, settings.reduction.key, str(settings.bins))
+    key = job_key(chosen, settings)
     job = jobs.find(PLACE, key)
     if job is None or (not job.running and job.state != "finished" and st.button("Compute again")):
         title = f"Measuring {len(chosen.models)} models on {rows(aligned.rows)}"
-        job = jobs.start(PLACE, key, title, lambda job: _compared(job, aligned, settings))
+        job = jobs.start(PLACE, key, title, lambda job: compared(job, aligned, settings))
         with st.spinner(f"{title} …"):
             job.wait(PATIENCE)
     job_view.show(job)
@@ -128,20 +130,19 @@ def comparison(chosen: Chosen, settings: Settings) -> ModelComparison | None:
     return found
 
 
-def _compared(job: Job, aligned: Alignment, settings: Settings) -> ModelComparison:
+def job_key(chosen: Chosen, settings: Settings) -> tuple[str, ...]:
+    """Names a comparison."""
+    return (*chosen.key, *settings.rows_key, settings.reduction.key, str(settings.bins))
+
+
+def compared(job: Job, aligned: Alignment, settings: Settings) -> ModelComparison:
+    """Compare models: the work of a job."""
     return compare_models(
         aligned,
         HEADLINE,
-        where=where(settings),
+        where=settings.where,
         reduction=settings.reduction,
         bins=settings.bins,
         progress=lambda name, done, total: job.progress(done, total, f"{name} is measured"),
         stop=job.stopping,
     )
-
-
-def where(settings: Settings) -> tuple[str, str] | None:
-    """The slice that the sidebar chose."""
-    if settings.group is None or settings.level is None:
-        return None
-    return settings.group, settings.level

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
@@ -13,11 +13,10 @@ from calviz.core.metric import METRICS
 from calviz.core.model_comparison import Alignment, ModelsByMethods
 from calviz.core.recalibrator import RECALIBRATORS
 from calviz.core.results import MetricResult
-from calviz.ui import fit_rows, job_view, jobs, models
+from calviz.ui import fit_rows, job_view, jobs, models, zeros
 from calviz.ui.jobs import Job
 from calviz.ui.marks import marked
 from calviz.ui.models import Chosen
-from calviz.ui.models_view import column_text
 from calviz.ui.settings import Settings
 from calviz.ui.text import Written, md
 
@@ -37,6 +36,8 @@ def explore(chosen: Chosen, settings: Settings) -> None:
         for s in RECALIBRATORS
         if s.key != "identity" and (not confidence or s.confidence_only)
     }
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        rows = fit_rows.choose(settings)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         methods = st.multiselect(
             "Recalibrators",
@@ -46,20 +47,18 @@ def explore(chosen: Chosen, settings: Settings) -> None:
             key="calviz.models.methods.top" if confidence else "calviz.models.methods",
             width=620,
         )
-        with st.container(width=200):
-            rows = fit_rows.choose(settings, key="calviz.models.fit")
         asked = st.button("Fit them", type="primary", disabled=not methods)
     names = tuple(sorted(methods, key=list(known).index))
-    key = (*chosen.key, *settings.rows_key, settings.reduction.key, rows.key, *names)
+    options = zeros.options(names, zeros.draw(list(chosen.models.values()), chosen.key))
+    key = (*chosen.key, *rows.key, settings.reduction.key, repr(options), *names)
     job = jobs.find(PLACE, key)
     if asked and (job is None or not job.running):
-        # All splits: the rows that fit are not those that judge.
-        aligned = models.alignment(chosen, None)
+        aligned = models.alignment(chosen, rows.settings.split)
         jobs.start(
             PLACE,
             key,
             f"Fitting {len(names)} recalibrators to {len(chosen.models)} models",
-            lambda job: _work(job, aligned, settings, rows, names),
+            lambda job: _work(job, aligned, settings, rows, names, options),
         )
         st.rerun()
     if job is None:
@@ -76,12 +75,14 @@ def _work(
     settings: Settings,
     rows: fit_rows.FitRows,
     methods: tuple[str, ...],
+    options: dict[str, dict[str, Any]],
 ) -> ModelsByMethods:
     return compare_methods(
-        same_rows(aligned, where=models.where(settings)),
+        same_rows(aligned, where=settings.where),
         methods,
         metrics=JUDGED_BY,
         reduction=settings.reduction,
+        options=options,
         progress=lambda words, done, total: job.progress(done, total, words),
         stop=job.stopping,
         **rows.how,
@@ -139,6 +140,8 @@ def _underlined(shown: pd.DataFrame, found: ModelsByMethods, metric: str) -> Sty
 
 def table(found: ModelsByMethods, metric: str) -> pd.DataFrame:
     """Values as markdown, one row per model, one column per method."""
+    results = [m.metrics[metric] for c in found.models.values() for m in c if metric in m.metrics]
+    written = Written.column(results)
     rows: dict[str, dict[str, str]] = {}
     for name, comparison in found.models.items():
         order = comparison.ranking(metric) if metric in comparison.directions else ()
@@ -146,7 +149,7 @@ def table(found: ModelsByMethods, metric: str) -> pd.DataFrame:
         cells = {}
         for m in comparison:
             result = m.metrics.get(metric)
-            text = md(column_text(result))
+            text = md(written.of(result.value)) if result and result.available else "–"
             if m.key in order[:1]:
                 text = f"**{text}**"
             cells[m.label] = f"{text}\u00a0≈" if m.key in tied and m.key not in order[:1] else text

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
+from calviz.comparison.models_words import ranked_by
 from calviz.core.export import csv_bytes
 from calviz.core.metric import METRICS
 from calviz.core.model_comparison import ModelComparison
 from calviz.core.results import MetricResult
-from calviz.core.units import Unit, scale_of, unit_of, value_text
-from calviz.core.words import decimal, listed, shorten
+from calviz.core.words import listed
 from calviz.figures import ModelDifferences, Reliability
 from calviz.ui import diagram, guard, learn
 from calviz.ui.marks import marked
@@ -35,13 +35,13 @@ def notes(found: ModelComparison) -> None:
 
 def judge_by(found: ModelComparison) -> str | None:
     """The metric that ranks the models; None where nothing is paired."""
-    keys = [key for key in found.intervals if key != "error"]
+    keys = ranked_by(found)
     if not keys:
         return None
     chosen = st.segmented_control(
         "Judge by",
         keys,
-        default="nll" if "nll" in keys else keys[0],
+        default=keys[0],
         required=True,
         key="models-by" if "nll" in keys else "models-by-confidence",
         bind="query-params",
@@ -50,38 +50,6 @@ def judge_by(found: ModelComparison) -> str | None:
         "calibration alone.",
     )
     return chosen or keys[0]
-
-
-def headline(found: ModelComparison, metric: str) -> str:
-    """Which model is best, in one sentence."""
-    label = METRICS[metric].label
-    best, *tied = found.tied_with_best(metric)
-    value = value_text(metric, found[best].metrics[metric].value)
-    others = len(found.ranking(metric)) - 1 - len(tied)
-    text = f"By {label}, '{shorten(best, 30)}' is best ({value})"
-    if tied:
-        verb = "is" if len(tied) == 1 else "are"
-        text += f"; {listed(tied, limit=60)} {verb} not told apart from it"
-    if others:
-        text += (
-            f"; {'the other is' if others == 1 else f'the other {others:,} are'} worse beyond noise"
-        )
-    return f"{text}."
-
-
-def caution(found: ModelComparison, metric: str) -> str:
-    """What to say where a weak model is the best calibrated one; "" where that is not so."""
-    if metric not in ("ece", "ks") or "accuracy" not in found.intervals:
-        return ""
-    best, right = found.ranking(metric)[0], found.ranking("accuracy")[0]
-    difference = found.difference("accuracy", best, right) if best != right else None
-    if difference is None or difference.tied:
-        return ""
-    value = value_text("accuracy", found[best].metrics["accuracy"].value)
-    return (
-        f"Calibrated is not accurate: '{shorten(best, 30)}' is right in {value} of the rows, "
-        f"'{shorten(right, 30)}' in {value_text('accuracy', found[right].metrics['accuracy'].value)}."
-    )
 
 
 def metrics_table(found: ModelComparison) -> None:
@@ -100,19 +68,6 @@ def metrics_table(found: ModelComparison) -> None:
     )
 
 
-#: Decimals in a column of values, all the same.
-_DECIMALS: Mapping[Unit, int] = {"percent": 1, "points": 2, "plain": 4}
-
-
-def column_text(result: MetricResult | None) -> str:
-    """A value in a column of values of the same metric."""
-    if result is None or not result.available:
-        return "–"
-    unit = unit_of(result.key)
-    text = decimal(result.value * scale_of(result.key)[0], _DECIMALS[unit])
-    return f"{text}\u00a0%" if unit == "percent" else text
-
-
 def _heading(key: str) -> str:
     unit = Written(MetricResult(key, 1.0)).unit_words
     return f"[{METRICS[key].label}]({learn.address(key)}){f' ({unit})' if unit else ''}"
@@ -121,9 +76,10 @@ def _heading(key: str) -> str:
 def _marked(found: ModelComparison, key: str, results: Mapping[str, MetricResult]) -> list[str]:
     order = found.ranking(key)
     tied = found.tied_with_best(key) if key in found.intervals else ()
+    written = Written.column(results.values())
     cells = []
     for name, result in results.items():
-        text = md(column_text(result))
+        text = md(written.of(result.value) if result.available else "–")
         if name in order[:1]:
             text = f"**{text}**"
         cells.append(f"{text}\u00a0≈" if name in tied[1:] else text)

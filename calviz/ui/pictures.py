@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from calviz.core.figure import Theme
+from calviz.core.slices import where_words
 from calviz.core.words import counted, shorten
 from calviz.figures import plot_config
 from calviz.figures.captions import captioned
@@ -61,8 +62,8 @@ def caption() -> tuple[str, ...]:
     what = [counted(cached.data(chosen).n, "row")]
     if chosen.split is not None:
         what.append(f"split {shorten(chosen.split)}")
-    if chosen.group is not None and chosen.level is not None:
-        what.append(f"{shorten(chosen.group)} = {shorten(chosen.level)}")
+    if chosen.where:
+        what.append(where_words(chosen.where))
     what += [shorten(chosen.reduction.label), chosen.bins_words]
     today = datetime.now(UTC).date().isoformat()
     return " · ".join(title), " · ".join(what), f"digest {entry.loaded.digest[:16]} · {today}"

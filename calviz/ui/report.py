@@ -3,33 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
 from calviz.core.comparison import Comparison
+from calviz.core.errors import CalvizError
+from calviz.core.learning import LearningCurve
 from calviz.report.document import Part, Report, bind, make_part
 from calviz.report.section import in_order
 from calviz.report.subject import Origin, Subject
-from calviz.ui import bins, cached, job_view, jobs, pages
+from calviz.ui import bins, cached, job_view, jobs, models, slicing
 from calviz.ui.jobs import Job
 from calviz.ui.settings import Settings
 from calviz.ui.text import size
 
 PLACE = "report"
-#: Where comparisons of recalibrators run, as the page that starts them calls it.
-COMPARED = "recalibrate"
+#: Where comparisons of recalibrators and learning curves run, as the pages that start them call it.
+COMPARED, LEARNT = "recalibrate", "learning_curve"
 #: Pixels of the preview.
 HEIGHT = 900
 
 
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What other pages have found on these data, for the report."""
+
+    comparison: Comparison | None
+    learning: LearningCurve | None
+    chosen: models.Chosen | None
+    question: slicing.Question | None
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Names it, for jobs."""
+        ids = (str(id(x)) if x is not None else "" for x in (self.comparison, self.learning))
+        return (*ids, *(self.chosen.key if self.chosen else ()), repr(self.question))
+
+
 def explore(settings: Settings) -> None:
     """Choose, make, look, take home."""
-    compared = comparison(settings)
-    keys = _sections(compared)
+    found = gather(settings)
+    keys = _sections(settings, found)
     title, author, notes, date = _words(settings)
     place = st.container()
-    key = _key(settings, compared)
+    key = _key(settings, found)
     job = jobs.find(PLACE, key)
     if job is not None and job.running:
         with place:
@@ -40,45 +59,64 @@ def explore(settings: Settings) -> None:
         with place:
             if job is not None:
                 job_view.show(job)
-            _offer(settings, compared, keys, again=made is not None)
+            _offer(settings, found, keys, again=made is not None)
     if made is not None and tried.issuperset(keys):
         chosen = _only(made, keys)
         _take_home(bind([chosen], title=title, author=author, notes=notes, date=date), settings)
 
 
-def comparison(settings: Settings) -> Comparison | None:
-    """The recalibrators that were last compared on this file in this session, if any were."""
-    job = jobs.latest(COMPARED)
+def gather(settings: Settings) -> Found:
+    """Look up what the pages Recalibrate, Learning curve, Compare models and Slices were last used for."""
+    comparison = _latest(COMPARED, settings)
+    learning = _latest(LEARNT, settings)
+    chosen = models.usual(settings.entry)
+    return Found(
+        comparison if isinstance(comparison, Comparison) else None,
+        learning if isinstance(learning, LearningCurve) else None,
+        chosen if len(chosen.models) > 1 else None,
+        slicing.asked(settings),
+    )
+
+
+def _latest(place: str, settings: Settings) -> object:
+    """The last result of a page that was about these rows, if any was."""
+    job = jobs.latest(place)
     if job is None or job.running:
         return None
-    found = getattr(job.result, "comparison", job.result)
     # The same rows but for the split, as some splits fit and others judge.
-    content, model, _, *part = settings.rows_key
-    same = (*job.key[:2], *job.key[3:5]) == (content, model, *part)
-    return found if same and isinstance(found, Comparison) else None
+    wanted = replace(settings, split=None).rows_key
+    same = job.key[: len(wanted)] == wanted
+    return getattr(job.result, "comparison", job.result) if same else None
 
 
-def subject(settings: Settings, compared: Comparison | None) -> Subject:
+def subject(settings: Settings, found: Found) -> Subject:
     """What is looked at, for a report."""
     entry = settings.entry
     several = len(entry.loaded.models) > 1
-    group, level = settings.group, settings.level
     return Subject(
         data=cached.data(settings),
         title=f"{entry.title}, {settings.model}" if several else entry.title,
         split=settings.split,
-        slice=None if group is None or level is None else (group, level),
+        slice=settings.where,
         reduction=settings.reduction,
         bins=settings.bins,
         scheme=settings.scheme,
         origin=Origin.of(entry.loaded, entry.options),
-        comparison=compared,
+        comparison=found.comparison,
+        learning=found.learning,
+        slices=None if found.question is None else slicing.look(settings, found.question),
     )
 
 
-def _sections(compared: Comparison | None) -> tuple[str, ...]:
-    """Let a person choose sections; the comparison is offered where there is one."""
-    offered = {s.key: s for s in in_order() if s.key != "comparison" or compared is not None}
+def _sections(settings: Settings, found: Found) -> tuple[str, ...]:
+    """Let a person choose sections; those that have nothing to say are not offered."""
+    there = {
+        "comparison": found.comparison is not None,
+        "learning-curve": found.learning is not None,
+        "models": found.chosen is not None,
+        "slices": bool(settings.whole.groups),
+    }
+    offered = {s.key: s for s in in_order() if there.get(s.key, True)}
     chosen = st.pills(
         "Sections",
         tuple(offered),
@@ -91,11 +129,18 @@ def _sections(compared: Comparison | None) -> tuple[str, ...]:
             f"- {s.title}: {s.summary[:1].lower()}{s.summary[1:]}" for s in offered.values()
         ),
     )
-    if compared is None and COMPARED in pages.BY_KEY:
-        st.caption(
-            "Compare recalibrators on the page Recalibrate, and the report can hold the comparison."
-        )
+    missing = [words for key, words in _MORE.items() if not there[key]]
+    if missing:
+        st.caption(f"For more sections: {'; '.join(missing)}.")
     return tuple(key for key in offered if key in (chosen or ()))
+
+
+#: How sections come to be offered.
+_MORE = {
+    "comparison": "compare recalibrators on the page *Recalibrate*",
+    "learning-curve": "draw curves on the page *Learning curve*",
+    "models": "open the file of another model on the page *Compare models*",
+}
 
 
 def _words(settings: Settings) -> tuple[str, str, str, str]:
@@ -132,9 +177,9 @@ def _words(settings: Settings) -> tuple[str, str, str, str]:
     return title or "", author or "", notes or "", "" if date is None else str(date)
 
 
-def _key(settings: Settings, compared: Comparison | None) -> tuple[str, ...]:
+def _key(settings: Settings, found: Found) -> tuple[str, ...]:
     own = (settings.reduction.key, str(settings.bins), settings.scheme)
-    return (*settings.rows_key, *own, "" if compared is None else str(id(compared)))
+    return (*settings.rows_key, *own, *found.key)
 
 
 def _result(job: Job | None) -> tuple[Part | None, frozenset[str]]:
@@ -153,9 +198,7 @@ def _only(part: Part, keys: Sequence[str]) -> Part:
     )
 
 
-def _offer(
-    settings: Settings, compared: Comparison | None, keys: tuple[str, ...], *, again: bool
-) -> None:
+def _offer(settings: Settings, found: Found, keys: tuple[str, ...], *, again: bool) -> None:
     if not keys:
         st.info("Choose at least one section.", icon=":material/info:")
         return
@@ -166,21 +209,32 @@ def _offer(
         type="primary",
         icon=":material/description:",
         on_click=_start,
-        args=(settings, compared, keys),
+        args=(settings, found, keys),
         key="calviz.report.make",
     )
 
 
-def _start(settings: Settings, compared: Comparison | None, keys: tuple[str, ...]) -> None:
-    about = subject(settings, compared)
+def _start(settings: Settings, found: Found, keys: tuple[str, ...]) -> None:
+    about = subject(settings, found)
+    aligned = None
+    if found.chosen is not None and "models" in keys:
+        known = jobs.find(models.PLACE, models.job_key(found.chosen, settings))
+        if known is not None and known.state == "finished":
+            about = replace(about, models=known.result)
+        else:
+            with suppress(CalvizError):  # models of other rows: the page Compare models says why
+                aligned = models.alignment(found.chosen, settings.split)
 
     def work(job: Job) -> tuple[Part, frozenset[str]]:
         def progress(title: str, done: int, total: int) -> None:
             job.progress(done, total, title)
 
-        return make_part(about, sections=keys, progress=progress), frozenset(keys)
+        this = about
+        if aligned is not None:
+            this = replace(about, models=models.compared(job, aligned, settings))
+        return make_part(this, sections=keys, progress=progress), frozenset(keys)
 
-    jobs.start(PLACE, _key(settings, compared), "Making the report", work)
+    jobs.start(PLACE, _key(settings, found), "Making the report", work)
 
 
 def _take_home(report: Report, settings: Settings) -> None:

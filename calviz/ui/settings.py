@@ -14,6 +14,7 @@ from streamlit.errors import StreamlitAPIException
 from calviz.core.arrays import BoolArray
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction, ReductionKind
+from calviz.core.slices import Where, rows_where, where_words
 from calviz.numerics.binning import Scheme
 from calviz.ui import state
 from calviz.ui.text import distinct, md, plain, rows
@@ -23,6 +24,11 @@ MAX_BINS = 1_000
 DEFAULT_BINS = 15
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 
+#: The conditions of a slice: keys of column and value in the address, label, and what stands for no condition.
+_CONDITIONS = (
+    ("slice", "level", "Slice by", "no slice"),
+    ("slice-2", "level-2", "And by", "no second column"),
+)
 _CHOSEN = "calviz.chosen"
 _SEED = "calviz.settings"
 _HELP: Mapping[ReductionKind, str] = {
@@ -47,8 +53,8 @@ class Settings:
     reduction : Reduction
     bins : int
     scheme : {"equal-width", "equal-mass", "sturges"}
-    group, level : str or None
-        The slice: rows whose column `group` holds `level`.
+    where : tuple of (str, str)
+        The slice: columns and the values that they hold; empty for all rows.
     """
 
     entry: state.Entry
@@ -57,8 +63,7 @@ class Settings:
     reduction: Reduction
     bins: int
     scheme: Scheme
-    group: str | None = None
-    level: str | None = None
+    where: Where = ()
 
     @property
     def whole(self) -> Dataset:
@@ -68,7 +73,7 @@ class Settings:
     @property
     def rows_key(self) -> tuple[str, ...]:
         """Names the rows that are looked at, for caches."""
-        parts = (self.model, self.split, self.group, self.level)
+        parts = (self.model, self.split, self.where)
         return (self.entry.content, *(repr(part) for part in parts))
 
     def mask(self) -> BoolArray | None:
@@ -77,18 +82,18 @@ class Settings:
         mask: BoolArray | None = None
         if self.split is not None and data.splits is not None:
             mask = data.splits.mask(self.split)
-        if self.group is not None and self.level is not None:
-            level = data.groups[self.group].mask(self.level)
-            mask = level if mask is None else np.logical_and(mask, level)
-        return mask
+        level = rows_where(data, self.where)
+        if mask is None or level is None:
+            return mask if level is None else level
+        return np.logical_and(mask, level)
 
     def words(self, n: int) -> str:
         """What is looked at, in one line of markdown."""
         parts = [rows(n), "all splits" if self.whole.splits is not None else ""]
         if self.split is not None:
             parts[1] = f"split {md(self.split, 40)}"
-        if self.group is not None and self.level is not None:
-            parts.append(f"{md(self.group, 40)} = {md(self.level, 40)}")
+        if self.where:
+            parts.append(md(where_words(self.where)))
         if len(self.entry.loaded.models) > 1:
             parts.insert(0, f"model {md(self.model, 40)}")
         parts.append(self.reduction_words)
@@ -127,8 +132,8 @@ def draw() -> Settings:
     split = _split(data, entry.loaded.recognition.eval_split, seed)
     reduction = _reduction(data, seed)
     scheme, bins = _bins(seed)
-    group, level = _slice(data, seed)
-    chosen = Settings(entry, model, split, reduction, bins, scheme, group, level)
+    where = _slice(data, seed)
+    chosen = Settings(entry, model, split, reduction, bins, scheme, where)
     st.session_state[_CHOSEN] = chosen
     return chosen
 
@@ -176,10 +181,14 @@ def look_at_class(data: Dataset, index: int) -> None:
     st.session_state[_SEED] = two if data.n_classes == 2 else {"reduction": "class", "class": shown}
 
 
-def look_at_slice(data: Dataset, column: str, value: str) -> None:
-    """Look at the rows of one value from the next drawing of the sidebar on; for callbacks."""
-    level = distinct(data.groups[column].levels)[value]
-    st.session_state[_SEED] = {"slice": distinct(tuple(data.groups))[column], "level": level}
+def look_at_slice(data: Dataset, where: Where) -> None:
+    """Look at the rows of a slice from the next drawing of the sidebar on; all for no condition; for callbacks."""
+    names = distinct(tuple(data.groups))
+    seed = {column_key: none for column_key, _, _, none in _CONDITIONS}
+    for (column, value), (column_key, value_key, _, _) in zip(where, _CONDITIONS, strict=False):
+        seed[column_key] = names[column]
+        seed[value_key] = distinct(data.groups[column].levels)[value]
+    st.session_state[_SEED] = seed
 
 
 def _split(data: Dataset, default: str | None, seed: Mapping[str, str]) -> str | None:
@@ -243,16 +252,21 @@ def _bins(seed: Mapping[str, str]) -> tuple[Scheme, int]:
     return scheme, int(bins)  # type: ignore[return-value]
 
 
-def _slice(data: Dataset, seed: Mapping[str, str]) -> tuple[str | None, str | None]:
-    if not data.groups:
-        return None, None
-    group = _choose(
-        "Slice by", "slice", ("no slice", *data.groups), seed, help="Look at some rows only."
-    )
-    if group not in data.groups:
-        return None, None
-    level = _choose(f"Rows where {plain(group, 30)} is", "level", data.groups[group].levels, seed)
-    return group, level
+def _slice(data: Dataset, seed: Mapping[str, str]) -> Where:
+    found: list[tuple[str, str]] = []
+    for column_key, value_key, label, none in _CONDITIONS:
+        left = [name for name in data.groups if name not in dict(found)]
+        if not left:
+            break
+        column = _choose(label, column_key, (none, *left), seed, help="Look at some rows only.")
+        if column not in left:
+            break
+        # A second condition offers the values that the rows of the first one hold.
+        mask = rows_where(data, tuple(found))
+        factor = data.groups[column] if mask is None else data.groups[column].take(mask)
+        value = _choose(f"Rows where {plain(column, 30)} is", value_key, factor.levels, seed)
+        found.append((column, value))
+    return tuple(found)
 
 
 def other_view_of_two_classes(chosen: Settings) -> None:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
 
-from calviz.comparison import slices
+from calviz.comparison import slices, usual_columns
+from calviz.comparison.slices import FEW_VALUES
 from calviz.core.export import csv_bytes
-from calviz.core.slices import Against, Slice, Slices
-from calviz.core.words import decimal, points
+from calviz.core.slices import Against, Slice, Slices, where_words
+from calviz.core.words import counted, decimal, p_number, points
 from calviz.figures.slice_gaps import SliceGaps
-from calviz.ui import cached, diagram
+from calviz.ui import cached, diagram, pages
 from calviz.ui.settings import Settings, look_at_slice
-from calviz.ui.text import md, plain
+from calviz.ui.text import md, plain, rows
 
-#: Columns with more values than this are not looked at unless a person asks for them.
-FEW_VALUES = 50
+if TYPE_CHECKING:
+    from pandas.io.formats.style import Styler
+
+#: Slices in the table; the file has all.
+MOST = 2_000
+_ASKED = "calviz.slices.asked"
 _AGAINST: dict[str, Against] = {"a calibrated model": "calibrated", "the other rows": "rest"}
 
 
@@ -35,13 +41,13 @@ class Question:
 def ask(settings: Settings) -> Question:
     """Draw the choices."""
     groups = settings.whole.groups
-    usual = [name for name, factor in groups.items() if len(factor.levels) <= FEW_VALUES]
     columns = st.multiselect(
         "Columns",
         list(groups),
-        default=usual or list(groups)[:1],
+        default=list(usual_columns(settings.whole)),
         format_func=lambda name: plain(f"{name} ({len(groups[name].levels):,} values)", 50),
         key="slice-columns",
+        bind="query-params",
         help=f"Columns with up to {FEW_VALUES} values are there from the start. The more slices are "
         "looked at, the stronger the evidence has to be.",
     )
@@ -77,9 +83,19 @@ def ask(settings: Settings) -> Question:
             "(Benjamini and Hochberg).",
         )
         pairs = st.toggle("Pairs of columns too", value=True, key="pairs", bind="query-params")
-    return Question(
+    question = Question(
         tuple(columns), pairs, _AGAINST[against or next(iter(_AGAINST))], int(min_rows), rate / 100
     )
+    st.session_state[_ASKED] = (settings.entry.content, settings.model, question)
+    return question
+
+
+def asked(settings: Settings) -> Question | None:
+    """What was last looked at in these data, if anything was."""
+    content, model, question = st.session_state.get(_ASKED, ("", "", None))
+    if (content, model) != (settings.entry.content, settings.model):
+        return None
+    return question if question is None or question.columns else None
 
 
 @st.cache_resource(scope="session", max_entries=32, show_spinner=False)
@@ -120,7 +136,14 @@ def sizes(settings: Settings, question: Question) -> None:
                 "most rows": counts[-1],
             }
         )
-    st.dataframe(pd.DataFrame(lines), hide_index=True, alt="Rows per value of each column")
+    frame = pd.DataFrame(lines)
+    count = st.column_config.NumberColumn(format="localized")
+    st.dataframe(
+        frame,
+        hide_index=True,
+        alt="Rows per value of each column",
+        column_config=dict.fromkeys(frame.columns[1:], count),
+    )
 
 
 def answer(found: Slices) -> None:
@@ -140,8 +163,12 @@ def answer(found: Slices) -> None:
             f"looked at together. Dashed: all rows ({points(found.gap)} points)."
         )
     notes = (
-        [f"{found.small:,} slices have fewer than {found.min_rows:,} rows"] if found.small else []
+        [f"Not measured, with fewer than {found.min_rows:,} rows: {counted(found.small, 'slice')}"]
+        if found.small
+        else []
     )
+    if len(found.slices) > MOST:
+        notes.append(f"the table shows the first {MOST:,} slices, the file all of them")
     notes += [f"left out: {reason}" for reason in found.skipped]
     if notes:
         st.caption(md("; ".join(notes), 600) + ".")
@@ -154,7 +181,7 @@ def table(found: Slices, settings: Settings) -> None:
     event = st.dataframe(
         _words(found),
         hide_index=True,
-        height=min(420, 38 + 35 * len(found.slices)),
+        height=min(440, 40 + 35 * len(found.slices)),
         alt="All slices: rows, score, hits, gap, interval and p-value",
         on_select="rerun",
         selection_mode="single-row",
@@ -173,52 +200,78 @@ def table(found: Slices, settings: Settings) -> None:
         )
 
 
-_RIGHT = st.column_config.Column(alignment="right")
+def _column(width: int, help: str | None = None) -> Any:
+    return st.column_config.NumberColumn(width=width, help=help)
+
+
 _COLUMNS = {
-    "slice": st.column_config.TextColumn(width=230, pinned=True),
-    **dict.fromkeys(("mean score", "hits", "gap, points", "95 % interval", "p-value"), _RIGHT),
-    "adjusted": st.column_config.Column(
-        alignment="right", help="The p-value with all slices looked at together."
+    "slice": st.column_config.TextColumn(width=300, pinned=True),
+    "rows": st.column_config.NumberColumn(width=58, format="localized"),
+    "score": _column(58, "Mean score."),
+    "hits": _column(54, "Share of hits."),
+    "gap": _column(58, "Score minus hits, in points."),
+    "95 % interval": st.column_config.Column(
+        width=106, alignment="right", help="Of the gap, in points."
     ),
-    "ECE, points": _RIGHT,
-    "noise, points": st.column_config.Column(
-        alignment="right", help="The ECE that a calibrated model would show with as many rows."
+    "p-value": _column(70),
+    "adjusted": _column(76, "The p-value with all slices looked at together."),
+    "off": st.column_config.TextColumn(width=44, help="Whether it is off beyond chance."),
+    "ECE": _column(52, "In points."),
+    "noise": _column(
+        56, "The ECE that a calibrated model would show with as many rows, in points."
     ),
 }
 
 
-def _chance(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
-
-
 def _open(one: Slice | None, settings: Settings) -> None:
     if one is None:
-        st.caption("Tick a row to look at that slice on all pages.", width="content")
-    elif len(one.where) > 1:
-        st.caption("Pages can show a slice of one column only.", width="content")
-    else:
-        [(column, value)] = one.where
-        st.button(
-            f"Look at {md(plain(one.name, 50))} on all pages",
-            on_click=look_at_slice,
-            args=(settings.whole, column, value),
+        st.caption("Tick a row to look at that slice on the other pages.", width="content")
+        return
+    st.button(
+        f"Show {md(plain(one.name, 70))} on all pages",
+        type="primary",
+        on_click=look_at_slice,
+        args=(settings.whole, one.where),
+    )
+
+
+def shown_elsewhere(chosen: Settings) -> None:
+    """Say which slice the other pages look at, and offer a way back to all rows."""
+    if not chosen.where:
+        return
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f":material/filter_alt: The other pages look at **{md(where_words(chosen.where))}** "
+            f"({rows(cached.data(chosen).n)}).",
+            width="content",
         )
+        st.page_link(
+            pages.link("overview"), label="See its verdict", icon=":material/arrow_forward:"
+        )
+        st.button("Show all rows", on_click=look_at_slice, args=(chosen.whole, ()))
 
 
-def _words(found: Slices) -> pd.DataFrame:
-    return pd.DataFrame(
+def _words(found: Slices) -> Styler:
+    """The first slices; sorted as numbers, written as texts."""
+    frame = pd.DataFrame(
         {
             "slice": plain(s.name, 100),
             "rows": s.rows,
-            "mean score": decimal(s.score),
-            "hits": decimal(s.hits),
-            "gap, points": points(s.gap),
+            "score": s.score,
+            "hits": s.hits,
+            "gap": s.gap,
             "95 % interval": f"{points(s.interval.low)} to {points(s.interval.high)}",
-            "p-value": _chance(s.p_value),
-            "adjusted": _chance(s.adjusted),
+            "p-value": s.p_value,
+            "adjusted": s.adjusted,
             "off": "yes" if s.adjusted <= found.rate else "",
-            "ECE, points": points(s.ece),
-            "noise, points": points(s.ece_noise),
+            "ECE": s.ece,
+            "noise": s.ece_noise,
         }
-        for s in found.slices
+        for s in found.slices[:MOST]
     )
+    forms: Any = {
+        **dict.fromkeys(("score", "hits"), decimal),
+        **dict.fromkeys(("gap", "ECE", "noise"), points),
+        **dict.fromkeys(("p-value", "adjusted"), p_number),
+    }
+    return frame.style.format(forms)

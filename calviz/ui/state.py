@@ -14,6 +14,7 @@ import streamlit as st
 from calviz.core.errors import CalvizError, InputError, OptionError, Repair
 from calviz.data import Loaded, ReadingOptions, read
 from calviz.data.samples import SAMPLES, SampleSet, load_sample
+from calviz.ui.room import make_room
 
 #: Digits of a file's digest that stand in links.
 DIGEST_LENGTH = 16
@@ -140,6 +141,9 @@ def open_file(
     files()[key] = entry
     forget_failed()
     _arrived(key)
+    closed = make_room(files(), key)
+    if closed is not None:
+        st.session_state[_NOTE] = " ".join(filter(None, (take_note(), closed)))
     select(key)
     return entry
 
@@ -210,9 +214,11 @@ def arrive(page: str) -> None:
 
 
 def _start(asked: str | None) -> None:
-    select(DEFAULT)
     for path in _given_files():
         open_file(path.name, path)
+    # Last: who clicks while a large file is read ends this run, and the next one begins anew.
+    if _CURRENT not in st.session_state:
+        select(DEFAULT)
     if asked is None or asked in known():
         if asked is not None:
             select(asked)

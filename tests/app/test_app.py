@@ -5,6 +5,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 from streamlit.testing.v1 import AppTest
 
 from calviz.core.convention import CONVENTIONS
@@ -13,7 +14,7 @@ from calviz.core.watch import checkpoint
 from calviz.data import ReadingOptions
 from calviz.data.samples import SAMPLES
 from calviz.figures import ClassBars
-from calviz.ui import class_errors
+from calviz.ui import class_errors, state
 from calviz.ui.pages import PAGES
 from calviz.ui.state import decode_options, encode_options
 
@@ -120,6 +121,28 @@ def test_a_slice_looks_at_some_rows():
     app.selectbox(key="calviz.pick").set_value("breast_cancer").run()
     # The other data have no such column.
     assert "condition" not in _words(_quiet(app))
+
+
+def test_a_slice_of_two_columns_is_said_on_every_page():
+    lines = [f"{i % 2},0.{3 + i % 5},{'xy'[i % 3 > 0]},{'uv'[i % 7 > 2]}" for i in range(210)]
+    content = "\n".join(["label,p,site,shift", *lines, ""]).encode()
+    app = _upload(_app(page="data"), "groups.csv", content)
+    app.switch_page("pages/slices.py").run()
+    slice_of(app, "site", "y", "shift", "v")
+    assert "80 rows" in _words(_quiet(app))
+    for page in ("overview", "recalibrate", "report"):
+        app.switch_page(f"pages/{page}.py").run()
+        assert "80 rows · site = y, shift = v" in _words(_quiet(app))
+    app.switch_page("pages/slices.py").run()
+    assert "site = y, shift = v" in _words(app)
+    next(b for b in app.button if b.label == "Show all rows").click().run()
+    assert app.selectbox(key="slice").value == "no slice"
+    assert "The other pages look at" not in _words(_quiet(app))
+
+
+def slice_of(app, *values):
+    for key, value in zip(("slice", "level", "slice-2", "level-2"), values, strict=True):
+        app.selectbox(key=key).set_value(value).run()
 
 
 def test_settings_that_do_not_fit_the_data_are_left_out():
@@ -420,7 +443,7 @@ def test_before_and_after_are_judged_on_rows_that_the_map_has_not_seen():
     app.switch_page("pages/risk_coverage.py").run()
     app.selectbox(key="recalibrated").set_value("isotonic").run()
     words = _words(_quiet(app))
-    assert "fitted on 50% of the rows, stratified, seed 0 (20 rows)" in words
+    assert "fitted on 50 % of the rows, stratified, seed 0 (20 rows)" in words
     assert "both curves are of all other rows (20 rows)" in words
 
 
@@ -432,7 +455,7 @@ def test_models_are_compared_where_their_rows_are_the_same():
     app.switch_page("pages/risk_coverage.py").run()
     app.toggle(key="beside").set_value(True).run()
     words = _words(_quiet(app))
-    assert "three.csv is not drawn: " in words
+    assert "three is not drawn: " in words
     assert "two.csv is not drawn" not in words
 
 
@@ -450,3 +473,25 @@ def test_costs_that_make_no_sense_are_one_sentence():
     app.number_input(key="cost-wrong").set_value(-1.0).run()
     assert not app.exception
     assert "a wrong prediction must cost more than a right one" in _words(app)
+
+
+def test_a_click_while_the_first_file_is_read_does_not_lose_it(tmp_path, monkeypatch):
+    file = tmp_path / "mine.csv"
+    file.write_text("label,p_a,p_b\n" + "a,0.8,0.2\nb,0.4,0.6\n" * 20)
+    monkeypatch.setenv("CALVIZ_OPEN", str(file))
+    reading = state.read
+    calls = []
+
+    def interrupted(*args, **options):
+        calls.append(args)
+        if len(calls) == 1:
+            raise StopException
+        return reading(*args, **options)
+
+    monkeypatch.setattr(state, "read", interrupted)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.run()
+    app.run()
+    assert len(calls) == 2
+    assert not app.exception
+    assert app.sidebar.selectbox[0].value == next(iter(app.session_state["calviz.files"]))

@@ -7,6 +7,10 @@ from pathlib import Path
 import numpy as np
 from streamlit.testing.v1 import AppTest
 
+import calviz
+from calviz.ui import learning
+from calviz.ui.jobs import Job
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -139,7 +143,7 @@ def test_methods_of_every_model():
     app.multiselect(key="calviz.models.methods").set_value(["temperature", "platt"]).run()
     _finish(app, "Fit them")
     table = app.table[1].value
-    assert table.columns.tolist() == ["Uncalibrated", "Temperature scaling", "Platt scaling"]
+    assert table.columns.tolist() == ["Uncalibrated", "Platt scaling", "Temperature scaling"]
     assert len(table) == 5
     assert all(sum(v.startswith("**") for v in row) == 1 for row in table.to_numpy())
     assert "Fitted on 284 rows" in _words(app)
@@ -172,3 +176,55 @@ def test_what_takes_long_waits_to_be_asked_for():
     app = _open("learning_curve", "data=simulated_100_classes")
     assert any(b.label == "Draw the curves" for b in app.button)
     assert not any(b.label == "Stop" for b in app.button)
+
+
+def _with_zeros(wrong: float) -> bytes:
+    """Two classes; every fourth row says 0 or 1, and a share of these is wrong."""
+    rng = np.random.default_rng(3)
+    score = np.round(rng.uniform(0.05, 0.95, 240), 2)
+    hit = rng.random(240) < score
+    score[::4] = np.where(rng.random(60) < wrong, ~hit[::4], hit[::4])
+    return _csv([f"r{i}" for i in range(240)], score, hit.astype(int))
+
+
+def test_what_zeros_are_read_as_is_one_choice_for_all_pages_that_fit():
+    app = _open("data")
+    files = [(f"{w}.csv", _with_zeros(w), "text/csv") for w in (0.05, 0.1)]
+    app.file_uploader[0].set_value(files[0]).run()
+    app = _wait(app.switch_page("pages/learning_curve.py").run())
+    assert "In 60 rows a class has a probability of exactly 0" in _words(app)
+    app.segmented_control(key="zeros").set_value("own").run()
+    app.number_input(key="zeros-as").set_value(0.02).run()
+    assert "read as 0.02" in _words(app)
+    _finish(app, "Draw the curves")
+    app = _wait(app.switch_page("pages/compare_models.py").run())
+    app.file_uploader[0].set_value(files[1]).run()
+    _wait(app)
+    assert "In 120 rows a class has a probability of exactly 0, read as 0.02" in _words(app)
+
+
+def test_a_learning_curve_that_was_stopped_says_how_far_it_came():
+    score = np.random.default_rng(0).uniform(0.05, 0.95, 240)
+    data = calviz.Predictions(probs=score, labels=(np.arange(240) % 3 < 3 * score).astype(int))
+    job = Job(("a",), "", lambda job: _curve(data, job, after=7))
+    job.start()
+    job.wait()
+    assert job.state == "stopped"
+    # Two rows of the table, the uncalibrated model and one method, five draws each: part of the first size.
+    (first,) = {p.rows for p in job.result.points}
+    assert job.done == 7
+    assert learning.stopped(job).startswith(f"Stopped after 7 of {job.total} fits")
+    assert learning.stopped(job).endswith(f"up to {first} of 120 labels.")
+    nothing = Job(("b",), "", lambda job: _curve(data, job, after=1))
+    nothing.start()
+    nothing.wait()
+    assert "nothing to show" in learning.stopped(nothing)
+
+
+def _curve(data, job, after):
+    def progress(done, total):
+        job.progress(done, total)
+        if done == after:
+            job.stop()
+
+    return calviz.learning_curve(data, ["platt"], progress=progress, stop=job.stopping)

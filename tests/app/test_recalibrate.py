@@ -64,7 +64,7 @@ def test_from_a_file_to_a_choice_and_a_calibrated_file():
     app.multiselect(key="methods").set_value(["temperature", "ets"]).run()
     assert app.button(key="calviz.compare").label == "Compare 2 methods"
     outcome = compared(app)
-    assert list(outcome.comparison.methods) == ["identity", "temperature", "ets"]
+    assert list(outcome.comparison.methods) == ["identity", "ets", "temperature"]
     text = words(app)
     # ETS and T are the same here: the guideline decides.
     assert "Advice: Ensemble temperature scaling (ETS)" in text
@@ -98,7 +98,7 @@ def test_from_a_file_to_a_choice_and_a_calibrated_file():
 
 def test_without_splits_rows_are_drawn_or_crossed_and_in_sample_is_labelled():
     app = opened(overconfident(splits=False))
-    assert "fitted on 300 rows (50% of the rows, stratified" in words(app)
+    assert "fitted on 300 rows (50 % of the rows, stratified" in words(app)
     app.multiselect(key="methods").set_value(["temperature"]).run()
     app.segmented_control(key="division").set_value("folds").run()
     outcome = compared(app)

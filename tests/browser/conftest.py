@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -11,6 +12,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,47 +79,86 @@ class Server:
     log: Path
     process: subprocess.Popen[bytes]
 
+    @property
+    def events(self) -> list[list[str]]:
+        """What a server that was started with `audit` wrote, started and connected to."""
+        lines = (self.log.parent / "audit.txt").read_text().splitlines()
+        return [json.loads(line) for line in lines]
 
-@pytest.fixture(scope="module")
-def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Server]]:
-    """Start a server that nobody has visited yet."""
-    running: list[Server] = []
+    @property
+    def temporary(self) -> Path:
+        """The folder for temporary files of a server that was started with `audit`."""
+        return self.log.parent / "tmp"
 
-    def start() -> Server:
-        port = _free_port()
-        log = tmp_path_factory.mktemp("server") / "log.txt"
-        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
-        environment = {**os.environ, "HOME": str(log.parent)}
-        environment.pop("CALVIZ_OPEN", None)
-        with log.open("wb") as out:
-            process = subprocess.Popen(
-                command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, env=environment
-            )
-        server = Server(f"http://127.0.0.1:{port}", log, process)
-        running.append(server)
-        for _ in range(300):
-            try:
-                urllib.request.urlopen(f"{server.url}/_stcore/health", timeout=2).close()
-                return server
-            except OSError:
-                assert process.poll() is None, log.read_text()
-                time.sleep(0.1)
-        raise AssertionError(f"the server did not start: {log.read_text()}")
-
-    yield start
-    for server in running:
-        server.process.send_signal(signal.SIGTERM)
+    def stop(self) -> None:
+        """End it as a service manager does."""
+        self.process.send_signal(signal.SIGTERM)
         try:
-            server.process.wait(10)
+            self.process.wait(10)
         except subprocess.TimeoutExpired:
-            server.process.kill()
-            server.process.wait(10)
+            self.process.kill()
+            self.process.wait(10)
+
+
+@contextmanager
+def _started(folder: Path, *, audit: bool = False, port: int | None = None) -> Iterator[Server]:
+    port = port or _free_port()
+    log = folder / "log.txt"
+    program = ["-m", "streamlit"]
+    environment = {**os.environ, "HOME": str(folder)}
+    if audit:
+        (folder / "tmp").mkdir()
+        program = [str(Path(__file__).with_name("audited.py")), str(folder / "audit.txt")]
+        environment |= {"TMPDIR": str(folder / "tmp"), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, *program, "run", "app.py", "--server.port", str(port)]
+    environment.pop("CALVIZ_OPEN", None)
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, env=environment
+        )
+    server = Server(f"http://127.0.0.1:{port}", log, process)
+    try:
+        _wait_for(server)
+        yield server
+    finally:
+        server.stop()
+
+
+def _wait_for(server: Server) -> None:
+    for _ in range(600):
+        try:
+            urllib.request.urlopen(f"{server.url}/_stcore/health", timeout=2).close()
+            return
+        except OSError:
+            assert server.process.poll() is None, server.log.read_text()
+            time.sleep(0.1)
+    raise AssertionError(f"the server did not start: {server.log.read_text()}")
 
 
 @pytest.fixture(scope="module")
-def server(start_server: Callable[[], Server]) -> Server:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One freshly started server for the tests of a module."""
-    return start_server()
+    with _started(tmp_path_factory.mktemp("server")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
+    """Start further servers: `audit` with a watch on what they write, `port` in the place of another one."""
+    with ExitStack() as running:
+
+        def start(**options: Any) -> Server:
+            folder = tmp_path_factory.mktemp("server")
+            return running.enter_context(_started(folder, **options))
+
+        yield start
+
+
+@pytest.fixture
+def fresh_server(tmp_path: Path) -> Iterator[Server]:
+    """A server that nobody has visited yet."""
+    with _started(tmp_path) as running:
+        yield running
 
 
 @dataclass

@@ -49,7 +49,7 @@ def test_several_files_are_several_parts(file, tmp_path):
     assert "## snow.csv" in text
 
 
-@pytest.mark.parametrize("command", [("audit",), ("compare",)])
+@pytest.mark.parametrize("command", [("audit",), ("compare",), ("compare-models",)])
 @pytest.mark.parametrize("option", ["--html", "--markdown"])
 def test_a_place_that_cannot_be_written_is_found_out_first(command, option, file, tmp_path):
     for path, words in ((tmp_path, "is not a file"), (tmp_path / "no" / "x", "no such directory")):
@@ -73,3 +73,19 @@ def test_a_comparison_writes_a_report(file, tmp_path):
     html = target.read_text()
     assert 'id="comparison"' in html
     assert "60\u00a0rows" in html or "60 rows" in html
+
+
+def test_models_of_two_files_are_parts_of_one_report(file, tmp_path):
+    other = tmp_path / "snow.csv"
+    other.write_text(file.read_text())
+    html, card = tmp_path / "report.html", tmp_path / "card.md"
+    result = run(
+        *("compare-models", file, other, "--reduction", "positive", "--resamples", 50),
+        *("--html", html, "--markdown", card),
+    )
+    assert result.exit_code == 0, result.stderr
+    text = card.read_text()
+    assert "## rain" in text
+    assert "## snow" in text
+    assert text.count("## Models side by side") == 1
+    assert 'id="models"' in html.read_text()

@@ -15,10 +15,12 @@ from calviz.cli.reading import reading_options
 from calviz.cli.text import say, sentence
 from calviz.cli.threshold import Threshold
 from calviz.core.errors import CalvizError, InputError, OptionError
+from calviz.core.output import write_output
 from calviz.core.reduction import Reduction
 
 if TYPE_CHECKING:
     from calviz.core.convention import Conventions
+    from calviz.core.model_comparison import ModelComparison
     from calviz.core.predictions import Dataset
     from calviz.core.results import Evaluation
     from calviz.data import Loaded, ReadingOptions
@@ -131,7 +133,10 @@ def command(
                 if json_path is not None:
                     records.append(_record(audit, settings))
                 if documents:
-                    parts.append(_part(audit, settings, reading, named=len(files) > 1))
+                    # What stands once is made with the first part only.
+                    once = len(files) == 1 and not parts
+                    beside = _beside(audit, models, settings) if once else None
+                    parts.append(_part(audit, settings, reading, beside, named=len(files) > 1))
         except BrokenPipeError:
             raise
         except (CalvizError, OSError) as error:
@@ -221,7 +226,33 @@ def _record(audit: Audit, settings: Settings) -> dict[str, Any]:
     )
 
 
-def _part(audit: Audit, settings: Settings, reading: ReadingOptions, *, named: bool) -> Part:
+def _beside(audit: Audit, models: tuple[str, ...], settings: Settings) -> ModelComparison | None:
+    """The models of a file side by side; None where there is one only."""
+    from calviz.comparison import compare_models
+    from calviz.comparison.models_words import HEADLINE
+
+    names = models or tuple(audit.loaded.models)
+    if len(names) < 2:
+        return None
+    return compare_models(
+        {name: audit.loaded.models[name] for name in names},
+        HEADLINE,
+        split=settings.split,
+        reduction=settings.reduction,
+        bins=settings.bins,
+        seed=settings.seed,
+        resamples=settings.resamples,
+    )
+
+
+def _part(
+    audit: Audit,
+    settings: Settings,
+    reading: ReadingOptions,
+    beside: ModelComparison | None,
+    *,
+    named: bool,
+) -> Part:
     from calviz.report.document import make_part
     from calviz.report.subject import Origin, Subject
 
@@ -239,6 +270,7 @@ def _part(audit: Audit, settings: Settings, reading: ReadingOptions, *, named: b
         error_bars=True if settings.ci else None,
         origin=Origin.of(audit.loaded, reading),
         measured=audit.evaluation if settings.ci else None,
+        models=beside,
     )
     return make_part(subject)
 
@@ -250,7 +282,7 @@ def _write(value: Any, path: str) -> None:
     if path == "-":
         click.echo(text, nl=False)
     else:
-        Path(path).write_text(text, encoding="utf-8")
+        write_output(path, text)
 
 
 def _check_writable(path: str | None) -> None:

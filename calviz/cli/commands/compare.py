@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +12,7 @@ from calviz.cli.method_options import method_options, parse
 from calviz.cli.reading import reading_options
 from calviz.cli.splitting import fitting_options, one_model
 from calviz.cli.text import say
+from calviz.core.output import write_output
 
 if TYPE_CHECKING:
     from calviz.core.comparison import Comparison, MethodResult
@@ -104,7 +104,7 @@ def command(
         if quiet:
             click.echo(text, nl=False)
         else:
-            Path(json_path).write_text(text, encoding="utf-8")
+            write_output(json_path, text)
     if documents:
         documents.write(_report(found, loaded, reading))
     return FINE

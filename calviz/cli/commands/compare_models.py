@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from calviz.cli.documents import Documents, document_options
 from calviz.cli.group import FINE
 from calviz.cli.reading import reading_options
 from calviz.core.errors import InputError, OptionError
+from calviz.core.output import write_output
 
 if TYPE_CHECKING:
-    from calviz.core.predictions import Dataset
-    from calviz.data import ReadingOptions
+    from calviz.core.model_comparison import ModelComparison
+    from calviz.data import Loaded, ReadingOptions
+    from calviz.report.document import Report
 
 
 @click.command()
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 @click.option(
     "--json", "json_path", metavar="PATH", help="Write JSON; with - it goes to standard output."
 )
+@document_options
 @reading_options
 def command(
     files: tuple[str, ...],
@@ -45,6 +49,8 @@ def command(
     resamples: int,
     chosen: tuple[str, ...],
     json_path: str | None,
+    html_path: str | None,
+    markdown_path: str | None,
     reading: ReadingOptions,
 ) -> int:
     """Compare the models in FILE... on the rows that they have in common.
@@ -59,17 +65,19 @@ def command(
 
     if json_path is not None:
         check_json(json_path)
+    documents = Documents(html_path, markdown_path)
+    documents.check()
     quiet = json_path == "-"
-    loaded: list[tuple[str, dict[str, Dataset]]] = []
+    loaded: list[Loaded] = []
     for file in files:
         try:
             one = read(file, options=reading)
         except InputError as error:
             raise error.in_file(Path(file).name) from error
-        loaded.append((one.file, dict(one.models)))
+        loaded.append(one)
         if not quiet:
             print_recognition(file, one)
-    models = named_models(loaded)
+    models = named_models([(one.file, one.models) for one in loaded])
     unknown = [name for name in chosen if name not in models]
     if unknown:
         raise OptionError(f"there is no model '{unknown[0]}'; known: {', '.join(models)}.")
@@ -87,9 +95,42 @@ def command(
         from calviz.report.json import to_json
         from calviz.report.models import models_record
 
-        text = to_json(models_record(found, files=[name for name, _ in loaded]))
+        text = to_json(models_record(found, files=[one.file for one in loaded]))
         if quiet:
             click.echo(text, nl=False)
         else:
-            Path(json_path).write_text(text, encoding="utf-8")
+            write_output(json_path, text)
+    if documents:
+        files_of = [one for one in loaded for _ in one.models]
+        documents.write(_report(found, dict(zip(models, files_of, strict=True)), reading, bins))
     return FINE
+
+
+#: What a report on several models holds, of each model and of all of them.
+SECTIONS = ("verdict", "findings", "reliability", "models", "provenance", "definitions")
+
+
+def _report(
+    found: ModelComparison, files: dict[str, Loaded], reading: ReadingOptions, bins: int
+) -> Report:
+    """A part for each model, on the rows that all of them have, and what tells them apart."""
+    from calviz.core.reduction import Reduction
+    from calviz.report.document import compose
+    from calviz.report.subject import Origin, Subject
+
+    return compose(
+        (
+            Subject(
+                data=data,
+                title=name,
+                split=found.split,
+                reduction=Reduction.of(found.reduction),
+                bins=bins,
+                seed=found.seed,
+                origin=Origin.of(files[name], reading),
+                models=found if number == 0 else None,  # it stands once
+            )
+            for number, (name, data) in enumerate(found.alignment.models.items())
+        ),
+        sections=SECTIONS,
+    )

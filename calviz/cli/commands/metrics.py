@@ -11,20 +11,13 @@ def command() -> None:
     from rich.table import Table
 
     from calviz.cli.text import cell, console
-    from calviz.core.metric import METRICS
+    from calviz.core.metric import DIRECTION_WORDS, METRICS
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     for title in ("key", "name", "family", "better", "parameters", "reference"):
         table.add_column(title, overflow="fold")
-    better = {
-        "lower": "lower",
-        "higher": "higher",
-        "zero": "near 0",
-        "one": "near 1",
-        "none": "neither",
-    }
     for m in METRICS:
         parameters = ", ".join(f"{p.name}={p.default}" for p in m.parameters)
-        row = (m.key, m.label, m.family, better[m.direction], parameters, m.reference)
+        row = (m.key, m.label, m.family, DIRECTION_WORDS[m.direction], parameters, m.reference)
         table.add_row(*(cell(text) for text in row))
     console().print(table)

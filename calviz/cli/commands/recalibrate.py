@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +13,7 @@ from calviz.cli.reading import reading_options
 from calviz.cli.splitting import fitting_options, one_model
 from calviz.cli.text import say
 from calviz.core.errors import OptionError
+from calviz.core.output import write_output
 
 if TYPE_CHECKING:
     from calviz.data import ReadingOptions
@@ -80,7 +80,7 @@ def command(
     write_predictions(done.calibrated, out)
     if save_map is not None:
         record = done.recalibrator.to_dict() | {"class_names": list(data.class_names)}
-        Path(save_map).write_text(json.dumps(record, allow_nan=False) + "\n", encoding="utf-8")
+        write_output(save_map, json.dumps(record, allow_nan=False) + "\n")
     if save_snippet is not None:
-        Path(save_snippet).write_text(done.recalibrator.snippet(), encoding="utf-8")
+        write_output(save_snippet, done.recalibrator.snippet())
     return FINE

@@ -68,7 +68,7 @@ def _table(found: Comparison, worked: list[MethodResult]) -> Table:
     columns: dict[str, list[str]] = {"method": [m.label for m in worked]}
     for key in keys:
         ranks = found.ranking(key)
-        same = _written(key, found)
+        same = Written.column(m.metrics[key] for m in worked)
         columns[names[key]] = [same.of(m.metrics[key].value) for m in worked]
         for row, m in enumerate(worked):
             place: dict[int, Mark] = {0: "best", 1: "second"}
@@ -83,13 +83,6 @@ def _table(found: Comparison, worked: list[MethodResult]) -> Table:
     numbers = found.frame().drop(columns=["fit_seconds", "apply_seconds"]).reset_index()
     shown = pd.DataFrame(columns)
     return Table("comparison", "Recalibrators", shown, numbers, tuple(columns)[1:], marks)
-
-
-def _written(key: str, found: Comparison) -> Written:
-    """One number of decimals for a column, that of its best value."""
-    same = Written(found[found.best(key)].metrics[key])
-    same.decimals = min(same.decimals, 4 if same.unit == "plain" else 2)
-    return same
 
 
 def _heading(key: str, worked: list[MethodResult]) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from calviz.core.metric import METRICS
+from calviz.core.metric import DIRECTION_WORDS, METRICS
 from calviz.report.blocks import Block, Note, Term, Terms
-from calviz.report.metric_tables import BETTER, families
+from calviz.report.metric_tables import families
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 
@@ -23,7 +23,7 @@ def make(subject: Subject) -> Iterator[Block]:
                 m.summary,
                 m.formula,
                 m.reference,
-                f"better: {BETTER[m.direction]}; range {_bound(m.bounds[0])} to {_bound(m.bounds[1])}",
+                f"better: {DIRECTION_WORDS[m.direction]}; range {_bound(m.bounds[0])} to {_bound(m.bounds[1])}",
             )
             for m in ordered
         )

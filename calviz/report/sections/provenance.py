@@ -8,6 +8,7 @@ from dataclasses import fields
 from importlib import metadata
 
 from calviz import __version__
+from calviz.core.slices import where_words
 from calviz.core.words import counted, listed, shorten
 from calviz.data import ReadingOptions
 from calviz.numerics.error_bars import LEVEL, RESAMPLES
@@ -42,8 +43,8 @@ def _data(subject: Subject) -> Iterator[tuple[str, str]]:
     whole = f" of {origin.rows:,}" if origin is not None and origin.rows != data.n else ""
     yield "Rows judged", f"{data.n:,}{whole}"
     yield "Split", shorten(subject.split, 60) if subject.split is not None else "all rows"
-    if subject.slice is not None:
-        yield "Slice", " = ".join(shorten(part) for part in subject.slice)
+    if subject.slice:
+        yield "Slice", where_words(subject.slice)
     names = f" ({listed(data.class_names, most=10)})" if data.class_names else ""
     yield "Classes", f"{data.n_classes:,}{names}" if data.n_classes else "not in the file"
     yield "Scores", data.kind
@@ -76,8 +77,8 @@ def _settings(subject: Subject) -> Iterator[tuple[str, str]]:
 def _changed(subject: Subject) -> Iterator[str]:
     if subject.split is not None:
         yield f"split {shorten(subject.split, 60)}"
-    if subject.slice is not None:
-        yield "slice " + " = ".join(shorten(part) for part in subject.slice)
+    if subject.slice:
+        yield f"slice {where_words(subject.slice)}"
     if subject.reduction.key != "top-label":
         yield f"reduction {shorten(subject.reduction.key, 60)}"
     if subject.scheme != "equal-width":

@@ -38,14 +38,18 @@ class Outcome:
     key : tuple of str
         Names the plan, for caches.
     data : Predictions or ConfidencePredictions
-        All rows.
+        The rows that fitted and those that judged.
+    whole : Predictions or ConfidencePredictions
+        The rows of all splits.
     rows : Rows
+        Of `data`.
     reduction : Reduction
     comparison : Comparison
     """
 
     key: tuple[str, ...]
     data: Dataset
+    whole: Dataset
     rows: Rows
     reduction: Reduction
     comparison: Comparison
@@ -73,7 +77,7 @@ def _applied(key: tuple[str, ...], method: str, _outcome: Outcome) -> Dataset:
 
 def work(plan: Plan) -> Callable[[Job], Outcome]:
     """The work of a job; must not need streamlit, so the data are fetched here."""
-    data, reduction = plan.data, plan.settings.reduction
+    data, whole, reduction = plan.data, plan.whole, plan.settings.reduction
     specs = chosen(plan.methods)
     labels = {spec.key: spec.label for spec in specs}
 
@@ -91,7 +95,7 @@ def work(plan: Plan) -> Callable[[Job], Outcome]:
         found = compare(
             data,
             plan.methods,
-            **plan.division,
+            **plan.fit_rows.how,
             metrics=METRICS,
             reduction=reduction,
             options=plan.options,
@@ -99,7 +103,7 @@ def work(plan: Plan) -> Callable[[Job], Outcome]:
             activity=lambda key, doing: job.step(labels[key], "running", doing),
             stop=job.stopping,
         )
-        return Outcome(plan.key, data, plan.rows, reduction, _slim(found))
+        return Outcome(plan.key, data, whole, plan.rows, reduction, _slim(found))
 
     return run
 

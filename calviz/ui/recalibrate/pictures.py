@@ -77,6 +77,11 @@ def maps(outcome: Outcome, settings: Settings) -> None:
                     key=f"recalibrate.map.{m.key}",
                     filename=f"map-{m.key}",
                 )
+                if figure.dip is not None:
+                    st.caption(
+                        f"{figure.falls()}: nothing holds this kind of map to rise with the score. It follows the "
+                        "hits that were seen; rows there swap their order, and predicted classes may change."
+                    )
     _as_table(frames, "maps")
 
 

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
-from streamlit.errors import StreamlitAPIException
 
 from calviz.comparison import Suggestion, choose_rows, suggest
 from calviz.comparison.rows import Rows
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
 from calviz.core.recalibrator import RECALIBRATORS
-from calviz.data.types import FIT_SPLITS
-from calviz.ui import cached
-from calviz.ui.recalibrate import zeros
+from calviz.ui import cached, fit_rows, zeros
+from calviz.ui.fit_rows import FitRows
 from calviz.ui.settings import Settings
-from calviz.ui.text import distinct, md, rows
+from calviz.ui.text import md, rows
 
-#: How rows are divided.
-HOW = {"split": "splits of the file", "share": "a random share", "folds": "cross-fitting"}
-OTHERS = "all other rows"
-SEED = 0
-#: Widgets whose choices outlive a visit to another page.
-KEYS = ("methods", "division", "fit", "judge", "share", "folds", "in-sample", "columns", "rank-by")
-
-_KEPT, _SUGGESTED = "calviz.recalibrate.kept", "calviz.recalibrate.suggested"
+_SUGGESTED = "calviz.recalibrate.suggested"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,53 +27,49 @@ class Plan:
     Attributes
     ----------
     settings : Settings
-        Of all splits: the page divides the rows itself.
+    fit_rows : FitRows
+        The rows that take part, and how they are divided.
     methods : tuple of str
-    division : dict
-        Keyword arguments of `choose_rows`.
     rows : Rows
     options : dict
         Parameters of single methods.
     """
 
     settings: Settings
+    fit_rows: FitRows
     methods: tuple[str, ...]
-    division: dict[str, Any]
     rows: Rows
     options: dict[str, dict[str, Any]]
 
     @property
     def data(self) -> Dataset:
+        """The rows that take part."""
+        return self.fit_rows.data
+
+    @property
+    def whole(self) -> Dataset:
         """The rows of all splits, sliced."""
-        return cached.data(self.settings)
+        return cached.data(replace(self.settings, split=None))
 
     @property
     def content(self) -> tuple[str, ...]:
-        """Names the rows and the reduction, for caches."""
-        return (*self.settings.rows_key, self.settings.reduction.key)
+        """Names the rows of all splits and the reduction, for caches."""
+        return (*replace(self.settings, split=None).rows_key, self.settings.reduction.key)
 
     @property
     def key(self) -> tuple[str, ...]:
         """Names all of it."""
-        return (
-            *self.content,
-            repr(sorted(self.division.items())),
-            repr(self.options),
-            *self.methods,
-        )
+        return (*self.content, *self.fit_rows.key, repr(self.options), *self.methods)
 
 
 def draw(settings: Settings) -> Plan | None:
     """Draw the choices; None, with the reason on screen, where there is nothing to fit on."""
-    _remember()
-    whole = replace(settings, split=None)
-    data = cached.data(whole)
-    division = _division(data, settings)
+    chosen = _division(settings)
+    data = chosen.data
     try:
-        found = choose_rows(data, **division)
+        found = choose_rows(data, **chosen.how)
     except CalvizError as error:
         st.warning(md(error, 1_000), icon=":material/warning:")
-        keep()
         return None
     fit, judged = found.fit, found.evaluation
     st.caption(
@@ -96,103 +82,25 @@ def draw(settings: Settings) -> Plan | None:
             "they are.",
             icon=":material/warning:",
         )
-    methods = _methods(suggest(data, fit.rows), (*whole.rows_key, str(fit.rows)))
-    floor = zeros.draw(data, whole.rows_key)
-    keep()
-    return Plan(whole, methods, division, found, zeros.options(methods, floor))
+    about = chosen.settings.rows_key
+    methods = _methods(suggest(data, fit.rows), (*about, str(fit.rows)))
+    floor = zeros.draw([data], about)
+    return Plan(settings, chosen, methods, found, zeros.options(methods, floor))
 
 
-def _remember() -> None:
-    """Put back what was chosen before another page was looked at; the address comes first."""
-    kept: dict[str, Any] = st.session_state.get(_KEPT, {})
-    for key, value in kept.items():
-        if key not in st.session_state and key not in st.query_params:
-            st.session_state[key] = value
-
-
-def keep() -> None:
-    """Remember what the widgets hold."""
-    kept: dict[str, Any] = st.session_state.setdefault(_KEPT, {})
-    kept.update(
-        {key: st.session_state[key] for key in (*KEYS, *zeros.KEYS) if key in st.session_state}
-    )
-
-
-def _division(data: Dataset, settings: Settings) -> dict[str, Any]:
-    several = len(data.split_names) > 1
-    ways = tuple(HOW) if several else ("share", "folds")
+def _division(settings: Settings) -> FitRows:
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        if st.session_state.get("division") not in (None, *ways):
-            del st.session_state["division"]
-        how = st.segmented_control(
-            "Divide the rows by",
-            ways,
-            default=ways[0],
-            required=True,
-            key="division",
-            bind="query-params",
-            format_func=lambda way: HOW[way],
-            help="A map is fitted on some rows and judged on others, never on the same. "
-            "Cross-fitting: the rows are dealt into folds, and each fold is calibrated by a map "
-            "that was fitted on the others.",
-        )
-        if how == "split":
-            division = _splits(data, settings)
-        elif how == "folds":
-            folds = st.number_input("Folds", 2, 20, 5, key="folds", bind="query-params", width=120)
-            division = {"cross_fit": int(folds), "seed": SEED}
-        else:
-            share = st.slider(
-                "Share to fit on (%)", 10, 90, 50, 5, key="share", bind="query-params", width=260
-            )
-            division = {"fit_fraction": share / 100, "seed": SEED}
+        rows = fit_rows.choose(settings, folds=True)
         with st.popover("In-sample", type="tertiary"):
             st.caption(
                 "Judges the maps on the rows that fitted them. That flatters flexible methods: it is "
                 "good for seeing overfitting, not for choosing."
             )
             if st.toggle("Fit and judge on the same rows", key="in-sample", bind="query-params"):
-                same = division.get("fit_split")
-                division = {"in_sample": True}
-                if same is not None:
-                    division |= {"fit_split": same, "eval_split": same}
-    return division
-
-
-def _splits(data: Dataset, settings: Settings) -> dict[str, Any]:
-    names = data.split_names
-    known = {name.casefold(): name for name in reversed(names)}
-    others = [name for name in names if name != settings.split]
-    first = next((known[n] for n in FIT_SPLITS if n in known), others[0])
-    fit = _pick("Fit on", "fit", names, first)
-    left = (OTHERS, *(name for name in names if name != fit))
-    usual = settings.split if settings.split in left else left[1] if len(left) == 2 else OTHERS
-    judge = _pick("Judge on", "judge", left, usual)
-    division = {"fit_split": fit}
-    return division if judge == OTHERS else division | {"eval_split": judge}
-
-
-def _pick(label: str, key: str, names: tuple[str, ...], default: str) -> str:
-    shown = distinct(names)
-    if st.session_state.get(key) not in (None, *names):
-        _forget(key)
-    chosen = st.selectbox(
-        label,
-        names,
-        index=names.index(default),
-        key=key,
-        bind="query-params",
-        format_func=lambda name: shown.get(name, str(name)),
-        filter_mode="contains",
-        width=200,
-    )
-    return str(chosen)
-
-
-def _forget(key: str) -> None:
-    del st.session_state[key]
-    with suppress(StreamlitAPIException):
-        st.query_params.pop(key, None)
+                same = rows.how.get("fit_split")
+                splits = {} if same is None else {"fit_split": same, "eval_split": same}
+                rows = replace(rows, how={"in_sample": True, **splits})
+    return rows
 
 
 def _methods(suggestion: Suggestion, about: tuple[str, ...]) -> tuple[str, ...]:

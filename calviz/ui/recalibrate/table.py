@@ -96,9 +96,9 @@ def order(outcome: Outcome, lead: str) -> list[MethodResult]:
 def texts(outcome: Outcome, values: dict[str, dict[str, MetricResult]], lead: str) -> pd.DataFrame:
     """The table as it is on screen, by the methods' labels."""
     found = outcome.comparison
-    written = {key: _writer(of) for key, of in values.items()}
+    written = {key: Written.column(of.values()) for key, of in values.items()}
     lead_of = {m.key: m.metrics[lead] for m in outcome.fitted}
-    lead_writer = _writer(lead_of)
+    lead_writer = Written.column(lead_of.values())
     rows: dict[str, dict[str, str]] = {}
     for m in order(outcome, lead):
         row: dict[str, str] = {}
@@ -120,17 +120,6 @@ def texts(outcome: Outcome, values: dict[str, dict[str, MetricResult]], lead: st
         )
         rows[m.label] = row
     return pd.DataFrame.from_dict(rows, orient="index")
-
-
-def _writer(of: dict[str, MetricResult]) -> Written:
-    """All methods with the decimals of the smallest value, so that columns line up."""
-    there = [r for r in of.values() if r.available] or list(of.values())
-    writer = Written(min(there, key=lambda r: abs(r.value)))
-    if writer.unit == "points":
-        writer.decimals = min(2, writer.decimals)
-    elif writer.unit == "plain":
-        writer.decimals = max(3, writer.decimals)
-    return writer
 
 
 def _head(key: str, writer: Written) -> str:

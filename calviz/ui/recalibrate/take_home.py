@@ -79,7 +79,7 @@ def draw(outcome: Outcome, method: str, settings: Settings) -> None:
         wanted = (*outcome.key, method, suffix)
         build = st.button("Prepare the files", icon=":material/build:", key="calviz.take-home")
     if build:
-        with st.status(f"Calibrating {rows(outcome.data.n)} …", expanded=True) as status:
+        with st.status(f"Calibrating {rows(outcome.whole.n)} …", expanded=True) as status:
             try:
                 files = _build(outcome, method, suffix)
             except (OptionError, NotAvailable) as error:
@@ -112,7 +112,7 @@ def _build(outcome: Outcome, method: str, suffix: str) -> Files:
     data = (
         outcome.calibrated(method)
         if crossed
-        else apply_to_all(outcome.data, found.recalibrator, outcome.rows)
+        else apply_to_all(outcome.whole, found.recalibrator, outcome.rows)
     )
     st.markdown(f"Writing {suffix[1:].upper()} …")
     table = _written(data, suffix)

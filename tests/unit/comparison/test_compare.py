@@ -1,14 +1,17 @@
+import signal
+import threading
+import time
+
 import numpy as np
 import pytest
 
 import calviz
 from calviz.comparison import calibrate, choose_rows, compare, learning_curve, recalibrate
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
-from calviz.core.events import BinaryEvents
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.recalibrator import RECALIBRATORS, RecalibratorSpec
-from calviz.numerics.cumulative import ks_error
-from calviz.numerics.paired import Contributions, best_shares, resampled
+from calviz.core.watch import Stopped, checkpoint
+from calviz.numerics.paired import best_shares
 from calviz.numerics.partition import dealt, stratified_sample
 
 METRICS = ["accuracy", "nll", "brier", "ece"]
@@ -188,6 +191,46 @@ def test_all_methods_run_and_a_failing_one_is_a_row(data, monkeypatch):
         assert found.best(key) in found.tied[key]
 
 
+@pytest.mark.parametrize("error", [RuntimeError("a bug"), MemoryError(), OSError(28, "disk full")])
+def test_a_method_that_dies_of_anything_is_a_row_and_the_others_finish(data, monkeypatch, error):
+    def broken(**options):
+        raise error
+
+    broken_ones = {
+        key: RecalibratorSpec(**{**vars(RECALIBRATORS[key]), "make": broken})
+        for key in ("beta", "ets")
+    }
+    entries = RECALIBRATORS._entries | broken_ones
+    monkeypatch.setattr(RECALIBRATORS, "_entries", entries)
+    found = compare(data, ["beta", "temperature", "ets"], metrics=["nll"], ci=False, jobs=2)
+    assert [m.key for m in found if m.ok] == ["identity", "temperature"]
+    assert found["beta"].reason == found["ets"].reason
+    assert found["beta"].reason.endswith(".")
+    curve = learning_curve(data, ["beta", "temperature"], fit_split="calibration", repeats=1)
+    assert set(curve.failures) == {"beta"}
+
+
+def test_an_interruption_ends_the_fits_of_the_other_threads(data, monkeypatch):
+    ended = threading.Event()
+
+    def forever(**options):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # Ctrl-C
+        end = time.monotonic() + 10
+        try:
+            while time.monotonic() < end:
+                checkpoint("fitting for ever")
+        except Stopped:
+            ended.set()
+            raise
+
+    spec = RecalibratorSpec(**{**vars(RECALIBRATORS["beta"]), "make": forever})
+    entries = RECALIBRATORS._entries | {"beta": spec}
+    monkeypatch.setattr(RECALIBRATORS, "_entries", entries)
+    with pytest.raises(KeyboardInterrupt):
+        compare(data, ["beta", "ets"], metrics=["nll"], ci=False, jobs=2)
+    assert ended.wait(5)
+
+
 def test_numbers_do_not_depend_on_the_company(data):
     alone = compare(data, ["ets"], metrics=["ece"], jobs=1)["ets"]
     together = compare(data, ["vector", "ets", "irm"], metrics=["ece", "nll"], jobs=2)["ets"]
@@ -261,23 +304,6 @@ def test_two_equal_methods_are_tied(data):
 
 
 # ------------------------------------------------------------------ paired resamples
-
-
-def test_paired_resamples_are_those_of_the_rows():
-    rng = np.random.default_rng(3)
-    score, hit = rng.random(60), rng.random(60) < 0.4
-    loss = rng.random(60)
-    one = Contributions({"nll": loss}, BinaryEvents(score, hit))
-    drawn = resampled({"a": one}, 200, np.random.default_rng(0), 15)
-    again = np.random.default_rng(0)
-    for b in range(5):
-        rows = again.integers(60, size=60)
-        events = BinaryEvents(score[rows], hit[rows])
-        assert drawn["nll"]["a"][b] == pytest.approx(loss[rows].mean())
-        bins = np.clip(np.ceil(score[rows] * 15) - 1, 0, 14).astype(int)
-        gaps = np.bincount(bins, weights=score[rows] - hit[rows], minlength=15)
-        assert drawn["ece"]["a"][b] == pytest.approx(np.abs(gaps).sum() / 60)
-        assert drawn["ks"]["a"][b] == pytest.approx(ks_error(events))
 
 
 def test_shares_of_best():

@@ -234,7 +234,7 @@ def test_ranks_of_a_case_done_by_hand():
 
 
 def test_some_rows_only(models):
-    some = compare_models(models, ["accuracy"], where=("side", "right"), ci=False)
+    some = compare_models(models, ["accuracy"], where=(("side", "right"),), ci=False)
     wanted = models[0].take(np.arange(600) % 3 == 0)
     assert some.rows == 200
     assert some["true"].metrics["accuracy"].value == pytest.approx(
@@ -242,7 +242,7 @@ def test_some_rows_only(models):
     )
     assert some.ranks("accuracy") == {}
     with pytest.raises(OptionError, match="no group column 'top'"):
-        compare_models(models, where=("top", "left"))
+        compare_models(models, where=(("top", "left"),))
 
 
 def test_a_split_is_taken_from_each_model_that_has_it(models):

@@ -6,9 +6,9 @@ from scipy import stats
 
 import calviz
 from calviz.comparison import slices
-from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.factor import Factor
-from calviz.core.slices import Slices
+from calviz.core.slices import Slices, rows_where, where_words
 from calviz.figures.slice_gaps import SliceGaps
 
 
@@ -180,3 +180,15 @@ def test_names_from_the_file_are_not_markup():
     data = predictions([0.5] * 4, [0, 1, 0, 1], g=["<b>x</b>"] * 4)
     drawn = SliceGaps.compute(slices(data, min_rows=2)).plot()
     assert "<b>" not in drawn.layout.yaxis.ticktext[0]
+
+
+def test_the_rows_of_a_slice_hold_all_its_values():
+    data = predictions([0.5] * 4, [1, 0, 0, 1], g=["x", "x", "y", "y"], h=["1", "2", "1", "2"])
+    assert rows_where(data, ()) is None
+    assert rows_where(data, (("g", "y"),)).tolist() == [False, False, True, True]
+    assert rows_where(data, (("g", "y"), ("h", "1"))).tolist() == [False, False, True, False]
+    assert where_words((("g", "y"), ("h", "1"))) == "g = y, h = 1"
+    with pytest.raises(OptionError, match="no group column 'k'; known: g, h"):
+        rows_where(data, (("k", "1"),))
+    with pytest.raises(InputError, match="there is no '3' here"):
+        rows_where(data, (("h", "3"),))

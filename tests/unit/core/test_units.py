@@ -3,11 +3,21 @@
 import pytest
 
 from calviz.core.metric import METRICS
-from calviz.core.units import UNITS, value_text
+from calviz.core.units import value_text
 
 
-def test_every_metric_with_a_unit_exists():
-    assert set(UNITS) <= set(METRICS.keys())
+def test_what_is_written_in_points_or_percent_lies_within_one():
+    within = [m for m in METRICS if m.unit != "plain"]
+    assert len(within) > 20
+    assert all(-1 <= low <= high <= 1 for low, high in (m.bounds for m in within))
+
+
+def test_what_may_lie_on_both_sides_of_zero_is_best_there():
+    # Written with a plus sign for that reason.
+    points = [m for m in METRICS if m.unit == "points"]
+    assert {m.key for m in points if m.direction == "zero"} == {
+        m.key for m in points if m.bounds[0] < 0 < m.bounds[1]
+    }
 
 
 @pytest.mark.parametrize(

@@ -110,3 +110,25 @@ def test_small_diagrams_share_one_scale(theme):
     np.testing.assert_allclose(
         first.data[-1].marker.size, np.maximum(4, 26 * np.sqrt(one.share)), rtol=1e-9
     )
+
+
+@pytest.mark.parametrize(
+    ("bend", "dip"), [(0.0, None), (0.005, None), (0.2, (0.4, 0.6, 0.2))], ids=str
+)
+def test_where_a_map_falls_is_said(bend, dip):
+    # Up to 0.4 the map is the identity; from there it falls by `bend` until 0.6, and rises again.
+    p = np.linspace(0, 1, 4_001)
+    after = np.interp(p, [0, 0.4, 0.6, 1], [0, 0.4, 0.4 - bend, 1])
+    before, mapped = (
+        Predictions(probs=np.stack([1 - q, q], axis=1), labels=np.arange(p.size) % 2)
+        for q in (p, after)
+    )
+    figure = CalibrationMap.compute(before, mapped, reduction="positive")
+    assert figure.is_function
+    if dip is None:
+        assert figure.dip is None
+        assert "falls" not in figure.describe()
+    else:
+        # It is looked for in 40 groups of neighbouring rows.
+        assert figure.dip == pytest.approx(dip, abs=0.03)
+        assert "falls by" in figure.describe()

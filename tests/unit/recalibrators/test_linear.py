@@ -174,3 +174,34 @@ def test_minimise_on_a_quadratic_with_its_hessian_is_newton():
     assert found.converged
     assert found.passes == 2
     np.testing.assert_allclose(found.x, 0, atol=1e-12)
+
+
+def test_minimise_goes_on_where_steps_are_far_too_long_at_first():
+    # The directions are 10^13 times the gradient: many halvings promise little before one of them holds.
+    found = minimise(
+        lambda x: (1 + 1e-10 * float(np.sqrt(1 + x @ x)), 1e-10 * x / np.sqrt(1 + x @ x)),
+        np.array([3.0]),
+        lambda g: 1e13 * g,
+        tolerance=1e-16,
+    )
+    assert abs(found.x[0]) < 1e-2
+
+
+def test_a_part_of_the_rows_is_the_problem_of_these_rows():
+    z, y = simulate(600, 5)
+    z = z.astype(np.float32)
+    penalty = Penalty(np.full((5, 6), 0.01))
+    x = np.random.default_rng(0).normal(size=(5, 6))
+    rows = np.arange(0, 600, 7)
+    part, copied = (
+        MatrixProblem(z, y, penalty).of_rows(rows),
+        MatrixProblem(z[rows], y[rows], penalty),
+    )
+    for one, other in (
+        (part, copied),
+        (part.every(3), copied.every(3)),
+        (part.of_rows(np.arange(9, 20)), MatrixProblem(z[rows][9:20], y[rows][9:20], penalty)),
+    ):
+        assert one.n == other.n
+        assert one.at(x)[0] == pytest.approx(other.at(x)[0], rel=1e-12)
+        np.testing.assert_allclose(one.at(x)[1], other.at(x)[1], rtol=1e-9, atol=1e-12)

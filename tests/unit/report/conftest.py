@@ -38,7 +38,7 @@ def subject() -> Subject:
         data=predictions(240, (HTML, FORMULA, TURNED)),
         title=HTML,
         split="test",
-        slice=("</script>", "a$b"),
+        slice=(("</script>", "a$b"),),
         reduction=Reduction("class", class_name=HTML),
         bins=10,
         seed=3,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -22,14 +22,35 @@ WAYS = {
 }
 #: Below this a floor is as good as none.
 SMALLEST = 1e-12
-KEYS = ("zeros", "zeros-as")
+_KEYS = ("zeros", "zeros-as")
+_KEPT = "calviz.zeros.kept"
 
 
-def draw(data: Dataset, about: tuple[str, ...]) -> float | None:
-    """Draw the choice where the scores hold zeros; None stands for the smallest number."""
+def draw(data: Collection[Dataset], about: tuple[str, ...]) -> float | None:
+    """Draw the choice where some scores are zero; None stands for the smallest number.
+
+    It is one choice for all pages that have it.
+
+    Parameters
+    ----------
+    data : collection of Predictions or ConfidencePredictions
+        All models that are fitted.
+    about : tuple of str
+        Names them, for caches.
+    """
     found, other = _zeros(about, data)
     if not found:
         return None
+    kept: dict[str, Any] = st.session_state.setdefault(_KEPT, {})
+    for key, value in kept.items():
+        if key not in st.session_state and key not in st.query_params:
+            st.session_state[key] = value
+    floor = _choice(found, other)
+    kept.update({key: st.session_state[key] for key in _KEYS if key in st.session_state})
+    return floor
+
+
+def _choice(found: int, other: float) -> float | None:
     half = other / 2
     ways = [way for way in WAYS if way != "half" or half > SMALLEST]
     if st.session_state.get("zeros") not in (None, *ways):
@@ -82,14 +103,15 @@ def options(methods: Iterable[str], floor: float | None) -> dict[str, dict[str, 
 
 
 @st.cache_data(scope="session", max_entries=8, show_spinner=False)
-def _zeros(about: tuple[str, ...], _data: Dataset) -> tuple[int, float]:
+def _zeros(about: tuple[str, ...], _data: Collection[Dataset]) -> tuple[int, float]:
     """Rows with a probability of 0, and the smallest other probability; no rows where there are logits."""
-    if getattr(_data, "logits", None) is not None:
-        return 0, 1.0
-    scores, _ = scores_of(_data)
     found, other = 0, 1.0
-    for block in row_blocks(scores):
-        part = scores[block]
-        found += int(np.count_nonzero((part <= 0).any(axis=1)))
-        other = min(other, float(np.min(part, where=part > 0, initial=1)))
+    for data in _data:
+        if getattr(data, "logits", None) is not None:
+            continue
+        scores, _ = scores_of(data)
+        for block in row_blocks(scores):
+            part = scores[block]
+            found += int(np.count_nonzero((part <= 0).any(axis=1)))
+            other = min(other, float(np.min(part, where=part > 0, initial=1)))
     return found, other

@@ -1,0 +1,49 @@
+"""A comparison of models in sentences."""
+
+from __future__ import annotations
+
+from calviz.core.metric import METRICS
+from calviz.core.model_comparison import ModelComparison
+from calviz.core.units import value_text
+from calviz.core.words import listed, shorten
+
+#: What is compared unless more is asked for.
+HEADLINE = ("accuracy", "nll", "brier", "ece", "ks", "mcs", "aurc")
+
+
+def ranked_by(found: ModelComparison) -> tuple[str, ...]:
+    """The metrics that can rank the models, the one to begin with first; empty where nothing is paired."""
+    keys = [key for key in found.intervals if key != "error"]
+    return tuple(sorted(keys, key=lambda key: key != "nll"))
+
+
+def headline(found: ModelComparison, metric: str) -> str:
+    """Which model is best, in one sentence."""
+    label = METRICS[metric].label
+    best, *tied = found.tied_with_best(metric)
+    value = value_text(metric, found[best].metrics[metric].value)
+    others = len(found.ranking(metric)) - 1 - len(tied)
+    text = f"By {label}, '{shorten(best, 30)}' is best ({value})"
+    if tied:
+        verb = "is" if len(tied) == 1 else "are"
+        text += f"; {listed(tied, limit=60)} {verb} not told apart from it"
+    if others:
+        text += (
+            f"; {'the other is' if others == 1 else f'the other {others:,} are'} worse beyond noise"
+        )
+    return f"{text}."
+
+
+def caution(found: ModelComparison, metric: str) -> str:
+    """What to say where a weak model is the best calibrated one; "" where that is not so."""
+    if metric not in ("ece", "ks") or "accuracy" not in found.intervals:
+        return ""
+    best, right = found.ranking(metric)[0], found.ranking("accuracy")[0]
+    difference = found.difference("accuracy", best, right) if best != right else None
+    if difference is None or difference.tied:
+        return ""
+    value = value_text("accuracy", found[best].metrics["accuracy"].value)
+    return (
+        f"Calibrated is not accurate: '{shorten(best, 30)}' is right in {value} of the rows, "
+        f"'{shorten(right, 30)}' in {value_text('accuracy', found[right].metrics['accuracy'].value)}."
+    )

@@ -1,0 +1,97 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from calviz.core.errors import CalvizError
+
+#: What the operating system says where there is no room left.
+FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+
+
+class OutputError(CalvizError):
+    """A file could not be written; what stood at its place before is as it was."""
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give the name of a file beside `path` to write to, and put it in the place of `path` at the end.
+
+    Where anything goes wrong on the way, also an interruption, the new file is removed and `path` is as it was.
+    Devices and pipes are written to directly.
+
+    Raises
+    ------
+    OutputError
+        Where the file cannot be written, such as on a full disk.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "a.txt"
+    >>> with replacing(target) as beside:
+    ...     _ = beside.write_text("whole")
+    ...     target.exists()
+    False
+    >>> target.read_text()
+    'whole'
+    """
+    mode = _mode(path)
+    beside: Path | None = None
+    try:
+        if (mode is not None and not stat.S_ISREG(mode)) or _is_device(path):
+            yield Path(path)
+            return
+        target = Path(os.path.realpath(path))  # a link stays a link
+        beside = _beside(target)
+        yield beside
+        beside.chmod(_default_mode() if mode is None else stat.S_IMODE(mode))
+        beside.replace(target)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        left = "nothing was written" if mode is None else "what was there before is unchanged"
+        raise OutputError(
+            f"{Path(path).name}: cannot be written ({reason[:1].lower()}{reason[1:]}); {left}."
+        ) from None
+    finally:
+        if beside is not None:
+            with suppress(OSError):
+                beside.unlink()
+
+
+def write_output(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write a whole file (text as UTF-8) or none; raises OutputError."""
+    with replacing(path) as beside:
+        beside.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def _mode(path: str | os.PathLike[str]) -> int | None:
+    try:
+        return Path(path).stat().st_mode
+    except OSError:
+        return None
+
+
+def _is_device(path: str | os.PathLike[str]) -> bool:
+    # "/dev/stdout" may lead to a regular file that others write to as well.
+    return str(Path(path).absolute()).startswith(("/dev/", "/proc/"))
+
+
+def _beside(target: Path) -> Path:
+    # It keeps the end of the name, by which formats are chosen.
+    number, name = tempfile.mkstemp(suffix=target.suffix, prefix=".calviz-", dir=target.parent)
+    os.close(number)
+    return Path(name)
+
+
+def _default_mode() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

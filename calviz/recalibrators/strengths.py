@@ -1,0 +1,93 @@
+"""Strengths of penalties, found by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.watch import checkpoint
+from calviz.numerics.linear import BLOCKS, DENSE, MatrixProblem, Penalty, rounding_of
+from calviz.numerics.minimise import minimise
+
+#: Strengths that are looked at, the strongest first: each fit starts where the last one ended.
+GRID = (1e5, 1e4, 1e3, 1e2, 1e1, 1e0, 1e-1, 1e-2)
+#: Passes over the rows that one of these fits may take, and how exact it has to be.
+SHORT_PASSES = 25
+_LOOSE = 1e-6
+
+
+class StrengthSearch:
+    """The strengths of penalties with the lowest cross-validated loss, along paths of falling strength.
+
+    Parameters
+    ----------
+    problem : MatrixProblem
+        Of all calibration rows.
+    start : ndarray, shape (K, K + 1)
+        Where the first fits start.
+    folds : int
+    penalty : callable
+        The penalty of K classes under a pair of strengths.
+    """
+
+    def __init__(
+        self,
+        problem: MatrixProblem,
+        start: FloatArray,
+        folds: int,
+        penalty: Callable[[int, tuple[float, float]], Penalty],
+    ) -> None:
+        self.problem, self.penalty = problem, penalty
+        fold_of = _folds(problem.labels, folds)
+        self.fitted = [problem.of_rows(np.flatnonzero(fold_of != fold)) for fold in range(folds)]
+        self.held_out = [problem.of_rows(np.flatnonzero(fold_of == fold)) for fold in range(folds)]
+        for part in (*self.fitted, *self.held_out):
+            # Strengths are powers of ten: single precision is enough to tell them apart.
+            part.dtype = np.float32
+        # One Hessian serves all folds and strengths: it only has to point the way.
+        in_blocks = problem.k * (problem.k + 1) > DENSE and problem.k <= BLOCKS
+        self.blocks = problem.blocks(start) if in_blocks else None
+        self.reached = [start] * folds
+
+    def best(self, paths: list[tuple[float, float]], what: str) -> tuple[float, float]:
+        """The best of these strengths; where the loss climbs twice, weaker ones are not looked at."""
+        losses: list[float] = []
+        lowest, reached = np.inf, self.reached
+        for at, strengths in enumerate(paths, start=1):
+            penalty = self.problem.penalty = self.penalty(self.problem.k, strengths)
+            shared = None if self.blocks is None else self.problem.by_class(self.blocks)
+            losses.append(0.0)
+            for fold, (part, held_out) in enumerate(zip(self.fitted, self.held_out, strict=True)):
+                checkpoint(
+                    f"cross-validating the {what}: strength {at} of at most {len(paths)}, "
+                    f"fold {fold + 1} of {len(self.fitted)}"
+                )
+                part.penalty = penalty
+                x = reached[fold]
+                inverse = shared or part.inverse(x)
+                found = minimise(
+                    part.at,
+                    x,
+                    inverse,
+                    tolerance=_LOOSE,
+                    max_passes=SHORT_PASSES,
+                    rounding=rounding_of(np.float32),
+                )
+                reached = [*reached[:fold], found.x, *reached[fold + 1 :]]
+                losses[-1] += held_out.likelihood(found.x)[0] * held_out.n
+            if losses[-1] < lowest:
+                # The next path starts where this one was best.
+                lowest, self.reached = losses[-1], reached
+            if len(losses) > 2 and losses[-1] > losses[-2] > losses[-3]:
+                break
+        return paths[int(np.argmin(losses))]
+
+
+def _folds(labels: IntArray, folds: int) -> IntArray:
+    """The fold of each row; every class is dealt out in turn."""
+    order = np.argsort(labels, kind="stable")
+    fold = np.empty(labels.size, dtype=np.intp)
+    fold[order] = np.arange(labels.size) % folds
+    return fold

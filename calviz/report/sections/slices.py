@@ -1,0 +1,81 @@
+"""For whom the probabilities are wrong: the groups of rows, and their pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from calviz.comparison import slices, usual_columns
+from calviz.core.slices import Slices
+from calviz.core.words import counted, decimal, p_number, percent, points, shorten
+from calviz.figures.slice_gaps import SliceGaps
+from calviz.report.blocks import Block, Format, Note, Table, Text, chart
+from calviz.report.section import SECTIONS, Section
+from calviz.report.subject import Subject
+from calviz.report.wording import WIDTH, caption, count, signed_points
+
+_COLUMNS: dict[str, tuple[str, Format]] = {
+    "slice": ("slice", lambda name: shorten(name, 80)),
+    "rows": ("rows", count),
+    "score": ("mean score", decimal),
+    "hits": ("hits", decimal),
+    "gap": ("gap (points)", signed_points),
+    "low": ("95 % CI from", signed_points),
+    "high": ("to", signed_points),
+    "p_value": ("p-value", p_number),
+    "adjusted_p_value": ("adjusted", p_number),
+    "off": ("off", lambda off: "yes" if off else ""),
+    "ece": ("ECE (points)", points),
+    "ece_noise": ("noise (points)", points),
+}
+
+
+def make(subject: Subject) -> Iterator[Block]:
+    """The slices that are most surely off, and the table of all."""
+    if not subject.data.groups:
+        return
+    found = subject.slices or slices(
+        subject.data,
+        usual_columns(subject.data),
+        reduction=subject.reduction,
+        bins=subject.bins_used,
+    )
+    figure = SliceGaps.compute(found)
+    yield Text(figure.answer())
+    if found.slices:
+        yield chart(
+            figure,
+            key="slices-drawn",
+            title="The slices that are most surely off",
+            caption=caption(subject),
+            formats={name: _COLUMNS[name] for name in ("slice", "rows", "gap", "low", "high")},
+            width=WIDTH,
+        )
+        yield _all(found)
+    yield Note(_how(found))
+
+
+def _all(found: Slices) -> Table:
+    frame = found.frame()
+    shown = pd.DataFrame(
+        {heading: [write(v) for v in frame[name]] for name, (heading, write) in _COLUMNS.items()}
+    )
+    right = [heading for name, (heading, _) in _COLUMNS.items() if name not in ("slice", "off")]
+    title = f"All {counted(len(frame), 'slice')}"
+    return Table("slices", title, shown, frame, right, folded=True)
+
+
+def _how(found: Slices) -> str:
+    against = "what a calibrated model shows" if found.against == "calibrated" else "the other rows"
+    text = (
+        f"Groups with at least {counted(found.min_rows, 'row')}, and pairs of them, each tested against "
+        f"{against}; intervals are each for itself, adjusted p-values for all slices together (Benjamini and "
+        f"Hochberg, at most {percent(found.rate, 0)} false discoveries)."
+    )
+    if found.small:
+        text += f" {counted(found.small, 'slice')} with fewer rows not measured."
+    return " ".join([text, *(f"Left out: {shorten(reason, 200)}." for reason in found.skipped[:5])])
+
+
+SECTIONS.register(Section("slices", "Slices", 55, "For whom it is wrong, group by group", make))

@@ -1,0 +1,81 @@
+"""What sessions hold is let go when their browser has left for good.
+
+Streamlit keeps the state of a session for two minutes, so that a broken line loses nothing; after that nobody can come
+back to it, but it stays in memory until the next visitor leaves.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+#: Seconds after which a session cannot be resumed any more (streamlit's own limit, and some).
+AWAY = 150.0
+#: Seconds between two looks.
+LOOK = 15.0
+
+
+class Departed:
+    """Empties what belongs to sessions that are away for too long.
+
+    Parameters
+    ----------
+    present : callable
+        ``present(session)``: whether its browser is connected.
+    """
+
+    def __init__(self, present: Callable[[str], bool]) -> None:
+        self._present = present
+        self._lock = threading.Lock()
+        self._held: dict[str, tuple[dict[Any, Any], ...]] = {}
+        self._away_since: dict[str, float] = {}
+
+    def remember(self, session: str, *held: dict[Any, Any]) -> None:
+        """What a session holds; a later call replaces an earlier one."""
+        with self._lock:
+            self._held[session] = held
+            self._away_since.pop(session, None)
+
+    def look(self, now: float) -> None:
+        """Let go what nobody can come back to."""
+        with self._lock:
+            for session in list(self._held):
+                if self._present(session):
+                    self._away_since.pop(session, None)
+                elif now - self._away_since.setdefault(session, now) > AWAY:
+                    for part in self._held.pop(session):
+                        part.clear()
+                    del self._away_since[session]
+
+    def keep_looking(self) -> None:
+        """Look from time to time until the process ends, in a thread of its own."""
+
+        def turn() -> None:
+            while True:
+                time.sleep(LOOK)
+                self.look(time.monotonic())
+
+        threading.Thread(target=turn, daemon=True, name="calviz-departed").start()
+
+
+_lock = threading.Lock()
+_of_server: Departed | None = None
+
+
+def remember(*held: dict[Any, Any]) -> None:
+    """What this session holds; emptied when it has ended. Does nothing outside of a server."""
+    global _of_server
+    context = get_script_run_ctx()
+    server = runtime.get_instance() if runtime.exists() else None
+    if context is None or not isinstance(server, runtime.Runtime):
+        return
+    with _lock:
+        if _of_server is None:
+            _of_server = Departed(server.is_active_session)
+            _of_server.keep_looking()
+    _of_server.remember(context.session_id, *held)

@@ -1,0 +1,43 @@
+"""All models of the files that are open, each under a name of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from calviz.comparison import named_models
+from calviz.core.predictions import Dataset
+from calviz.ui import state
+
+
+@dataclass(frozen=True, eq=False)
+class OpenModel:
+    """A model of an open file.
+
+    Attributes
+    ----------
+    key : str
+        Names its content, for caches.
+    name : str
+        Told apart from all others that are open.
+    data : Predictions or ConfidencePredictions
+        All rows.
+    """
+
+    key: str
+    name: str
+    data: Dataset
+
+
+def on_offer(entry: state.Entry) -> tuple[OpenModel, ...]:
+    """The models of the file that is looked at, then those of the other files of the session."""
+    entries = [entry, *(e for key, e in state.files().items() if key != entry.key)]
+    named = named_models([(e.title, e.loaded.models) for e in entries])
+    keys = [model_key(e, model) for e in entries for model in e.loaded.models]
+    return tuple(
+        OpenModel(key, name, data) for key, (name, data) in zip(keys, named.items(), strict=True)
+    )
+
+
+def model_key(entry: state.Entry, model: str) -> str:
+    """Names the content of a model."""
+    return f"{entry.content}#{model}"

@@ -1,0 +1,59 @@
+"""How much one session may keep open, so that nobody takes a shared server's memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from calviz.core.limits import MAX_OPEN_BYTES, MAX_OPEN_FILES, Limit
+from calviz.core.predictions import Dataset
+from calviz.core.words import shorten
+
+if TYPE_CHECKING:
+    from calviz.ui.state import Entry
+
+
+def make_room(files: dict[str, Entry], keep: str) -> str | None:
+    """Close the oldest files until the rest is within the limits; the reason in a sentence, if any was closed.
+
+    Parameters
+    ----------
+    files : dict of str to Entry
+        In the order in which they were opened.
+    keep : str
+        The key of the one that stays in any case.
+    """
+    closed: list[str] = []
+    broken = None
+    while len(files) > 1:
+        limit = _broken(files)
+        if limit is None:
+            break
+        broken = limit
+        oldest = next(key for key in files if key != keep)
+        closed.append(files.pop(oldest).title)
+    if broken is None:
+        return None
+    names = ", ".join(f"'{shorten(title)}'" for title in closed[:3])
+    names += f" and {len(closed) - 3:,} more" if len(closed) > 3 else ""
+    was = "was" if len(closed) == 1 else "were"
+    return (
+        f"{names} {was} closed, as one session may hold {broken.written(broken.value)} at most; set the "
+        f"environment variable {broken.variable} of the server to raise it."
+    )
+
+
+def _broken(files: dict[str, Entry]) -> Limit | None:
+    if len(files) > MAX_OPEN_FILES.value:
+        return MAX_OPEN_FILES
+    return MAX_OPEN_BYTES if sum(map(held_bytes, files.values())) > MAX_OPEN_BYTES.value else None
+
+
+def held_bytes(entry: Entry) -> int:
+    """Memory of a file and of what was read from it."""
+    source = len(entry.source) if isinstance(entry.source, bytes) else 0
+    return source + sum(map(_bytes, entry.loaded.models.values()))
+
+
+def _bytes(data: Dataset) -> int:
+    arrays = ("probs", "logits", "labels", "confidence")
+    return sum(int(getattr(getattr(data, name, None), "nbytes", 0)) for name in arrays)

@@ -1,0 +1,295 @@
+"""What many people on one server mean: a line for long work, room per session, one temporary folder."""
+
+import ast
+import errno
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from calviz.core.watch import Stopped
+from calviz.ui import job_view, jobs, temporary
+from calviz.ui.departed import AWAY, Departed
+from calviz.ui.jobs import Job
+from calviz.ui.room import make_room
+from calviz.ui.turns import TURNS, Turns
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 10.0
+
+
+# ---------------------------------------------------------------- turns
+
+
+def _no(*_: object) -> bool:
+    return False
+
+
+def _in_line(turns, names):
+    """Threads that wait for a turn in this order; each notes its name and goes on when told."""
+    began, go = [], threading.Event()
+
+    def work(name):
+        with turns.turn(name[0], stopping=_no, told=_no):
+            began.append(name)
+            go.wait(SECONDS)
+
+    threads = []
+    for name in names:
+        thread = threading.Thread(target=work, args=(name,), daemon=True)
+        thread.start()
+        threads.append(thread)
+        _until(lambda: len(turns._waiting) + len(turns._working) == len(threads))
+    return began, go, threads
+
+
+def _until(true):
+    end = time.monotonic() + SECONDS
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def test_no_more_jobs_work_than_there_are_places_and_nobody_is_kept_waiting_by_one_person():
+    turns = Turns(lambda: 2)
+    began, go, threads = _in_line(turns, ["a1", "a2", "a3", "b1"])
+    _until(lambda: len(began) == 2)
+    assert began == ["a1", "a2"]
+    assert turns._order()[0][0] == "b"  # came last, but a has two at work
+    go.set()
+    for thread in threads:
+        thread.join(SECONDS)
+    assert sorted(began) == ["a1", "a2", "a3", "b1"]
+    assert turns._waiting == turns._working == []
+
+
+def test_who_waits_is_told_how_many_are_ahead_and_may_leave():
+    turns, told, leave = Turns(lambda: 1), [], threading.Event()
+    _, go, threads = _in_line(turns, ["a1", "b1"])
+
+    def wait():
+        with pytest.raises(Stopped), turns.turn("c", stopping=leave.is_set, told=told.append):
+            pytest.fail("it was not its turn")
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    _until(lambda: told)
+    assert told[0] == 2
+    leave.set()
+    thread.join(SECONDS)
+    assert not thread.is_alive()
+    go.set()
+    for other in threads:
+        other.join(SECONDS)
+    assert turns._waiting == turns._working == []
+
+
+def test_a_job_waits_its_turn_says_so_and_can_be_stopped_before_it_begins(monkeypatch):
+    monkeypatch.setenv("CALVIZ_MAX_JOBS", "1")
+    go = threading.Event()
+    first = Job(("1",), "First", lambda job: go.wait(SECONDS), owner="a")
+    second = Job(("2",), "Second", lambda job: 2, owner="b")
+    third = Job(("3",), "Third", lambda job: pytest.fail("it was stopped"), owner="c")
+    for job in (first, second, third):
+        job.start()
+        _until(lambda: len(TURNS._waiting) + len(TURNS._working) >= 1)
+    _until(lambda: second.ahead and third.ahead)
+    assert second.running
+    assert job_view.waiting_words(2).startswith("Waiting for 2 other computations on this server")
+    third.stop()
+    third.wait(SECONDS)
+    go.set()
+    second.wait(SECONDS)
+    assert (second.state, second.result, second.ahead) == ("finished", 2, 0)
+    assert (third.state, third.result) == ("stopped", None)
+
+
+def test_a_page_says_that_a_job_waits(monkeypatch):
+    def script():
+        import streamlit as st
+
+        from calviz.ui import job_view, jobs
+
+        job = jobs.latest("test") or jobs.start("test", ("a",), "Counting", lambda job: 1)
+        job_view.show(job)
+        st.text(job.state)
+
+    monkeypatch.setenv("CALVIZ_MAX_JOBS", "1")
+    go = threading.Event()
+    blocking = Job(("1",), "Another person's", lambda job: go.wait(SECONDS), owner="a")
+    blocking.start()
+    _until(lambda: len(TURNS._working) == 1)
+    app = AppTest.from_function(script).run()
+    _until(lambda: len(TURNS._waiting) == 1)
+    app.run()
+    assert [c.value for c in app.caption] == [job_view.waiting_words(1)]
+    assert app.button(key="calviz.job.stop")
+    go.set()
+    _until(lambda: not (TURNS._waiting or TURNS._working))
+    blocking.wait(SECONDS)
+
+
+# ---------------------------------------------------------------- room
+
+
+def _entry(title, size):
+    return SimpleNamespace(title=title, source=bytes(size), loaded=SimpleNamespace(models={}))
+
+
+@pytest.mark.parametrize(
+    ("variable", "limit", "left", "words"),
+    [
+        ("OPEN_FILES", "2", "cd", "'a', 'b' were closed, as one session may hold 2 open files"),
+        ("OPEN_BYTES", "350", "bcd", "'a' was closed, as one session may hold 350 bytes"),
+        ("OPEN_BYTES", "10", "d", "10 bytes at most"),
+        ("OPEN_FILES", "4", "abcd", None),
+    ],
+)
+def test_the_oldest_files_make_room_and_that_is_said(monkeypatch, variable, limit, left, words):
+    monkeypatch.setenv(f"CALVIZ_MAX_{variable}", limit)
+    files = {name: _entry(name, 100) for name in "abcd"}
+    said = make_room(files, "d")
+    assert "".join(files) == left
+    assert said is None if words is None else words in said
+    assert said is None or f"CALVIZ_MAX_{variable}" in said
+
+
+def test_the_file_that_was_just_opened_stays():
+    files = {name: _entry(name, 1) for name in map(str, range(20))}
+    make_room(files, "0")
+    assert "0" in files
+    assert len(files) == 12
+
+
+# ---------------------------------------------------------------- sessions that ended
+
+
+def test_what_a_session_holds_is_let_go_when_nobody_can_come_back():
+    here, files, work = {"a", "b"}, {"file": 1}, {"job": 2}
+    departed = Departed(lambda session: session in here)
+    departed.remember("a", files, work)
+    departed.remember("b", {"other": 3})
+    departed.look(0.0)
+    here.clear()
+    departed.look(1.0)
+    here.add("b")
+    departed.look(1.0 + AWAY)
+    assert files == {"file": 1}
+    departed.look(1.1 + AWAY)
+    assert files == work == {}
+    assert set(departed._held) == {"b"}
+
+
+# ---------------------------------------------------------------- the temporary folder
+
+SERVER = """
+import sys
+from pathlib import Path
+from calviz.ui.temporary import make
+print(make(Path(sys.argv[1])), flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_a_server_removes_its_folder_and_those_of_killed_servers_but_no_other(tmp_path):
+    (tmp_path / "calviz-server-link").symlink_to(tmp_path)
+    command = [sys.executable, "-c", SERVER, str(tmp_path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": ROOT}
+    one, two = (subprocess.Popen(command, **pipes) for _ in range(2))
+    killed, ended = (Path(p.stdout.readline().strip()) for p in (one, two))
+    assert killed.stat().st_mode & 0o077 == 0
+    (killed / "spool").write_text("x")
+    one.kill()
+    one.communicate(timeout=SECONDS)
+    temporary.sweep(tmp_path)
+    assert not killed.exists()
+    assert ended.exists()
+    two.communicate("\n", timeout=SECONDS)
+    assert [p.name for p in tmp_path.iterdir()] == ["calviz-server-link"]
+
+
+# ---------------------------------------------------------------- caches
+
+#: What belongs to everybody: the bundled samples.
+SHARED = {("state.py", "_sample")}
+
+
+def _caches():
+    for path in sorted((ROOT / "calviz" / "ui").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            for decorator in node.decorator_list:
+                if "cache" in ast.unparse(decorator):
+                    yield path.name, node.name, ast.unparse(decorator)
+
+
+def test_every_cache_of_the_app_belongs_to_one_session_and_is_bounded():
+    found = list(_caches())
+    assert len(found) > 20
+    crossing = {
+        (file, name)
+        for file, name, text in found
+        if "scope='session'" not in text or "max_entries=" not in text
+    }
+    assert crossing == SHARED
+
+
+# ---------------------------------------------------------------- what runs out
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(errno.ENOSPC, "The server's disk is full"), (None, "There is not enough memory for this")],
+)
+def test_what_runs_out_is_a_sentence_and_what_was_loaded_stays(number, words):
+    def script():
+        import streamlit as st
+
+        from calviz.ui.guard import boundary
+
+        with boundary():
+            number = st.session_state["number"]
+            raise MemoryError if number is None else OSError(number, "No space left on device")
+
+    app = AppTest.from_function(script)
+    app.session_state["number"] = number
+    app.run()
+    assert not app.exception
+    (error,) = app.error
+    assert error.value == f"{words}; what is loaded stays."
+
+
+def test_a_job_ends_when_its_browser_stays_away_or_the_server_stops(monkeypatch):
+    server = SimpleNamespace(
+        is_active_session=lambda session: session in here, state=SimpleNamespace(name="RUNNING")
+    )
+    here, now = {"me"}, [0.0]
+    monkeypatch.setattr(jobs, "get_script_run_ctx", lambda: SimpleNamespace(session_id="me"))
+    monkeypatch.setattr(
+        jobs, "runtime", SimpleNamespace(exists=lambda: True, get_instance=lambda: server)
+    )
+    monkeypatch.setattr(jobs, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    gone = jobs._session_gone()
+
+    def at(seconds):
+        now[0] = seconds
+        return gone()
+
+    assert not at(10)
+    here.clear()
+    assert not at(20)
+    assert not at(20 + jobs.GRACE)
+    here.add("me")  # the line was broken for a while
+    assert not at(22 + jobs.GRACE)
+    here.clear()
+    assert not at(100 + jobs.GRACE)
+    assert at(102 + 2 * jobs.GRACE)
+    assert not jobs._session_gone()()
+    server.state.name = "STOPPING"
+    assert jobs._session_gone()()

@@ -1,0 +1,84 @@
+"""Paired resamples: metrics from weights are those of the rows, drawn so often."""
+
+import numpy as np
+import pytest
+
+import calviz
+from calviz.comparison.paired import Paired, pair
+from calviz.comparison.weighted import Weighted
+from calviz.core.metric import METRICS
+from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.numerics.sample import Sample
+
+#: Bins or widths that follow the rows: those of the sample are kept, so that a resample differs slightly.
+OWN_BINS = {"ece_equal_mass", "ece_debiased", "tace", "kde_ece", "kde_ece_l2", "ece_sturges"}
+NOT_PAIRED = """brier_uncertainty ece_sweep skce ks_classwise over_share under_share accuracy_at_coverage
+    coverage_at_risk spiegelhalter_z hosmer_lemeshow calibration_slope calibration_intercept ici e50 e90""".split()
+
+
+def data(n=90, k=3, seed=0):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.ones(k), size=n).round(2)  # with ties
+    p /= p.sum(axis=1, keepdims=True)
+    return Predictions(probs=p, labels=rng.integers(k, size=n))
+
+
+@pytest.mark.parametrize("reduction", ["top-label", "class:1"])
+@pytest.mark.parametrize("n", [90, 1_500])
+def test_weighted_metrics_are_those_of_the_rows_taken_so_often(n, reduction):
+    p = data(n)
+    weighted = Weighted(Sample(p, reduction), METRICS.keys())
+    rng = np.random.default_rng(1)
+    rows = rng.integers(n, size=(3, n))
+    counts = np.stack([np.bincount(r, minlength=n) for r in rows], axis=1).astype(float)
+    found = weighted.values(counts)
+    assert set(METRICS.keys()) - set(found) == set(NOT_PAIRED)
+    keys = [key for key in found if key not in OWN_BINS]
+    for b in range(3):
+        wanted = calviz.evaluate(p.take(rows[b]), keys, reduction=reduction)
+        for key in keys:
+            # smECE of resamples is on a coarser grid, class-wise sums are in single precision.
+            near = 2e-3 if key == "smece" else 1e-6
+            assert found[key][b] == pytest.approx(wanted[key].value, abs=near, nan_ok=True), key
+
+
+def test_weights_of_one_are_the_sample_itself():
+    p = data(400, 4)
+    found = Weighted(Sample(p, "top-label"), METRICS.keys()).values(np.ones((400, 2)))
+    for key in sorted(found):
+        near = 2e-3 if key in ("smece", "kde_ece", "kde_ece_l2") else 1e-6
+        wanted = calviz.evaluate(p, [key])[key].value
+        assert found[key] == pytest.approx([wanted, wanted], abs=near, nan_ok=True), key
+
+
+def test_confidence_only_data_have_those_that_need_no_more():
+    p = data(200)
+    hit = p.probs.argmax(axis=1) == p.labels
+    top = ConfidencePredictions(confidence=p.probs.max(axis=1), correct=hit)
+    found = pair(
+        {"top": top, "all": p},
+        METRICS.keys(),
+        reduction="top-label",
+        resamples=100,
+        rng=np.random.default_rng(0),
+    )
+    assert {"accuracy", "ece", "ks", "smece", "aurc"} <= set(found.drawn)
+    assert not {"nll", "brier", "classwise_ece"} & set(found.drawn)
+    for of in found.drawn.values():
+        np.testing.assert_array_equal(of["top"], of["all"])
+
+
+def test_better_is_nearer_to_where_a_metric_should_be():
+    # MCS should be 0 (-0.01 beats 0.3), accuracy should be high, ECE low.
+    drawn = {
+        "mcs": {"a": np.full(100, -0.01), "b": np.full(100, 0.3)},
+        "accuracy": {"a": np.full(100, 0.9), "b": np.full(100, 0.8)},
+        "ece": {"a": np.full(100, 0.1), "b": np.full(100, 0.2)},
+    }
+    paired = Paired(drawn)
+    for key, of in drawn.items():
+        assert paired.best_share(key) == {"a": 1.0, "b": 0.0}
+        assert paired.better(key, "a", "b")
+        assert not paired.better(key, "b", "a")
+        assert paired.tied_with_best(key, {name: v[0] for name, v in of.items()}) == ("a",)
+    assert paired.difference("mcs", "a", "b") == pytest.approx((-0.31, -0.31))
