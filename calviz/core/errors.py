@@ -25,6 +25,9 @@ class Repair:
 class CalvizError(ValueError):
     """Base of every error that calviz raises on purpose: its text is one full sentence."""
 
+    def __init__(self, text: str) -> None:
+        super().__init__(visible(text))
+
 
 class InputError(CalvizError):
     """The data that was given cannot be used as it is.
@@ -81,7 +84,7 @@ class InputError(CalvizError):
         if self.line is not None:
             place.append(f"line {self.line:,}")
         if self.column is not None:
-            place.append(f"column '{_short(self.column)}'")
+            place.append(f"column '{shortened(self.column)}'")
         head = ", ".join(([self.file] if self.file else []) + place)
         text = f"{head}: {self.what}" if head else self.what
         return _finished(text, self.remedy)
@@ -100,7 +103,22 @@ class InputError(CalvizError):
         )
 
 
-def _short(name: str) -> str:
+def visible(text: str) -> str:
+    r"""Text on one line in which what a terminal would obey, or an eye not see, is spelled out.
+
+    >>> print(visible("a\x1b[31mb\nc\u202e"))
+    a\x1b[31mb c\u202e
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() else " " if c.isspace() else c.encode("unicode_escape").decode()
+        for c in text
+    )
+
+
+def shortened(name: str) -> str:
+    """A name for the middle of a sentence: on one line, cut where it is very long."""
     name = " ".join(name.split())
     return name if len(name) <= 80 else f"{name[:79]}…"
 

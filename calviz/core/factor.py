@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.arrays import BoolArray, IntArray, read_only
-from calviz.core.errors import InputError
+from calviz.core.errors import InputError, shortened
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,10 @@ class Factor:
         if column.ndim != 1:
             raise InputError(f"a column of categories must be 1-D, got shape {column.shape}")
         if column.dtype == object:
-            column = column.astype(str)
+            # Not as an array of text, in which every row is as long as the longest.
+            seen: dict[str, int] = {}
+            codes = [seen.setdefault(str(v), len(seen)) for v in column.tolist()]
+            return cls(codes=read_only(np.array(codes, dtype=np.int32)), levels=tuple(seen))
         distinct, first, inverse = np.unique(column, return_index=True, return_inverse=True)
         order = np.argsort(first, kind="stable")
         rank = np.empty_like(order)
@@ -57,8 +60,8 @@ class Factor:
     def mask(self, level: str) -> BoolArray:
         """True on the rows that hold `level`; raises InputError on an unknown level."""
         if level not in self.levels:
-            known = ", ".join(self.levels[:10])
-            raise InputError(f"there is no '{level}' here", remedy=f"known: {known}")
+            known = ", ".join(shortened(name) for name in self.levels[:10])
+            raise InputError(f"there is no '{shortened(level)}' here", remedy=f"known: {known}")
         mask: BoolArray = self.codes == self.levels.index(level)
         return mask
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
 from calviz.core.errors import InputError, OptionError
 
@@ -70,13 +72,31 @@ def size_text(size: float) -> str:
     raise AssertionError
 
 
+def machine_memory() -> int:
+    """Bytes of memory that this process may hope for: of the machine, or of its container."""
+    try:
+        found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    except (AttributeError, ValueError, OSError):  # pragma: no cover  # not a Unix
+        return 16 << 30
+    for place in ("memory.max", "memory/memory.limit_in_bytes"):
+        with contextlib.suppress(OSError, ValueError):  # "max" is no number
+            found.append(int((Path("/sys/fs/cgroup") / place).read_text()))
+    return min(size for size in found if size > 0)
+
+
 MAX_FILE = Limit("FILE_BYTES", 8 << 30, "bytes")
 #: One array, as it is held in memory; decided from its declared shape before it is allocated.
-MAX_ARRAY = Limit("ARRAY_BYTES", 8 << 30, "bytes")
+MAX_ARRAY = Limit("ARRAY_BYTES", min(8 << 30, machine_memory() // 2), "bytes")
 #: How many times larger than its compressed form a member or a .gz may be (once above a floor).
 MAX_EXPANSION = Limit("EXPANSION", 200, "times the compressed size")
+#: Text of JSON, which is held as a whole; an eighth of it where Python's own parser has to read it.
+MAX_JSON = Limit("JSON_BYTES", 2 << 30, "bytes")
 MAX_ROWS = Limit("ROWS", 100_000_000, "rows")
-MAX_COLUMNS = Limit("COLUMNS", 1_000_000, "columns")
+MAX_COLUMNS = Limit("COLUMNS", 50_000, "columns")
+#: One line of a text file: a header of many long names.
+MAX_LINE = Limit("LINE_BYTES", 32 << 20, "bytes")
+#: Arrays in one NPZ file: each is looked at.
+MAX_ARRAYS = Limit("ARRAYS", 10_000, "arrays")
 MAX_CLASSES = Limit("CLASSES", 20_000, "classes")
 #: Cells of a text file that are kept in double precision; larger tables are read as float32.
 MAX_DOUBLE_CELLS = Limit("DOUBLE_CELLS", 25_000_000, "cells")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
-from calviz.core.errors import InputError, Repair
+from calviz.core.errors import InputError, Repair, shortened
 from calviz.core.factor import Factor
 
 Kind = Literal["probabilities", "logits", "confidence"]
@@ -76,7 +77,9 @@ class _Rows:
             columns["ids"] = len(self.ids)
         for key, length in columns.items():
             if length != n:
-                raise InputError(f"'{key}' has {length:,} rows but there are {n:,} predictions")
+                raise InputError(
+                    f"'{shortened(key)}' has {length:,} rows but there are {n:,} predictions"
+                )
 
     def _columns_at(self, rows: npt.NDArray[Any]) -> dict[str, Any]:
         return {
@@ -171,8 +174,8 @@ class Predictions(_Rows):
         if len(names) != k:
             raise InputError(f"there are {len(names)} class names for {k} classes")
         if len(set(names)) != k:
-            double = next(c for c in names if names.count(c) > 1)
-            raise InputError(f"the class name '{double}' stands for more than one class")
+            double = Counter(names).most_common(1)[0][0]
+            raise InputError(f"the class name '{shortened(double)}' stands for more than one class")
         object.__setattr__(self, "class_names", names)
 
     @property
@@ -365,12 +368,12 @@ Dataset: TypeAlias = Predictions | ConfidencePredictions
 def _split_mask(data: Dataset, split: str) -> BoolArray:
     if data.splits is None:
         raise InputError(
-            f"there is no split '{split}': these data have no splits",
+            f"there is no split '{shortened(split)}': these data have no splits",
             remedy="leave the split out, or name the column that holds it",
         )
     if split not in data.splits.levels:
-        known = ", ".join(data.splits.levels)
-        raise InputError(f"there is no split '{split}'", remedy=f"known: {known}")
+        known = ", ".join(shortened(level) for level in data.splits.levels[:10])
+        raise InputError(f"there is no split '{shortened(split)}'", remedy=f"known: {known}")
     return data.splits.mask(split)
 
 

@@ -16,6 +16,7 @@ from calviz.core.limits import MAX_CLASSES, MAX_ROWS
 from calviz.data.growing import allocate
 from calviz.data.npy import Header, Readable, float_type, read_array, read_rows
 from calviz.data.table import SAMPLE_ROWS, Column, ElementType, Fetched, Table
+from calviz.data.types import short
 
 _TYPES: dict[str, ElementType] = {
     "f": "number", "i": "integer", "u": "integer", "b": "boolean", "U": "text", "S": "text",
@@ -75,7 +76,9 @@ class ArrayTable(Table):
             return self._block(self.parts[group[0]])
         columns = [self._block(self.parts[name]) for name in group]
         if len({c.shape[0] for c in columns}) > 1:
-            raise InputError(f"the score arrays {', '.join(group[:5])} differ in length")
+            raise InputError(
+                f"the score arrays {', '.join(map(short, group[:5]))} differ in length"
+            )
         return np.concatenate(columns, axis=1)
 
     @staticmethod
@@ -115,10 +118,10 @@ def column_of(members: list[Member], name: str | None = None) -> Column:
     if len(shape) not in (1, 2):
         hint = " (one prediction per row: reshape it)" if len(shape) > 2 else ""
         return Column(name, "other", none, note=f"it has shape {shape}, expected 2-D{hint}")
-    MAX_ROWS.check(shape[0], f"'{name}' has {shape[0]:,} rows")
+    MAX_ROWS.check(shape[0], f"'{short(name)}' has {shape[0]:,} rows")
     if member.width is not None:
         if header.dtype.kind == "f":
-            MAX_CLASSES.check(member.width, f"'{name}' has {member.width:,} columns")
+            MAX_CLASSES.check(member.width, f"'{short(name)}' has {member.width:,} columns")
         return Column(name, kind, none, width=member.width)
     if header.fortran and len(shape) == 2:
         shape = (shape[0],)
@@ -136,7 +139,7 @@ def precision_of(members: list[Member]) -> str:
     """What to say about numbers that are stored with few digits; empty where nothing."""
     if any(m.header.dtype == np.float16 for m in members):
         return (
-            f"'{members[0].name}' is stored in half precision (3 digits): calibration errors "
+            f"'{short(members[0].name)}' is stored in half precision (3 digits): calibration errors "
             "below 0.001 mean nothing"
         )
     return ""

@@ -14,7 +14,7 @@ from calviz.core.errors import InputError
 from calviz.core.factor import Factor
 from calviz.core.limits import MAX_CLASSES
 from calviz.data.source import Source
-from calviz.data.table import MISSING, Column, ElementType, text_factor
+from calviz.data.table import MISSING, Column, ElementType
 
 #: Columns are transposed into the row-wise array in tiles that stay in the cache; not a power
 #: of two, so that the columns of a tile do not fall into the same lines of it.
@@ -31,6 +31,8 @@ def opened(source: Source) -> Any:
 def describe(name: str, kind: Any, head: Callable[[], Any]) -> Column:
     """A column of a table from its Arrow type; `head` gives its first rows (a ChunkedArray)."""
     if pa.types.is_dictionary(kind):
+        if _element(kind.value_type) == "text":
+            return Column(name, "text", lambda: _factor(head()).values())
         return describe(name, kind.value_type, lambda: head().cast(kind.value_type))
     if isinstance(kind, pa.BaseExtensionType):
         return describe(name, kind.storage_type, head)
@@ -59,10 +61,15 @@ def describe(name: str, kind: Any, head: Callable[[], Any]) -> Column:
     element = _element(kind)
     if pa.types.is_temporal(kind) or element == "text":
         # Dates are of use as groups, as the text that they are written as.
-        return Column(name, "text", lambda: _text(head()))
+        return Column(name, "text", lambda: _factor(head()).values())
     if element == "other":
         return Column(name, "other", none, note=f"it holds {kind}, expected numbers")
     return Column(name, element, lambda: numbers(head(), np.dtype(np.float64)))
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a column holds text, not in lists."""
+    return not pa.types.is_dictionary(kind) and _element(kind) == "text"
 
 
 def _is_list(kind: Any) -> bool:
@@ -78,16 +85,11 @@ def _element(kind: Any) -> ElementType:
         return "integer"
     if pa.types.is_boolean(kind):
         return "boolean"
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+    if _is_bytes(kind):
         return "text"
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return "text"
     return "other"
-
-
-def _text(values: Any) -> npt.NDArray[Any]:
-    listed = values.cast(pa.string()).to_pylist()
-    return np.array([MISSING if v is None else v for v in listed], dtype=object)
 
 
 def float_type(kinds: list[Any]) -> np.dtype[Any]:
@@ -190,28 +192,57 @@ def single(column: Any) -> npt.NDArray[Any] | Factor:
         fill_block(out, column, "label", 0)
         return out
     if pa.types.is_temporal(kind):
-        return text_factor(_text(column))
+        return _factor(column)
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-        return text_factor(_text(column)) if column.null_count else in_memory(column)
+        return _factor(column) if column.null_count else in_memory(column)
     return numbers(column, np.dtype(np.float64))
 
 
+def _is_bytes(kind: Any) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def _check(chunk: Any) -> None:
+    """Raise InputError where codes point beyond their dictionary, or text is no text."""
+    try:
+        chunk.validate(full=True)
+    except pa.ArrowException:
+        raise InputError(
+            "the file is damaged or incomplete", remedy="save or copy it again"
+        ) from None
+
+
+def _texts(values: Any) -> list[str | None]:
+    if _is_bytes(values.type):
+        return [None if v is None else v.decode("utf-8", "replace") for v in values.to_pylist()]
+    found: list[str | None] = values.cast(pa.large_string()).to_pylist()
+    return found
+
+
 def _factor(column: Any) -> Factor:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    column = column.cast(pa.large_string())
-    if column.null_count:
-        column = column.fill_null(MISSING)
-    whole = column.dictionary_encode().unify_dictionaries().combine_chunks()
-    if isinstance(whole, pa.ChunkedArray):
-        whole = (
-            whole.chunk(0)
-            if whole.num_chunks
-            else pa.array([], pa.large_string()).dictionary_encode()
-        )
+    """Text, dates or numbers as a factor; a dictionary is never written out row by row."""
+    levels: dict[str, int] = {}
+    parts = []
+    for chunk in column.chunks:
+        _check(chunk)
+        if not pa.types.is_dictionary(chunk.type):
+            raw = _is_bytes(chunk.type)
+            chunk = (chunk if raw else chunk.cast(pa.large_string())).dictionary_encode()
+        texts: list[str | None] = _texts(chunk.dictionary)
+        indices = chunk.indices
+        if indices.null_count:
+            indices = indices.cast(pa.int64()).fill_null(len(texts))
+        codes = in_memory(indices)
+        texts.append(None)
+        # Only what occurs, in the order of its first row.
+        used, first = np.unique(codes, return_index=True)
+        place = np.zeros(len(texts), dtype=np.int32)
+        for j in used[np.argsort(first)].tolist():
+            text = texts[j]
+            place[j] = levels.setdefault(MISSING if text is None else text, len(levels))
+        parts.append(place[codes])
     return Factor(
-        codes=in_memory(whole.indices).astype(np.int32),
-        levels=tuple(whole.dictionary.to_pylist()),
+        codes=np.concatenate(parts or [np.empty(0, dtype=np.int32)]), levels=tuple(levels)
     )
 
 

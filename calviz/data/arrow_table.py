@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import mmap
+import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from calviz.core.errors import InputError
-from calviz.core.limits import MAX_COLUMNS, MAX_ROWS
+from calviz.core.limits import MAX_COLUMNS, MAX_ROWS, check_expansion
 from calviz.core.notes import Finding
 from calviz.data import arrow_columns
+from calviz.data.arrow_sizes import unpacked_size
 from calviz.data.growing import allocate
 from calviz.data.source import Source
 from calviz.data.table import SAMPLE_ROWS, Column, Fetched, Table
+from calviz.data.types import short
 
 FILE_MAGIC = b"ARROW1"
 #: Columns that are copied together.
@@ -29,7 +33,7 @@ def _readable() -> Iterator[None]:
         yield
     except InputError:
         raise
-    except (pa.ArrowException, OSError, ValueError, KeyError):
+    except (pa.ArrowException, struct.error, OSError, ValueError, KeyError):
         raise InputError(
             "the file is damaged or incomplete", remedy="save or copy it again"
         ) from None
@@ -52,7 +56,10 @@ def _opened(source: Source) -> Iterator[Any]:
 
 
 def _batches(source: Source, fields: list[int], *, packed: bool = True) -> Iterator[Any]:
-    """The record batches of a file or stream, with the chosen columns at least.
+    """The record batches of a file or stream, with the chosen columns only, checked.
+
+    Arrow believes the offsets and lengths that a file gives; only `validate` keeps a damaged one
+    from being read beyond its end, which ends the process.
 
     Picking columns keeps those of a compressed file from being unpacked, and costs a buffer of
     the size of the batch: where nothing is `packed`, all columns are seen in place instead.
@@ -64,10 +71,17 @@ def _batches(source: Source, fields: list[int], *, packed: bool = True) -> Itera
         if source_is_file(source):
             with pa.ipc.open_file(stream, options=options, memory_pool=pool) as reader:
                 for j in range(reader.num_record_batches):
-                    yield reader.get_batch(j)
+                    yield _checked(reader.get_batch(j), fields, packed)
         else:
             with pa.ipc.open_stream(stream, options=options, memory_pool=pool) as reader:
-                yield from reader
+                for batch in reader:
+                    yield _checked(batch, fields, packed)
+
+
+def _checked(batch: Any, fields: list[int], packed: bool) -> Any:
+    chosen = batch if packed else batch.select(fields)
+    chosen.validate(full=True)
+    return chosen
 
 
 @dataclass(eq=False, kw_only=True)
@@ -80,6 +94,8 @@ class ArrowTable(Table):
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Read the columns that are asked for; see `Table.fetch`."""
+        cells = sum(self[group[0]].width or len(group) for group in scores) + len(columns)
+        check_expansion("the table", 8 * cells * self.rows, self.source.size)
         with _readable():
             arrays = tuple(self._scores(group) for group in scores)
             single = {}
@@ -122,6 +138,8 @@ def source_is_file(source: Source) -> bool:
 def open_arrow(source: Source) -> Table:
     """Look at the schema and the first rows; see `Format.open`."""
     with _readable():
+        unpacked = unpacked_size(source)
+        check_expansion("the file", unpacked, source.size)
         schema = _schema(source)
         MAX_COLUMNS.check(len(schema), f"the file has {len(schema):,} columns")
         # One column is enough to count the rows.
@@ -129,10 +147,11 @@ def open_arrow(source: Source) -> Table:
         MAX_ROWS.check(rows, f"the file has {rows:,} rows")
         if not rows:
             raise InputError("there are no rows of data")
-        columns = [_column(source, j, field) for j, field in enumerate(schema)]
+        heads = _Heads(source, schema, packed=unpacked > 0)
+        columns = [_column(heads, j, field) for j, field in enumerate(schema)]
     half = [field.name for field in schema if pa.types.is_float16(field.type)]
     notices = [
-        Finding("DATA009", "warning", f"'{name}' is stored in half precision (3 digits)")
+        Finding("DATA009", "warning", f"'{short(name)}' is stored in half precision (3 digits)")
         for name in half[:3]
     ]
     return ArrowTable(
@@ -154,18 +173,39 @@ def _schema(source: Source) -> Any:
             return reader.schema
 
 
-def _column(source: Source, index: int, field: Any) -> Column:
-    def head() -> Any:
-        # Only the columns that recognition looks at are decoded.
-        parts, rows = [], 0
-        with _readable():
-            for batch in _batches(source, [index]):
-                parts.append(batch.column(0).slice(0, SAMPLE_ROWS - rows))
-                rows += batch.num_rows
-                if rows >= SAMPLE_ROWS:
-                    break
-        return pa.chunked_array(parts, field.type)
+class _Heads:
+    """The first rows of the columns that recognition looks at.
 
-    column = arrow_columns.describe(field.name, field.type, head)
+    Opening takes time with the number of columns, so they are read many at a time: all of them
+    where they are only seen in place, few where they have to be unpacked.
+    """
+
+    def __init__(self, source: Source, schema: Any, packed: bool) -> None:
+        self.source, self.schema, self.packed = source, schema, packed
+        self._found: dict[int, Any] = {}
+
+    def of(self, index: int) -> Any:
+        """The first rows of a column."""
+        if index not in self._found:
+            with _readable():
+                self._read(index)
+        return self._found.pop(index)
+
+    def _read(self, first: int) -> None:
+        last = min(len(self.schema), first + _BATCH) if self.packed else len(self.schema)
+        fields = list(range(first, last))
+        batches, rows = [], 0
+        for batch in _batches(self.source, fields, packed=self.packed):
+            batches.append(batch.slice(0, SAMPLE_ROWS - rows))
+            rows += batch.num_rows
+            if rows >= SAMPLE_ROWS:
+                break
+        for j, index in enumerate(fields):
+            parts = [batch.column(j) for batch in batches]
+            self._found[index] = pa.chunked_array(parts, self.schema.field(index).type)
+
+
+def _column(heads: _Heads, index: int, field: Any) -> Column:
+    column = arrow_columns.describe(field.name, field.type, partial(heads.of, index))
     arrow_columns.check_width(column)
     return column

@@ -348,12 +348,15 @@ class _Builder:
                 _one_dimensional(values), 2, class_names=(), columns=(), base=None,
                 name=layout.correct, line=line,
             )  # fmt: skip
-            correct, form = told.indices == 1, f"'{layout.correct}' says whether it was right"
+            correct, form = (
+                told.indices == 1,
+                f"'{short(layout.correct)}' says whether it was right",
+            )
             missing |= told.missing
         else:
             assert truth is not None
             assert predicted is not None
-            correct, form = truth == predicted, f"compared with '{layout.predicted}'"
+            correct, form = truth == predicted, f"compared with '{short(layout.predicted or '')}'"
         keep = self._rows_to_keep([fetched.scores[0]], missing)
         if keep is not None:
             score, correct = score[keep], correct[keep]
@@ -393,20 +396,26 @@ def _joint_classes(
 ) -> tuple[IntArray, IntArray, tuple[str, ...]]:
     """True and predicted labels as indices into the classes that occur in either."""
     one, two = Factor.of(_one_dimensional(truth)), Factor.of(_one_dimensional(predicted))
+    index: dict[str, int] = {}
     if not names:
         found = {level for level in (*one.levels, *two.levels) if level}
-        whole = all(level.lstrip("-").isdigit() for level in found)
-        names = tuple(sorted(found, key=int) if whole else sorted(found))
-    index = {c: j for j, c in enumerate(names)}
+        numbers = {level: labels.whole(level) for level in found}
+        if None not in numbers.values():
+            # "1.0" and "1" are one class: a column with gaps was read as fractions on its way.
+            order = sorted({number for number in numbers.values() if number is not None})
+            names = tuple(str(number) for number in order)
+            place_of = {number: j for j, number in enumerate(order)}
+            index = {level: place_of[number or 0] for level, number in numbers.items()}
+        else:
+            names = tuple(sorted(found))
+    index = index or {c: j for j, c in enumerate(names)}
+    index[""] = -1
     for level in (*one.levels, *two.levels):
-        if level and level not in index and not level.isdigit():
+        place = index.get(level, labels.whole(level))
+        if place is None or not -1 <= place < len(names) or (place < 0 and level):
             raise InputError(f"label '{short(level)}' is none of the class names")
-    codes = [
-        np.array([index.get(v, int(v) if v.isdigit() else -1) for v in f.levels], dtype=np.int32)[
-            f.codes
-        ]
-        for f in (one, two)
-    ]
+        index[level] = place
+    codes = [np.array([index[v] for v in f.levels], dtype=np.int32)[f.codes] for f in (one, two)]
     return codes[0], codes[1], names
 
 

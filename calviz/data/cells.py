@@ -27,7 +27,13 @@ class Cells:
 
     rows: int = 0
     bad: list[BadCell] = field(default_factory=list)
+    bad_count: int = 0
     empty: set[tuple[int, str]] = field(default_factory=set)
+
+    def add_bad(self, cells: list[BadCell], count: int) -> None:
+        """Remember the first cells of a column and block, and how many there are."""
+        self.bad.extend(cells)
+        self.bad_count += count
 
     def raise_bad(self, line: Callable[[int], int | None]) -> None:
         """Raise InputError where there are cells that are not numbers."""
@@ -40,7 +46,8 @@ class Cells:
         ]
         first = cells[0]
         raise InputError(
-            f"{listed(places, len(cells))} {'is not a number' if len(cells) == 1 else 'are not numbers'}",
+            f"{listed(places, self.bad_count)} "
+            f"{'is not a number' if self.bad_count == 1 else 'are not numbers'}",
             row=first.row + 1,
             line=line(first.row),
             column=first.column,

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from calviz.core.errors import InputError
-from calviz.core.limits import MAX_COLUMNS
+from calviz.core.limits import MAX_CLASSES, MAX_COLUMNS
+from calviz.data.names import count_scores
 
 #: In the order of preference where several fit: the rarer a sign is within a cell, the earlier.
 SEPARATORS = ("\t", ";", "|", ",", "\x01", "^", "~", " ", ":")
@@ -32,9 +33,11 @@ MISSING_WORDS = (
     "#N/A",
 )
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.I)
-_INTEGER = re.compile(r"[+-]?\d+")
-_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+_NUMBER = re.compile(
+    r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.I | re.A
+)
+_INTEGER = re.compile(r"[+-]?\d+", re.A)
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?", re.A)
 _COMMENT = re.compile(r"\s*#")
 
 
@@ -153,13 +156,19 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
                 break
             comments += 1
         skip += 1
-    if skip < len(lines) and (found := re.fullmatch(r"sep=(.)\r?", lines[skip])):
+    if skip < len(lines) and (found := re.fullmatch(r"sep=(.+?)\r?", lines[skip])):
         separator = found[1]
+        if separator not in SEPARATORS:
+            raise InputError(
+                f"the first line asks for the separator {separator[:10]!r}, which is not supported",
+                remedy="separate the cells by commas",
+            )
         skip += 1
     body = "\n".join(lines[skip:])
     if not body.strip():
         raise InputError("the file holds nothing but blank or comment lines")
     separator = separator or _separator(body)
+    _check_width(body, separator)
     rows = []
     for record in records(body, separator):
         rows.append([cell.strip() for cell in record])
@@ -167,7 +176,6 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
             break
     rows = [_without_trailing_empty(row, rows[0]) for row in rows]
     first = rows[0]
-    MAX_COLUMNS.check(len(first), f"the first line has {len(first):,} cells")
     decimal_comma = separator != "," and _has_decimal_comma(rows[1:] or rows)
     header = _is_header(rows, decimal_comma)
     if header:
@@ -184,6 +192,19 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
     )
     dialect = Dialect(encoding, separator, header, names, skip, comments, decimal_comma, padded)
     return dialect, rows
+
+
+def _check_width(body: str, separator: str) -> None:
+    """Raise InputError where there are too many columns, before they are told apart.
+
+    A cell takes fifty times the memory of the two characters that make one.
+    """
+    end = body.find("\n") + 1 or None
+    count = body.count(separator, 0, end) + 1
+    if MAX_COLUMNS.value < count <= 1 << 20:
+        scores = count_scores(cell.strip(' "') for cell in body[:end].split(separator))
+        MAX_CLASSES.check(scores, f"there are {scores:,} score columns")
+    MAX_COLUMNS.check(count, f"the first line has {count:,} cells")
 
 
 def _is_commented_header(lines: list[str], at: int) -> bool:
@@ -207,7 +228,8 @@ def _separator(body: str) -> str:
     elif len(body) > len(sample):
         sample = body
     for separator in SEPARATORS:
-        if separator not in sample:
+        count = sample.count(separator, 0, sample.find("\n") + 1 or None)
+        if separator not in sample or count > MAX_COLUMNS.value:
             continue
         counts = []
         try:

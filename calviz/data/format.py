@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from calviz.core.errors import InputError
 from calviz.core.registry import Registry
-from calviz.data.source import Source
+from calviz.data.source import Source, check_gzip
 from calviz.data.table import Table
 
 
@@ -87,6 +87,8 @@ def format_of(source: Source) -> Format:
     head = source.head(8192)
     if not head:
         raise InputError("the file is empty")
+    if source.compressed:
+        check_gzip(source)
     for entry in FORMATS:
         if entry.key != "csv" and entry.matches(head):
             if source.compressed and not entry.text:

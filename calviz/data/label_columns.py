@@ -31,8 +31,8 @@ def one_hot(
         view.note(
             "DATA004",
             "info",
-            f"'{first.columns[0]}' is taken as P(class 1), with its outcome '{found[0]}'; "
-            f"'{first.columns[1]}' is its complement",
+            f"'{short(first.columns[0])}' is taken as P(class 1), with its outcome '{short(found[0])}'; "
+            f"'{short(first.columns[1])}' is its complement",
         )
         one = Scores((first.columns[0],), (), first.kind, 1, first.model)
         return (one, *scores[1:]), (found[0],)

@@ -22,7 +22,8 @@ PAIRS = (
     ("fail", "pass"), ("healthy", "sick"), ("benign", "malignant"), ("ham", "spam"),
     ("loss", "win"), ("wrong", "right"), ("incorrect", "correct"), ("dead", "alive"),
 )  # fmt: skip
-_WHOLE = re.compile(r"([+-]?\d+)(?:\.0*)?")
+#: Longer ones are no class index, and Python refuses to read very long ones.
+_WHOLE = re.compile(r"([+-]?\d{1,18})(?:\.0*)?", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +102,7 @@ def _plain_indices(
     if isinstance(values, Factor) or values.dtype.kind not in "iu" or not values.size or base:
         return None
     counted = class_names == tuple(str(j) for j in range(k))
-    if not counted and any(_whole(name) is not None for name in class_names):
+    if not counted and any(whole(name) is not None for name in class_names):
         return None
     if values.min() < 0 or values.max() >= k:
         return None
@@ -124,7 +125,7 @@ class _Decoder:
         self.name, self.line = name, line
         self.levels = [level.strip() for level in factor.levels]
         self.known = [j for j, level in enumerate(self.levels) if not _is_missing(level)]
-        self.wholes = [_whole(self.levels[j]) for j in self.known]
+        self.wholes = [whole(self.levels[j]) for j in self.known]
 
     def decode(self) -> tuple[IntArray, str, tuple[str, ...], str]:
         if not self.known:
@@ -136,6 +137,8 @@ class _Decoder:
                 return by_name
         if all(w is not None for w in self.wholes):
             return self._by_index([w for w in self.wholes if w is not None], names)
+        if self.base is not None and (by_name := self._by_name()) is not None:
+            return by_name  # where labels are names there is nothing to count
         if self.k == 2:
             pair = self._by_pair(names)
             if pair is not None:
@@ -248,7 +251,7 @@ class _Decoder:
         return int(np.argmax(self.factor.codes == level))
 
 
-def _whole(level: str) -> int | None:
+def whole(level: str) -> int | None:
     """The whole number that a text writes ("3", "3.0", "3.0e+00"); None where it is none."""
     if match := _WHOLE.fullmatch(level):
         return int(match[1])

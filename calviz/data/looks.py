@@ -26,8 +26,15 @@ def in_unit(head: npt.NDArray[Any]) -> bool:
 
 def is_one(sums: npt.NDArray[np.float64]) -> bool:
     """Whether nearly all sums are 1, up to rounding."""
-    known = sums[~np.isnan(sums)]
-    return bool(known.size) and bool((np.abs(known - 1) <= _SUM_SLACK).mean() > 0.9)
+    return bool(are_one(sums[:, None])[0])
+
+
+def are_one(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Of each column, whether nearly all sums are 1; those that are not known do not count."""
+    fits = np.count_nonzero(np.abs(sums - 1) <= _SUM_SLACK, axis=0)
+    known = np.count_nonzero(~np.isnan(sums), axis=0)
+    found: npt.NDArray[np.bool_] = (known > 0) & (fits > 0.9 * known)
+    return found
 
 
 def is_outcome(column: Column) -> bool:

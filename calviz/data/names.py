@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 LABELS = (
     "label", "labels", "y", "y_true", "ytrue", "true_label", "true_labels", "truelabel", "target",
@@ -67,6 +68,7 @@ SPLIT_WORDS = (
 )  # fmt: skip
 
 
+@lru_cache(maxsize=1 << 12)
 def plain(name: str) -> str:
     """A name as it is compared: lower case, words joined by underscores."""
     return re.sub(r"[\s\-.]+", "_", name.strip().lower())

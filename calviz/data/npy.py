@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import io
+import ast
 import math
+import re
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -74,10 +75,10 @@ def read_header(stream: Readable, name: str) -> Header:
         raw = stream.read(length)
         if len(raw) != length:
             raise ValueError
-        shape, fortran, dtype = _parse(magic, field + raw)
+        shape, fortran, dtype = _parse(raw.decode("utf-8" if magic[6] >= 3 else "latin-1"))
     except InputError:
         raise
-    except (ValueError, TypeError, SyntaxError, struct.error, IndexError, EOFError):
+    except Exception:  # Python's and NumPy's parsers raise a dozen kinds, MemoryError among them
         raise InputError(
             "is damaged or incomplete: its NPY header cannot be read", column=name
         ) from None
@@ -86,12 +87,20 @@ def read_header(stream: Readable, name: str) -> Header:
     return Header(shape, dtype, fortran, 8 + len(field) + length)
 
 
-def _parse(magic: bytes, rest: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    reader = npy_format.read_array_header_2_0 if magic[6] >= 2 else npy_format.read_array_header_1_0
-    shape, fortran, dtype = reader(io.BytesIO(rest), max_header_size=_LONGEST_HEADER)
-    if any(side < 0 for side in shape):
+def _parse(text: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    # NumPy's own reader also takes the header through Python's tokenizer, and warns.
+    try:
+        told = ast.literal_eval(text.strip())
+    except SyntaxError:
+        # Python 2 wrote 24L.
+        told = ast.literal_eval(re.sub(r"(?<=\d)L\b", "", text.strip()))
+    shape = told["shape"]
+    if not all(type(side) is int and 0 <= side < 1 << 62 for side in shape):
         raise ValueError
-    return tuple(int(side) for side in shape), bool(fortran), np.dtype(dtype)
+    dtype = npy_format.descr_to_dtype(told["descr"])
+    if not dtype.itemsize and not dtype.hasobject:
+        raise ValueError  # elements of no size: as many as one likes in no bytes
+    return tuple(shape), bool(told["fortran_order"]), dtype
 
 
 def _objects(name: str) -> InputError:
@@ -185,11 +194,26 @@ def read_rows(
                 out[:, place] = part[first - start : last - start].T
 
 
+def check_text(array: npt.NDArray[Any], name: str) -> None:
+    """Raise InputError where text holds what is no character: Python would not survive it."""
+    if array.dtype.names:
+        for field in array.dtype.names:
+            check_text(array[field], name)
+    if array.dtype.kind != "U" or not array.size:
+        return
+    codes = np.ascontiguousarray(array).reshape(-1).view(array.dtype.byteorder + "u4")
+    if codes.max() > 0x10FFFF or ((codes >= 0xD800) & (codes < 0xE000)).any():
+        raise InputError(
+            "is damaged: it holds what is no text", column=name, remedy="save or copy it again"
+        )
+
+
 def read_array(stream: Readable, header: Header, name: str) -> npt.NDArray[Any]:
     """The whole array as it is, in native byte order; for columns, not for scores."""
     flat = np.empty(math.prod(header.shape), dtype=header.dtype)
     if flat.nbytes:
         fill_exactly(stream, _bytes(flat), name)
+    check_text(flat, name)
     array = flat.reshape(header.shape, order="F" if header.fortran else "C")
     if array.dtype.kind == "S":
         return np.char.decode(array, "utf-8", "replace")

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from calviz.core.errors import InputError
-from calviz.core.limits import MAX_COLUMNS, MAX_ROWS
+from calviz.core.limits import MAX_COLUMNS, MAX_ROWS, check_expansion
 from calviz.core.notes import Finding
 from calviz.data import arrow_columns as arrow
 from calviz.data.growing import allocate
+from calviz.data.parquet_footer import declared_values
 from calviz.data.source import Source
 from calviz.data.table import SAMPLE_ROWS, Column, Fetched, Table
 
@@ -55,11 +58,16 @@ class ParquetTable(Table):
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Read the columns that are asked for; see `Table.fetch`."""
+        # Ten bytes may stand for a million equal values.
+        cells = sum(self[group[0]].width or len(group) for group in scores) + len(columns)
+        check_expansion("the table", 8 * cells * self.rows, self.source.size)
         with _readable():
             arrays = tuple(self._scores(group) for group in scores)
             single = {}
             if columns:
-                with self._opened() as file:
+                kinds = {name: self.schema.field(name).type for name in columns}
+                texts = [name for name, kind in kinds.items() if arrow.is_text(kind)]
+                with self._opened(texts) as file:
                     table = file.read(columns=list(columns))
                 single = {name: arrow.single(table.column(name)) for name in columns}
         return Fetched(arrays, single)
@@ -99,22 +107,36 @@ class ParquetTable(Table):
                     del table  # not to be held while the next one is decoded
                     start += count
 
-    def _opened(self) -> AbstractContextManager[Any]:
-        return _opened(self.source, self.metadata)
+    def _opened(self, texts: Sequence[str] = ()) -> AbstractContextManager[Any]:
+        return _opened(self.source, self.metadata, texts)
 
 
 @contextmanager
-def _opened(source: Source, metadata: Any = None) -> Iterator[Any]:
-    """The file; the metadata of thousands of columns need not be parsed twice."""
+def _opened(source: Source, metadata: Any = None, texts: Sequence[str] = ()) -> Iterator[Any]:
+    """The file; the metadata of thousands of columns need not be parsed twice.
+
+    The columns of `texts` are read as dictionaries: a long text in every row is kept once.
+    """
     with (
         arrow.opened(source) as stream,
-        pq.ParquetFile(stream, metadata=metadata, pre_buffer=False) as file,
+        pq.ParquetFile(
+            stream, metadata=metadata, pre_buffer=False, read_dictionary=list(texts)
+        ) as file,
     ):
         yield file
 
 
 def _groups(metadata: Any) -> tuple[int, ...]:
     return tuple(metadata.row_group(g).num_rows for g in range(metadata.num_row_groups))
+
+
+def _declared(source: Source, metadata: Any, schema: Any) -> int:
+    """Bytes of the values, as far as the file tells: unpacked, and with equal ones written out."""
+    groups = range(metadata.num_row_groups)
+    unpacked = sum(int(metadata.row_group(g).total_byte_size) for g in groups)
+    # Of lists, the rows do not tell how many values there are.
+    lists = any(pa.types.is_nested(field.type) for field in schema)
+    return max(unpacked, 8 * declared_values(source) if lists else 0)
 
 
 def open_parquet(source: Source) -> Table:
@@ -128,12 +150,13 @@ def open_parquet(source: Source) -> Table:
         groups = _groups(meta)
         if sum(groups) != meta.num_rows or min(groups, default=0) < 0:
             raise InputError("the file is damaged: its numbers of rows disagree")
-        doubled = [name for name in schema.names if schema.names.count(name) > 1] if len(
-            set(schema.names)
-        ) != len(schema.names) else []  # fmt: skip
-        if doubled:
-            raise InputError(f"there are two columns called '{doubled[0][:80]}'")
-        columns = [_column(source, meta, name, schema) for name in schema.names]
+        check_expansion("the file", _declared(source, meta, schema), source.size)
+        names = Counter(schema.names)
+        if len(names) < len(schema.names):
+            doubled = names.most_common(1)[0][0]
+            raise InputError(f"there are two columns called '{doubled[:80]}'")
+        heads = _Heads(source, meta, schema)
+        columns = [_column(heads, field) for field in schema]
     notices = half_precision(schema)
     return ParquetTable(
         format="Parquet",
@@ -146,15 +169,29 @@ def open_parquet(source: Source) -> Table:
     )
 
 
-def _column(source: Source, metadata: Any, name: str, schema: Any) -> Column:
-    def head() -> Any:
-        # Only the columns that recognition looks at are decoded.
-        with _readable(), _opened(source, metadata) as file:
-            for batch in file.iter_batches(batch_size=SAMPLE_ROWS, columns=[name]):
+class _Heads:
+    """The first rows of the columns that recognition looks at, and of no others."""
+
+    def __init__(self, source: Source, metadata: Any, schema: Any) -> None:
+        self.source, self.metadata = source, metadata
+        self.texts = [field.name for field in schema if arrow.is_text(field.type)]
+
+    @cached_property
+    def _file(self) -> Any:
+        # Opened once: that takes time with the number of columns. Closed with its table.
+        stream = arrow.opened(self.source)
+        return pq.ParquetFile(stream, metadata=self.metadata, read_dictionary=self.texts)
+
+    def of(self, name: str) -> Any:
+        """The first rows of a column."""
+        with _readable():
+            for batch in self._file.iter_batches(batch_size=SAMPLE_ROWS, columns=[name]):
                 return pa.chunked_array([batch.column(name)])
         raise InputError("there are columns but no rows of data")
 
-    column = arrow.describe(name, schema.field(name).type, head)
+
+def _column(heads: _Heads, field: Any) -> Column:
+    column = arrow.describe(field.name, field.type, partial(heads.of, field.name))
     arrow.check_width(column)
     return column
 

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+
 from calviz.core.errors import InputError, OptionError
 from calviz.core.notes import Finding
 from calviz.core.predictions import Dataset
@@ -51,6 +53,12 @@ def read(
         Where an option does not fit the file.
     """
     opened = Source(source, name)
+    # Values that are not finite are looked for, and named.
+    with np.errstate(all="ignore"):
+        return _read(opened, options)
+
+
+def _read(opened: Source, options: ReadingOptions) -> Loaded:
     try:
         digest = opened.hasher()
         table = format_of(opened).open(opened)

@@ -105,9 +105,10 @@ def _named_arrays(view: View, taken: set[str]) -> tuple[Scores, ...]:
         return ()
     scores, logits = block(view, used), found["logits"]
     others = [c.name for kind in found for c in found[kind] if c is not used]
-    if scores.kind == "probabilities" and len(logits) == 1 and logits[0].width == scores.width:
-        scores = replace(scores, logits=(logits[0].name,))
-        others.remove(logits[0].name)
+    beside = [c for c in logits if c is not used]
+    if scores.kind == "probabilities" and len(beside) == 1 and beside[0].width == scores.width:
+        scores = replace(scores, logits=(beside[0].name,))
+        others.remove(beside[0].name)
     _mention_unused(view, scores, others)
     return (scores,)
 

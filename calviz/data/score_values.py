@@ -11,6 +11,9 @@ from calviz.data.score_columns import block, class_names, columns_as_scores
 from calviz.data.table import Column
 from calviz.data.view import View
 
+#: Columns that are looked at together.
+_BLOCK = 1_024
+
 
 def fitting_block(view: View, taken: set[str]) -> tuple[Scores, ...]:
     """Columns that are called like the classes, or numbers whose rows sum to 1."""
@@ -60,22 +63,29 @@ def _summing(numeric: list[Column]) -> tuple[str, ...] | None:
     heads = np.stack([c.head.astype(np.float64) for c in unit], axis=1)
     if _sums_to_one(heads):
         return tuple(c.name for c in unit)
-    total = heads.sum(axis=1)
-    for j in range(len(unit)):
-        if len(unit) > 2 and looks.is_one(total - heads[:, j]):
-            return tuple(c.name for i, c in enumerate(unit) if i != j)
+    if len(unit) > 2 and (j := _superfluous(heads)) is not None:
+        return tuple(c.name for i, c in enumerate(unit) if i != j)
     sums = np.concatenate([np.zeros((heads.shape[0], 1)), np.cumsum(heads, axis=1)], axis=1)
     runs = [
         (stop - start, start, stop)
         for start in range(min(len(unit), 64))
-        for stop in range(start + 2, len(unit) + 1)
-        if (stop == len(unit) or stop - start <= 64)
-        and looks.is_one(sums[:, stop] - sums[:, start])
+        for stop in {*range(start + 2, min(start + 64, len(unit)) + 1), len(unit)}
+        if stop - start >= 2 and looks.is_one(sums[:, stop] - sums[:, start])
     ]
     if not runs:
         return None
     _, start, stop = max(runs)
     return tuple(c.name for c in unit[start:stop])
+
+
+def _superfluous(heads: npt.NDArray[np.float64]) -> int | None:
+    """The first column without which the rows sum to 1."""
+    total = heads.sum(axis=1, keepdims=True)
+    for start in range(0, heads.shape[1], _BLOCK):
+        fits = looks.are_one(total - heads[:, start : start + _BLOCK])
+        if fits.any():
+            return start + int(fits.argmax())
+    return None
 
 
 def _sums_to_one(heads: npt.NDArray[np.float64]) -> bool:

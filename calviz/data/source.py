@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from calviz.core.errors import InputError
-from calviz.core.limits import MAX_FILE, check_expansion
+from calviz.core.limits import EXPANSION_FLOOR, MAX_FILE, check_expansion
 
 HEAD_BYTES = 1 << 20
 _HASH_BLOCK = 1 << 20
@@ -82,7 +82,7 @@ class Source:
     def open(self) -> BinaryIO:
         """A new stream over all bytes, unpacked where they are gzip."""
         if self.compressed:
-            return cast(BinaryIO, Gunzip(self.open_raw(), self.size))
+            return cast(BinaryIO, Gunzip(self.open_raw()))
         return self.open_raw()
 
     def open_raw(self) -> BinaryIO:
@@ -122,11 +122,19 @@ class Source:
         return digest
 
 
+def check_gzip(source: Source) -> None:
+    """Unpack the beginning of a gzip file, and raise InputError where it expands without measure."""
+    left = EXPANSION_FLOOR + 1
+    with source.open() as stream:
+        while left > 0 and (block := stream.read(min(left, _HASH_BLOCK))):
+            left -= len(block)
+
+
 class Gunzip:
     """A gzip stream that stops where it expands beyond the limits."""
 
-    def __init__(self, raw: BinaryIO, size: int) -> None:
-        self._raw, self._size, self._given = raw, size, 0
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw, self._given = raw, 0
         self._file = GzipFile(fileobj=raw, mode="rb")
 
     def read(self, size: int = -1) -> bytes:
@@ -140,7 +148,8 @@ class Gunzip:
                 remedy="save or copy it again",
             ) from None
         self._given += len(block)
-        check_expansion("the file", self._given, self._size)
+        # Compared with what was taken so far: the end need not be waited for.
+        check_expansion("the file", self._given, self._raw.tell())
         return block if size >= 0 or not block else block + self.read()
 
     def __enter__(self) -> Gunzip:

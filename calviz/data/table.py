@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-import numpy as np
 import numpy.typing as npt
 
 from calviz.core.arrays import FloatArray
@@ -149,8 +148,3 @@ class Table(ABC):
     def is_empty(self, row: int, name: str) -> bool:
         """Whether a missing number is an empty cell (rather than a written NaN)."""
         return False
-
-
-def text_factor(values: npt.NDArray[Any]) -> Factor:
-    """A factor of text in which None is the missing level."""
-    return Factor.of(np.array([MISSING if v is None else str(v) for v in values], dtype=object))

@@ -81,7 +81,7 @@ class SplineRecalibrator(OneMap):
         r = self._rank
         if r >= k:
             raise OptionError(f"'r' must be below the {k} classes, got {r}.")
-        score = np.empty(n, dtype=scores.array.dtype)
+        score = np.empty(n, dtype=scores.dtype)
         hit = np.empty(n, dtype=np.bool_)
 
         def work(rows: slice) -> None:

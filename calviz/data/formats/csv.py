@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
-from calviz.core.limits import MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_ROWS
+from calviz.core.limits import MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, MAX_ROWS
 from calviz.core.notes import Finding
-from calviz.data.cells import BadCell, Cells, ragged_error
+from calviz.data.cells import NAMED, BadCell, Cells, ragged_error
 from calviz.data.dialect import (
     MISSING_WORDS,
     Dialect,
@@ -40,8 +40,8 @@ if TYPE_CHECKING:  # imported on first use: a reader of NPZ files never pays for
 #: Text is parsed in blocks of about this many bytes: large enough for the parser's threads,
 #: small enough that the copies of a block do not count beside the array.
 BLOCK_BYTES = 16 << 20
-#: The longest line that is accepted (a header of many long names).
-_LONGEST_LINE = 256 << 20
+#: Text that begins like this is taken by polars for compressed data, and unpacked without limit.
+_PACKED = (b"x\x01", b"x^", b"x\x9c", b"x\xda", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 #: Cells that are looked at to tell the type of the columns.
 _SAMPLE_CELLS = 50_000
 
@@ -158,10 +158,11 @@ class CsvTable(Table):
                 rest = block[cut:]
                 if cut:
                     yield block[:cut]
-                elif len(rest) > _LONGEST_LINE:
+                elif len(rest) > MAX_LINE.value:
                     raise InputError(
-                        "a cell or line goes on for more than 256 MiB",
-                        remedy="check for a quotation mark that is not closed",
+                        f"a cell or line goes on for more than {MAX_LINE.written(MAX_LINE.value)}",
+                        remedy="check for a quotation mark that is not closed, or set the "
+                        f"environment variable {MAX_LINE.variable}",
                     )
             if rest.strip() and not skip:
                 yield rest
@@ -207,7 +208,13 @@ class _Reader:
             self._start = False
             block = block.removeprefix(codecs.BOM_UTF8)
         if self._decoder is not None:
-            return self._decoder.decode(block, final=not block).encode()
+            try:
+                return self._decoder.decode(block, final=not block).encode()
+            except UnicodeError:
+                raise InputError(
+                    "the file begins like UTF-16 text, but is damaged or incomplete",
+                    remedy="save it again, as UTF-8",
+                ) from None
         if self._encoding == "cp1252":
             return decode(block, "cp1252").encode()
         # A character may be cut in two at the end of a block: the decoder remembers it.
@@ -286,6 +293,8 @@ class _Parser:
         """The block, if nothing in it needs a second look."""
         import polars as pl
 
+        if block.startswith(_PACKED):
+            return None
         try:
             frame = pl.read_csv(
                 block,
@@ -295,7 +304,7 @@ class _Parser:
                 columns=self.columns,
                 schema=self._schema,
             )
-        except pl.exceptions.PolarsError:
+        except (pl.exceptions.PolarsError, OSError):
             return None
         return frame if frame.height and self._is_rectangular(frame, block) else None
 
@@ -324,9 +333,10 @@ class _Parser:
             plain = text.str.replace(",", ".", literal=True) if self.dialect.decimal_comma else text
             values = plain.cast(self.float, strict=False)
             missing = text.is_in(list(MISSING_WORDS))
-            for row in (values.is_null() & ~missing).arg_true().to_list():
-                name = self.dialect.names[j]
-                self.cells.bad.append(BadCell(self.cells.rows + row, name, text[row]))
+            wrong, name = (values.is_null() & ~missing).arg_true(), self.dialect.names[j]
+            first = wrong.head(NAMED).to_list()
+            cells = [BadCell(self.cells.rows + row, name, text[row]) for row in first]
+            self.cells.add_bad(cells, len(wrong))
             made.append(values)
         made.extend(pl.Series(f"t{j}", columns[j], dtype=pl.String) for j in self.texts)
         return pl.DataFrame(made or [pl.Series("", [None] * len(rows))])
@@ -428,9 +438,14 @@ def _head(source: Source) -> tuple[bytes, bool]:
     while True:
         head = source.head(size)
         whole = len(head) < size
-        if whole or head.count(b"\n") >= 2 or size >= _LONGEST_LINE:
+        lines = max(head.count(b"\n"), head.count(b"\r"))
+        if whole or lines >= 2:
             return head, whole
-        size *= 8
+        if size > MAX_LINE.value:
+            if not lines:
+                MAX_LINE.check(size, "the first line is longer")
+            return head, whole
+        size = min(8 * size, MAX_LINE.value + 1)
 
 
 def _column(name: str, cells: list[str], decimal_comma: bool) -> Column:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,11 +15,18 @@ import numpy.typing as npt
 
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
-from calviz.core.limits import MAX_ARRAY, MAX_COLUMNS, MAX_ROWS, size_text
+from calviz.core.limits import MAX_COLUMNS, MAX_JSON, MAX_ROWS, check_expansion
 from calviz.data.format import FORMATS, Format
 from calviz.data.growing import allocate
 from calviz.data.source import Source
 from calviz.data.table import SAMPLE_ROWS, Fetched, Table
+
+_KEY = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
+_KEY_BLOCK = 1 << 20
+#: NUL and halves of characters, of which polars makes NUL, and panics where that is in a name.
+_ODD_ESCAPE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
+#: How much more dearly text is counted that Python's own parser has to read.
+_ROOM = 8
 
 
 @dataclass(eq=False, kw_only=True)
@@ -74,11 +82,14 @@ def open_json(source: Source) -> Table:
     """Parse the objects; see `Format.open`."""
     from calviz.data import arrow_columns
 
+    listed = source.head(8192).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
     with source.open() as stream:
-        data = stream.read(MAX_ARRAY.value)
+        data = stream.read(MAX_JSON.value // (_ROOM if listed else 1) + 1)
     data = data.removeprefix(b"\xef\xbb\xbf")
-    MAX_ARRAY.check(len(data), f"the text has {size_text(len(data))}")
-    listed = data.lstrip()[:1] == b"["
+    if listed:
+        _check_room(data)
+    MAX_JSON.check(len(data), "there is more text")
+    _check_keys(data)
     lines = None
     if listed:
         table = _parsed_list(data)
@@ -108,16 +119,43 @@ def open_json(source: Source) -> Table:
     )
 
 
+def _check_keys(data: bytes) -> None:
+    """Raise InputError where every object has keys of its own: the table would be all holes."""
+    names: set[bytes] = set()
+    rows = data.count(b"{")
+    for start in range(0, len(data), _KEY_BLOCK):
+        names.update(_KEY.findall(data, start, start + _KEY_BLOCK))
+        check_expansion("a table of all keys", 8 * len(names) * rows, len(data))
+
+
+def _check_room(data: bytes) -> None:
+    """Raise InputError where Python's parser, which takes twenty times the text, would need too much."""
+    MAX_JSON.check(_ROOM * len(data), f"JSON that is not one object per line counts {_ROOM} times")
+
+
+def _loads(text: bytes) -> Any:
+    # Given bytes, Python's parser would guess their encoding, and let halves of characters pass.
+    value = json.loads(text.decode())
+    if b"\\u" in text:
+        # Half a character ("\ud800") is no text that could be shown or saved.
+        sound = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+        value = json.loads(sound)
+    return value
+
+
 def _parsed_lines(data: bytes) -> Any:
     import polars as pl
 
     try:
+        if _ODD_ESCAPE.search(data):
+            raise ValueError
         frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
         if frame.width and not any(t == pl.Null for t in frame.dtypes):
             return frame.to_arrow()
     except (pl.exceptions.PolarsError, ValueError, OverflowError):
         pass
     # Python's parser knows NaN, names the line of a mistake, and takes mixed types.
+    _check_room(data)
     rows: list[Any] = []
     for number, line in enumerate(data.split(b"\n"), start=1):
         if line.strip():
@@ -128,13 +166,17 @@ def _parsed_lines(data: bytes) -> Any:
 def _reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return error.msg
-    return "nested too deeply" if isinstance(error, RecursionError) else "not UTF-8 text"
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    # Python refuses to read whole numbers of more than 4,300 digits.
+    return "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "a number is too long"
 
 
 def _columnar(data: bytes) -> Any:
     """One object whose values are lists of one length: a table by columns; None otherwise."""
+    _check_room(data)
     try:
-        value = json.loads(data)
+        value = _loads(data)
     except (ValueError, RecursionError):
         return None
     lists = list(value.values()) if isinstance(value, dict) else []
@@ -150,8 +192,8 @@ def _columnar(data: bytes) -> Any:
 
 def _object(line: bytes, number: int) -> Any:
     try:
-        value = json.loads(line)
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        value = _loads(line)
+    except (ValueError, RecursionError) as error:
         reason = _reason(error)
         raise InputError(
             f"this is not a JSON object ({reason})",
@@ -165,8 +207,8 @@ def _object(line: bytes, number: int) -> Any:
 
 def _parsed_list(data: bytes) -> Any:
     try:
-        rows = json.loads(data)
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        rows = _loads(data)
+    except (ValueError, RecursionError) as error:
         reason = _reason(error)
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
         raise InputError(f"the text is not valid JSON ({reason})", line=line) from None
@@ -203,9 +245,9 @@ def _written(value: Any) -> str:
 
 def _name_odd_row(name: str, values: list[Any]) -> None:
     for row, value in enumerate(values):
-        inner = value.items() if isinstance(value, dict) else enumerate(value or ())
         if value is not None and not isinstance(value, list | dict):
             raise InputError(f"is {value!r:.40}, expected a list", row=row + 1, column=name)
+        inner = value.items() if isinstance(value, dict) else enumerate(value or ())
         for key, cell in inner:
             if cell is not None and not isinstance(cell, int | float):
                 raise InputError(

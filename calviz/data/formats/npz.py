@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ import numpy as np
 
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
-from calviz.core.limits import check_expansion
+from calviz.core.limits import MAX_ARRAYS, MAX_CLASSES, check_expansion
 from calviz.core.notes import Finding
 from calviz.data.arrays import ArrayTable, Member, column_of, precision_of
 from calviz.data.format import FORMATS, Format
@@ -20,8 +21,17 @@ from calviz.data.names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
 from calviz.data.npy import Readable, check_size, read_array, read_header
 from calviz.data.source import Source
 from calviz.data.table import Column, Table
+from calviz.data.types import short
 
 _LOCAL_HEADER = 30
+_END = 22
+#: What a damaged zip file makes Python's reader raise.
+_DAMAGE = (
+    zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, LookupError,
+    RuntimeError, OverflowError,
+)  # fmt: skip
+#: No deflated stream expands more than this.
+_DEFLATE = 1_032
 _NAMES = ("class_names", "classes", "target_names", "label_names", "categories")
 
 
@@ -36,10 +46,16 @@ def _matches(head: bytes) -> bool:
 def open_npz(source: Source) -> Table:
     """Look at the headers of all arrays; see `Format.open`."""
     try:
+        _check_directory(source)
         with source.open() as stream, zipfile.ZipFile(stream) as archive:
             entries = [e for e in archive.infolist() if e.filename.endswith(".npy")]
+            MAX_ARRAYS.check(len(entries), f"the file holds {len(entries):,} arrays")
             members = {e.filename[:-4]: _member(source, archive, e) for e in entries}
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError):
+            # Members may lie on top of each other, so that each of them alone looks harmless.
+            check_expansion("the file", sum(e.file_size for e in entries), source.size)
+    except InputError:
+        raise
+    except _DAMAGE:
         raise _damaged() from None
     if len(members) != len(entries):
         raise InputError("two arrays have the same name")
@@ -72,14 +88,43 @@ def _damaged() -> InputError:
     return InputError("the file is damaged or incomplete", remedy="save or copy it again")
 
 
+def _check_directory(source: Source) -> None:
+    """Raise InputError where the list of members is too long to be read."""
+    with source.open() as stream:
+        stream.seek(max(0, source.size - (1 << 16) - _END))
+        tail = stream.read()
+    at = len(tail) - _END
+    if tail[at : at + 4] != b"PK\5\6":
+        at = tail.rfind(b"PK\5\6")
+    if at < 0 or at + _END > len(tail):
+        raise _damaged()
+    size = int.from_bytes(tail[at + 12 : at + 16], "little")
+    if size == 0xFFFFFFFF:
+        wide = tail.rfind(b"PK\6\6", 0, at)
+        size = int.from_bytes(tail[wide + 40 : wide + 48], "little") if wide >= 0 else size
+    MAX_ARRAYS.check(size / 400, f"the list of arrays in the file has {size:,} bytes")
+
+
 def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Member:
     name = entry.filename[:-4]
     if entry.flag_bits & 1:
         raise InputError("is encrypted", column=name, remedy="save it without a password")
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise InputError(
+            "is compressed by a method that is not supported",
+            column=name,
+            remedy="save it by numpy.savez or numpy.savez_compressed",
+        )
+    # The directory is not to be believed: what it lists must have room in the file.
+    stored = entry.compress_type == zipfile.ZIP_STORED
+    room = source.size - entry.header_offset - _LOCAL_HEADER
+    most = entry.compress_size if stored else _DEFLATE * entry.compress_size
+    if entry.header_offset < 0 or entry.compress_size > room or entry.file_size > most:
+        raise _damaged()
     with archive.open(entry) as stream:
         header = read_header(cast(Readable, stream), name)
     check_size(header, entry.file_size - header.size, name)
-    check_expansion(f"'{name}'", entry.file_size, entry.compress_size)
+    check_expansion(f"'{short(name)}'", entry.file_size, entry.compress_size)
 
     @contextmanager
     def opened() -> Iterator[Readable]:
@@ -91,7 +136,9 @@ def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) ->
                     with zipfile.ZipFile(raw) as archive, archive.open(entry) as stream:
                         stream.read(header.size)
                         yield cast(Readable, stream)
-        except (zipfile.BadZipFile, zlib.error, EOFError):
+        except InputError:
+            raise
+        except _DAMAGE:
             raise _damaged() from None
 
     return Member(name, header, opened)
@@ -135,6 +182,7 @@ def _class_names(members: dict[str, Member]) -> tuple[str, ...]:
     for key in list(members):
         if plain(key) in _NAMES and len(members[key].header.shape) == 1:
             member = members.pop(key)
+            MAX_CLASSES.check(member.rows, f"'{short(key)}' has {member.rows:,} names")
             with member.open() as stream:
                 return tuple(str(v) for v in read_array(stream, member.header, key))
     return ()
@@ -171,7 +219,7 @@ def _paired(members: dict[str, Member]) -> tuple[dict[str, list[Member]], Factor
     for role in shared:
         group = [roles[role] for roles in complete.values()]
         if len({m.width for m in group}) > 1:
-            shapes = ", ".join(f"'{m.name}' {m.header.shape}" for m in group)
+            shapes = ", ".join(f"'{short(m.name)}' {m.header.shape}" for m in group)
             raise InputError(f"the splits have different numbers of classes: {shapes}")
         parts[role] = group
     rows = [_rows(roles, scores) for roles in complete.values()]
@@ -185,8 +233,8 @@ def _rows(roles: dict[str, Member], scores: set[str]) -> int:
     label = next(m for r, m in roles.items() if r in LABELS)
     if score.rows != label.rows:
         raise InputError(
-            f"there are {score.rows:,} rows of probabilities ('{score.name}') but {label.rows:,} "
-            f"labels ('{label.name}')",
+            f"there are {score.rows:,} rows of probabilities ('{short(score.name)}') but {label.rows:,} "
+            f"labels ('{short(label.name)}')",
             remedy="save both for the same rows",
         )
     return score.rows

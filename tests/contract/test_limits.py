@@ -1,0 +1,149 @@
+"""Limits are decided before anything is allocated, named in the sentence, and can be set."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from calviz.core import limits
+from calviz.core.errors import InputError, OptionError
+from calviz.core.limits import Limit
+from calviz.data import read
+from tests.inputs.bombs import BOMBS, HARMLESS
+from tests.inputs.relatives import HEADER, JSONL, PROBS, SAME, npz, text
+
+ROOT = Path(__file__).resolve().parents[2]
+#: What reading one of these may add to the largest size of the process.
+FLAT = 48 << 20
+
+#: Reads each file of a folder in one process, and says how much its memory grew and what came of it.
+MEASURE = """
+import json, pathlib, sys, time
+from calviz.core.errors import InputError
+from calviz.data import read
+
+def memory(key):
+    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key))
+
+folder, warm = (pathlib.Path(a) for a in sys.argv[1:])
+for file in sorted(warm.iterdir()):  # imports and threads are not counted
+    read(file.read_bytes(), name=file.name)
+found = {}
+for file in sorted(folder.iterdir()):
+    data = file.read_bytes()
+    pathlib.Path("/proc/self/clear_refs").write_text("5")
+    before, start = memory("VmRSS"), time.process_time()
+    try:
+        said = read(data, name=file.name).recognition.sentence()
+    except InputError as error:
+        said = str(error)
+    found[file.name] = [memory("VmHWM") - before, time.process_time() - start, said]
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, float, str]]:
+    if not Path("/proc/self/clear_refs").exists():
+        pytest.skip("the largest size of a process can be set back on Linux only")
+    folder, warm = tmp_path_factory.mktemp("bombs"), tmp_path_factory.mktemp("warm")
+    for name, make in (BOMBS | HARMLESS).items():
+        (folder / name).write_bytes(make())
+    for name in ("packed.csv.gz", "objects.jsonl", "array.json", "packed.npz", "label_last.npy", "lists.parquet", "packed.feather"):  # fmt: skip
+        (warm / name).write_bytes(SAME[name])
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, str(folder), str(warm)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return {name: tuple(found) for name, found in json.loads(done.stdout).items()}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_bombs_are_refused_in_flat_memory(
+    name: str, measured: dict[str, tuple[int, float, str]]
+) -> None:
+    growth, seconds, said = measured[name]
+    assert said.startswith(name)
+    assert re.search(r"limit of .*; set the environment variable CALVIZ_MAX_[A-Z_]+ to raise it|damaged|not supported", said)  # fmt: skip
+    assert growth < FLAT
+    assert seconds < 5
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_long_texts_are_kept_once(name: str, measured: dict[str, tuple[int, float, str]]) -> None:
+    growth, seconds, said = measured[name]
+    assert "20,000 rows, 2 classes" in said
+    assert growth < FLAT
+    assert seconds < 5
+
+
+LIMITS = [value for value in vars(limits).values() if isinstance(value, Limit)]
+CONTENT = text().encode()
+LONG_LINE = text([*HEADER, "d" * (2 << 20)], probs=[[*p, 1] for p in PROBS.tolist()]).encode()
+#: A file that is above each limit when it is set to this value.
+ABOVE = {
+    "FILE_BYTES": ("x.csv", CONTENT, "100"),
+    "ARRAY_BYTES": ("x.npz", SAME["plain.npz"], "100"),
+    "EXPANSION": ("x.csv.gz", gzip.compress(b"label,p_a,p_b\n" + b"0,1,0\n" * (11 << 20)), "100"),
+    "ROWS": ("x.npz", SAME["plain.npz"], "11"),
+    "COLUMNS": ("x.csv", CONTENT, "3"),
+    "CLASSES": ("x.csv", CONTENT, "2"),
+    "ARRAYS": ("x.npz", SAME["splits.npz"], "3"),
+    "JSON_BYTES": ("x.jsonl", JSONL, "300"),
+    "LINE_BYTES": ("x.csv", LONG_LINE, "1_000_000"),
+}  # fmt: skip
+
+
+def test_every_limit_is_tried() -> None:
+    others = {"DOUBLE_CELLS", "JOBS", "OPEN_FILES", "OPEN_BYTES"}  # no file is refused by these
+    assert {limit.key for limit in LIMITS} - others == set(ABOVE)
+
+
+@pytest.mark.parametrize("key", ABOVE)
+def test_each_limit_is_named_and_can_be_raised(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, content, value = ABOVE[key]
+    monkeypatch.setenv(f"CALVIZ_MAX_{key}", value)
+    with pytest.raises(InputError, match=f"limit of .*CALVIZ_MAX_{key} to raise it"):
+        read(content, name=name)
+    monkeypatch.setenv(f"CALVIZ_MAX_{key}", "100_000_000")
+    if key != "EXPANSION":  # eleven million rows take a second
+        assert read(content, name=name).first.n in (12, 24)
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "many", "1e9", ""])
+def test_limits_that_are_no_numbers_are_said(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CALVIZ_MAX_CLASSES", value)
+    with pytest.raises(OptionError, match="CALVIZ_MAX_CLASSES must be a positive whole number"):
+        read(CONTENT, name="x.csv")
+
+
+def test_the_page_of_limits_is_complete() -> None:
+    page = (ROOT / "docs" / "robustness.md").read_text()
+    for limit in LIMITS:
+        assert f"`{limit.variable}`" in page
+        assert limit.key in ("ARRAY_BYTES", "JOBS") or limit.written(limit.default) in page
+    assert "8.0 GiB, or half of the machine's memory where that is less" in page
+
+
+def test_as_many_classes_as_are_accepted_are_recognised_in_time() -> None:
+    k = 20_000
+    header = ",".join(f"x{j}" for j in range(k))
+    row = ",".join([f"{1 / k:.6f}"] * k)
+    start = time.process_time()
+    found = read(f"label,{header}\n3,{row}\n7,{row}\n".encode(), name="x.csv").first
+    assert found.n_classes == k
+    assert time.process_time() - start < 10
+    probs = np.full((2, k), 1 / k, dtype=np.float32)
+    assert read(npz(probs=probs, labels=[0, k - 1]), name="x.npz").first.n_classes == k
+    with pytest.raises(InputError, match="limit of 20,000 classes"):
+        read(npz(probs=np.full((2, k + 1), 1 / k, "f4"), labels=[0, 1]), name="x.npz")
