@@ -1,6 +1,7 @@
 """The logic of the dashboard, without a browser."""
 
 import re
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,11 @@ from streamlit.testing.v1 import AppTest
 
 from calviz.core.convention import CONVENTIONS
 from calviz.core.metric import FAMILIES, METRICS
+from calviz.core.watch import checkpoint
 from calviz.data import ReadingOptions
 from calviz.data.samples import SAMPLES
-from calviz.ui import state
+from calviz.figures import ClassBars
+from calviz.ui import class_errors, state
 from calviz.ui.pages import PAGES
 from calviz.ui.state import decode_options, encode_options
 
@@ -368,6 +371,31 @@ def test_a_link_restores_both_curves_and_is_copied_with_both():
     app.session_state["calviz.link"] = True
     link = next(c.value for c in app.run().code if "data=" in c.value)
     assert "curves=kernel&curves=isotonic" in link
+
+
+def test_the_classes_of_many_rows_are_work_that_can_be_stopped(monkeypatch):
+    monkeypatch.setattr(class_errors, "MANY_ROWS", 100)
+    monkeypatch.setattr(class_errors, "PATIENCE", 0.0)
+    may_go_on = threading.Event()
+    compute = ClassBars.compute
+
+    def slow(*args, **options):
+        while not may_go_on.is_set():
+            checkpoint("resampling the rows: 0 of 1,000")
+        return compute(*args, **options)
+
+    monkeypatch.setattr(ClassBars, "compute", slow)
+    app = _quiet(_app(page="classwise"))
+    assert "class by class" in _words(app)
+    (job,) = app.session_state["calviz.jobs"][class_errors.PLACE].values()
+    app.button(key="calviz.job.stop").click().run()
+    job.wait(10)
+    assert "Stopped before" in _quiet(app.run()).info[0].value
+    may_go_on.set()
+    app.button(key="calviz.classes.again").click().run()
+    (job,) = app.session_state["calviz.jobs"][class_errors.PLACE].values()
+    job.wait(60)
+    assert "Of 10 classes" in _words(_quiet(app.run()))
 
 
 def test_the_table_of_classes_is_in_the_order_of_the_bars():
