@@ -2,8 +2,7 @@
 
 import streamlit as st
 
-from calviz.core.errors import NotAvailable
-from calviz.ui import cached, classes, guard, pages, settings
+from calviz.ui import cached, class_errors, classes, guard, pages, settings
 from calviz.ui.text import md
 
 ORDERS = {"value": "by the error", "beyond": "by what is beyond noise", "class": "by class"}
@@ -26,11 +25,10 @@ with guard.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {facts}")
 
 with guard.boundary():
-    true = cached.class_bars(chosen, "true-class")
-    try:
-        rest = cached.class_bars(chosen, "one-vs-rest")
-    except NotAvailable:
-        rest = None
+    found = class_errors.find(chosen)
+    if found is None:
+        st.stop()
+    true, rest = found
     st.subheader(md(true.shares(), 1_000), anchor=False)
     order = st.segmented_control(
         "Sort",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from calviz.core.errors import CalvizError, InputError
+from calviz.core.output import FULL
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,8 +47,8 @@ def sentence(error: CalvizError | OSError) -> str:
         return f"{str(error).rstrip('.')} ({asked})."
     if isinstance(error, CalvizError):
         return str(error)
-    full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
-    place = f"{os.fspath(error.filename)}: " if error.filename else "the output: " if full else ""
+    unnamed = "the output: " if error.errno in FULL else ""
+    place = f"{os.fspath(error.filename)}: " if error.filename else unnamed
     reason = error.strerror or str(error) or type(error).__name__
     return f"{place}{reason[:1].lower()}{reason[1:]}."
 

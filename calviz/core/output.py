@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import tempfile
@@ -10,6 +11,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from calviz.core.errors import CalvizError
+
+#: What the operating system says where there is no room left.
+FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
 class OutputError(CalvizError):

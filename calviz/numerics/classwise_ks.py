@@ -98,10 +98,10 @@ class _Ranked(NamedTuple):
     def _errors(self, labels: IntArray) -> FloatArray:
         b, n = labels.shape
         g = self.end.size
-        column = labels.astype(np.int64) - self.first
-        inside = (column >= 0) & (column < g)
-        draw, row = np.nonzero(inside)
-        column = column[inside]
+        flat = labels.ravel()
+        at = np.flatnonzero((flat >= self.first) & (flat < self.first + g))
+        draw, row = np.divmod(at, n)
+        column = flat[at].astype(np.int64) - self.first
         # One number per hit that sorts by draw, column and place in the order of the column.
         cell = draw * g + column
         hit = cell * n + self.place.ravel()[column * n + row]
@@ -128,8 +128,7 @@ def _ranked_groups(probs: FloatArray) -> Iterator[_Ranked]:
     n = probs.shape[0]
     for first in group_starts(probs):
         columns = column_group(probs, first)
-        order = np.argsort(columns, axis=1)
-        score = np.take_along_axis(columns, order, axis=1)
+        order, score = _sorted(columns)
         start = np.ones(score.shape, dtype=np.bool_)
         start[:, 1:] = score[:, 1:] != score[:, :-1]
         index = np.broadcast_to(np.arange(n), score.shape)
@@ -143,6 +142,24 @@ def _ranked_groups(probs: FloatArray) -> Iterator[_Ranked]:
         through = np.take_along_axis(upto, group_end, axis=1)
         below = upto - score  # right at the start of a group, which is where it is looked up
         yield _Ranked(first, order, place, score, below, through, upto[:, -1])
+
+
+def _sorted(columns: FloatArray) -> tuple[IntArray, FloatArray]:
+    """``argsort`` of every column, and the columns in that order, shape (g, n) each.
+
+    Floats from 0 up have the order of their bits: those of single precision are sorted together with the
+    number of their row, as one whole number.
+    """
+    if columns.dtype != np.float32 or columns.min() < 0:
+        order = np.argsort(columns, axis=1)
+        return order, np.take_along_axis(columns, order, axis=1)
+    both = np.abs(columns).view(np.uint32).astype(np.uint64)
+    both <<= np.uint64(32)
+    both |= np.arange(columns.shape[1], dtype=np.uint64)
+    both.sort(axis=1)
+    order = (both & np.uint64(0xFFFFFFFF)).astype(np.intp)
+    both >>= np.uint64(32)
+    return order, both.astype(np.uint32).view(np.float32)
 
 
 class _Intervals(NamedTuple):
@@ -169,10 +186,11 @@ class _Intervals(NamedTuple):
         cut = start & alone
         cut[:, 1:] |= start[:, 1:] & alone[:, :-1]
         cut[:, 0] = True
-        cell = np.cumsum(cut.ravel()) - 1
         values = (group.score - hit).astype(np.float32).ravel()
-        residuals = csr_array((values, (cell, group.order.ravel())), shape=(int(cell[-1]) + 1, n))
-        return cls(residuals, cell.reshape(g, n)[:, -1])
+        # The entries are in the order of their cells.
+        starts = np.append(np.flatnonzero(cut), g * n)
+        residuals = csr_array((values, group.order.ravel(), starts), shape=(starts.size - 1, n))
+        return cls(residuals, np.cumsum(cut.sum(axis=1)) - 1)
 
     def errors(self, weights: FloatArray) -> FloatArray:
         """Errors where row i counts ``weights[i]`` times, shape (n, b) to (b, g)."""

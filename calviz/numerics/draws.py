@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Dataset, Predictions
+from calviz.core.watch import checkpoint
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.memo import kept_draw
 from calviz.numerics.resample import random_rows
@@ -41,7 +42,10 @@ class Redraws:
         if n * resamples <= KEPT_DRAWS:
             kept = blocks
             blocks = kept_draw(self, f"rows {resamples}", rng, lambda: list(kept))
+        done = 0
         for block in blocks:
+            checkpoint(f"resampling the rows: {done:,} of {resamples:,}")
+            done += block.shape[0]
             yield block.T.astype(np.float32, order="C")
 
     def labels(self, rng: np.random.Generator, resamples: int) -> Iterator[IntArray]:
@@ -56,10 +60,18 @@ class Redraws:
         size = BLOCK_DRAWS if data.n_classes <= FEW_CLASSES else 8 * BLOCK_DRAWS
         step = max(16, size // data.n)
         sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
-        blocks = (redrawn_labels(data.probs, rng, size) for size in sizes)
+        blocks = _told(sizes, lambda size: redrawn_labels(data.probs, rng, size))
         if data.n * resamples <= KEPT_DRAWS:
             return iter(kept_draw(self, f"labels {resamples}", rng, lambda: list(blocks)))
         return blocks
+
+
+def _told(sizes: list[int], draw: Callable[[int], IntArray]) -> Iterator[IntArray]:
+    done = 0
+    for size in sizes:
+        checkpoint(f"redrawing the labels: {done:,} of {sum(sizes):,}")
+        done += size
+        yield draw(size)
 
 
 def redraws(sample: Sample) -> Redraws:
@@ -100,9 +112,12 @@ def redrawn_labels(probs: FloatArray, rng: np.random.Generator, resamples: int) 
                 label += (uniform >= bound).view(np.uint8)
             out[:, rows] = label
         else:
-            offset = np.arange(size)
-            upto += offset[:, None]
-            draws = rng.random((resamples, size)) + offset
+            # Row by row, so that one row after the other stays in the cache.
+            offset = np.arange(size)[:, None]
+            upto += offset
+            draws = rng.random((size, resamples))
+            draws += offset
             place = np.searchsorted(upto.ravel(), draws.ravel(), side="right")
-            out[:, rows] = np.minimum(place.reshape(resamples, size) - offset * k, k - 1)
+            label = place.reshape(size, resamples) - offset * k
+            out[:, rows] = np.minimum(label, k - 1).T
     return out

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Predictions
-from calviz.numerics.blocks import THREADED_BYTES, map_threads, row_blocks
+from calviz.numerics.blocks import THREADED_BYTES, for_row_blocks, map_threads, row_blocks
 from calviz.numerics.budget import affordable
 from calviz.numerics.column_groups import for_columns
 from calviz.numerics.draws import FEW_CLASSES, LABEL_COST, ROW_COST, Redraws, redraws
@@ -26,8 +26,8 @@ from calviz.numerics.sample import Sample
 PARTS, WAITING_ENTRIES = 8, 1 << 15
 #: Rows whose labels are binned at a time.
 HIT_ROWS = 1 << 15
-#: Up to this many probabilities, the cell of each is looked up in a table.
-TABLE_ENTRIES = 1 << 22
+#: Up to this many probabilities and bins, the bin of each is looked up in a table of bytes.
+TABLE_ENTRIES, TABLE_BINS = 1 << 26, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +47,15 @@ class Cuts:
     inner: FloatArray
     bins: int
     above: float | None = None
+
+    def bins_of(self, block: FloatArray) -> IntArray:
+        """Bin of each probability of some rows, shape (b, K); M where it is left out."""
+        out = np.zeros(block.shape, dtype=np.uint8)
+        for cut in self.inner.T:  # of one class each, or of all
+            out += (block > cut).view(np.uint8)
+        if self.above is not None:
+            out[block <= self.above] = self.bins
+        return out
 
     def cells(self, score: FloatArray, classes: IntArray | int, n_classes: int) -> IntArray:
         """Cell of each score; ``K * M`` where it is left out."""
@@ -83,38 +92,46 @@ class BinnedColumns:
 
     def errors(self, labels: IntArray) -> FloatArray:
         """Mean absolute gap per class for other labels, shape (b, n) to (b, K)."""
-        k, m = self.scores.shape
-        out = np.empty((labels.shape[0], k))
+        out = np.empty((labels.shape[0], self.scores.shape[0]))
         some = np.maximum(self.count, 1)
-        table = self._table if labels.shape[0] > 1 else None
-        first_of_row = None if table is None else np.arange(self.data.n) * k
+        small = self.data.probs.size <= TABLE_ENTRIES and self.cuts.bins <= TABLE_BINS
+        hits_of = self._hits_by_table if small and labels.shape[0] > 1 else self.plain_hits
         for errors, y in zip(out, labels, strict=True):
-            if table is not None:
-                cells = np.take(table, first_of_row + y)
-                hits: IntArray = np.bincount(cells, minlength=k * m + 1)
-            else:
-                hits = self._hits(y)
-            errors[:] = np.abs(self.scores - hits[:-1].reshape(k, m)).sum(axis=1) / some
+            errors[:] = np.abs(self.scores - hits_of(y)).sum(axis=1) / some
         return out
 
-    def _hits(self, labels: IntArray) -> IntArray:
-        """Rows per cell of their label, and those that are left out, shape (K * M + 1,)."""
+    def _hits_by_table(self, labels: IntArray) -> IntArray:
+        k, m = self.scores.shape
+        # One bin more in every class, for what is left out.
+        cells = labels * np.intp(m + 1)
+        cells += self._table[self._first_of_row + labels]
+        return np.bincount(cells, minlength=k * (m + 1)).reshape(k, m + 1)[:, :m]
+
+    def plain_hits(self, labels: IntArray) -> IntArray:
+        """Rows per class and bin of the probability of their label, shape (K, M)."""
         k, m = self.scores.shape
         hits = np.zeros(k * m + 1, dtype=np.intp)
         for start in range(0, labels.size, HIT_ROWS):
             y = labels[start : start + HIT_ROWS]
             score = self.data.probs[np.arange(start, start + y.size), y]
             hits += np.bincount(self.cuts.cells(score, y, k), minlength=k * m + 1)
-        return hits
+        return hits[:-1].reshape(k, m)
 
     @cached_property
-    def _table(self) -> IntArray | None:
+    def _first_of_row(self) -> IntArray:
+        return np.arange(self.data.n) * np.intp(self.data.n_classes)
+
+    @cached_property
+    def _table(self) -> IntArray:
+        """The bin of every probability, row by row, M where it is left out; shape (n * K,)."""
         probs = self.data.probs
-        if probs.size > TABLE_ENTRIES:
-            return None
-        k = probs.shape[1]
-        columns = [self.cuts.cells(probs[:, j], j, k) for j in range(k)]
-        return np.stack(columns, axis=1).astype(np.int32).ravel()
+        out = np.empty(probs.shape, dtype=np.uint8)
+
+        def work(rows: slice) -> None:
+            out[rows] = self.cuts.bins_of(probs[rows])
+
+        for_row_blocks(probs, work)
+        return out.ravel()
 
     def weighted_errors(self, weights: FloatArray) -> FloatArray:
         """Mean absolute gap per class where row i counts ``weights[i]`` times, (n, b) to (b, K)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -106,11 +106,21 @@ class Scores:
         """The least probability whose logarithm is taken, in numbers of this type."""
         return max(self.floor, smallest_normal(dtype))
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type that a map is fitted in: that of the array, and single precision for probabilities made of logits.
+
+        Equal scores of a softmax differ by their rounding. A map that was fitted in single precision and is applied in double
+        cannot jump between them: its points are further apart.
+        """
+        derived = self.wanted == "probabilities" and not self.as_given
+        return np.dtype(np.float32) if derived else self.array.dtype
+
     def whole(self) -> FloatArray:
-        """All rows in the wanted form, in the type of the array; `array` itself where nothing changes."""
+        """All rows in the wanted form, as `dtype`; `array` itself where nothing changes."""
         if self.as_given:
             return self.array
-        out = np.empty(self.array.shape, dtype=self.array.dtype)
+        out = np.empty(self.array.shape, dtype=self.dtype)
 
         def work(rows: slice) -> None:
             out[rows] = self.block(rows)

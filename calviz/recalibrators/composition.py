@@ -76,7 +76,8 @@ class Composition(BaseRecalibrator):
     def _fit(self, scores: Scores, labels: IntArray) -> None:
         first, second = self._make()
         self.first_ = first.fit(scores.array, labels)
-        self.second_ = second.fit(self.first_.transform(scores.array), labels)
+        # As probabilities that are made of logits: in single precision, see `Scores.dtype`.
+        self.second_ = second.fit(self.first_.transform(scores.array).astype(np.float32), labels)
         for part in (self.first_, self.second_):
             for sentence in part.warnings_:
                 if sentence not in self._notes:

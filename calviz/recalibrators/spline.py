@@ -81,7 +81,7 @@ class SplineRecalibrator(OneMap):
         r = self._rank
         if r >= k:
             raise OptionError(f"'r' must be below the {k} classes, got {r}.")
-        score = np.empty(n, dtype=scores.array.dtype)
+        score = np.empty(n, dtype=scores.dtype)
         hit = np.empty(n, dtype=np.bool_)
 
         def work(rows: slice) -> None:
@@ -97,9 +97,9 @@ class SplineRecalibrator(OneMap):
                 f"the top {r} classes of {'all' if hit.all() else 'none of the'} calibration rows hold "
                 "the label: the map is all but constant."
             )
-        self.map_ = spline_map(
-            BinaryEvents(score, hit), self.knots, self.run_out, bounded=self.bounded
-        )
+        # In their order from here on; as they came, they would need as much room again.
+        score, hit = ordered = BinaryEvents(score, hit).ordered
+        self.map_ = spline_map(ordered, self.knots, self.run_out, bounded=self.bounded)
 
     def _apply(self, block: FloatArray) -> FloatArray:
         rows = np.arange(block.shape[0])[:, None]

@@ -14,9 +14,8 @@ from calviz.core.arrays import IntArray
 from calviz.core.convention import Conventions
 from calviz.core.predictions import Dataset
 from calviz.core.results import ClassRow, Evaluation
-from calviz.figures import BinSensitivity, ClassBars, Cumulative, Reliability, RiskCoverage
+from calviz.figures import BinSensitivity, Cumulative, Reliability, RiskCoverage
 from calviz.figures._reliability_curves import CurveKind
-from calviz.figures.class_bars import Mode
 from calviz.figures.cumulative import Estimate
 from calviz.numerics.binning import sturges_bins
 from calviz.numerics.uncertainty_ranking import Ranking
@@ -193,24 +192,6 @@ def cumulative(settings: Settings, estimate: Estimate) -> Cumulative:
     """The cumulative plot, computed."""
     with st.spinner(f"Sorting and summing {rows(settings.whole.n)} …", show_time=True):
         return _cumulative(settings.rows_key, settings.reduction.key, estimate, settings)
-
-
-#: Rows times classes from which on the class-wise intervals come from fewer resamples.
-LARGE = 20_000_000
-
-
-@st.cache_resource(scope="session", max_entries=16, show_spinner=False)
-def _class_bars(key: tuple[str, ...], mode: Mode, _settings: Settings) -> ClassBars:
-    rows_seen = data(_settings)
-    few = rows_seen.n * rows_seen.n_classes > LARGE
-    return ClassBars.compute(rows_seen, mode=mode, resamples=200 if few else 1_000)
-
-
-def class_bars(settings: Settings, mode: Mode) -> ClassBars:
-    """The errors by class, computed."""
-    words = f"Resampling {rows(settings.whole.n)}, class by class …"
-    with st.spinner(words, show_time=True):
-        return _class_bars(settings.rows_key, mode, settings)
 
 
 @st.cache_resource(scope="session", max_entries=16, show_spinner=False)

@@ -9,11 +9,12 @@ from contextlib import contextmanager
 import streamlit as st
 
 from calviz.core.errors import CalvizError, NotAvailable
+from calviz.core.output import FULL
 from calviz.ui import temporary
 from calviz.ui.pages import ICON, navigation
 from calviz.ui.text import md
 
-_FRAME = "calviz.frame"
+_FRAME, _ERROR = "calviz.frame", ":material/error:"
 _LOG = logging.getLogger("calviz.ui")
 
 
@@ -47,12 +48,17 @@ def boundary() -> Iterator[None]:
         text = str(reason)
         st.info(md(text[:1].upper() + text[1:], 2_000), icon=":material/info:")
     except CalvizError as error:
-        st.error(md(error, 2_000), icon=":material/error:")
-    except Exception:
+        st.error(md(error, 2_000), icon=_ERROR)
+    except MemoryError:
+        st.error("There is not enough memory for this; what is loaded stays.", icon=_ERROR)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in FULL:
+            st.error("The server's disk is full; what is loaded stays.", icon=_ERROR)
+            return
         _LOG.exception("a page failed")
         st.error(
             "Something went wrong that calviz did not foresee; your data are still loaded. "
             "Change a setting or open another page, and please report it with the lines that the "
             "server wrote.",
-            icon=":material/error:",
+            icon=_ERROR,
         )

@@ -55,7 +55,6 @@ def explore(settings: Settings) -> None:
             # Keys of their own, as the defaults differ.
             key=f"learning-methods-{len(usual)}" if confidence else f"learning-methods{two * '-2'}",
             bind="query-params",
-            width=430,
         )
         repeats = st.select_slider(
             "Draws of labels",

@@ -214,9 +214,11 @@ def arrive(page: str) -> None:
 
 
 def _start(asked: str | None) -> None:
-    select(DEFAULT)
     for path in _given_files():
         open_file(path.name, path)
+    # Last: who clicks while a large file is read ends this run, and the next one begins anew.
+    if _CURRENT not in st.session_state:
+        select(DEFAULT)
     if asked is None or asked in known():
         if asked is not None:
             select(asked)

@@ -1,15 +1,20 @@
 """The logic of the dashboard, without a browser."""
 
 import re
+import threading
 from pathlib import Path
 
 import pytest
+from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 from streamlit.testing.v1 import AppTest
 
 from calviz.core.convention import CONVENTIONS
 from calviz.core.metric import FAMILIES, METRICS
+from calviz.core.watch import checkpoint
 from calviz.data import ReadingOptions
 from calviz.data.samples import SAMPLES
+from calviz.figures import ClassBars
+from calviz.ui import class_errors, state
 from calviz.ui.pages import PAGES
 from calviz.ui.state import decode_options, encode_options
 
@@ -368,6 +373,31 @@ def test_a_link_restores_both_curves_and_is_copied_with_both():
     assert "curves=kernel&curves=isotonic" in link
 
 
+def test_the_classes_of_many_rows_are_work_that_can_be_stopped(monkeypatch):
+    monkeypatch.setattr(class_errors, "MANY_ROWS", 100)
+    monkeypatch.setattr(class_errors, "PATIENCE", 0.0)
+    may_go_on = threading.Event()
+    compute = ClassBars.compute
+
+    def slow(*args, **options):
+        while not may_go_on.is_set():
+            checkpoint("resampling the rows: 0 of 1,000")
+        return compute(*args, **options)
+
+    monkeypatch.setattr(ClassBars, "compute", slow)
+    app = _quiet(_app(page="classwise"))
+    assert "class by class" in _words(app)
+    (job,) = app.session_state["calviz.jobs"][class_errors.PLACE].values()
+    app.button(key="calviz.job.stop").click().run()
+    job.wait(10)
+    assert "Stopped before" in _quiet(app.run()).info[0].value
+    may_go_on.set()
+    app.button(key="calviz.classes.again").click().run()
+    (job,) = app.session_state["calviz.jobs"][class_errors.PLACE].values()
+    job.wait(60)
+    assert "Of 10 classes" in _words(_quiet(app.run()))
+
+
 def test_the_table_of_classes_is_in_the_order_of_the_bars():
     app = _app(page="classwise")
     by_error = _table(_quiet(app))["mcs"].to_list()
@@ -443,3 +473,25 @@ def test_costs_that_make_no_sense_are_one_sentence():
     app.number_input(key="cost-wrong").set_value(-1.0).run()
     assert not app.exception
     assert "a wrong prediction must cost more than a right one" in _words(app)
+
+
+def test_a_click_while_the_first_file_is_read_does_not_lose_it(tmp_path, monkeypatch):
+    file = tmp_path / "mine.csv"
+    file.write_text("label,p_a,p_b\n" + "a,0.8,0.2\nb,0.4,0.6\n" * 20)
+    monkeypatch.setenv("CALVIZ_OPEN", str(file))
+    reading = state.read
+    calls = []
+
+    def interrupted(*args, **options):
+        calls.append(args)
+        if len(calls) == 1:
+            raise StopException
+        return reading(*args, **options)
+
+    monkeypatch.setattr(state, "read", interrupted)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app.run()
+    app.run()
+    assert len(calls) == 2
+    assert not app.exception
+    assert app.sidebar.selectbox[0].value == next(iter(app.session_state["calviz.files"]))

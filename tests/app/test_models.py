@@ -143,7 +143,7 @@ def test_methods_of_every_model():
     app.multiselect(key="calviz.models.methods").set_value(["temperature", "platt"]).run()
     _finish(app, "Fit them")
     table = app.table[1].value
-    assert table.columns.tolist() == ["Uncalibrated", "Temperature scaling", "Platt scaling"]
+    assert table.columns.tolist() == ["Uncalibrated", "Platt scaling", "Temperature scaling"]
     assert len(table) == 5
     assert all(sum(v.startswith("**") for v in row) == 1 for row in table.to_numpy())
     assert "Fitted on 284 rows" in _words(app)

@@ -1,6 +1,7 @@
 """What many people on one server mean: a line for long work, room per session, one temporary folder."""
 
 import ast
+import errno
 import subprocess
 import sys
 import threading
@@ -12,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from calviz.core.watch import Stopped
-from calviz.ui import job_view, temporary
+from calviz.ui import job_view, jobs, temporary
 from calviz.ui.departed import AWAY, Departed
 from calviz.ui.jobs import Job
 from calviz.ui.room import make_room
@@ -169,9 +170,9 @@ def test_the_file_that_was_just_opened_stays():
 
 
 def test_what_a_session_holds_is_let_go_when_nobody_can_come_back():
-    here, files, jobs = {"a", "b"}, {"file": 1}, {"job": 2}
+    here, files, work = {"a", "b"}, {"file": 1}, {"job": 2}
     departed = Departed(lambda session: session in here)
-    departed.remember("a", files, jobs)
+    departed.remember("a", files, work)
     departed.remember("b", {"other": 3})
     departed.look(0.0)
     here.clear()
@@ -180,7 +181,7 @@ def test_what_a_session_holds_is_let_go_when_nobody_can_come_back():
     departed.look(1.0 + AWAY)
     assert files == {"file": 1}
     departed.look(1.1 + AWAY)
-    assert files == jobs == {}
+    assert files == work == {}
     assert set(departed._held) == {"b"}
 
 
@@ -237,3 +238,58 @@ def test_every_cache_of_the_app_belongs_to_one_session_and_is_bounded():
         if "scope='session'" not in text or "max_entries=" not in text
     }
     assert crossing == SHARED
+
+
+# ---------------------------------------------------------------- what runs out
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(errno.ENOSPC, "The server's disk is full"), (None, "There is not enough memory for this")],
+)
+def test_what_runs_out_is_a_sentence_and_what_was_loaded_stays(number, words):
+    def script():
+        import streamlit as st
+
+        from calviz.ui.guard import boundary
+
+        with boundary():
+            number = st.session_state["number"]
+            raise MemoryError if number is None else OSError(number, "No space left on device")
+
+    app = AppTest.from_function(script)
+    app.session_state["number"] = number
+    app.run()
+    assert not app.exception
+    (error,) = app.error
+    assert error.value == f"{words}; what is loaded stays."
+
+
+def test_a_job_ends_when_its_browser_stays_away_or_the_server_stops(monkeypatch):
+    server = SimpleNamespace(
+        is_active_session=lambda session: session in here, state=SimpleNamespace(name="RUNNING")
+    )
+    here, now = {"me"}, [0.0]
+    monkeypatch.setattr(jobs, "get_script_run_ctx", lambda: SimpleNamespace(session_id="me"))
+    monkeypatch.setattr(
+        jobs, "runtime", SimpleNamespace(exists=lambda: True, get_instance=lambda: server)
+    )
+    monkeypatch.setattr(jobs, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    gone = jobs._session_gone()
+
+    def at(seconds):
+        now[0] = seconds
+        return gone()
+
+    assert not at(10)
+    here.clear()
+    assert not at(20)
+    assert not at(20 + jobs.GRACE)
+    here.add("me")  # the line was broken for a while
+    assert not at(22 + jobs.GRACE)
+    here.clear()
+    assert not at(100 + jobs.GRACE)
+    assert at(102 + 2 * jobs.GRACE)
+    assert not jobs._session_gone()()
+    server.state.name = "STOPPING"
+    assert jobs._session_gone()()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -11,7 +12,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,13 +79,38 @@ class Server:
     log: Path
     process: subprocess.Popen[bytes]
 
+    @property
+    def events(self) -> list[list[str]]:
+        """What a server that was started with `audit` wrote, started and connected to."""
+        lines = (self.log.parent / "audit.txt").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
+    @property
+    def temporary(self) -> Path:
+        """The folder for temporary files of a server that was started with `audit`."""
+        return self.log.parent / "tmp"
+
+    def stop(self) -> None:
+        """End it as a service manager does."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(10)
+
 
 @contextmanager
-def _started(folder: Path) -> Iterator[Server]:
-    port = _free_port()
+def _started(folder: Path, *, audit: bool = False, port: int | None = None) -> Iterator[Server]:
+    port = port or _free_port()
     log = folder / "log.txt"
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    program = ["-m", "streamlit"]
     environment = {**os.environ, "HOME": str(folder)}
+    if audit:
+        (folder / "tmp").mkdir()
+        program = [str(Path(__file__).with_name("audited.py")), str(folder / "audit.txt")]
+        environment |= {"TMPDIR": str(folder / "tmp"), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, *program, "run", "app.py", "--server.port", str(port)]
     environment.pop("CALVIZ_OPEN", None)
     with log.open("wb") as out:
         process = subprocess.Popen(
@@ -95,12 +121,7 @@ def _started(folder: Path) -> Iterator[Server]:
         _wait_for(server)
         yield server
     finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(10)
+        server.stop()
 
 
 def _wait_for(server: Server) -> None:
@@ -119,6 +140,18 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One freshly started server for the tests of a module."""
     with _started(tmp_path_factory.mktemp("server")) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
+    """Start further servers: `audit` with a watch on what they write, `port` in the place of another one."""
+    with ExitStack() as running:
+
+        def start(**options: Any) -> Server:
+            folder = tmp_path_factory.mktemp("server")
+            return running.enter_context(_started(folder, **options))
+
+        yield start
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 BASE = """label,p_cat,p_dog,p_fox
@@ -104,38 +103,6 @@ def test_a_link_to_a_file_that_nobody_has_can_be_left(view):
     tab.expect("This link needs its file")
     tab.page.get_by_role("button", name="Show sample data instead").click()
     tab.expect("Can I trust these probabilities?")
-
-
-HOSTILE = [
-    "<img src=http://example.invalid/a.png onerror=alert(1)>",
-    "![x](http://example.invalid/b.png) **bold** $x$ :material/home:",
-    "=HYPERLINK(A1)",
-]
-
-
-def test_hostile_names_are_text(view, tmp_path):
-    rng = np.random.default_rng(0)
-    probs = rng.dirichlet([1, 1, 1], size=60).round(6)
-    path = tmp_path / "![x](http:⁄⁄example.invalid) <b>.csv"
-    header = "label," + ",".join('"' + name.replace('"', '""') + '"' for name in HOSTILE)
-    lines = [f"{k % 3},{a:.6f},{b:.6f},{1 - a - b:.6f}" for k, (a, b, _) in enumerate(probs)]
-    path.write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
-    tab = view().open("/data")
-    page = tab.page
-    page.on("dialog", lambda dialog: pytest.fail("a script ran"))
-    _choose(page, path)
-    tab.expect("60 rows, 3 classes")
-    tab.settle()
-    assert "<img src=http" in tab.text.replace("\u2060", "")
-    for name, title in (("Overview", "Can I trust"), ("Reliability", "Where is it off?")):
-        page.get_by_text(name, exact=True).first.click()
-        tab.expect(title).settle()
-        page.wait_for_selector(".js-plotly-plot")
-        assert page.locator("[data-testid=stMain] img").count() == 0
-    page.get_by_role("combobox", name="Reduction").click()
-    page.get_by_role("option", name="class", exact=True).click()
-    tab.expect("against the rest").settle()
-    # `view` checks at the end that nothing was asked of another machine.
 
 
 def test_sample_sets_can_be_chosen_and_templates_downloaded(view):

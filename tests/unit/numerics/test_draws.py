@@ -6,6 +6,8 @@ from scipy import stats
 
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.core.watch import watching
+from calviz.numerics import draws
 from calviz.numerics.draws import Redraws, redrawn_labels, row_counts
 from calviz.numerics.resample import random_rows
 
@@ -62,14 +64,27 @@ def test_row_counts_are_samples_with_replacement():
 def test_draws_are_shared_and_reproducible():
     rng = np.random.default_rng(4)
     data = Predictions(probs=rng.dirichlet(np.ones(3), 50), labels=rng.integers(0, 3, 50))
-    draws = Redraws(data)
-    one, two = (list(draws.labels(np.random.default_rng(0), 30)) for _ in range(2))
+    shared = Redraws(data)
+    one, two = (list(shared.labels(np.random.default_rng(0), 30)) for _ in range(2))
     assert one[0] is two[0]
     fresh = list(Redraws(data).labels(np.random.default_rng(0), 30))
     np.testing.assert_array_equal(np.concatenate(one), np.concatenate(fresh))
-    weights = np.concatenate(list(draws.weights(np.random.default_rng(0), 30)), axis=1)
+    weights = np.concatenate(list(shared.weights(np.random.default_rng(0), 30)), axis=1)
     assert weights.shape == (50, 30)
     np.testing.assert_array_equal(weights.sum(axis=0), 50)
+
+
+def test_draws_say_how_far_they_are_and_may_be_stopped(monkeypatch):
+    monkeypatch.setattr(draws, "BLOCK_DRAWS", 1)  # 16 draws at a time
+    rng = np.random.default_rng(6)
+    data = Predictions(probs=rng.dirichlet(np.ones(3), 20), labels=rng.integers(0, 3, 20))
+    said = []
+    with watching(said.append):
+        list(Redraws(data).weights(rng, 40))
+        list(Redraws(data).labels(rng, 40))
+    said = [words for words in said if words]
+    assert said[:3] == [f"resampling the rows: {done} of 40" for done in (0, 16, 32)]
+    assert said[3:] == [f"redrawing the labels: {done} of 40" for done in (0, 16, 32)]
 
 
 def test_labels_need_the_probabilities():

@@ -12,12 +12,12 @@ from calviz.numerics.one_vs_rest import classwise_equal_width, classwise_thresho
 from calviz.numerics.sample import Sample
 
 
-def data(n=250, k=6, seed=0, tied=False):
+def data(n=250, k=6, seed=0, tied=False, dtype=np.float64):
     rng = np.random.default_rng(seed)
     probs = rng.dirichlet(np.full(k, 0.5), size=n)
     if tied:
         probs = rng.multinomial(8, probs) / 8
-    return Predictions(probs=probs, labels=rng.integers(0, k, n))
+    return Predictions(probs=probs.astype(dtype), labels=rng.integers(0, k, n))
 
 
 def weights(n, draws=5):
@@ -70,9 +70,10 @@ def test_other_labels(make, tied):
 
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("group", [1 << 20, 500])
-def test_ks_of_resamples(tied, group, monkeypatch):
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ks_of_resamples(tied, group, dtype, monkeypatch):
     monkeypatch.setattr(column_groups, "GROUP_ENTRIES", group)
-    d = data(tied=tied)
+    d = data(tied=tied, dtype=dtype)
     labels = redrawn_labels(d.probs, np.random.default_rng(3), 4)
     w = weights(d.n)
     found = {"labels": [], "weights": []}
@@ -86,6 +87,24 @@ def test_ks_of_resamples(tied, group, monkeypatch):
     for mine, weight in zip(np.concatenate(found["weights"], axis=1), w.T, strict=True):
         plain = ks_view(Sample(repeated(d, weight))).errors
         np.testing.assert_allclose(mine, plain, atol=1e-6)
+
+
+@pytest.mark.parametrize("lowest", [0.0, -0.0, -1e-7])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_columns_with_the_numbers_of_their_rows_are_sorted_as_alone(dtype, lowest):
+    columns = np.random.default_rng(4).random((3, 40)).round(1).astype(dtype)
+    columns[:, 7] = lowest
+    order, score = classwise_ks._sorted(columns)
+    np.testing.assert_array_equal(score, np.sort(columns, axis=1))
+    np.testing.assert_array_equal(np.take_along_axis(columns, order, axis=1), score)
+    np.testing.assert_array_equal(np.sort(order, axis=1), np.tile(np.arange(40), (3, 1)))
+
+
+@pytest.mark.parametrize("make", [classwise_equal_width, classwise_thresholded])
+def test_hits_by_table_are_those_of_each_label(make):
+    columns = make(Sample(data(dtype=np.float32)), bins=5).columns
+    labels = np.random.default_rng(5).integers(0, 6, 250).astype(np.uint8)
+    np.testing.assert_array_equal(columns._hits_by_table(labels), columns.plain_hits(labels))
 
 
 def test_budget():

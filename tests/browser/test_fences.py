@@ -1,0 +1,196 @@
+"""Nothing in a file is obeyed, nobody sees another person's data, and nothing is left behind.
+
+One server with a watch on what it writes serves all of these, and is ended and started again at the end.
+"""
+
+import re
+import socket
+import time
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+
+NAMES = (
+    "<img src=x onerror=alert(1)>",
+    r"$\href{javascript:alert(2)}{x}$",
+    "[a](javascript:alert(3)) ![i](http://example.invalid/i.png)",
+    ":red[hot] :material/home: \u202eesrever <svg onload=alert(4)>",
+    '=HYPERLINK("http://example.invalid")',
+)
+MODELS = ("<img src=y onerror=alert(5)>", "[m](http//example.invalid) <b>")
+FILE = "![x](http\u2044\u2044example.invalid) <b onmouseover=alert(6)> :red[f] \u202e.csv"
+
+PATIENCE = 40_000
+
+#: What a name would have become if it had been obeyed.
+OBEYED = """() => {
+  const found = [];
+  for (const e of document.querySelectorAll('[data-testid=stApp] *'))
+    for (const a of e.attributes)
+      if (a.name.startsWith('on') || /^\\s*javascript:/i.test(a.value)
+          || (/^(src|href|xlink:href|action|data)$/.test(a.name) && a.value.includes('example')))
+        found.push(e.outerHTML.slice(0, 200));
+  for (const e of document.querySelectorAll(
+      '[data-testid=stMain] img, [data-testid=stSidebar] img, .katex, [data-testid=stApp] b'))
+    found.push(e.outerHTML.slice(0, 200));
+  if (document.body.innerText.includes('\\u202e')) found.push('right-to-left override');
+  return found;
+}"""
+
+#: Of the charts that are on screen: there the words of a point appear.
+MIDDLES = """() => [...document.querySelectorAll('.js-plotly-plot')].slice(0, 3)
+  .map(e => e.getBoundingClientRect()).map(r => [r.x + r.width / 2, r.y + r.height / 2])"""
+
+
+@pytest.fixture(scope="module")
+def server(start_server):
+    return start_server(audit=True)
+
+
+def _hostile(folder):
+    rng = np.random.default_rng(0)
+    n, k = 90, len(NAMES)
+    groups = f"{NAMES[0]} column"
+    head = ["label", "split", "id", groups, *(f"{m}:{c}" for m in MODELS for c in NAMES)]
+    lines = [head]
+    for i in range(n):
+        row = [NAMES[i % k], ["<b>cal</b>", "$t$"][i % 2], f"<i id={i}>", NAMES[i % 3]]
+        for concentration in (0.5, 2.0):
+            row += [f"{v:.17g}" for v in rng.dirichlet(np.full(k, concentration))]
+        lines.append(row)
+    path = folder / FILE
+    quoted = (",".join('"' + cell.replace('"', '""') + '"' for cell in line) for line in lines)
+    path.write_text("\n".join(quoted) + "\n", encoding="utf-8")
+    return path
+
+
+def _go(tab, title, question):
+    links = tab.page.locator("[data-testid=stSidebarNavLink]")
+    links.filter(has=tab.page.get_by_text(title, exact=True)).click()
+    # The navigation holds the question too, as a help text.
+    tab.page.locator("h1", has_text=question).wait_for()
+    tab.settle()
+
+
+def test_names_are_text_on_every_page(view, tmp_path):
+    from calviz.ui.pages import PAGES  # here, so that the tests are collected without streamlit
+
+    tab = view(height=1000).open("/data")
+    page, said = tab.page, []
+    page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("console", lambda m: said.append(m.text) if m.type == "error" else None)
+    page.locator("input[type=file]").first.set_input_files(_hostile(tmp_path))
+    tab.expect("90 rows").settle()
+    assert "<img src=x" in tab.text.replace("\u2060", "")
+    for spec in PAGES:
+        _go(tab, spec.title, spec.question)
+        if spec.key == "recalibrate":
+            page.get_by_role("button", name=re.compile("Compare .* methods?")).click()
+            tab.expect("What to take").settle()
+        page.evaluate(
+            "document.querySelectorAll('details:not([open]) summary').forEach(e => e.click())"
+        )
+        for x, y in page.evaluate(MIDDLES):
+            page.mouse.move(x, y)
+        tab.settle()
+        assert page.evaluate(OBEYED) == [], spec.key
+        assert "did not foresee" not in tab.text, spec.key
+    assert said == []
+
+
+def _write(folder, name, mark, rows):
+    rng = np.random.default_rng(rows)
+    probs = rng.dirichlet([1, 1, 1], rows)
+    path = folder / mark / name
+    path.parent.mkdir()
+    lines = [f"{mark}{k % 3},{a},{b},{1 - a - b}" for k, (a, b, _) in enumerate(probs.round(6))]
+    path.write_text(f"label,p_{mark}0,p_{mark}1,p_{mark}2\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def test_two_people_at_once_see_their_own_data_only(view, tmp_path):
+    # One file name and one number of rows, so that nothing but the content tells them apart.
+    marks = ("alpha", "omega")
+    files = [_write(tmp_path, "same.csv", mark, 120) for mark in marks]
+    tabs = [view().open("/data") for _ in marks]
+    for tab, file in zip(tabs, files, strict=True):
+        tab.page.locator("input[type=file]").first.set_input_files(file)
+    for title, words in (("Data", "Did it read"), ("Class-wise", "Which classes?")):
+        for tab in tabs:
+            tab.expect("same.csv")
+            _go(tab, title, words)
+        for tab, own, other in zip(tabs, marks, reversed(marks), strict=True):
+            tab.expect(f"{own}0" if title == "Data" else "same.csv · 120 rows").settle()
+            whole = tab.page.content()
+            assert own in whole
+            assert other not in whole
+    digests = [re.search(r"data=([0-9a-f]{16})", tab.page.url)[1] for tab in tabs]
+    assert digests[0] != digests[1]
+    # Nor by a link to the other's data.
+    tabs[1].page.goto(f"{tabs[1].server.url}/?data={digests[0]}")
+    tabs[1].expect("This link needs its file")
+
+
+def test_an_upload_that_breaks_off_leaves_nothing(view, server):
+    tab = view()
+    page = tab.page
+    uploads = []
+    page.on("request", lambda r: uploads.append(r) if r.method == "PUT" else None)
+    tab.open("/data")
+    big = {"name": "a.csv", "mimeType": "text/csv", "buffer": b"label,p_a,p_b\na,0.5,0.5\n" * 2}
+    page.locator("input[type=file]").first.set_input_files(big)
+    tab.expect("a.csv").settle()
+    headers = uploads[0].all_headers()
+    keep = ("cookie", "x-xsrftoken", "origin", "content-type")
+    address = urlsplit(server.url)
+    head = [f"PUT {urlsplit(uploads[0].url).path}-again HTTP/1.1", f"Host: {address.netloc}"]
+    head += [f"{name}: {headers[name]}" for name in keep if name in headers]
+    boundary = headers["content-type"].split("boundary=")[1]
+    part = f'--{boundary}\r\nContent-Disposition: form-data; name="f"; filename="../../evil.csv"\r\n\r\n'
+    text = "\r\n".join([*head, "Content-Length: 9000000", "", part])
+    with socket.create_connection((address.hostname, address.port), timeout=20) as line:
+        line.sendall(text.encode() + b"x" * 3_000_000)
+        time.sleep(0.5)
+    page.reload()
+    tab.settle()
+    # Spools have no names; what has one is the server's own folder and its lock.
+    found = [p.name for p in server.temporary.rglob("*")]
+    assert len(found) == 2
+    assert "in-use" in found
+    # Without the token of this browser's session nothing is taken.
+    bare = text.replace("x-xsrftoken", "x-nothing").replace("9000000", str(len(part)))
+    with socket.create_connection((address.hostname, address.port), timeout=20) as line:
+        line.sendall(bare.encode())
+        assert b" 403 " in line.recv(200)
+
+
+def test_a_server_that_starts_again_asks_for_the_file_and_nothing_is_left(
+    view, tmp_path, server, start_server
+):
+    tab = view().open("/data")
+    tab.page.locator("input[type=file]").first.set_input_files(_write(tmp_path, "f.csv", "m", 60))
+    tab.expect("f.csv").settle()
+    tab.page.wait_for_url("**data=*")
+    _go(tab, "Reliability", "Where is it off?")
+    server.stop()
+    assert server.process.returncode == 0
+    assert list(server.temporary.iterdir()) == []
+    written = {path for kind, path, *_ in server.events if kind == "write"}
+    assert written
+    assert {p for p in written if not p.startswith(str(server.temporary))} == set()
+    assert [e for e in server.events if e[0] == "outside"] == []
+    home = sorted(p.name for p in server.log.parent.iterdir())
+    assert home == ["audit.txt", "log.txt", "tmp"]
+    said = server.log.read_text()
+    # Of an upload that breaks off the web server writes a traceback; nothing of ours may.
+    assert " failed" not in said
+    assert "calviz/" not in said
+
+    start_server(port=urlsplit(server.url).port)
+    # The browser asks for the server from time to time, less and less often.
+    tab.page.get_by_text("This link needs its file").wait_for(timeout=3 * PATIENCE)
+    tab.settle().page.locator("input[type=file]").first.set_input_files(tmp_path / "m" / "f.csv")
+    tab.expect("f.csv · 60 rows")
+    assert tab.page.locator("h1").inner_text() == "Where is it off?"
