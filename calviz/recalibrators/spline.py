@@ -11,7 +11,7 @@ from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.recalibrator import Input, recalibrator
 from calviz.numerics.blocks import for_row_blocks
-from calviz.numerics.scores import Scores, row_sums
+from calviz.numerics.scores import Scores, row_sums, smallest_normal
 from calviz.numerics.spline import RunOut, spline_map
 from calviz.recalibrators import source
 from calviz.recalibrators.one_map import OneMap
@@ -113,8 +113,8 @@ class SplineRecalibrator(OneMap):
         held = row_sums(np.where(inside, block, 0)).astype(np.float64)
         out = block.astype(np.float64)
         out *= np.where(inside, (new / held)[:, None], 0)
-        # Nothing left over to rescale: the rest is shared evenly.
-        even = others <= 0
+        # Nothing left over to rescale, or too little: the rest is shared evenly.
+        even = others < smallest_normal(np.float64)
         factor = np.where(even, 0, (1 - new) / np.where(even, 1, others))
         rest = np.where(inside, 0, block) * factor[:, None]
         rest += np.where(inside, 0, np.where(even, (1 - new) / (k - r), 0)[:, None])
