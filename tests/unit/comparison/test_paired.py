@@ -82,3 +82,13 @@ def test_better_is_nearer_to_where_a_metric_should_be():
         assert not paired.better(key, "b", "a")
         assert paired.tied_with_best(key, {name: v[0] for name, v in of.items()}) == ("a",)
     assert paired.difference("mcs", "a", "b") == pytest.approx((-0.31, -0.31))
+
+
+def test_a_difference_has_the_middle_95_percent_of_the_resamples():
+    drawn = {"ece": {"a": np.arange(1_001) / 1_000, "b": np.zeros(1_001)}}
+    paired = Paired(drawn)
+    assert paired.difference("ece", "a", "b") == pytest.approx((0.025, 0.975))
+    assert paired.difference("ece", "b", "a") == pytest.approx((-0.975, -0.025))
+    # An interval that only touches zero is not beyond noise.
+    touching = Paired({"ece": {"a": np.maximum(np.arange(1_001) - 25.0, 0), "b": np.zeros(1_001)}})
+    assert not touching.better("ece", "b", "a")
