@@ -173,6 +173,7 @@ _OBJECT[:] = [Bad(), 1]
 #: Refused, with these words.
 REFUSED: dict[str, tuple[bytes, list[str]]] = {
     "blank.csv": (b"\n\n  \n", ["blank"]),
+    "quotes.csv": (b'""', ["blank"]),
     "missing.csv": (changed(4, 2, ""), ["row 4 (line 5)", "'p_dog' is empty", "1 row of 12"]),
     "no_label.csv": (changed(4, 0, ""), ["row 4", "no label"]),
     "negative.csv": (changed(2, 1, -0.25), ["row 2 (line 3)", "'p_cat' is -0.25", "logits"]),
