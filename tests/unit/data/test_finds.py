@@ -151,6 +151,14 @@ def test_a_label_base_does_not_hide_names() -> None:
     assert np.array_equal(data.labels, LABELS)  # type: ignore[arg-type]
 
 
+def test_names_of_splits_stay_on_one_line() -> None:
+    splits = np.array(["test", "tes\n", *(f"s{j}" for j in range(N - 2))])
+    found = read(npz(probs=PROBS, labels=LABELS, split=splits), name="x.npz").recognition
+    assert "split 'split' (test 1, tes 1, s0 1" in found.sentence()
+    assert "\n" not in found.sentence()
+    assert "s9" not in found.sentence()
+
+
 def test_logits_declared_as_probabilities() -> None:
     found = read(npz(logits=PROBS, labels=LABELS), name="x.npz", options=ReadingOptions(kind="probabilities"))  # fmt: skip
     assert np.array_equal(found.first.probs, PROBS)  # type: ignore[union-attr]
