@@ -174,6 +174,15 @@ def test_offsets_in_arrow_files_are_checked() -> None:
     assert "damaged" in refused(broken, "x.arrow")
 
 
+def test_places_beyond_all_numbers() -> None:
+    data = feather(pa.table({"a": np.arange(5.0)}), "zstd")
+    offset = np.array([0, 0], dtype="<i8").tobytes()  # of the first buffer, in its message
+    for at in range(0, len(data) - 16, 8):
+        if data[at : at + 16] == offset:
+            broken = data[:at] + b"\xff" * 7 + b"\x7f" + data[at + 8 :]
+            refused(broken, "x.arrow")
+
+
 def test_codes_beyond_their_dictionary() -> None:
     codes = pa.array([0, 1, 7], pa.int8())
     label = pa.DictionaryArray.from_arrays(codes, pa.array(["a", "b"]), safe=False)
