@@ -119,6 +119,7 @@ SAME: dict[str, bytes] = {
     "positions.csv": text(["0", "1", "2", "label"], LABELS, last=True).encode(),
     "comment_blank.csv": ("# scores\n\n" + text()).replace("\n", "\n\n").encode(),
     "index_column.csv": text(["", *HEADER], [f"{j},{n}" for j, n in enumerate(NAMES)]).encode(),
+    "ids_twice.csv": text(["id", *HEADER], [f"a,{n}" for n in NAMES]).encode(),
     "trailing.csv": text().replace("\n", ",\n").encode(),
     "floats_as_labels.csv": text(labels=[f"{y}.0" for y in LABELS]).encode(),
     "upper_case.csv": text(labels=[n.upper() for n in NAMES]).encode(),

@@ -12,10 +12,14 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.core.errors import InputError
+from calviz.core.errors import InputError, NotAvailable
 from calviz.core.metric import METRICS
 from calviz.core.predictions import Predictions
 from calviz.core.recalibrator import RECALIBRATORS
+from calviz.numerics import true_classes
+from calviz.numerics.budget import ROOM, affordable
+from calviz.numerics.sample import Sample
+from calviz.numerics.true_classes import true_class_errors
 from tests.inputs.oracle import plain_metrics
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -123,6 +127,20 @@ def test_twenty_thousand_classes() -> None:
     assert found["ece"].value == pytest.approx(expected["ece15"], abs=1e-12)
     out = RECALIBRATORS["temperature"].make().fit(probs, labels).transform(probs)
     assert np.abs(out.sum(axis=1) - 1).max() < 1e-9
+
+
+def test_resamples_of_many_classes_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    k = 20_000
+    assert affordable(1_000, 1.0, size=2 * 3 * 8 * k) == ROOM // (48 * k) < 300
+    assert affordable(1_000, 1.0, size=2 * 3 * 8 * 1_000) == 1_000
+    with pytest.raises(NotAvailable):
+        affordable(1_000, 1.0, size=ROOM // 99)
+    source = true_class_errors(Sample(EXTREMES["logits, f8"])).source
+    weights = RNG.integers(3, size=(N, 7)).astype(float)
+    whole = source.weighted_errors(weights)
+    monkeypatch.setattr(true_classes, "_CELLS", 2 * 3 * source.bins)
+    for one, other in zip(whole, source.weighted_errors(weights), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
 #: Reads a file and evaluates it, and says how much the process grew.

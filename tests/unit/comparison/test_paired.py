@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import calviz
+from calviz.comparison import weighted
 from calviz.comparison.paired import Paired, pair
 from calviz.comparison.weighted import Weighted
 from calviz.core.metric import METRICS
@@ -92,3 +93,11 @@ def test_a_difference_has_the_middle_95_percent_of_the_resamples():
     # An interval that only touches zero is not beyond noise.
     touching = Paired({"ece": {"a": np.maximum(np.arange(1_001) - 25.0, 0), "b": np.zeros(1_001)}})
     assert not touching.better("ece", "b", "a")
+
+
+def test_class_wise_errors_of_very_many_probabilities_are_left_out(monkeypatch):
+    sample = Sample(data(50, 4), "top-label")
+    keys = ["ece", "classwise_ece", "tace"]
+    assert Weighted(sample, keys).metrics == ("ece", "classwise_ece", "tace")
+    monkeypatch.setattr(weighted, "MOST", 199)
+    assert Weighted(sample, keys).metrics == ("ece",)
