@@ -26,6 +26,7 @@ with guard.boundary(), st.container(horizontal=True, vertical_alignment="center"
     elif st.button("Close this file", type="tertiary", icon=":material/close:"):
         state.close(entry.key)
         st.rerun()
+    st.page_link(pages.link("overview"), label="See the verdict", icon=":material/arrow_forward:")
 
 with guard.boundary():
     if entry.sample is not None:

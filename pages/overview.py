@@ -2,8 +2,9 @@
 
 import streamlit as st
 
+from calviz.core.words import together
 from calviz.ui import cached, cards, diagram, guard, pages, settings, sidebar
-from calviz.ui.text import md
+from calviz.ui.text import md, plain
 
 guard.enter()
 chosen = settings.current()
@@ -23,7 +24,7 @@ if entry.sample is not None:
     st.caption(f"{md(entry.sample.description)} {sidebar.stays_here()}")
 
 with guard.boundary():
-    st.header(md(cached.verdict(chosen), 1_000), anchor=False)
+    st.header(md(together(cached.verdict(chosen)), 1_000), anchor=False)
 
 with guard.boundary():
     evaluation = cached.evaluation(chosen)
@@ -45,3 +46,10 @@ with row.container(), guard.boundary():
         icon=":material/arrow_forward:",
         query_params=st.query_params.to_dict(),
     )
+    if chosen.whole.groups:
+        st.page_link(
+            pages.link("slices"),
+            label=f"See for whom it is wrong, by {md(plain(', '.join(chosen.whole.groups), 60))}",
+            icon=":material/arrow_forward:",
+            query_params=st.query_params.to_dict(),
+        )

@@ -33,6 +33,9 @@ with guard.boundary():
             key="calviz.compare",
         ):
             job = jobs.start(PLACE, wanted.key, "Fitting and judging", outcome.work(wanted))
+        elif last is None and outcome.is_in_link(wanted):
+            # Whoever opens a link that was made of a comparison sees a comparison.
+            job = jobs.start(PLACE, wanted.key, "Fitting and judging", outcome.work(wanted))
         elif job is None and last is not None and last.key[: len(wanted.content)] == wanted.content:
             job = last
             if not job.running:
@@ -41,6 +44,7 @@ with guard.boundary():
                     icon=":material/update:",
                 )
         if job is not None:
+            outcome.put_in_link()
             job_view.show(job)
         if job is None or (job.result is None and not job.running):
             rule = guideline(wanted.data, wanted.rows.fit.rows)

@@ -9,8 +9,10 @@ from typing import Any
 import pandas as pd
 import polars as pl
 
-#: A cell that begins with one of these is a formula to a spreadsheet.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+#: A cell that begins with one of these (the full-width ones too) is a formula to some spreadsheet, also after blanks.
+_FORMULA = r"^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]"
+#: What people write with a sign and is none.
+_SIGNED_NUMBER = re.compile(r"[+-]\d[\d.,]*([\s\u00a0(].*)?")
 
 
 def neutralise(text: str) -> str:
@@ -23,7 +25,7 @@ def neutralise(text: str) -> str:
     >>> neutralise("cat")
     'cat'
     """
-    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
+    return f"'{text}" if re.match(_FORMULA, text) else text
 
 
 def csv_bytes(frame: pd.DataFrame) -> bytes:
@@ -41,7 +43,7 @@ def _column(column: pd.Series[Any]) -> pl.Series:
     if pd.api.types.is_numeric_dtype(column.dtype):
         return pl.Series(column.to_numpy())
     texts = pl.Series([None if pd.isna(v) else str(v) for v in column], dtype=pl.String)
-    formula = texts.str.contains(r"^[=+\-@\t\r]").fill_null(False)
+    formula = texts.str.contains(_FORMULA).fill_null(False)
     return pl.select(pl.when(formula).then("'" + texts).otherwise(texts)).to_series()
 
 
@@ -88,12 +90,19 @@ def markdown_text(text: str) -> str:
 
 
 def markdown_table(frame: pd.DataFrame, *, caption: str = "", right: Sequence[str] = ()) -> str:
-    """A table of texts as Markdown, the columns in `right` flush right, a caption below."""
-    head = [markdown_text(str(name)) for name in frame.columns]
+    """A table of texts as Markdown, the columns in `right` flush right, a caption below.
+
+    Cells are neutralised, as people paste tables into spreadsheets.
+    """
+    head = [_markdown_cell(str(name)) for name in frame.columns]
     rule = ["---:" if name in right else "---" for name in frame.columns]
-    body = [[markdown_text(str(v)) for v in row] for row in frame.itertuples(index=False)]
+    body = [[_markdown_cell(str(v)) for v in row] for row in frame.itertuples(index=False)]
     lines = [f"| {' | '.join(row)} |" for row in (head, rule, *body)]
     return "\n".join([*lines, *(["", markdown_text(caption)] if caption else []), ""])
+
+
+def _markdown_cell(text: str) -> str:
+    return markdown_text(text if _SIGNED_NUMBER.fullmatch(text) else neutralise(text))
 
 
 def latex_table(frame: pd.DataFrame, *, caption: str = "", right: Sequence[str] = ()) -> str:

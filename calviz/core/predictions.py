@@ -399,7 +399,8 @@ def _softmax(logits: FloatArray) -> FloatArray:
     for start in blocks:
         rows = slice(start, start + blocks.step)
         block = out[rows]
-        np.subtract(logits[rows], logits[rows].max(axis=1, keepdims=True), out=block)
+        with np.errstate(over="ignore"):  # 1e308 below the largest, and twice that, are both 0
+            np.subtract(logits[rows], logits[rows].max(axis=1, keepdims=True), out=block)
         np.exp(block, out=block)
         block /= block.sum(axis=1, keepdims=True)
     return out
@@ -410,7 +411,9 @@ def _check_finite(array: FloatArray, what: str) -> None:
     for start in blocks:
         block = array[start : start + blocks.step]
         # One reduction per block: a sum of finite numbers is finite unless it overflows.
-        if not np.isfinite(block.sum(dtype=np.float64)):
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = block.sum(dtype=np.float64)
+        if not np.isfinite(total):
             bad = ~np.isfinite(block)
             if bad.any():
                 row, column = (int(v) for v in np.argwhere(bad)[0])

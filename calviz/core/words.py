@@ -24,6 +24,26 @@ def shorten(text: str, limit: int = 40) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
 
 
+def as_sentence(text: str) -> str:
+    """Text that begins with a capital letter, unless that is a symbol, and ends with a full stop.
+
+    >>> as_sentence("not used: date (3 values)"), as_sentence("n = 1: not meaningful.")
+    ('Not used: date (3 values).', 'n = 1: not meaningful.')
+    """
+    first = text[:1].upper() if text[1:2].isalpha() else text[:1]
+    return f"{first}{text[1:]}{'' if text[-1:] in '.!?' else '.'}"
+
+
+def together(text: str) -> str:
+    """Keep a number and its unit, and a p and its value, on one line.
+
+    >>> together("91.5 % (p = 0.17)") == "91.5\u00a0% (p\u00a0=\u00a00.17)"
+    True
+    """
+    line = re.sub(r"(?<=\d) (?=%|points\b)|(?<=^near) (?=[01]$)", "\u00a0", text)
+    return re.sub(r"\bp ([=≤]) (?=\d)", "p\u00a0\\1\u00a0", line)
+
+
 def counted(n: int, one: str, many: str | None = None) -> str:
     """A number and its noun.
 

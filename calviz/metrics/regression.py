@@ -80,7 +80,8 @@ def hosmer_lemeshow(view: BinSums) -> FloatArray:
     expected, count = view.score_sum, view.count
     variance = np.where(count > 0, expected * (1 - expected / np.maximum(count, 1)), 0.0)
     square = (view.hit_sum - expected) ** 2
-    out = np.divide(square, variance, out=np.zeros_like(square), where=variance > 0)
+    with np.errstate(over="ignore"):  # a variance of 1e-320 is as good as none
+        out = np.divide(square, variance, out=np.zeros_like(square), where=variance > 0)
     impossible = (variance <= 0) & (square > 1e-18)
     return np.where(impossible.any(axis=-1), math.inf, out.sum(axis=-1))
 

@@ -61,6 +61,9 @@ def for_columns(
 
 def rows_by_class(labels: IntArray, count: int) -> list[IntArray]:
     """The rows of each class."""
-    order = np.argsort(labels, kind="stable")
+    # Half the room of what argsort gives, and enough for any number of rows that fits into memory here.
+    order = np.argsort(labels, kind="stable").astype(
+        np.int32 if labels.size <= np.iinfo(np.int32).max else np.intp
+    )
     ends = np.cumsum(np.bincount(labels, minlength=count))
     return np.split(order, ends[:-1])

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.events import BinaryEvents
+from calviz.core.events import Ordered
 from calviz.numerics.piecewise import Piecewise, thinned
 from calviz.numerics.ties import ends_of_ties, runs
 
@@ -166,7 +166,7 @@ def values(cubics: FloatArray, t: FloatArray) -> FloatArray:
 
 
 def spline_map(
-    events: BinaryEvents, knots: int = 6, run_out: RunOut = "natural", *, bounded: bool = False
+    ordered: Ordered, knots: int = 6, run_out: RunOut = "natural", *, bounded: bool = False
 ) -> Piecewise:
     """The recalibrated score as a function of the score (Gupta 2021, section 4).
 
@@ -176,26 +176,26 @@ def spline_map(
     scores as it takes to be right to `TOLERANCE` at the others (of no more than `MAX_POINTS`, half of them evenly
     spaced in rank and half in score).
     """
-    score, hit = events.ordered
+    score, hit = ordered
     n = score.size
     ends = ends_of_ties(score)
     gap = np.subtract(hit, 0 if bounded else score, dtype=np.float64)
     np.cumsum(gap, out=gap)
     gap /= n
     if ends.size < n:
-        # Inside a group of ties the order is arbitrary: the sums go straight to its end.
-        at_ends = gap[ends - 1]
+        # Inside a group of ties the order is arbitrary: the sums go straight to its end, where they stay as they are.
         for rows in runs(0, n):
             ranks = np.arange(rows.start + 1, rows.stop + 1)
             group = np.searchsorted(ends, ranks)
             # Enough neighbours for a line through every rank of the run.
             some = slice(max(0, group[0] - 1), group[-1] + 1)
-            low, value = ends[some], at_ends[some]
+            low, value = ends[some], gap[ends[some] - 1]
             if group[0] == 0:
                 low, value = np.append(0, low), np.append(0.0, value)
             gap[rows] = np.interp(ranks, low, value)
     knots = max(2, min(knots, ends.size))
     cubics = fit_bounded(gap, knots, run_out) if bounded else fit_spline(None, gap, knots, run_out)
+    del gap
     x = score[ends - 1] if ends.size < n else score
     which = np.arange(ends.size) if ends.size <= MAX_POINTS else _some_points(x)
     starts = np.where(which > 0, ends[which - 1], 0)

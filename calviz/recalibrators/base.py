@@ -23,6 +23,8 @@ from calviz.recalibrators import source
 MAP_VERSION = 1
 #: Rows of probabilities may sum to 1 up to this; data that go through `Predictions` are within it.
 SUM_TOLERANCE = 0.05
+#: Maps are fitted by sums of squares, in the type of the logits.
+LARGEST_LOGIT = 1e15
 
 
 class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -166,11 +168,14 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"This {type(self).__name__} estimator requires y to be passed, "
                 "but the target y is None."
             )
-        array: FloatArray = validate_data(
-            self, X, dtype=[np.float64, np.float32], reset=reset, **options
-        )
+        with np.errstate(invalid="ignore"):  # sums of numbers near the largest there are
+            array: FloatArray = validate_data(
+                self, X, dtype=[np.float64, np.float32], reset=reset, **options
+            )
         if self.input == "probabilities":
             _check_probabilities(array)
+        else:
+            _check_logits(array)
         return array
 
     def _check_labels(self, y: Any, array: FloatArray) -> IntArray:
@@ -303,6 +308,18 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return source.Pieces(
             name, self.needs, self.input, self.floor_, self._source(name), self.accuracy_preserving
         )
+
+
+def _check_logits(array: FloatArray) -> None:
+    """Raise InputError where logits are so large that sums of their squares overflow."""
+    for extreme, at in ((array.max(), array.argmax), (array.min(), array.argmin)):
+        if abs(extreme) > LARGEST_LOGIT:
+            row, column = divmod(int(at()), array.shape[1])
+            raise InputError(
+                f"the logit of class {column} is {extreme:.3g}, beyond ±{LARGEST_LOGIT:.0e}: too large to fit a map on",
+                row=row + 1,
+                remedy="where -3.4e38 marks a class that is left out, write -1e4: its probability is 0 as well",
+            )
 
 
 def _check_probabilities(array: FloatArray) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.events import BinaryEvents
 from calviz.core.recalibrator import Input, recalibrator
 from calviz.numerics.bayes import averaged_binnings
 from calviz.numerics.piecewise import Piecewise
@@ -36,10 +37,10 @@ class BayesianBinning(OneVsRest):
         self.input = input
 
     def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
-        ordered = np.sort(column)
-        # A hit counts from the end of its group of ties on: cuts are nowhere else.
-        ends = np.searchsorted(ordered, column[own], side="right")
-        hits = np.zeros(ordered.size + 1, dtype=np.int32)
-        np.add.at(hits, ends, 1)
-        np.cumsum(hits, out=hits)
-        return averaged_binnings(ordered, hits)
+        hit = np.zeros(column.size, dtype=np.bool_)
+        hit[own] = True
+        score, hit = BinaryEvents(column, hit).ordered
+        # Cuts are nowhere but at the ends of groups of ties, where the order inside does not matter.
+        hits = np.zeros(score.size + 1, dtype=np.int32)
+        np.cumsum(hit, out=hits[1:])
+        return averaged_binnings(score, hits)

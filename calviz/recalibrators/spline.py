@@ -11,7 +11,7 @@ from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.recalibrator import Input, recalibrator
 from calviz.numerics.blocks import for_row_blocks
-from calviz.numerics.scores import Scores, row_sums
+from calviz.numerics.scores import Scores, row_sums, smallest_normal
 from calviz.numerics.spline import RunOut, spline_map
 from calviz.recalibrators import source
 from calviz.recalibrators.one_map import OneMap
@@ -97,9 +97,9 @@ class SplineRecalibrator(OneMap):
                 f"the top {r} classes of {'all' if hit.all() else 'none of the'} calibration rows hold "
                 "the label: the map is all but constant."
             )
-        self.map_ = spline_map(
-            BinaryEvents(score, hit), self.knots, self.run_out, bounded=self.bounded
-        )
+        # In their order from here on; as they came, they would need as much room again.
+        score, hit = ordered = BinaryEvents(score, hit).ordered
+        self.map_ = spline_map(ordered, self.knots, self.run_out, bounded=self.bounded)
 
     def _apply(self, block: FloatArray) -> FloatArray:
         rows = np.arange(block.shape[0])[:, None]
@@ -113,8 +113,8 @@ class SplineRecalibrator(OneMap):
         held = row_sums(np.where(inside, block, 0)).astype(np.float64)
         out = block.astype(np.float64)
         out *= np.where(inside, (new / held)[:, None], 0)
-        # Nothing left over to rescale: the rest is shared evenly.
-        even = others <= 0
+        # Nothing left over to rescale, or too little: the rest is shared evenly.
+        even = others < smallest_normal(np.float64)
         factor = np.where(even, 0, (1 - new) / np.where(even, 1, others))
         rest = np.where(inside, 0, block) * factor[:, None]
         rest += np.where(inside, 0, np.where(even, (1 - new) / (k - r), 0)[:, None])

@@ -56,5 +56,5 @@ class ClasswiseSpline(OneVsRest):
         hit = np.zeros(column.size, dtype=np.bool_)
         hit[own] = True
         return spline_map(
-            BinaryEvents(column.copy(), hit), self.knots, self.run_out, bounded=self.bounded
+            BinaryEvents(column, hit).ordered, self.knots, self.run_out, bounded=self.bounded
         )

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from calviz import __version__
 from calviz.core.metric import METRICS
 from calviz.core.results import MetricResult
+from calviz.core.words import as_sentence, together
 from calviz.core.written import Written
 from calviz.report.blocks import MOST_ROWS, Chart
 from calviz.report.document import Report
@@ -95,6 +96,7 @@ def _environment() -> Environment:
     made.filters["together"] = _together
     made.filters["mathml"] = _mathml
     made.filters["spec"] = _spec
+    made.filters["sentence"] = as_sentence
     made.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
     made.globals["most_rows"] = MOST_ROWS
     return made
@@ -102,8 +104,7 @@ def _environment() -> Environment:
 
 def _together(text: object) -> str:
     """Keep a number and its unit, and a p and its value, on one line."""
-    line = re.sub(r"(?<=\d) (?=%|points\b)|(?<=^near) (?=[01]$)", "\u00a0", str(text))
-    return re.sub(r"\bp ([=≤]) (?=\d)", "p\u00a0\\1\u00a0", line).replace("p-value", "p\u2011value")
+    return together(str(text)).replace("p-value", "p\u2011value")
 
 
 @cache

@@ -9,6 +9,7 @@ import streamlit as st
 from calviz.core.metric import METRICS
 from calviz.core.notes import Finding
 from calviz.core.results import Evaluation, MetricResult
+from calviz.core.words import as_sentence, together
 from calviz.ui import learn
 from calviz.ui.text import Written, md
 
@@ -72,5 +73,7 @@ def findings(found: Sequence[Finding]) -> None:
         st.caption("Nothing to report.")
     for finding in sorted(found, key=lambda f: order[f.severity]):
         with st.container(border=True):
-            st.markdown(f"{_ICONS[finding.severity]} {md(finding.message, 1_000)}")
+            st.markdown(
+                f"{_ICONS[finding.severity]} {md(together(as_sentence(finding.message)), 1_000)}"
+            )
             st.caption(md(finding.code))

@@ -35,11 +35,15 @@ class Found:
     chosen: models.Chosen | None
     question: slicing.Question | None
 
-    @property
-    def key(self) -> tuple[str, ...]:
-        """Names it, for jobs."""
-        ids = (str(id(x)) if x is not None else "" for x in (self.comparison, self.learning))
-        return (*ids, *(self.chosen.key if self.chosen else ()), repr(self.question))
+    def identity(self, section: str) -> str:
+        """Names what a section is made of beside the rows and the settings."""
+        if section == "models" and self.chosen is not None:
+            return repr(self.chosen.key)
+        if section == "slices":
+            return repr(self.question)
+        if section in ("comparison", "learning-curve"):
+            return str(id(self.comparison if section == "comparison" else self.learning))
+        return ""
 
 
 def explore(settings: Settings) -> None:
@@ -48,19 +52,19 @@ def explore(settings: Settings) -> None:
     keys = _sections(settings, found)
     title, author, notes, date = _words(settings)
     place = st.container()
-    key = _key(settings, found)
-    job = jobs.find(PLACE, key)
+    wanted = {(key, found.identity(key)) for key in keys}
+    job = jobs.find(PLACE, _key(settings))
     if job is not None and job.running:
         with place:
             job_view.show(job)
         return
     made, tried = _result(job)
-    if made is None or not tried.issuperset(keys):
+    if made is None or not tried >= wanted:
         with place:
             if job is not None:
                 job_view.show(job)
             _offer(settings, found, keys, again=made is not None)
-    if made is not None and tried.issuperset(keys):
+    if made is not None and tried >= wanted:
         chosen = _only(made, keys)
         _take_home(bind([chosen], title=title, author=author, notes=notes, date=date), settings)
 
@@ -177,16 +181,20 @@ def _words(settings: Settings) -> tuple[str, str, str, str]:
     return title or "", author or "", notes or "", "" if date is None else str(date)
 
 
-def _key(settings: Settings, found: Found) -> tuple[str, ...]:
+def _key(settings: Settings) -> tuple[str, ...]:
     own = (settings.reduction.key, str(settings.bins), settings.scheme)
-    return (*settings.rows_key, *own, *found.key)
+    return (*settings.rows_key, *own)
 
 
-def _result(job: Job | None) -> tuple[Part | None, frozenset[str]]:
+#: Sections that were asked for, each with what it was made of.
+Tried = frozenset[tuple[str, str]]
+
+
+def _result(job: Job | None) -> tuple[Part | None, Tried]:
     """What was made, and which sections were asked for; a job that was stopped made nothing."""
     if job is None or job.result is None:
         return None, frozenset()
-    made: tuple[Part, frozenset[str]] = job.result
+    made: tuple[Part, Tried] = job.result
     return made
 
 
@@ -203,7 +211,7 @@ def _offer(settings: Settings, found: Found, keys: tuple[str, ...], *, again: bo
         st.info("Choose at least one section.", icon=":material/info:")
         return
     if again:
-        st.caption("The report that was made does not hold all of these sections.")
+        st.caption("The report that was made does not hold all of these sections as they are now.")
     st.button(
         "Make the report",
         type="primary",
@@ -225,16 +233,18 @@ def _start(settings: Settings, found: Found, keys: tuple[str, ...]) -> None:
             with suppress(CalvizError):  # models of other rows: the page Compare models says why
                 aligned = models.alignment(found.chosen, settings.split)
 
-    def work(job: Job) -> tuple[Part, frozenset[str]]:
+    tried = frozenset((key, found.identity(key)) for key in keys)
+
+    def work(job: Job) -> tuple[Part, Tried]:
         def progress(title: str, done: int, total: int) -> None:
             job.progress(done, total, title)
 
         this = about
         if aligned is not None:
             this = replace(about, models=models.compared(job, aligned, settings))
-        return make_part(this, sections=keys, progress=progress), frozenset(keys)
+        return make_part(this, sections=keys, progress=progress), tried
 
-    jobs.start(PLACE, _key(settings, found), "Making the report", work)
+    jobs.start(PLACE, _key(settings), "Making the report", work)
 
 
 def _take_home(report: Report, settings: Settings) -> None:

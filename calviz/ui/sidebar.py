@@ -9,8 +9,8 @@ import streamlit as st
 from calviz.ui import pages, pictures, settings, state, upload
 from calviz.ui.text import distinct, md, plain, rows
 
-#: The one action of the first page, in the primary colour.
-USE_YOUR_FILE = ":primary[:material/upload_file: **Use your file**]"
+#: The one action of the first page, in a colour that reads on both themes.
+USE_YOUR_FILE = ":blue[:material/upload_file: **Use your file**]"
 
 _PICK = "calviz.pick"
 
@@ -84,6 +84,7 @@ def _copy_link() -> None:
         key="calviz.link",
     ):
         st.code(link(), language=None, wrap_lines=True)
+        st.caption("Point at the link: the sign at its right copies it.")
         if state.current().sample is not None:
             st.caption("The link holds the settings and the name of the sample set.")
         else:

@@ -14,12 +14,14 @@ _SPECIAL = re.compile(r"[!-/;-@\[-`{-~]")
 _INVISIBLE = re.compile(
     r"[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+"
 )
+#: All white space but the one that does not break lines.
+_SPACE = re.compile(r"[^\S\u00a0]+")
 _AUTOLINK = re.compile(r"\b(www)(?=\.)", re.IGNORECASE)
 
 
 def plain(text: object, limit: int = 60) -> str:
     """Text on one line without invisible or direction-changing characters, cut at `limit`."""
-    line = " ".join(_INVISIBLE.sub(" ", str(text)).split())
+    line = _SPACE.sub(" ", _INVISIBLE.sub(" ", str(text))).strip()
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
 
 

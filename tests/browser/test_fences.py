@@ -189,8 +189,14 @@ def test_a_server_that_starts_again_asks_for_the_file_and_nothing_is_left(
     assert "calviz/" not in said
 
     start_server(port=urlsplit(server.url).port)
-    # The browser asks for the server from time to time, less and less often.
-    tab.page.get_by_text("This link needs its file").wait_for(timeout=3 * PATIENCE)
-    tab.settle().page.locator("input[type=file]").first.set_input_files(tmp_path / "m" / "f.csv")
+    # What was on screen stays; the next change asks for the file of the link.
+    page = tab.page
+    connected = "[data-testid=stApp][data-test-connection-state=CONNECTED]"
+    page.wait_for_selector(connected, timeout=3 * PATIENCE)
+    assert page.locator("h1").inner_text() == "Where is it off?"
+    page.get_by_role("spinbutton", name="Number of bins").fill("9")
+    page.keyboard.press("Enter")
+    tab.expect("This link needs its file").settle()
+    page.locator("input[type=file]").first.set_input_files(tmp_path / "m" / "f.csv")
     tab.expect("f.csv · 60 rows")
-    assert tab.page.locator("h1").inner_text() == "Where is it off?"
+    assert page.locator("h1").inner_text() == "Where is it off?"

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+import calviz
+from calviz.cli import main
 from calviz.core.errors import InputError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.data import ReadingOptions, read
+from tests.inputs.oracle import plain_ece, plain_metrics
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 INPUTS, DATA = SHARED / "inputs", SHARED / "data"
@@ -19,6 +24,7 @@ pytestmark = pytest.mark.skipif(not INPUTS.is_dir(), reason="the shared example 
 
 BASE = {"accuracy": 0.5416666667, "nll": 0.9054668899, "brier": 0.5261529930}
 BASE |= {"ece10": 0.2121994583, "ece15": 0.2279787083}
+MCE10 = 0.3463953333
 LOADED_AS_BASE = {
     "01_plain.csv": "CSV separated by ','",
     "02_bom_crlf.csv": "CSV separated by ','",
@@ -73,37 +79,60 @@ REFUSED = {
 }  # fmt: skip
 
 
-def plain_metrics(probs: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """Textbook definitions, written once more here: bins [a, b) of the top probability."""
-    rows = np.arange(len(labels))
-    top, hit = probs.max(axis=1), probs.argmax(axis=1) == labels
-    one_hot = np.eye(probs.shape[1])[labels]
-    found = {
-        "accuracy": hit.mean(),
-        "nll": -np.log(probs[rows, labels]).mean(),
-        "brier": ((probs - one_hot) ** 2).sum(axis=1).mean(),
-    }
-    return {k: float(v) for k, v in found.items()} | {
-        f"ece{m}": plain_ece(top, hit, m) for m in (10, 15)
-    }
-
-
-def plain_ece(score: np.ndarray, hit: np.ndarray, bins: int) -> float:
-    place = np.minimum((score * bins).astype(int), bins - 1)
-    return sum(
-        abs(float((score - hit)[place == b].sum())) for b in range(bins)
-    ) / len(score)  # fmt: skip
-
-
 @pytest.mark.parametrize("name", LOADED_AS_BASE)
 def test_loads_as_base(name: str) -> None:
     loaded = read(INPUTS / name)
     data = loaded.first
     assert isinstance(data, Predictions)
     assert LOADED_AS_BASE[name] in loaded.recognition.sentence()
-    tolerance = {"12_logits.csv": 2e-6, "35_probs_labels.npz": 1e-6}.get(name, 1e-9)
     found = plain_metrics(data.probs.astype(float), data.labels)
-    assert found == pytest.approx(BASE, abs=tolerance)
+    assert found == pytest.approx(BASE, abs=tolerance_of(name))
+    results = calviz.evaluate(
+        data, ["accuracy", "nll", "brier", "ece", "mce"], bins=10, findings=False
+    )
+    assert {r.key: r.value for r in results} == pytest.approx(
+        {key: BASE[key] for key in ("accuracy", "nll", "brier")} | {"ece": BASE["ece10"], "mce": MCE10},
+        abs=tolerance_of(name),
+    )  # fmt: skip
+
+
+def tolerance_of(name: str) -> float:
+    return {"12_logits.csv": 2e-6, "35_probs_labels.npz": 1e-6}.get(name, 1e-9)
+
+
+def audit(name: str, *options: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(main, ["audit", str(INPUTS / name), "--json", "-", *options])
+    assert "Traceback" not in result.stderr
+    return result.exit_code, result.stdout, result.stderr
+
+
+#: Read, but not to the numbers of the base table in all their digits.
+LOADED_OTHERWISE = {
+    "14_rows_sum_0.999.csv": 24, "17_binary_one_column.csv": 24, "18_binary_labels_minus1_plus1.csv": 24,
+    "19_confidence_correct.csv": 24, "20_top1_pred_label.csv": 24, "28_one_row.csv": 1, "29_one_class_only.csv": 24,
+    "37_logits_targets.npz": 24,
+}  # fmt: skip
+
+
+def test_every_example_file_is_tried() -> None:
+    files = {path.name for path in INPUTS.iterdir()} - {"EXPECTED.md"}
+    assert files == {*LOADED_AS_BASE, *LOADED_OTHERWISE, *REFUSED}
+
+
+@pytest.mark.parametrize("name", [*LOADED_AS_BASE, *LOADED_OTHERWISE])
+def test_loads_on_the_command_line(name: str) -> None:
+    code, out, err = audit(name)
+    assert (code, err) == (0, "")
+    told = json.loads(out)
+    assert told["rows"] == LOADED_OTHERWISE.get(name, 24)
+    if name in LOADED_AS_BASE:
+        found = {key: told["metrics"][key]["value"] for key in ("accuracy", "nll", "brier", "ece")}
+        expected = {k: BASE[k] for k in ("accuracy", "nll", "brier")} | {"ece": BASE["ece15"]}
+        assert found == pytest.approx(expected, abs=tolerance_of(name))
+    if "confidence" in name or "top1" in name:
+        assert told["metrics"]["ece"]["value"] == pytest.approx(BASE["ece15"], abs=1e-9)
+        assert told["metrics"]["nll"]["value"] is None
+        assert told["metrics"]["nll"]["reason"]
 
 
 def test_names_are_kept_verbatim() -> None:
@@ -212,6 +241,10 @@ def test_refused_in_one_sentence(
     assert text.endswith(".")
     for part in REFUSED[name]:
         assert part in text
+    code, out, err = audit(name)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"calviz: {text.rstrip('.')}")
+    assert err.count("\n") == 1
     # Nothing was executed and nothing was unpacked.
     assert list(tmp_path.iterdir()) == []
 

@@ -14,13 +14,21 @@ def _read(data: bytes) -> list[list[str]]:
     return list(csv.reader(io.StringIO(data.decode())))
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+cmd", "-x", "@SUM(A1)", "\tx", "\rx"])
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+cmd", "-x", "@SUM(A1)", "\tx", "\rx", " =1", "\u200a@x", "\uff1d1"]
+)
 def test_formula_signs_are_neutralised_in_cells_and_headers(text):
     frame = pd.DataFrame({text: [text, "plain"]})
     header, first, second = _read(csv_bytes(frame))
     assert header == ["'" + text]
     assert first == [neutralise(text)] == ["'" + text]
     assert second == ["plain"]
+
+
+def test_markdown_cells_are_neutralised_and_signed_numbers_are_not():
+    frame = pd.DataFrame({"=A1": ["=1+1", "+cmd|x", "+1.5 (0.2 to 3)", "-2"]})
+    cells = [line.strip("| ") for line in markdown_table(frame).splitlines()]
+    assert cells == ["'=A1", "---", "'=1+1", r"'+cmd\|x", r"+1.5 \(0.2 to 3\)", "-2"]
 
 
 def test_numbers_stay_numbers_and_quotes_survive():

@@ -27,6 +27,10 @@ from calviz.ui.settings import Settings
 METRICS = ("accuracy", "nll", "brier", "ece", "ks")
 #: Bytes of calibrated rows that are kept; of more, the maps are applied again when they are looked at.
 KEPT_BYTES = 400_000_000
+#: Rows times classes up to which a link may start a comparison.
+AT_ONCE = 5_000_000
+
+_COMPARED = "compared"
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +110,18 @@ def work(plan: Plan) -> Callable[[Job], Outcome]:
         return Outcome(plan.key, data, whole, plan.rows, reduction, _slim(found))
 
     return run
+
+
+def put_in_link() -> None:
+    """Let the link say that methods were compared."""
+    if _COMPARED not in st.query_params:
+        st.query_params[_COMPARED] = "yes"
+
+
+def is_in_link(plan: Plan) -> bool:
+    """Whether a comparison is to begin by itself: the link says so, and it does not take long."""
+    cells = plan.data.n * max(1, plan.data.n_classes)
+    return _COMPARED in st.query_params and bool(plan.methods) and cells <= AT_ONCE
 
 
 def in_words(value: float) -> str:

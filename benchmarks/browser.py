@@ -1,0 +1,286 @@
+"""How fast the dashboard answers in a real browser, and whether its memory returns.
+
+    python benchmarks/browser.py [--sessions 20] [--small] [--write]
+
+A fresh server and a headless Chromium. Times are from the key or the click to the frame that shows the answer, the median
+of several; the first chart is timed on a server that has served somebody before. ``--small`` leaves the 50,000 x 1,000
+file out. With ``--write`` the table goes to ``benchmarks/RESULTS.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _harness import ROOT, duration, machine, write_section
+from playwright.sync_api import sync_playwright
+
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+TURNS = 7
+WAIT = 120_000
+#: Runs in the page: nothing is being computed, and nothing is stale.
+IDLE = """() => !document.querySelector('[data-testid="stStatusWidget"], [data-testid="stSpinner"]')
+    && document.querySelector('[data-testid="stMain"] h1')"""
+DRAWN = "() => document.querySelector('.js-plotly-plot .main-svg')"
+TITLED = "title => document.querySelector('[data-testid=stMain] h1')?.innerText === title"
+SAYS = """text => document.querySelector('[data-testid=stMain]').innerText
+    .replaceAll('\\u00a0', ' ').includes(text)"""
+PAGES = ("Reliability", "Class-wise", "Risk-coverage", "Overview")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of the table."""
+
+    what: str
+    seconds: float
+    cpu: float
+    goal: str
+
+
+@contextmanager
+def server(file: Path | None = None) -> Iterator[tuple[str, int]]:
+    """A freshly started dashboard: its address and its process."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {**os.environ, **({"CALVIZ_OPEN": str(file)} if file else {})}
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    process = subprocess.Popen(
+        [*command, "--server.headless", "true"],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(600):
+            try:
+                urllib.request.urlopen(f"{url}/_stcore/health", timeout=2).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield url, process.pid
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def until(page: Any, condition: str, argument: object = None) -> None:
+    """Wait for the first frame in which it holds."""
+    page.wait_for_function(condition, arg=argument, polling="raf", timeout=WAIT)
+
+
+def idle(page: Any) -> None:
+    """Wait until the page is drawn and quiet."""
+    page.wait_for_timeout(300)
+    until(page, IDLE)
+
+
+def timed(
+    page: Any, pid: int, act: Callable[[], object], condition: str, argument: object = None
+) -> tuple[float, float]:
+    """Seconds from an act to the frame that shows its answer, and what the server computes until it rests."""
+    before, start = computed(pid), time.perf_counter()
+    act()
+    until(page, condition, argument)
+    took = time.perf_counter() - start
+    idle(page)
+    return took, computed(pid) - before
+
+
+def computed(pid: int) -> float:
+    """Seconds that a process has computed, on all cores; 0 where the system does not tell."""
+    stat = Path(f"/proc/{pid}/stat")
+    if not stat.exists():
+        return 0.0
+    fields = stat.read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def line(what: str, times: list[tuple[float, float]], goal: str) -> Line:
+    """The medians of several turns."""
+    took, cpu = zip(*times, strict=True)
+    return Line(what, statistics.median(took), statistics.median(cpu), goal)
+
+
+def first_chart(browser: Any, url: str, pid: int) -> Line:
+    """A new visitor on a warm server, until the first chart is drawn."""
+    times = []
+    for turn in range(4):
+        context = browser.new_context()
+        page = context.new_page()
+        times.append(timed(page, pid, lambda page=page: page.goto(url), DRAWN))
+        context.close()
+        if turn == 0:
+            times.clear()  # this one warmed the server up
+    return line("first chart, sample data", times, "< 2 s")
+
+
+def sliders(page: Any, url: str, pid: int, name: str, goal: str) -> Iterator[Line]:
+    """The share that is kept, and the number of bins."""
+    page.goto(f"{url}/risk_coverage")
+    until(page, SAYS, "Keep, % of the rows")
+    idle(page)
+    # The slider of the share begins at 80 %.
+    slider = page.locator("[data-testid=stSlider]", has_text="Keep, %").locator("input").first
+    slider.focus()
+    times = []
+    for turn in range(TURNS):
+        page.wait_for_timeout(400)
+        text = f"Keeping the {79 - turn}.0 %"
+        times.append(timed(page, pid, lambda: page.keyboard.press("ArrowLeft"), SAYS, text))
+    yield line(f"slider *Keep* on Risk-coverage, {name}", times[1:], goal)
+    page.goto(f"{url}/reliability")
+    until(page, DRAWN)
+    idle(page)
+    box = page.get_by_label("Number of bins").first
+    times = []
+    for turn in range(TURNS):
+        page.wait_for_timeout(400)
+        box.fill(str(16 + turn))
+        words = f"{16 + turn} equal-width bins"
+        times.append(timed(page, pid, lambda: box.press("Enter"), SAYS, words))
+    yield line(f"number of bins on Reliability, {name}", times[1:], goal)
+
+
+def switches(page: Any, url: str, pid: int, name: str) -> Iterator[Line]:
+    """From page to page: the first time, and when all has been computed."""
+    from calviz.ui.pages import PAGES as SPECS
+
+    titles = {spec.title: spec.question for spec in SPECS}
+    page.goto(f"{url}/")
+    until(page, DRAWN)
+    idle(page)
+    times: dict[str, list[tuple[float, float]]] = {title: [] for title in PAGES}
+    for _ in range(3):
+        for title in PAGES:
+            link = page.locator("[data-testid=stSidebarNav] a", has_text=title)
+            there = f"title => ({TITLED})(title) && ({DRAWN})() && ({IDLE})()"
+            times[title].append(timed(page, pid, link.click, there, titles[title]))
+    for title, turns in times.items():
+        if title != "Overview":
+            yield line(f"switch to {title}, first time, {name}", turns[:1], "")
+        yield line(f"switch to {title}, again, {name}", turns[1:], "nothing computed again")
+
+
+def resident(pid: int) -> int:
+    """Bytes that a process holds."""
+    text = Path(f"/proc/{pid}/status").read_text()
+    return next(int(line.split()[1]) * 1024 for line in text.splitlines() if "VmRSS" in line)
+
+
+def sessions(browser: Any, url: str, pid: int, file: Path, count: int) -> str:
+    """Visitors that open a file, look at two pages and go."""
+    readings = []
+    for turn in range(count + 1):
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(f"{url}/data")
+        idle(page)
+        page.locator("input[type=file]").first.set_input_files(file)
+        until(page, SAYS, file.name)
+        idle(page)
+        page.locator('[data-testid="stSidebarNav"] a', has_text="Overview").click()
+        until(page, DRAWN)
+        idle(page)
+        context.close()
+        readings.append(resident(pid))
+        if turn == 0:
+            print("one session:", readings[0] // 10**6, "MB", file=sys.stderr)
+    peak = max(readings)
+    # Streamlit keeps a session for two minutes, for a browser that comes back.
+    for _ in range(20):
+        time.sleep(10)
+        after = resident(pid)
+        if after < readings[0] * 1.1:
+            break
+    size = file.stat().st_size
+    return (
+        f"{count} sessions, one after the other, that each open a file of {size / 1e6:.0f} MB: the server holds "
+        f"{readings[0] / 1e6:.0f} MB after the first, {peak / 1e6:.0f} MB at most, and {after / 1e6:.0f} MB once "
+        "all of them have ended.\n"
+    )
+
+
+def predictions(path: Path, n: int, k: int) -> Path:
+    """Over-confident predictions as NPZ, in blocks, so that no copy in double precision is made."""
+    rng = np.random.default_rng(0)
+    probs = np.empty((n, k), dtype=np.float32)
+    labels = rng.integers(0, k, n)
+    for start in range(0, n, 5_000):
+        part = rng.normal(size=(min(5_000, n - start), k)).astype(np.float32) * 1.5
+        rows = np.arange(len(part))
+        part[rows, labels[start : start + 5_000]] += 6
+        part = np.exp(part - part.max(axis=1, keepdims=True))
+        probs[start : start + 5_000] = part / part.sum(axis=1, keepdims=True)
+    wrong = rng.random(n) < 0.2
+    labels[wrong] = rng.integers(0, k, int(wrong.sum()))
+    np.savez(path, probs=probs, labels=labels)
+    return path
+
+
+def main() -> None:
+    """Measure, print, and write."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--sessions", type=int, default=20)
+    parser.add_argument("--small", action="store_true", help="without the 50,000 x 1,000 file")
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    path = os.environ.get("CALVIZ_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    lines: list[Line] = []
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        small = predictions(Path(folder) / "ten_thousand.npz", 10_000, 100)
+        with server(small) as (url, pid):
+            lines.append(first_chart(browser, f"{url}/?data=digits", pid))
+            page = browser.new_page(viewport={"width": 1440, "height": 1200})
+            lines += sliders(page, url, pid, "10,000 x 100", "< 0.3 s")
+            lines += switches(page, url, pid, "10,000 x 100")
+            page.close()
+        if not options.small:
+            large = predictions(Path(folder) / "large.npz", 50_000, 1_000)
+            with server(large) as (url, pid):
+                page = browser.new_page(viewport={"width": 1440, "height": 1200})
+                lines += sliders(page, url, pid, "50,000 x 1,000", "< 1 s")
+                lines += switches(page, url, pid, "50,000 x 1,000")
+                page.close()
+        memory = ""
+        if options.sessions and Path("/proc/self/status").exists():
+            with server() as (url, pid):
+                memory = sessions(browser, url, pid, small, options.sessions)
+        version = browser.version
+        browser.close()
+    rows = "\n".join(
+        f"| {x.what} | {duration(x.seconds)} | {duration(x.cpu)} | {x.goal} |" for x in lines
+    )
+    load = os.getloadavg()[1] if hasattr(os, "getloadavg") else float("nan")
+    text = (
+        f"{machine('streamlit', 'plotly')}, Chromium {version.split('.')[0]}, headless, on the same machine, on which "
+        f"{load:.1f} processes wanted to compute on average meanwhile. What the server computes for an answer does not "
+        "depend on what else the machine does.\n\n"
+        f"| what | until it shows | server computes | goal |\n| --- | --- | --- | --- |\n{rows}\n\n{memory}"
+    )
+    print(text)
+    if options.write:
+        write_section("In a browser", text)
+
+
+if __name__ == "__main__":
+    main()

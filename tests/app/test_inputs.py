@@ -1,0 +1,118 @@
+"""Every example file and its relatives through the app's own uploader, one after the other in one session."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.inputs.relatives import HOSTILE_NAMES, REFUSED, REPAIRED, SAME, hostile
+
+ROOT = Path(__file__).resolve().parents[2]
+INPUTS = ROOT.parent / "shared" / "inputs"
+EXAMPLES = sorted(path.name for path in INPUTS.glob("[0-9]*")) if INPUTS.is_dir() else []
+#: What the first digit of an example file's name says.
+READ_ALTHOUGH = ("90_", "91_", "93_")
+REFUSED_ALTHOUGH = ("15_", "82_")
+#: In the library all relatives are tried, here one of each kind.
+RELATIVES = [
+    "utf16.csv", "cp1252.csv", "decimal_comma.csv", "one_hot.csv", "logits.csv", "objects.jsonl", "splits.npz",
+    "label_last.npy", "lists.parquet", "packed.feather", "called.txt",
+]  # fmt: skip
+BROKEN = ["negative.csv", "short.csv", "objects.npy", "new.csv", "nested.json", "half_utf16.csv"]
+
+
+class Session:
+    """One session with the app; it knows what it has loaded last, which must never be lost."""
+
+    def __init__(self) -> None:
+        self.app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+        self.app.run()
+        self.app.switch_page("pages/data.py").run()
+        self.loaded = "kept.csv"
+        self.upload(self.loaded, SAME["quoted_crlf.csv"])
+
+    def upload(self, name: str, content: bytes) -> str:
+        """Everything that is said on the page after a file was given."""
+        start = time.process_time()
+        self.app.file_uploader[0].set_value((name, content, "text/csv")).run()
+        assert time.process_time() - start < 20
+        assert not self.app.exception
+        assert self.app.file_uploader  # and the next one can be opened
+        return words(self.app)
+
+    def reads(self, name: str, content: bytes) -> None:
+        said = self.upload(name, content)
+        assert [e.value for e in self.app.error] == []
+        assert name in said
+        assert re.search(r"\d rows?\b", said)
+        self.loaded = name
+
+    def refuses(self, name: str, content: bytes) -> None:
+        said = self.upload(name, content)
+        assert len(self.app.error) == 1
+        assert name in said
+        assert "Traceback" not in said
+        assert f"{self.loaded} is still loaded." in said
+
+
+@pytest.fixture(scope="module")
+def session() -> Session:
+    return Session()
+
+
+def words(app: AppTest) -> str:
+    kinds = (app.markdown, app.caption, app.header, app.title, app.subheader, app.error)
+    text = "\n".join(e.value for kind in kinds for e in kind)
+    return re.sub(r"&#(\d+);", lambda m: chr(int(m[1])), text).replace("\u2060", "")
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example_files(session: Session, name: str) -> None:
+    content = (INPUTS / name).read_bytes()
+    if (name < "50" or name.startswith(READ_ALTHOUGH)) and not name.startswith(REFUSED_ALTHOUGH):
+        session.reads(name, content)
+    else:
+        session.refuses(name, content)
+    assert [path.name for path in Path().glob("calviz_*")] == []
+
+
+@pytest.mark.parametrize("name", RELATIVES)
+def test_relatives_are_read(session: Session, name: str) -> None:
+    session.reads(name, SAME[name])
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_relatives_are_refused_and_nothing_is_lost(session: Session, name: str) -> None:
+    session.refuses(name, REFUSED[name][0])
+
+
+@pytest.mark.parametrize("name", REPAIRED)
+def test_repairs_are_a_button_away_and_are_said(session: Session, name: str) -> None:
+    content, repair, _ = REPAIRED[name]
+    session.refuses(name, content)
+    session.app.button(key=f"calviz.repair.{repair}").click().run()
+    assert not session.app.error
+    assert "Repair made, on request:" in words(session.app)
+    assert f"{repair}:" in words(session.app)
+    session.loaded = name
+
+
+def test_hostile_names_come_to_the_page_as_text(session: Session) -> None:
+    session.reads("names.csv", hostile())
+    app = session.app
+    assert HOSTILE_NAMES[0] in words(app)
+    for page in ("data", "overview", "classwise"):
+        app.switch_page(f"pages/{page}.py").run()
+        assert not app.exception
+        assert not app.error
+        for element in (*app.markdown, *app.caption, *app.header, *app.title):
+            if not getattr(element, "allow_html", False):
+                assert not re.search(r"<script|<img|!\[|\]\(http", element.value)
+            assert not re.search("[\u202e\x1b]|x{1000}", element.value)
+    app.switch_page("pages/data.py").run()
+    session.refuses("<img src=x onerror=alert(1)>.csv", b"label,p_<b>x</b>,p_y\ny,=1+1,.5\n")
+    assert not re.search("<img|<b>", app.error[0].value)

@@ -1,0 +1,68 @@
+"""Contrast of the theme and of the figures: 4.5 for text, 3 for marks (WCAG 2.1, success criteria 1.4.3 and 1.4.11)."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from calviz.figures._style import PALETTES
+
+ROOT = Path(__file__).parents[3]
+THEMES = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())["theme"]
+#: How much of the text's colour streamlit gives to captions and to the icons of the navigation.
+FADED = 0.6
+
+
+def parts(colour):
+    return [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+
+
+def contrast(one, other):
+    """The ratio of relative luminances, from 1 to 21."""
+
+    def luminance(colour):
+        linear = [
+            v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4
+            for v in (c / 255 for c in colour)
+        ]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_the_ratio_is_that_of_the_standard():
+    assert contrast([0, 0, 0], [255, 255, 255]) == pytest.approx(21)
+    # The usual example of the lightest grey that reads on white.
+    assert contrast(parts("#767676"), [255, 255, 255]) == pytest.approx(4.54, abs=0.005)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_all_text_reads(theme):
+    colours = THEMES[theme]
+    text = parts(colours["textColor"])
+    for name in ("backgroundColor", "secondaryBackgroundColor"):
+        back = parts(colours[name])
+        faded = [FADED * t + (1 - FADED) * b for t, b in zip(text, back, strict=True)]
+        assert contrast(text, back) >= 4.5
+        assert contrast(faded, back) >= 4.5, name
+        for colour in ("linkColor", "blueColor", "greenColor", "redColor", "violetColor"):
+            assert contrast(parts(colours[colour]), back) >= 4.5, (name, colour)
+        # What is filled with the primary colour, such as a switch.
+        assert contrast(parts(colours["primaryColor"]), back) >= 3, name
+    # Streamlit writes white on the primary colour, and the primary colour on the background; no colour gives 4.5
+    # for both where the background is dark.
+    primary = parts(colours["primaryColor"])
+    assert contrast(primary, parts(colours["backgroundColor"])) >= 4.5
+    assert contrast([255, 255, 255], primary) >= (4.5 if theme == "light" else 4.1)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_figures_read_and_their_marks_stand_out(theme):
+    palette = PALETTES[theme]
+    paper = parts(palette.paper)
+    assert palette.paper == THEMES[theme]["backgroundColor"]
+    for colour in (palette.ink, palette.muted):
+        assert contrast(parts(colour), paper) >= 4.5
+    for colour in ("blue", "vermillion", "green", "purple", "neutral"):
+        assert contrast(parts(getattr(palette, colour)), paper) >= 3, colour
