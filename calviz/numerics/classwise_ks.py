@@ -90,7 +90,7 @@ class _Ranked(NamedTuple):
 
     def errors(self, labels: IntArray) -> FloatArray:
         """Errors of these columns for redrawn labels, shape (b, n) to (b, g)."""
-        hits = np.count_nonzero(self._inside(labels[0]))
+        hits = int(np.count_nonzero(self._inside(labels[0])))
         step = max(1, SORTED_HITS // max(1, hits))
         return np.concatenate(
             [self._errors(labels[s : s + step]) for s in range(0, labels.shape[0], step)]
