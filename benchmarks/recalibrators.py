@@ -44,14 +44,17 @@ ONLY = {
 }
 #: Methods with parameters of their own, under the name of their line.
 GIVEN = {
-    "dirichlet-odir, strengths given": ("dirichlet-odir", {"off_diagonal": 1e3, "intercept": 1.0}),
+    "dirichlet-odir at given strengths": (
+        "dirichlet-odir",
+        {"off_diagonal": 1e3, "intercept": 1.0},
+    ),
 }
 #: How many times faster than the fastest correct peer, from the measurements of prototypes.
 GOALS = {
     "temperature": {"W4": ">= 3x", "W2": ">= 15x", "W3": ">= 20x"},
     "vector": {"W4": ">= 1.5x", "W2": ">= 2.5x", "W3": ">= 8x"},
     "matrix": {"W2": ">= 5x"},
-    "dirichlet-odir, strengths given": {"W4": ">= 30x dirichletcal (66 s there)"},
+    "dirichlet-odir at given strengths": {"W4": ">= 30x dirichletcal (66 s there)"},
     "isotonic": {"W4": ">= 3x", "W3": ">= 5x"},
     "irm": {"W3": ">= 7x, peak <= 1x"},
     "histogram": {"W3": ">= 40x"},
@@ -152,7 +155,7 @@ PATHS = [
     ("vector", "logits", ("W4", "W2", "W3"), {}),
     ("matrix", "logits", ("W2",), {"scikit-learn": multinomial}),
     ("dirichlet-odir", "probabilities", ("W4",), {}),
-    ("dirichlet-odir, strengths given", "probabilities", ("W4",), {}),
+    ("dirichlet-odir at given strengths", "probabilities", ("W4",), {}),
     ("isotonic", "probabilities", ("W4", "W3"), {"SciPy loop": isotonic_loop, "scikit-learn loop": isotonic_sklearn}),
     ("irm", "probabilities", ("W4", "W3"), {"scikit-learn on all pairs": all_pairs}),
     ("histogram", "probabilities", ("W4", "W3"), {}),

@@ -182,7 +182,7 @@ def _held_against(
     if found is None:
         return f"{rule.reason} It was not among the methods."
     if not found.ok:
-        return f"{rule.reason} There is no result of it here."
+        return f"{rule.reason} There is no result of it here: {found.reason}"
     if chosen == UNCALIBRATED or rule.method in equal:
         return rule.reason
     return f"{rule.reason} Here its {name} is worse beyond noise."

@@ -25,12 +25,13 @@ def shorten(text: str, limit: int = 40) -> str:
 
 
 def as_sentence(text: str) -> str:
-    """Text that begins with a capital letter and ends with a full stop.
+    """Text that begins with a capital letter, unless that is a symbol, and ends with a full stop.
 
-    >>> as_sentence("not used: date (3 values)")
-    'Not used: date (3 values).'
+    >>> as_sentence("not used: date (3 values)"), as_sentence("n = 1: not meaningful.")
+    ('Not used: date (3 values).', 'n = 1: not meaningful.')
     """
-    return f"{text[:1].upper()}{text[1:]}{'' if text[-1:] in '.!?' else '.'}"
+    first = text[:1].upper() if text[1:2].isalpha() else text[:1]
+    return f"{first}{text[1:]}{'' if text[-1:] in '.!?' else '.'}"
 
 
 def together(text: str) -> str:

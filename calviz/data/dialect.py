@@ -174,6 +174,8 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
         rows.append([cell.strip() for cell in record])
         if len(rows) > 1_000:
             break
+    if not rows:
+        raise InputError("the file holds nothing but blank cells")
     rows = [_without_trailing_empty(row, rows[0]) for row in rows]
     first = rows[0]
     decimal_comma = separator != "," and _has_decimal_comma(rows[1:] or rows)

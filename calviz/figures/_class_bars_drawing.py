@@ -131,7 +131,8 @@ class _Bars:
 
     @property
     def height(self) -> int:
-        return round(_BAR * (float(self.y[-1]) + 1) + 8) if self.y.size else 60
+        # Of one bar alone, plotly cannot place the axes.
+        return max(60, round(_BAR * (float(self.y[-1]) + 1) + 8)) if self.y.size else 60
 
     def traces(self) -> Iterator[Trace]:
         """The range if calibrated, the bars, their intervals."""

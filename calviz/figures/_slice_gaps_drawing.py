@@ -33,7 +33,7 @@ def draw(
     left = round(_CHARACTER * max((min(len(s.name), limit) for s in figure.shown), default=0)) + 20
     top = _TOP + (LINE * len(lines) + 6 if lines else 0)
     below = LINE * (4 if narrow else 2) + 10
-    height = top + _ROW * max(len(names), 1) + _BOTTOM + below
+    height = top + _ROW * max(len(names), 2) + _BOTTOM + below
     count = len(names)
     return go.Figure(
         data=list(_traces(figure, palette)),

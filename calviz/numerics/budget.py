@@ -8,9 +8,11 @@ from calviz.core.errors import NotAvailable
 BUDGET = 4e9
 #: Fewer resamples than this say too little about a 95 % interval.
 FEWEST = 100
+#: Bytes, about, that the resamples of one interval or noise floor may take.
+ROOM = 256 << 20
 
 
-def affordable(resamples: int, cost: float, *, start: float = 0.0) -> int:
+def affordable(resamples: int, cost: float, *, start: float = 0.0, size: int = 0) -> int:
     """As many resamples as the budget allows, at most those asked for.
 
     Parameters
@@ -19,13 +21,15 @@ def affordable(resamples: int, cost: float, *, start: float = 0.0) -> int:
         How many are wanted.
     cost, start : float
         Nanoseconds, about, per resample and to begin with.
+    size : int
+        Bytes, about, that are kept per resample, where that is much.
 
     Raises
     ------
     NotAvailable
         Where fewer than `FEWEST` would be left.
     """
-    allowed = min(resamples, int(max(BUDGET - start, 0) / max(cost, 1.0)))
+    allowed = min(resamples, int(max(BUDGET - start, 0) / max(cost, 1.0)), ROOM // max(size, 1))
     if allowed < min(FEWEST, resamples):
         raise NotAvailable("these data are too large to resample this metric.")
     return allowed

@@ -19,6 +19,7 @@ from calviz.numerics.passes import sum_over_blocks
 
 GRID = 512
 _JITTER = 1e-6
+_FAR = 1e30
 _BLOCK_BYTES = 1 << 17
 
 
@@ -89,7 +90,8 @@ class LatentProblem:
 
     def responsibilities(self, raised: FloatArray) -> tuple[float, FloatArray]:
         """Sum over the rows of log sum exp(x + raised), and the probabilities added up on the grid."""
-        left_of = raised.astype(np.float32)
+        # A step of the search may go far too far, and has to come back from there.
+        left_of = np.clip(raised, -_FAR, _FAR).astype(np.float32)
         rise = np.append(np.diff(left_of), np.float32(0))
         self.passes += 1
 

@@ -206,6 +206,11 @@ class ClassErrors:
     draws: Redraws
     params: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def _size(self) -> int:
+        """Bytes of one resample: a number per class, and once more while they are put together."""
+        return 2 * 8 * self.columns.data.n_classes
+
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Rows drawn with replacement; the bins stay."""
         data, cuts = self.columns.data, self.columns.cuts
@@ -214,7 +219,10 @@ class ClassErrors:
         else:
             listed, dense = float(self.columns.count.sum()), 0.0
         resamples = affordable(
-            resamples, ROW_COST * data.n + 0.5 * listed + dense, start=60 * listed
+            resamples,
+            ROW_COST * data.n + 0.5 * listed + dense,
+            start=60 * listed,
+            size=self._size,
         )
         drawn = [self.columns.weighted_errors(w) for w in self.draws.weights(rng, resamples)]
         return type(self)(np.concatenate(drawn), self.columns, self.draws, self.params)
@@ -222,7 +230,9 @@ class ClassErrors:
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Labels redrawn from the rows' own probabilities; the bins stay."""
         data = self.columns.data
-        resamples = affordable(resamples, LABEL_COST * data.n, start=5.0 * data.probs.size)
+        resamples = affordable(
+            resamples, LABEL_COST * data.n, start=5.0 * data.probs.size, size=self._size
+        )
         drawn = [self.columns.errors(y) for y in self.draws.labels(rng, resamples)]
         return type(self)(np.concatenate(drawn), self.columns, self.draws, self.params)
 

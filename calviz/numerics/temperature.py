@@ -138,8 +138,10 @@ class _Problem:
     def best_of_grid(self, low: float, high: float) -> float:
         """The best of a few 1/T, so that the search starts in the right valley."""
         grid = np.geomspace(low, high, 41)
-        step = max(1, self.scores.shape[0] // FIRST_ROWS)
+        # Valleys are wide: few rows, as they come, tell them apart.
+        step = max(1, 2 * self.scores.shape[0] // FIRST_ROWS)
         few = _Problem(self.scores.every(step), self.labels[::step], self.loss)
+        few.dtype = self.scores.array.dtype.type
         return float(grid[int(np.argmin([few.at(b).value for b in grid]))])
 
     def minimise(self, beta: float, low: float, high: float) -> tuple[float, Derivatives, int]:

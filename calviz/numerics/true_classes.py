@@ -22,6 +22,9 @@ from calviz.numerics.sample import Sample
 #: Rows that are summed up at a time.
 BLOCK_ROWS = 1 << 15
 
+#: Cells of classes, bins and resamples that are filled at a time: 32 MiB.
+_CELLS = 1 << 22
+
 
 @dataclass(frozen=True, eq=False)
 class TrueClassErrors:
@@ -46,7 +49,7 @@ class TrueClassErrors:
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Rows drawn with replacement; the bins stay."""
         s = self.source
-        resamples = affordable(resamples, (ROW_COST + 5) * s.score.size)
+        resamples = affordable(resamples, (ROW_COST + 5) * s.score.size, size=s.size)
         drawn = [s.weighted_errors(w) for w in s.draws.weights(rng, resamples)]
         return self._with(drawn)
 
@@ -57,7 +60,7 @@ class TrueClassErrors:
         must be read against their noise floor.
         """
         s = self.source
-        resamples = affordable(resamples, (LABEL_COST + 20) * s.score.size)
+        resamples = affordable(resamples, (LABEL_COST + 20) * s.score.size, size=s.size)
         drawn = [s.errors(y) for labels in s.draws.labels(rng, resamples) for y in labels]
         return self._with([tuple(column[None] for column in one) for one in drawn])
 
@@ -75,6 +78,11 @@ class _Source:
     n_classes: int
     bins: int
     draws: Redraws
+
+    @property
+    def size(self) -> int:
+        """Bytes of one resample: three numbers per class, and once more while they are put together."""
+        return 2 * 3 * 8 * self.n_classes
 
     @cached_property
     def winner(self) -> IntArray:
@@ -101,6 +109,12 @@ class _Source:
 
     def weighted_errors(self, weights: FloatArray) -> tuple[FloatArray, ...]:
         """The same where row i counts ``weights[i]`` times: (n, b) to (b, K) each."""
+        # A few resamples at a time: with many classes, most of what they fill is 0.
+        step = max(1, _CELLS // (self.n_classes * self.bins))
+        if weights.shape[1] > step:
+            starts = range(0, weights.shape[1], step)
+            parts = [self.weighted_errors(weights[:, j : j + step]) for j in starts]
+            return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
         gaps = (self._residuals @ weights).reshape(self.n_classes, self.bins, -1)
         rows = self._indicator @ weights
         some = np.maximum(rows, 1)

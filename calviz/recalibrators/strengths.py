@@ -40,6 +40,7 @@ class StrengthSearch:
         penalty: Callable[[int, tuple[float, float]], Penalty],
     ) -> None:
         self.problem, self.penalty = problem, penalty
+        folds = min(folds, problem.labels.size)  # none of them without rows
         fold_of = _folds(problem.labels, folds)
         self.fitted = [problem.of_rows(np.flatnonzero(fold_of != fold)) for fold in range(folds)]
         self.held_out = [problem.of_rows(np.flatnonzero(fold_of == fold)) for fold in range(folds)]

@@ -6,6 +6,8 @@ file's digest, how it was read, the rows, the settings), so that no array is eve
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 
@@ -223,23 +225,17 @@ def risk_coverage(settings: Settings, ranking: Ranking) -> RiskCoverage:
 
 
 @st.cache_resource(scope="session", max_entries=32, show_spinner=False)
-def _bin_sensitivity(
-    key: tuple[str, ...], reduction: str, bins: int, scheme: str, _settings: Settings
-) -> BinSensitivity:
-    rows_seen = data(_settings)
-    if scheme == "sturges":
-        bins = sturges_bins(rows_seen.n)
-    return BinSensitivity.compute(
-        rows_seen,
-        reduction=_settings.reduction,
-        bins=bins,
-        scheme="equal-mass" if scheme == "equal-mass" else "equal-width",
-    )
+def _bin_sensitivity(key: tuple[str, ...], reduction: str, _settings: Settings) -> BinSensitivity:
+    return BinSensitivity.compute(data(_settings), reduction=_settings.reduction)
 
 
 def bin_sensitivity(settings: Settings) -> BinSensitivity:
-    """The ECE for 1 to 100 bins."""
+    """The ECE for 1 to 100 bins; the choice of bins only says which of them is marked."""
     with st.spinner("Computing the ECE for 1 to 100 bins, and its noise …", show_time=True):
-        return _bin_sensitivity(
-            settings.rows_key, settings.reduction.key, settings.bins, settings.scheme, settings
-        )
+        found = _bin_sensitivity(settings.rows_key, settings.reduction.key, settings)
+    sturges = settings.scheme == "sturges"
+    return replace(
+        found,
+        bins=sturges_bins(found.n) if sturges else settings.bins,
+        scheme="equal-mass" if settings.scheme == "equal-mass" else "equal-width",
+    )

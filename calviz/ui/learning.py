@@ -45,17 +45,6 @@ def explore(settings: Settings) -> None:
     usual = [k for k in (_TWO if two else _MANY) if k in known]
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         rows = fit_rows.choose(settings)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        methods = st.multiselect(
-            "Recalibrators",
-            list(known),
-            default=usual,
-            max_selections=MOST,
-            format_func=lambda key: known.get(key, str(key)),
-            # Keys of their own, as the defaults differ.
-            key=f"learning-methods-{len(usual)}" if confidence else f"learning-methods{two * '-2'}",
-            bind="query-params",
-        )
         repeats = st.select_slider(
             "Draws of labels",
             (5, 10, 20, 50),
@@ -68,6 +57,16 @@ def explore(settings: Settings) -> None:
         seed = st.number_input(
             "Seed", 0, 9_999, 0, key="label-seed", bind="query-params", width=110
         )
+    methods = st.multiselect(
+        "Recalibrators",
+        list(known),
+        default=usual,
+        max_selections=MOST,
+        format_func=lambda key: known.get(key, str(key)),
+        # Keys of their own, as the defaults differ.
+        key=f"learning-methods-{len(usual)}" if confidence else f"learning-methods{two * '-2'}",
+        bind="query-params",
+    )
     if not methods:
         st.info("Choose one recalibrator or more.", icon=":material/info:")
         return

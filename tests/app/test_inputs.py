@@ -114,3 +114,5 @@ def test_hostile_names_come_to_the_page_as_text(session: Session) -> None:
                 assert not re.search(r"<script|<img|!\[|\]\(http", element.value)
             assert not re.search("[\u202e\x1b]|x{1000}", element.value)
     app.switch_page("pages/data.py").run()
+    session.refuses("<img src=x onerror=alert(1)>.csv", b"label,p_<b>x</b>,p_y\ny,=1+1,.5\n")
+    assert not re.search("<img|<b>", app.error[0].value)

@@ -119,6 +119,7 @@ SAME: dict[str, bytes] = {
     "positions.csv": text(["0", "1", "2", "label"], LABELS, last=True).encode(),
     "comment_blank.csv": ("# scores\n\n" + text()).replace("\n", "\n\n").encode(),
     "index_column.csv": text(["", *HEADER], [f"{j},{n}" for j, n in enumerate(NAMES)]).encode(),
+    "ids_twice.csv": text(["id", *HEADER], [f"a,{n}" for n in NAMES]).encode(),
     "trailing.csv": text().replace("\n", ",\n").encode(),
     "floats_as_labels.csv": text(labels=[f"{y}.0" for y in LABELS]).encode(),
     "upper_case.csv": text(labels=[n.upper() for n in NAMES]).encode(),
@@ -173,6 +174,7 @@ _OBJECT[:] = [Bad(), 1]
 #: Refused, with these words.
 REFUSED: dict[str, tuple[bytes, list[str]]] = {
     "blank.csv": (b"\n\n  \n", ["blank"]),
+    "quotes.csv": (b'""', ["blank"]),
     "missing.csv": (changed(4, 2, ""), ["row 4 (line 5)", "'p_dog' is empty", "1 row of 12"]),
     "no_label.csv": (changed(4, 0, ""), ["row 4", "no label"]),
     "negative.csv": (changed(2, 1, -0.25), ["row 2 (line 3)", "'p_cat' is -0.25", "logits"]),

@@ -4,20 +4,16 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import calviz
 from calviz.core.metric import METRICS
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.numerics import binning, losses
+from tests.property.budget import examples
 
-quick = settings(
-    max_examples=25,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+quick = examples(25)
 
 
 @st.composite

@@ -125,7 +125,7 @@ def test_a_recommended_method_that_failed_or_was_not_tried_is_mentioned():
     failed = comparison(
         {"identity": 0.5, "ets": 0.4, "temperature": 0.4}, ("temperature",), failed=("ets",)
     )
-    assert any("could not be fitted" in r for r in advise(failed, data(10)).reasons)
+    assert any("There is no result of it here: " in r for r in advise(failed, data(10)).reasons)
     missing = comparison({"identity": 0.5, "temperature": 0.4}, ("temperature",))
     assert any("not among the methods" in r for r in advise(missing, data(10)).reasons)
 

@@ -7,6 +7,7 @@ import pytest
 
 import calviz
 from calviz.comparison import calibrate, choose_rows, compare, learning_curve, recalibrate
+from calviz.comparison.learning import _points
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.recalibrator import RECALIBRATORS, RecalibratorSpec
@@ -226,8 +227,13 @@ def test_an_interruption_ends_the_fits_of_the_other_threads(data, monkeypatch):
     spec = RecalibratorSpec(**{**vars(RECALIBRATORS["beta"]), "make": forever})
     entries = RECALIBRATORS._entries | {"beta": spec}
     monkeypatch.setattr(RECALIBRATORS, "_entries", entries)
-    with pytest.raises(KeyboardInterrupt):
-        compare(data, ["beta", "ets"], metrics=["nll"], ci=False, jobs=2)
+    # A shell starts what runs in the background without the interrupt.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            compare(data, ["beta", "ets"], metrics=["nll"], ci=False, jobs=2)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert ended.wait(5)
 
 
@@ -362,6 +368,8 @@ def test_learning_curve(data):
     # One parameter learns from few rows, four step functions need many.
     assert nll["temperature", 50] < nll["isotonic", 50]
     assert nll["isotonic", 400] < nll["isotonic", 50]
+    (few,) = (p for p in found.of("temperature", "nll") if p.rows == 50)
+    assert few.low < few.mean < few.high  # every draw is another one
     at_all = frame[(frame["rows"] == 400) & (frame["method"] == "temperature")]
     np.testing.assert_allclose(at_all["low"], at_all["high"])
     assert (found.fit.split, found.evaluation.split) == ("calibration", "test")
@@ -375,6 +383,12 @@ def test_learning_curve(data):
     # With all rows the fit is that of a comparison on the same splits.
     alone = compare(data, ["temperature"], metrics=["nll"])["temperature"].metrics["nll"].value
     assert nll["temperature", 400] == pytest.approx(alone)
+
+
+def test_a_band_holds_the_middle_90_percent_of_the_draws():
+    (point,) = _points({("ets", 50, "nll"): [i / 100 for i in range(101)]})
+    assert (point.mean, point.low, point.high) == pytest.approx((0.5, 0.05, 0.95))
+    assert point.repeats == 101
 
 
 def test_a_learning_curve_keeps_what_is_finished(data):

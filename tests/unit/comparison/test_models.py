@@ -55,6 +55,16 @@ def test_identifiers_that_are_the_same_may_occur_twice():
     assert found.notes == ("The identifiers of all 4 rows are the same.",)
 
 
+def test_rows_on_whose_label_any_model_disagrees_are_left_out():
+    ids = list("abcd")
+    second, third = make(ids=ids, labels=[0, 0, 1, 1]), make(ids=ids, labels=[0, 1, 0, 1])
+    first = make(ids=ids, labels=[0, 1, 1, 1])
+    # The second one differs in b, the third one in c.
+    found = align({"one": first, "two": second, "three": third})
+    assert found.models["one"].ids.tolist() == ["a", "d"]
+    assert "2 rows left out: their true labels are not the same in every model." in found.notes
+
+
 def test_numbers_and_texts_are_the_same_identifiers():
     found = align({"one": make(ids=[1, 2, 3, 4]), "other": make(ids=["1", "2", "3", "4"])})
     assert found.rows == 4

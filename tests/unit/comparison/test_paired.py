@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import calviz
+from calviz.comparison import weighted
 from calviz.comparison.paired import Paired, pair
 from calviz.comparison.weighted import Weighted
 from calviz.core.metric import METRICS
@@ -82,3 +83,21 @@ def test_better_is_nearer_to_where_a_metric_should_be():
         assert not paired.better(key, "b", "a")
         assert paired.tied_with_best(key, {name: v[0] for name, v in of.items()}) == ("a",)
     assert paired.difference("mcs", "a", "b") == pytest.approx((-0.31, -0.31))
+
+
+def test_a_difference_has_the_middle_95_percent_of_the_resamples():
+    drawn = {"ece": {"a": np.arange(1_001) / 1_000, "b": np.zeros(1_001)}}
+    paired = Paired(drawn)
+    assert paired.difference("ece", "a", "b") == pytest.approx((0.025, 0.975))
+    assert paired.difference("ece", "b", "a") == pytest.approx((-0.975, -0.025))
+    # An interval that only touches zero is not beyond noise.
+    touching = Paired({"ece": {"a": np.maximum(np.arange(1_001) - 25.0, 0), "b": np.zeros(1_001)}})
+    assert not touching.better("ece", "b", "a")
+
+
+def test_class_wise_errors_of_very_many_probabilities_are_left_out(monkeypatch):
+    sample = Sample(data(50, 4), "top-label")
+    keys = ["ece", "classwise_ece", "tace"]
+    assert Weighted(sample, keys).metrics == ("ece", "classwise_ece", "tace")
+    monkeypatch.setattr(weighted, "MOST", 199)
+    assert Weighted(sample, keys).metrics == ("ece",)

@@ -156,3 +156,10 @@ def test_options_are_checked():
         ClassBars.compute(classes(20), mode="both")
     with pytest.raises(OptionError, match="order"):
         ClassBars.compute(classes(20)).plot(order="size")
+
+
+def test_one_class_alone_leaves_room_for_the_axes():
+    # With less, the browser's drawing fails: "something went wrong with axis scaling".
+    p = calviz.Predictions(probs=np.array([[0.6, 0.4]]), labels=np.array([1]))
+    layout = ClassBars.compute(p, resamples=20).plot(width=472).layout
+    assert layout.height - layout.margin.t - layout.margin.b >= 60

@@ -43,6 +43,10 @@ DATA = {
     "float32": calviz.Predictions(
         probs=classes(80).probs.astype(np.float32), labels=classes(80).labels
     ),
+    "logits of 1e4": calviz.Predictions(
+        logits=1e4 * np.sign(classes(60).probs - 0.3), labels=classes(60).labels
+    ),
+    "probabilities of 1e-320": binary(np.repeat([1e-320, 1.0], 20), np.arange(40) % 2),
     "confidence only": calviz.ConfidencePredictions(
         confidence=np.linspace(0.3, 1, 70), correct=np.arange(70) % 3 > 0
     ),

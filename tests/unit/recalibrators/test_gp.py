@@ -71,3 +71,14 @@ def test_large_data_are_thinned_and_that_is_said():
     z, y = simulate(400, 5)
     fitted = GaussianProcess(max_pairs=1_000, input="logits").fit(z, y)
     assert fitted.warnings_[0] == "fitted on every 2. row (200 of 400), for its cost."
+
+
+def test_the_prior_mean_is_temperature_scaling():
+    z, y = simulate(400, 3, temperature=2.0, seed=5)
+    p = softmax(z)
+    temperature = TemperatureScaling().fit(p, y).temperature_
+    fitted = GaussianProcess().fit(p, y)
+    assert fitted.scale_ == pytest.approx(1 / temperature, rel=1e-6)
+    # Far below all scores that were seen the function goes back to it, up to a constant.
+    x = np.exp(np.array([-60.0, -50.0]))
+    assert np.diff(fitted.curve(x))[0] == pytest.approx(10 / temperature, rel=0.05)

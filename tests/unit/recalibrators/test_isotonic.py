@@ -89,3 +89,36 @@ def test_for_all_classes_a_row_below_every_positive_stays_as_it_is():
     fitted = MulticlassIsotonic().fit(p, [0, 0, 0, 0, 1])
     low = np.array([[0.19, 0.4, 0.41]])
     assert fitted.transform(low).argmax() == 2
+
+
+def test_a_row_that_all_classes_map_to_zero_keeps_its_probabilities():
+    """Zhang 2020, section 3.3.2: (g + eps p) over its sum, which is p itself where every g is 0."""
+    # In every class scores up to 0.5 never hit, and 0.9 always does.
+    wrong = [[0.5, 0.4, 0.1], [0.1, 0.5, 0.4], [0.4, 0.1, 0.5]] * 4
+    sure = [[0.9, 0.05, 0.05], [0.05, 0.9, 0.05], [0.05, 0.05, 0.9]] * 4
+    p = np.array(wrong + sure)
+    # The labels of the first rows are classes that they give 0: these rows are misses for all the others.
+    p = np.hstack([p, np.zeros((24, 1))])
+    y = np.array([3] * 12 + [0, 1, 2] * 4)
+    fitted = IsotonicRecalibrator().fit(p, y)
+    new = np.array([[0.5, 0.3, 0.2, 0.0]])
+    # The fourth class has the same score everywhere, and hits in half of the rows.
+    g = np.array([0, 0, 0, 0.5])
+    wanted = (g + 1e-9 * new) / (g + 1e-9 * new).sum()
+    np.testing.assert_allclose(fitted.transform(new), wanted, rtol=1e-12)
+    assert fitted.transform(new)[0, 0] == pytest.approx(1e-9, rel=1e-6)
+
+
+def test_irm_is_strictly_increasing_by_its_epsilon():
+    z, y = simulate(300, 4, seed=2)
+    p = softmax(z)
+    for epsilon in (1e-9, 1e-3):
+        fitted = MulticlassIsotonic(epsilon=epsilon).fit(p, y)
+        pairs = IsotonicRegression(out_of_bounds="clip").fit(p.ravel(), np.eye(4)[y].ravel())
+        g = pairs.predict(p.ravel()).reshape(p.shape) + epsilon * p
+        np.testing.assert_allclose(
+            fitted.transform(p), g / g.sum(axis=1, keepdims=True), atol=1e-11
+        )
+        # Also on one piece of the map the order is that of the probabilities.
+        out = fitted.transform(np.array([[0.5, 0.25 + 1e-6, 0.25 - 1e-6, 0.0]]))[0]
+        assert out[0] > out[1] > out[2] > out[3]

@@ -110,6 +110,28 @@ def test_dirichlet_is_matrix_scaling_of_log_probabilities():
     )
 
 
+@pytest.mark.parametrize("k", [3, 4])
+def test_odir_is_the_mean_square_of_the_off_diagonal_and_of_the_offsets(k):
+    """Kull 2019: the loss plus each strength times a mean square; at the optimum its slope is zero."""
+    z, y = simulate(500, k, temperature=1.5, seed=8)
+    p = softmax(z)
+    strengths = {"off_diagonal": 0.3, "intercept": 0.7}
+    fitted = DirichletCalibration(regularisation="odir", **strengths).fit(p, y)
+    off = ~np.eye(k, dtype=bool)
+
+    def objective(x):
+        w, b = x[: k * k].reshape(k, k), x[k * k :]
+        own = softmax(np.log(p) @ w.T + b)[np.arange(y.size), y]
+        return -np.log(own).mean() + 0.3 * np.mean(w[off] ** 2) + 0.7 * np.mean(b**2)
+
+    x = np.append(fitted.weights_.ravel(), fitted.intercepts_)
+    slope = [(objective(x + step) - objective(x - step)) / 2e-5 for step in 1e-5 * np.eye(x.size)]
+    np.testing.assert_allclose(slope, 0, atol=1e-6)
+    # The penalties are not small beside the loss: with others the slope would be far from zero.
+    assert np.abs(fitted.weights_[off]).max() > 1e-2
+    assert np.abs(fitted.intercepts_).max() > 1e-3
+
+
 def test_odir_strengths_shrink_what_they_name():
     z, y, _, _ = mapped()
     strong = {"regularisation": "odir", "input": "logits"}
