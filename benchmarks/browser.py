@@ -298,8 +298,8 @@ def main() -> None:
         load = os.getloadavg()[1] if hasattr(os, "getloadavg") else float("nan")
         text = (
             f"{machine('streamlit', 'plotly')}, Chromium {version}, headless, on the same machine, on which {load:.1f} "
-            "processes wanted to compute on average meanwhile. What the server computes for an answer does not "
-            f"depend on what else the machine does as much.\n\n{found}"
+            "processes wanted to compute on average meanwhile. What the server computes for an answer depends less "
+            f"on what else the machine does.\n\n{found}"
         )
         print(text, flush=True)
         if options.write:
