@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.sparse import csr_array
 
-from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.predictions import Predictions
 from calviz.numerics.budget import affordable
 from calviz.numerics.column_groups import column_group, for_columns, group_starts
@@ -22,8 +22,8 @@ from calviz.numerics.draws import FEW_CLASSES, LABEL_COST, ROW_COST, Redraws, re
 from calviz.numerics.losses import full_predictions
 from calviz.numerics.sample import Sample
 
-#: Redrawn hits that are sorted at a time.
-SORTED_HITS = 1 << 18
+#: Redrawn hits, about, that are sorted at a time, so that they stay in the cache.
+SORTED_HITS = 1 << 16
 #: Scores whose cumulative sums are taken at a time.
 SUMMED_ROWS = 1 << 16
 
@@ -90,16 +90,20 @@ class _Ranked(NamedTuple):
 
     def errors(self, labels: IntArray) -> FloatArray:
         """Errors of these columns for redrawn labels, shape (b, n) to (b, g)."""
-        step = max(1, SORTED_HITS // labels.shape[1])
+        hits = int(np.count_nonzero(self._inside(labels[0])))
+        step = max(1, SORTED_HITS // max(1, hits))
         return np.concatenate(
             [self._errors(labels[s : s + step]) for s in range(0, labels.shape[0], step)]
         )
+
+    def _inside(self, labels: IntArray) -> BoolArray:
+        return (labels >= self.first) & (labels < self.first + self.end.size)
 
     def _errors(self, labels: IntArray) -> FloatArray:
         b, n = labels.shape
         g = self.end.size
         flat = labels.ravel()
-        at = np.flatnonzero((flat >= self.first) & (flat < self.first + g))
+        at = np.flatnonzero(self._inside(flat))
         draw, row = np.divmod(at, n)
         column = flat[at].astype(np.int64) - self.first
         # One number per hit that sorts by draw, column and place in the order of the column.

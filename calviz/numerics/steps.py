@@ -301,7 +301,9 @@ def make_steps(events: BinaryEvents) -> Steps:
         done += ends.size
         rows = upto.size - 1 - int(ends[-1]) if ends.size else rows + upto.size
         right = int(upto[-1] - upto[ends[-1]]) if ends.size else right + int(upto[-1])
-    return SampleSteps(distinct, count, hits)
+    # Most scores of a large sample are there once or twice: a byte holds that.
+    small = np.min_scalar_type(int(count.max()))
+    return SampleSteps(distinct, count.astype(small), hits.astype(small))
 
 
 def steps(sample: Sample) -> Steps:

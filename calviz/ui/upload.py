@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from calviz.core.errors import Repair
 from calviz.data import ReadingOptions, Recognition
@@ -27,10 +29,18 @@ def uploader(label: str) -> None:
     )
     if given is None:
         return
-    # Taken at once: the box forgets its file on a page switch, and a new box lets streamlit's copy go.
+    # Taken at once: the box forgets its file on a page switch, but streamlit keeps it to the end of the session.
     content = given.getvalue()
+    _forget(given.file_id)
     st.session_state[_TURN] = turn + 1
     read(given.name, content)
+
+
+def _forget(file: str) -> None:
+    context = get_script_run_ctx()
+    kept = context.uploaded_file_mgr if context is not None else None
+    if context is not None and isinstance(kept, MemoryUploadedFileManager):
+        kept.remove_file(context.session_id, file)
 
 
 def read(name: str, source: bytes, options: ReadingOptions | None = None) -> None:

@@ -10,10 +10,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.testing.v1 import AppTest
 
 from calviz.core.watch import Stopped
-from calviz.ui import job_view, jobs, temporary
+from calviz.ui import job_view, jobs, temporary, upload
 from calviz.ui.departed import AWAY, Departed
 from calviz.ui.jobs import Job
 from calviz.ui.room import make_room
@@ -293,3 +295,13 @@ def test_a_job_ends_when_its_browser_stays_away_or_the_server_stops(monkeypatch)
     assert not jobs._session_gone()()
     server.state.name = "STOPPING"
     assert jobs._session_gone()()
+
+
+def test_the_web_server_lets_an_upload_go_once_it_is_read(monkeypatch):
+    kept = MemoryUploadedFileManager("/upload")
+    for name in ("a", "b"):
+        kept.add_file("me", UploadedFileRec(name, f"{name}.csv", "text/csv", b"content"))
+    context = SimpleNamespace(session_id="me", uploaded_file_mgr=kept)
+    monkeypatch.setattr(upload, "get_script_run_ctx", lambda: context)
+    upload._forget("a")
+    assert [file.file_id for file in kept.get_files("me", ["a", "b"])] == ["b"]

@@ -16,6 +16,7 @@ from calviz.cli.threshold import Threshold
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.metric import METRICS
 from calviz.core.results import Evaluation, Interval, MetricResult
+from tests.inputs.borderline import FILES as BORDERLINE
 
 SHARED = Path(__file__).parents[3] / "shared"
 KEYS = set(
@@ -53,6 +54,28 @@ def audit(*arguments):
     result = run(*arguments, "--json", "-")
     assert result.exit_code == 0, result.stderr
     return strict(result.stdout)
+
+
+@pytest.mark.parametrize("kind", BORDERLINE)
+def test_borderline_files_have_a_value_or_a_reason(kind, tmp_path):
+    path = tmp_path / "borderline.csv"
+    path.write_bytes(BORDERLINE[kind])
+    result = run(path, "--ci", "--resamples", 40, "--json", "-")
+    assert (result.exit_code, result.stderr) == (0, "")
+    for found in strict(result.stdout)["metrics"].values():
+        assert (found["value"] is None) == bool(found.get("reason"))
+        if found["value"] is None:
+            assert found.get("interval") is None
+            assert found.get("noise_floor") is None
+
+
+def test_two_classes_in_one_column_or_two(tmp_path):
+    files = [tmp_path / "one.csv", tmp_path / "two.csv"]
+    files[0].write_bytes(BORDERLINE["two classes in one column"])
+    files[1].write_bytes(BORDERLINE["two classes in two columns"])
+    one, two = (audit(path)["metrics"] for path in files)
+    for key, found in one.items():
+        assert found["value"] == pytest.approx(two[key]["value"], abs=1e-12), key
 
 
 @pytest.fixture(scope="module")
