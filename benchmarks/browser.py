@@ -1,10 +1,10 @@
 """How fast the dashboard answers in a real browser, and whether its memory returns.
 
-    python benchmarks/browser.py [--sessions 20] [--small] [--write]
+    python benchmarks/browser.py [--part "10,000 x 100"] [--sessions 20] [--write]
 
 A fresh server and a headless Chromium. Times are from the key or the click to the frame that shows the answer, the median
-of several; the first chart is timed on a server that has served somebody before. ``--small`` leaves the 50,000 x 1,000
-file out. With ``--write`` the table goes to ``benchmarks/RESULTS.md``.
+of several; the first chart is timed on a server that has served somebody before. With ``--write`` the
+tables go to ``benchmarks/RESULTS.md``.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def sliders(page: Any, url: str, pid: int, name: str, goal: str) -> Iterator[Lin
     yield line(f"number of bins on Reliability, {name}", times[1:], goal)
 
 
-def switches(page: Any, url: str, pid: int, name: str) -> Iterator[Line]:
+def switches(page: Any, url: str, pid: int, name: str, pages: tuple[str, ...]) -> Iterator[Line]:
     """From page to page: the first time, and when all has been computed."""
     from calviz.ui.pages import PAGES as SPECS
 
@@ -168,9 +168,9 @@ def switches(page: Any, url: str, pid: int, name: str) -> Iterator[Line]:
     page.goto(f"{url}/")
     until(page, DRAWN)
     idle(page)
-    times: dict[str, list[tuple[float, float]]] = {title: [] for title in PAGES}
+    times: dict[str, list[tuple[float, float]]] = {title: [] for title in pages}
     for _ in range(3):
-        for title in PAGES:
+        for title in pages:
             link = page.locator("[data-testid=stSidebarNav] a", has_text=title)
             there = f"title => ({TITLED})(title) && ({DRAWN})() && ({IDLE})()"
             times[title].append(timed(page, pid, link.click, there, titles[title]))
@@ -236,50 +236,74 @@ def predictions(path: Path, n: int, k: int) -> Path:
     return path
 
 
-def main() -> None:
-    """Measure, print, and write."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--sessions", type=int, default=20)
-    parser.add_argument("--small", action="store_true", help="without the 50,000 x 1,000 file")
-    parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
-    path = os.environ.get("CALVIZ_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-    lines: list[Line] = []
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-        small = predictions(Path(folder) / "ten_thousand.npz", 10_000, 100)
-        with server(small) as (url, pid):
-            lines.append(first_chart(browser, f"{url}/?data=digits", pid))
-            page = browser.new_page(viewport={"width": 1440, "height": 1200})
-            lines += sliders(page, url, pid, "10,000 x 100", "< 0.3 s")
-            lines += switches(page, url, pid, "10,000 x 100")
-            page.close()
-        if not options.small:
-            large = predictions(Path(folder) / "large.npz", 50_000, 1_000)
-            with server(large) as (url, pid):
-                page = browser.new_page(viewport={"width": 1440, "height": 1200})
-                lines += sliders(page, url, pid, "50,000 x 1,000", "< 1 s")
-                lines += switches(page, url, pid, "50,000 x 1,000")
-                page.close()
-        memory = ""
-        if options.sessions and Path("/proc/self/status").exists():
-            with server() as (url, pid):
-                memory = sessions(browser, url, pid, small, options.sessions)
-        version = browser.version
-        browser.close()
+def small(browser: Any, folder: Path, _: int) -> str:
+    """The first chart, and 10,000 rows of 100 classes."""
+    with server(predictions(folder / "small.npz", 10_000, 100)) as (url, pid):
+        lines = [first_chart(browser, f"{url}/?data=digits", pid)]
+        page = browser.new_page(viewport={"width": 1440, "height": 1200})
+        lines += sliders(page, url, pid, "10,000 x 100", "< 0.3 s")
+        lines += switches(page, url, pid, "10,000 x 100", PAGES)
+    return table(lines)
+
+
+def large(browser: Any, folder: Path, _: int) -> str:
+    """50,000 rows of 1,000 classes; without Class-wise, which is computed beside the page."""
+    with server(predictions(folder / "large.npz", 50_000, 1_000)) as (url, pid):
+        page = browser.new_page(viewport={"width": 1440, "height": 1200})
+        lines = list(sliders(page, url, pid, "50,000 x 1,000", "< 1 s"))
+        pages = tuple(title for title in PAGES if title != "Class-wise")
+        lines += switches(page, url, pid, "50,000 x 1,000", pages)
+    return table(lines)
+
+
+def memory(browser: Any, folder: Path, count: int) -> str:
+    """Sessions that come and go; says so where the system does not tell."""
+    if not Path("/proc/self/status").exists():
+        return "Not measured: this system does not tell.\n"
+    with server() as (url, pid):
+        return sessions(browser, url, pid, predictions(folder / "visitor.npz", 10_000, 100), count)
+
+
+def table(lines: list[Line]) -> str:
+    """As Markdown."""
     rows = "\n".join(
         f"| {x.what} | {duration(x.seconds)} | {duration(x.cpu)} | {x.goal} |" for x in lines
     )
-    load = os.getloadavg()[1] if hasattr(os, "getloadavg") else float("nan")
-    text = (
-        f"{machine('streamlit', 'plotly')}, Chromium {version.split('.')[0]}, headless, on the same machine, on which "
-        f"{load:.1f} processes wanted to compute on average meanwhile. What the server computes for an answer does not "
-        "depend on what else the machine does.\n\n"
-        f"| what | until it shows | server computes | goal |\n| --- | --- | --- | --- |\n{rows}\n\n{memory}"
+    return (
+        f"| what | until it shows | server computes | goal |\n| --- | --- | --- | --- |\n{rows}\n"
     )
-    print(text)
-    if options.write:
-        write_section("In a browser", text)
+
+
+PARTS: dict[str, Callable[[Any, Path, int], str]] = {
+    "10,000 x 100": small,
+    "50,000 x 1,000": large,
+    "memory": memory,
+}
+
+
+def main() -> None:
+    """Measure, print, and write."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--part", choices=PARTS, action="append", help="all where left out")
+    parser.add_argument("--sessions", type=int, default=20)
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    path = os.environ.get("CALVIZ_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    for part in options.part or PARTS:
+        with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+            found = PARTS[part](browser, Path(folder), options.sessions)
+            version = browser.version.split(".")[0]
+            browser.close()
+        load = os.getloadavg()[1] if hasattr(os, "getloadavg") else float("nan")
+        text = (
+            f"{machine('streamlit', 'plotly')}, Chromium {version}, headless, on the same machine, on which {load:.1f} "
+            "processes wanted to compute on average meanwhile. What the server computes for an answer depends less "
+            f"on what else the machine does.\n\n{found}"
+        )
+        print(text, flush=True)
+        if options.write:
+            write_section(f"In a browser: {part}", text)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def _readable() -> Iterator[None]:
         yield
     except InputError:
         raise
-    except (pa.ArrowException, struct.error, OSError, ValueError, KeyError):
+    except (pa.ArrowException, struct.error, OverflowError, OSError, ValueError, KeyError):
         raise InputError(
             "the file is damaged or incomplete", remedy="save or copy it again"
         ) from None

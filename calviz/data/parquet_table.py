@@ -34,7 +34,7 @@ def _readable() -> Iterator[None]:
         yield
     except InputError:
         raise
-    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
+    except (pa.ArrowException, OverflowError, OSError, ValueError, TypeError, KeyError) as error:
         if isinstance(error, pa.ArrowNotImplementedError):
             raise InputError(f"uses a feature of Parquet that is not supported ({error})") from None
         raise InputError(

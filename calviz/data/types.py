@@ -150,7 +150,8 @@ class Recognition:
         elif self.label_form:
             parts.append(self.label_form)
         if self.split_counts:
-            counts = ", ".join(f"{name} {count:,}" for name, count in self.split_counts.items())
+            named = [f"{short(name)} {count:,}" for name, count in self.split_counts.items()]
+            counts = ", ".join([*named[:8], *(["…"] if len(named) > 8 else [])])
             name = f"split {_quoted(self.split_column)} " if self.split_column else "splits "
             parts.append(f"{name}({counts})")
         if self.id_column:

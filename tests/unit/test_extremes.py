@@ -59,8 +59,8 @@ EXTREMES: dict[str, Predictions] = {
 
 @pytest.mark.parametrize("key", EXTREMES)
 def test_every_metric_is_finite_or_says_why(key: str) -> None:
-    for reduction in ("top-label", "class:0", "within-top-2"):
-        evaluation = calviz.evaluate(EXTREMES[key], reduction=reduction, ci=True, resamples=10)
+    for reduction in ("top-label", "class:0"):
+        evaluation = calviz.evaluate(EXTREMES[key], reduction=reduction, ci=True, resamples=5)
         for result in evaluation:
             assert np.isfinite(result.value) or result.reason, result.key
         assert set(evaluation.metrics) == set(METRICS.keys())

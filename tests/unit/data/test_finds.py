@@ -151,6 +151,14 @@ def test_a_label_base_does_not_hide_names() -> None:
     assert np.array_equal(data.labels, LABELS)  # type: ignore[arg-type]
 
 
+def test_names_of_splits_stay_on_one_line() -> None:
+    splits = np.array(["test", "tes\n", *(f"s{j}" for j in range(N - 2))])
+    found = read(npz(probs=PROBS, labels=LABELS, split=splits), name="x.npz").recognition
+    assert "split 'split' (test 1, tes 1, s0 1" in found.sentence()
+    assert "\n" not in found.sentence()
+    assert "s9" not in found.sentence()
+
+
 def test_logits_declared_as_probabilities() -> None:
     found = read(npz(logits=PROBS, labels=LABELS), name="x.npz", options=ReadingOptions(kind="probabilities"))  # fmt: skip
     assert np.array_equal(found.first.probs, PROBS)  # type: ignore[union-attr]
@@ -164,6 +172,17 @@ def test_offsets_in_arrow_files_are_checked() -> None:
     broken = data.replace(offsets, np.array([0, 4, 1 << 30], dtype="<i4").tobytes())
     assert broken != data
     assert "damaged" in refused(broken, "x.arrow")
+
+
+def test_places_beyond_all_numbers() -> None:
+    data = feather(pa.table({"a": np.arange(5.0)}), "zstd")
+    words = np.frombuffer(data[: len(data) // 8 * 8], dtype="<i8")
+    # Buffers are pairs of place and length; the first one that is not empty lies at 0.
+    places = np.flatnonzero((words[:-1] == 0) & (words[1:] >= 8) & (words[1:] < 100)) * 8
+    assert places.size
+    for at in places.tolist():
+        broken = data[:at] + b"\xff" * 7 + b"\x7f" + data[at + 8 :]
+        assert "damaged" in refused(broken, "x.arrow")
 
 
 def test_codes_beyond_their_dictionary() -> None:
