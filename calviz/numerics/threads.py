@@ -10,7 +10,7 @@ from typing import Any
 
 _lock = threading.Lock()
 _inside = 0
-_limit: Any = None
+_keeper: _Keeper | None = None
 
 
 @cache
@@ -18,6 +18,33 @@ def _controller() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
+
+
+class _Keeper(threading.Thread):
+    """Holds the limit from a thread of its own until it is told to end.
+
+    threadpoolctl lets only the thread that has set a limit lift it, and ignores all others without a word
+    for as long as that thread lives.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True, name="calviz-one-blas-thread")
+        self._set, self._over = threading.Event(), threading.Event()
+        self.start()
+        self._set.wait()
+
+    def run(self) -> None:
+        try:
+            with _controller().limit(limits=1, user_api="blas"):
+                self._set.set()
+                self._over.wait()
+        finally:
+            self._set.set()
+
+    def end(self) -> None:
+        """Lift the limit."""
+        self._over.set()
+        self.join()
 
 
 @contextmanager
@@ -28,15 +55,16 @@ def one_blas_thread() -> Iterator[None]:
     ten times what they save. The limit belongs to the whole process, so that the first one in sets it
     and the last one out lifts it, whichever threads they are.
     """
-    global _inside, _limit
+    global _inside, _keeper
     with _lock:
         if _inside == 0:
-            _limit = _controller().limit(limits=1, user_api="blas")
+            _keeper = _Keeper()
         _inside += 1
     try:
         yield
     finally:
         with _lock:
             _inside -= 1
-            if _inside == 0:
-                _limit.restore_original_limits()
+            if _inside == 0 and _keeper is not None:
+                _keeper.end()
+                _keeper = None
