@@ -31,7 +31,7 @@ calviz.evaluate(synthetic(100, {k}))
 
 
 def synthetic(n: int, k: int, seed: int = 0) -> Predictions:
-    """Over-confident softmax outputs of random logits, float32."""
+    """Overconfident softmax outputs of random logits, float32."""
     rng = np.random.default_rng(seed)
     z = rng.standard_normal((n, k), dtype=np.float32)
     z *= 2

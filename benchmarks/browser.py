@@ -220,7 +220,7 @@ def sessions(browser: Any, url: str, pid: int, file: Path, count: int) -> str:
 
 
 def predictions(path: Path, n: int, k: int) -> Path:
-    """Over-confident predictions as NPZ, in blocks, so that no copy in double precision is made."""
+    """Overconfident predictions as NPZ, in blocks, so that no copy in double precision is made."""
     rng = np.random.default_rng(0)
     probs = np.empty((n, k), dtype=np.float32)
     labels = rng.integers(0, k, n)

@@ -115,7 +115,7 @@ def truth_of(case):
         "calibrated, rare class": none,
         "appendix E, case 1": models["less calibrated"]["positive"],
         "appendix E, case 2": models["better calibrated"]["positive"],
-        # Over-confident everywhere, so that cumulative gaps only grow; and all classes are alike.
+        # Overconfident everywhere, so that cumulative gaps only grow; and all classes are alike.
         "100 classes": {
             **hundred_classes,
             **dict.fromkeys(("ks", *TRUE_CLASS), hundred_classes["mcs"]),

@@ -31,7 +31,7 @@ MARKS = ("<!-- load -->\n", "<!-- /load -->")
 
 
 def write_file(folder: Path, rows: int, classes: int) -> Path:
-    """Predictions that are over-confident; the number of rows is also the seed."""
+    """Predictions that are overconfident; the number of rows is also the seed."""
     rng = np.random.default_rng(rows)
     logits = rng.normal(scale=2.5, size=(rows, classes)).astype(np.float32)
     chances = np.exp(logits / 1.5)

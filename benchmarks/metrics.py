@@ -34,7 +34,7 @@ calibration = peer("calibration")  # uncertainty-calibration
 
 
 def workload(n: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """float32 softmax outputs, about 76 % accurate and over-confident, and their labels."""
+    """float32 softmax outputs, about 76 % accurate and overconfident, and their labels."""
     rng = np.random.default_rng(seed)
     probs = np.empty((n, k), dtype=np.float32)
     labels = rng.integers(k, size=n)
@@ -51,7 +51,7 @@ def workload(n: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def binary(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities of class 1, float32, slightly over-confident, and labels."""
+    """Probabilities of class 1, float32, slightly overconfident, and labels."""
     rng = np.random.default_rng(seed)
     score = rng.beta(0.6, 0.8, size=n).astype(np.float32)
     return score, rng.random(n) < 0.05 + 0.9 * score

@@ -3,7 +3,7 @@
     python benchmarks/papers.py [--repeats 5] [--write]
 
 Zhang et al. 2020, figure 6: which recalibrator needs how many rows. Gupta et al. 2021, table 1: KS of the top label before
-and after the spline. Ao et al. 2023, section 5: classes that stay under-confident after temperature scaling. With
+and after the spline. Ao et al. 2023, section 5: classes that stay underconfident after temperature scaling. With
 ``--write`` the figures go to ``docs/images`` and the numbers to ``benchmarks/RESULTS.md``; docs/papers.md discusses them.
 """
 
@@ -123,7 +123,7 @@ def class_scores(data: Predictions) -> np.ndarray:
 
 
 def ao(found: dict[str, Predictions]) -> tuple[str, list[Panel]]:
-    """Classes that are under-confident, before and after."""
+    """Classes that are underconfident, before and after."""
     methods = ("identity", "temperature", "cwmcs-ts")
     lines = ["| file | " + " | ".join(NAMES[m] for m in methods) + " |", "| --- |" + " --- |" * 3]
     panels = []
@@ -136,7 +136,7 @@ def ao(found: dict[str, Predictions]) -> tuple[str, list[Panel]]:
         share = 100 * (np.arange(data.n_classes) + 0.5) / data.n_classes
         curves = {NAMES[m]: (share, 100 * np.sort(s)) for m, s in scores.items()}
         panels.append(Panel(name, "classes, %, by their score", "MCS of the class, points", curves))
-    text = "Share of classes that are under-confident, and the mean size of their scores in points"
+    text = "Share of classes that are underconfident, and the mean size of their scores in points"
     return f"{text}\n\n" + "\n".join(lines), panels
 
 
@@ -158,7 +158,7 @@ def main() -> None:
     parts += ["### Splines (Gupta et al. 2021, table 1)", gupta(found)]
     print(parts[-1], flush=True)
     text, by_class = ao({name: found[name] for name in found})
-    parts += ["### Under-confident classes (Ao et al. 2023)", text]
+    parts += ["### Underconfident classes (Ao et al. 2023)", text]
     print(text, flush=True)
     if options.write:
         images = ROOT / "docs" / "images"

@@ -69,7 +69,7 @@ REAL = ROOT.parent / "shared" / "data" / "netcal_cifar" / "wideresnet-16-4-cifar
 
 @lru_cache(maxsize=1)
 def workload(n: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Over-confident logits, float32, their softmax, and labels."""
+    """Overconfident logits, float32, their softmax, and labels."""
     if (n, k) == SIZES["W4"] and REAL.exists():
         with np.load(REAL) as file:
             labels, p = (file[name].squeeze() for name in ("ground_truth", "predictions"))

@@ -1,4 +1,4 @@
-"""Which classes are over- or under-confident, against what a calibrated model would show."""
+"""Which classes are over- or underconfident, against what a calibrated model would show."""
 
 import streamlit as st
 
@@ -12,7 +12,7 @@ GREY = (
 )
 NO_RANGE = (
     "What a perfectly calibrated model would show cannot be said without the probabilities of all "
-    "classes. It is not 0: the rows of a hard class look over-confident even then, so that a long bar "
+    "classes. It is not 0: the rows of a hard class look overconfident even then, so that a long bar "
     "alone is no evidence of an error."
 )
 

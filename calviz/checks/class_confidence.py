@@ -1,4 +1,4 @@
-"""CAL013: true classes on which the model is over- or under-confident beyond noise."""
+"""CAL013: true classes on which the model is over- or underconfident beyond noise."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def class_confidence(sample: Sample) -> Iterator[Finding]:
     k = int(np.abs(off).argmax())
     words = [
         f"{word} on {int(which.sum()):,}"
-        for which, word in ((over, "over-confident"), (under, "under-confident"))
+        for which, word in ((over, "overconfident"), (under, "underconfident"))
         if which.any()
     ]
     yield Finding(
@@ -53,4 +53,4 @@ def class_confidence(sample: Sample) -> Iterator[Finding]:
     )
 
 
-CHECKS.register(Check("CAL013", "Classes over- or under-confident beyond noise", class_confidence))
+CHECKS.register(Check("CAL013", "Classes over- or underconfident beyond noise", class_confidence))

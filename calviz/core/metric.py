@@ -173,7 +173,7 @@ FAMILIES = (
     "Binned",
     "Bin-free",
     "Class-wise",
-    "Over- and under-confidence",
+    "Over- and underconfidence",
     "Selective prediction",
     "Tests and summaries",
 )

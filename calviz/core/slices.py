@@ -62,7 +62,7 @@ class Slice:
     score, hits : float
         Mean score and share of hits.
     gap : float
-        Score minus hits: above 0 over-confident, below 0 under-confident.
+        Score minus hits: above 0 overconfident, below 0 underconfident.
     interval : Interval
         Of the gap, by the normal approximation.
     p_value : float

@@ -38,8 +38,8 @@ SAMPLES: tuple[SampleSet, ...] = (
         "digits",
         "Handwritten digits, three models",
         "Ten classes, 6,000 held-out pictures, clean and spoilt in four ways. An MLP trained to the "
-        "end on clean pictures is over-confident, a strongly regularised logistic regression is "
-        "under-confident, extra trees with a fitted temperature are well calibrated.",
+        "end on clean pictures is overconfident, a strongly regularised logistic regression is "
+        "underconfident, extra trees with a fitted temperature are well calibrated.",
         "digits.parquet",
     ),
     SampleSet(

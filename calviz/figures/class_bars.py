@@ -58,7 +58,7 @@ class ClassBars:
     rows : ndarray of int, shape (C,)
         Rows whose true label is the class.
     value : ndarray, shape (C,)
-        The error; above 0 the class is over-confident, or its probability too high.
+        The error; above 0 the class is overconfident, or its probability too high.
     interval : (ndarray, ndarray), shape (C,) each
         Bootstrap interval; ``nan`` where resampling changes nothing.
     band : (ndarray, ndarray) or None, shape (C,) each
@@ -197,7 +197,7 @@ class ClassBars:
     def words(self) -> tuple[str, str]:
         """What an error above and below 0 is called."""
         if self.mode == "true-class":
-            return "over-confident", "under-confident"
+            return "overconfident", "underconfident"
         return "too high", "too low"
 
     def ranked(self, order: Order = "value") -> IntArray:
@@ -289,7 +289,7 @@ class ClassBars:
         return shorten(self.name, 60), " · ".join(what), drawn
 
     def shares(self) -> str:
-        """How many classes are over- and under-confident, by how much on average, and how many beyond noise."""
+        """How many classes are over- and underconfident, by how much on average, and how many beyond noise."""
         total = self.value.size
         high, low = self.words
         parts = []

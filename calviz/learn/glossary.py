@@ -54,7 +54,7 @@ GLOSSARY = tuple(
         (
             "Class-wise, by true class",
             "The rows whose label is k, scored by the model's confidence. Even a calibrated model looks "
-            "over-confident on hard classes and under-confident on easy ones, because the label is "
+            "overconfident on hard classes and underconfident on easy ones, because the label is "
             "known; so look at the band that a calibrated model would show.",
         ),
         (
@@ -91,7 +91,7 @@ GLOSSARY = tuple(
             "rows. An ECE below the noise floor's 95 % quantile is no evidence of anything.",
         ),
         (
-            "Over-confident, under-confident",
+            "Overconfident, underconfident",
             "Confidence above accuracy, or below it. MCS is the difference, with its sign.",
         ),
         (
@@ -124,7 +124,7 @@ GLOSSARY = tuple(
         (
             "Reliability diagram",
             "The share of hits against the mean score, bin by bin. On the diagonal the model is "
-            "calibrated; below it, over-confident.",
+            "calibrated; below it, overconfident.",
         ),
         ("Risk", "The share of wrong predictions among those that the model decides."),
         (

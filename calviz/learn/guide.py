@@ -24,7 +24,7 @@ class Question:
 
 QUESTIONS = (
     Question(
-        "Is the model over- or under-confident, and by how much?",
+        "Is the model over- or underconfident, and by how much?",
         ("mcs", "ks_signed"),
         "MCS is mean confidence minus accuracy, whatever the bins. It can be 0 while some scores are "
         "too high and others too low: then KS is well above it.",
@@ -91,5 +91,5 @@ LIMITS = (
     "No top-label number says whether the other probabilities of a row are right.",
     "Non-negative errors are never 0 in a sample. Read them against their noise floor.",
     "With many looks some p-values are small by chance. Decide beforehand what you look at.",
-    "Labels are taken as true. Wrong labels look like over-confidence.",
+    "Labels are taken as true. Wrong labels look like overconfidence.",
 )

@@ -1,4 +1,4 @@
-"""Over- and under-confidence, signed."""
+"""Over- and underconfidence, signed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calviz.numerics.sample import event_sums
     key="mcs",
     unit="points",
     label="MCS",
-    family="Over- and under-confidence",
+    family="Over- and underconfidence",
     direction="zero",
     bounds=(-1.0, 1.0),
     formula=(
@@ -26,9 +26,9 @@ from calviz.numerics.sample import event_sums
     tail="two-sided",
 )
 def mcs(sums: BinSums) -> FloatArray:
-    """Miscalibration score (signed ECE): it equals mean score minus share of hits, whatever the bins; above 0 over-confident, below 0 under-confident.
+    """Miscalibration score (signed ECE): it equals mean score minus share of hits, whatever the bins; above 0 overconfident, below 0 underconfident.
 
     The weights of the bins cancel the divisions by their rows, so that only the two means remain: over- and
-    under-confident bins compensate each other. Its absolute value is at most the ECE.
+    underconfident bins compensate each other. Its absolute value is at most the ECE.
     """
     return np.asarray((sums.score_sum.sum(axis=-1) - sums.hit_sum.sum(axis=-1)) / sums.n)

@@ -83,5 +83,5 @@ def ks(view: Steps) -> FloatArray:
     tail="two-sided",
 )
 def ks_signed(view: Steps) -> FloatArray:
-    """The cumulative gap where it is largest, with its sign: above 0, scores run ahead of the hits (over-confident)."""
+    """The cumulative gap where it is largest, with its sign: above 0, scores run ahead of the hits (overconfident)."""
     return np.asarray(_extreme(view).gap / view.n)

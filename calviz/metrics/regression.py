@@ -102,7 +102,7 @@ _logistic = partial(metric, family=_FAMILY, view=steps, tail="two-sided", undefi
     reference="Cox 1958; Van Calster et al. 2019",
 )
 def calibration_slope(view: Steps) -> FloatArray:
-    """Slope of the logistic recalibration of the scores: 1 is calibrated, below 1 too extreme (over-confident), above 1 too modest."""
+    """Slope of the logistic recalibration of the scores: 1 is calibrated, below 1 too extreme (overconfident), above 1 too modest."""
     return np.asarray(logistic.fit(view)[..., 1])
 
 

@@ -1,4 +1,4 @@
-"""Over- and under-confidence by true class: the family of Ao et al. 2023.
+"""Over- and underconfidence by true class: the family of Ao et al. 2023.
 
 "Class k" here means the rows whose true label is k, scored by the top label. That is not the
 one-vs-rest reduction of `calviz.metrics.classwise`.
@@ -17,7 +17,7 @@ from calviz.numerics.true_classes import TrueClassErrors, true_class_errors
 
 _by_class = partial(
     metric,
-    family="Over- and under-confidence",
+    family="Over- and underconfidence",
     view=true_class_errors,
     tail="two-sided",
 )
@@ -26,7 +26,7 @@ _signed = partial(_by_class, direction="zero", bounds=(-1.0, 1.0))
 _one_sided = partial(_by_class, interval="half-inverted")
 _positive = partial(_one_sided, direction="lower", bounds=(0.0, 1.0))
 _negative = partial(_one_sided, direction="higher", bounds=(-1.0, 0.0))
-# Neither more nor fewer over-confident classes is better in itself (section 6 of the paper).
+# Neither more nor fewer overconfident classes is better in itself (section 6 of the paper).
 _share_of_classes = partial(_by_class, direction="none", bounds=(0.0, 1.0))
 
 #: Sums of equal numbers may differ in the last digits: an MCS this small is exactly 0.
@@ -103,7 +103,7 @@ def cece(view: TrueClassErrors) -> FloatArray:
     reference="Ao et al. 2023, eq. 6",
 )
 def wsmcs_over(view: TrueClassErrors) -> FloatArray:
-    """MCS of the over-confident true classes, weighted by their rows."""
+    """MCS of the overconfident true classes, weighted by their rows."""
     return np.asarray((_share(view) * view.mcs * _over(view)).sum(axis=-1))
 
 
@@ -115,7 +115,7 @@ def wsmcs_over(view: TrueClassErrors) -> FloatArray:
     reference="Ao et al. 2023, eq. 7",
 )
 def wsmcs_under(view: TrueClassErrors) -> FloatArray:
-    """MCS of the under-confident true classes, weighted by their rows (0 or negative)."""
+    """MCS of the underconfident true classes, weighted by their rows (0 or negative)."""
     return np.asarray((_share(view) * view.mcs * _under(view)).sum(axis=-1))
 
 
@@ -127,7 +127,7 @@ def wsmcs_under(view: TrueClassErrors) -> FloatArray:
     reference="Ao et al. 2023, eq. 8",
 )
 def wsmcs(view: TrueClassErrors) -> FloatArray:
-    """Weighted subset miscalibration score: over- and under-confident classes weighed by their numbers; K counts the classes with rows."""
+    """Weighted subset miscalibration score: over- and underconfident classes weighed by their numbers; K counts the classes with rows."""
     over = _fraction(_over(view), view) * wsmcs_over(view)
     return over + _fraction(_under(view), view) * wsmcs_under(view)
 
@@ -136,12 +136,12 @@ def wsmcs(view: TrueClassErrors) -> FloatArray:
     key="over_mcs",
     unit="points",
     label="OC MCS",
-    undefined="undefined: no class is over-confident.",
+    undefined="undefined: no class is overconfident.",
     formula=r"\frac{1}{k^+} \sum_{k:\,\mathrm{MCS}_k > 0} \mathrm{MCS}_k",
     reference="Ao et al. 2023, table 2",
 )
 def over_mcs(view: TrueClassErrors) -> FloatArray:
-    """Mean MCS of the over-confident true classes; undefined where there are none."""
+    """Mean MCS of the overconfident true classes; undefined where there are none."""
     return _mean_over(_over(view), view.mcs)
 
 
@@ -149,34 +149,34 @@ def over_mcs(view: TrueClassErrors) -> FloatArray:
     key="under_mcs",
     unit="points",
     label="UC MCS",
-    undefined="undefined: no class is under-confident.",
+    undefined="undefined: no class is underconfident.",
     formula=r"\frac{1}{k^-} \sum_{k:\,\mathrm{MCS}_k < 0} \mathrm{MCS}_k",
     reference="Ao et al. 2023, table 2",
 )
 def under_mcs(view: TrueClassErrors) -> FloatArray:
-    """Mean MCS of the under-confident true classes (negative); undefined where there are none."""
+    """Mean MCS of the underconfident true classes (negative); undefined where there are none."""
     return _mean_over(_under(view), view.mcs)
 
 
 @_share_of_classes(
     key="over_share",
     unit="percent",
-    label="Share of over-confident classes",
+    label="Share of overconfident classes",
     formula=r"k^+ / K",
     reference="Ao et al. 2023, table 2",
 )
 def over_share(view: TrueClassErrors) -> FloatArray:
-    """Share of the classes with rows whose own rows are over-confident."""
+    """Share of the classes with rows whose own rows are overconfident."""
     return _fraction(_over(view), view)
 
 
 @_share_of_classes(
     key="under_share",
     unit="percent",
-    label="Share of under-confident classes",
+    label="Share of underconfident classes",
     formula=r"k^- / K",
     reference="Ao et al. 2023, table 2",
 )
 def under_share(view: TrueClassErrors) -> FloatArray:
-    """Share of the classes with rows whose own rows are under-confident."""
+    """Share of the classes with rows whose own rows are underconfident."""
     return _fraction(_under(view), view)

@@ -28,7 +28,7 @@ from calviz.recalibrators.temperature import bound_warning
     formula=r"\mathrm{softmax}(z / T_k),\ T_k = T (1 + \gamma\, \mathrm{MCS}_k / \max_j |\mathrm{MCS}_j|)",
 )
 class ClasswiseTemperature(BaseRecalibrator):
-    """A temperature per class: higher for classes that stay over-confident after temperature scaling, lower for under-confident ones.
+    """A temperature per class: higher for classes that stay overconfident after temperature scaling, lower for underconfident ones.
 
     Parameters
     ----------

@@ -279,8 +279,9 @@ def _take_home(report: Report, settings: Settings) -> None:
             )
         preview = st.toggle("Preview", value=True, key="preview", bind="query-params")
     st.caption(
-        "The file holds summaries only, no row of your data, and needs no network. Pictures are saved from it "
-        "as PNG or SVG, with a caption if you like; its print view fits paper."
+        "The file holds summaries, not the rows of your file; with few rows the points of a curve may be single "
+        "scores. It needs no network. Pictures are saved from it as PNG or SVG, with a caption if you like; its "
+        "print view fits paper."
     )
     if preview:
         # Its policy lets only its own two scripts run, and every text in it is escaped.

@@ -1,4 +1,4 @@
-"""Which classes are over- or under-confident, against what a calibrated model would show."""
+"""Which classes are over- or underconfident, against what a calibrated model would show."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def test_expectation_against_simulation():
     np.testing.assert_allclose(expected.sd, np.std(drawn, axis=0), rtol=0.06)
 
 
-@pytest.mark.parametrize(("sharpen", "word"), [(3.0, "over-confident"), (0.4, "under-confident")])
+@pytest.mark.parametrize(("sharpen", "word"), [(3.0, "overconfident"), (0.4, "underconfident")])
 def test_cal013_names_the_worst_class(sharpen, word):
     data = classes(sharpen=sharpen)
     (text,) = messages(data, "CAL013")

@@ -190,7 +190,7 @@ def test_hundred_class_truth_against_simulation() -> None:
     np.testing.assert_allclose(expit((logit(confidence) + log_s) / s), few[:, 0], rtol=1e-9)
 
     gap = expit(s * logit(q_top) - log_s) - q_top
-    assert gap.min() > 0, "over-confident everywhere"
+    assert gap.min() > 0, "overconfident everywhere"
     truth = MANIFEST["simulated_100_classes"]["truth"]["sharpened"]["top-label"]
     for key, values in {"ece_l1": gap, "ece_l2": gap**2, "accuracy": q_top}.items():
         error = values.std() / np.sqrt(values.size)

@@ -88,7 +88,7 @@ def test_against_uncertainty_calibration_also_with_ties(bins, decimals):
 
 @pytest.mark.parametrize("key", ["ece", "ece_equal_mass", "ece_sturges"])
 def test_one_sided_bins_give_the_mean_gap(key):
-    # Every bin is over-confident by construction, so that all ECEs are mean score - accuracy.
+    # Every bin is overconfident by construction, so that all ECEs are mean score - accuracy.
     score, hit = np.linspace(0.54, 1, 400), np.arange(400) % 4 == 0
     value, mcs = positive(score, hit, [key, "mcs"])
     assert value == pytest.approx(mcs, abs=1e-12)

@@ -103,13 +103,13 @@ def test_a_class_that_is_exactly_right_counts_in_neither_share():
     assert result["over_share"].value == 0
     assert result["under_share"].value == 0.5
     assert math.isnan(result["over_mcs"].value)
-    assert result["over_mcs"].reason == "undefined: no class is over-confident."
+    assert result["over_mcs"].reason == "undefined: no class is overconfident."
 
 
 def test_perfect_predictions():
     result = evaluated([1.0, 1.0], [1, 1], [0, 1])
     assert [result[key].value for key in ("wsece", "msece", "cece", "wsmcs")] == [0, 0, 0, 0]
-    assert result["under_mcs"].reason == "undefined: no class is under-confident."
+    assert result["under_mcs"].reason == "undefined: no class is underconfident."
 
 
 def test_full_predictions_use_the_top_label_under_any_reduction():

@@ -21,7 +21,7 @@ def plain_ece(z, y, temperatures):
 
 
 def unequal(n=1_200, k=4):
-    """Logits of which some classes are over-confident and some are not."""
+    """Logits of which some classes are overconfident and some are not."""
     z, _ = simulate(n, k, seed=5)
     p = softmax(z * np.linspace(0.4, 1.3, k))
     y = (p.cumsum(axis=1) > np.random.default_rng(1).random((n, 1))).argmax(axis=1)
