@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import codecs
-import csv
-import io
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +14,9 @@ from calviz.core.errors import InputError
 from calviz.core.factor import Factor
 from calviz.core.limits import MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, MAX_ROWS
 from calviz.core.notes import Finding
-from calviz.data.cells import NAMED, BadCell, Cells, ragged_error
+from calviz.data.cells import Cells
+from calviz.data.csv_parser import BlockParser
+from calviz.data.csv_text import OtherEncoding, Utf8Reader, ahead, end_of_records, line_in
 from calviz.data.dialect import (
     MISSING_WORDS,
     Dialect,
@@ -40,8 +38,6 @@ if TYPE_CHECKING:  # imported on first use: a reader of NPZ files never pays for
 #: Text is parsed in blocks of about this many bytes: large enough for the parser's threads,
 #: small enough that the copies of a block do not count beside the array.
 BLOCK_BYTES = 16 << 20
-#: Text that begins like this is taken by polars for compressed data, and unpacked without limit.
-_PACKED = (b"x\x01", b"x^", b"x\x9c", b"x\xda", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 #: Cells that are looked at to tell the type of the columns.
 _SAMPLE_CELLS = 50_000
 
@@ -60,7 +56,7 @@ class CsvTable(Table):
         """Parse the file once; see `Table.fetch`."""
         try:
             return self._fetch(scores, columns)
-        except _OtherEncoding:
+        except OtherEncoding:
             # Only the whole file shows that it is not UTF-8: start again, as cp1252.
             self.dialect = _reread_as_cp1252(self)
             return self._fetch(scores, columns)
@@ -75,13 +71,13 @@ class CsvTable(Table):
         places = [[place[j] for j in group] for group in blocks]
         texts = sorted({index[c] for c in columns})
         dtype = self._float_type(len(numbers))
-        parser = _Parser(self.dialect, numbers, texts, dtype)
+        parser = BlockParser(self.dialect, numbers, texts, dtype, self._lines_read)
         arrays = [Growing(len(group), dtype, self._expected_rows()) for group in blocks]
         parts: dict[int, list[pl.Series]] = {j: [] for j in texts}
         self._rows_of_block = []
         self._cells = parser.cells
         for block in ahead(self._blocks()):
-            parsed = parser.parse(block, self)
+            parsed = parser.parse(block)
             self._rows_of_block.append(parsed.rows)
             MAX_ROWS.check(parser.cells.rows, "the file has more rows than are accepted:")
             for array, at in zip(arrays, places, strict=True):
@@ -103,13 +99,18 @@ class CsvTable(Table):
         first_line, first_row = self.dialect.skip, 0
         for block, rows in zip(self._blocks(), self._rows_of_block, strict=False):
             if row < first_row + rows:
-                return first_line + _line_in(block, row - first_row, self.dialect.separator)
+                return first_line + line_in(block, row - first_row, self.dialect.separator)
             first_row += rows
             first_line += block.count(b"\n")
         # Rows of the block that is being read are not counted yet.
         for block in list(self._blocks())[len(self._rows_of_block) :][:1]:
-            return first_line + _line_in(block, row - first_row, self.dialect.separator)
+            return first_line + line_in(block, row - first_row, self.dialect.separator)
         return None
+
+    def _lines_read(self) -> int:
+        """Lines before the block that is being read."""
+        blocks = zip(self._blocks(), self._rows_of_block, strict=False)
+        return self.dialect.skip + sum(block.count(b"\n") for block, _ in blocks)
 
     def is_empty(self, row: int, name: str) -> bool:
         """Whether the cell holds no text."""
@@ -138,7 +139,7 @@ class CsvTable(Table):
         """The records of data as UTF-8, in blocks of whole records, without what precedes them."""
         with self.source.open() as stream:
             rest, skip = b"", self.dialect.skip
-            reader = _Reader(stream, self.dialect.encoding)
+            reader = Utf8Reader(stream, self.dialect.encoding)
             while True:
                 block = reader.read(BLOCK_BYTES)
                 if not block:
@@ -154,7 +155,7 @@ class CsvTable(Table):
                 block = rest + block
                 while skip and (end := block.find(b"\n")) >= 0:
                     block, skip = block[end + 1 :], skip - 1
-                cut = 0 if skip else _end_of_records(block)
+                cut = 0 if skip else end_of_records(block)
                 rest = block[cut:]
                 if cut:
                     yield block[:cut]
@@ -171,7 +172,7 @@ class CsvTable(Table):
         """The error about NUL bytes; lines are counted only now that there are some."""
         line = 1
         with self.source.open() as stream:
-            reader = _Reader(stream, self.dialect.encoding)
+            reader = Utf8Reader(stream, self.dialect.encoding)
             while block := reader.read(BLOCK_BYTES):
                 at = block.find(b"\0")
                 line += block.count(b"\n", 0, at if at >= 0 else None)
@@ -180,232 +181,12 @@ class CsvTable(Table):
         return InputError("there are NUL bytes: this is not a text file", line=line)
 
 
-def ahead(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """The same blocks, the next of which is read while the last one is worked on."""
-    with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(next, blocks, None)
-        while (block := coming.result()) is not None:
-            coming = pool.submit(next, blocks, None)
-            yield block
-
-
-class _OtherEncoding(Exception):
-    """The bytes are not in the encoding that the beginning of the file suggested."""
-
-
-class _Reader:
-    """Bytes of a stream as UTF-8 with line feeds at the end of lines, without byte-order mark."""
-
-    def __init__(self, stream: Any, encoding: str) -> None:
-        self._stream, self._encoding, self._start = stream, encoding, True
-        utf16 = encoding.startswith("utf-16")
-        self._decoder = codecs.getincrementaldecoder(encoding)() if utf16 else None
-        self._utf8 = codecs.getincrementaldecoder("utf-8")()
-
-    def read(self, size: int) -> bytes:
-        block: bytes = self._stream.read(size)
-        if self._start:
-            self._start = False
-            block = block.removeprefix(codecs.BOM_UTF8)
-        if self._decoder is not None:
-            try:
-                return self._decoder.decode(block, final=not block).encode()
-            except UnicodeError:
-                raise InputError(
-                    "the file begins like UTF-16 text, but is damaged or incomplete",
-                    remedy="save it again, as UTF-8",
-                ) from None
-        if self._encoding == "cp1252":
-            return decode(block, "cp1252").encode()
-        # A character may be cut in two at the end of a block: the decoder remembers it.
-        if not block.isascii() or self._utf8.getstate()[0]:
-            try:
-                self._utf8.decode(block, final=not block)
-            except UnicodeDecodeError:
-                raise _OtherEncoding from None
-        if b"\r" in block and b"\n" not in block:
-            block = block.replace(b"\r", b"\n")
-        return block
-
-
-@dataclass(frozen=True, eq=False)
-class _Parsed:
-    """A block: its numbers by row, and its text columns by column number."""
-
-    numbers: npt.NDArray[np.floating[Any]]
-    texts: dict[int, pl.Series]
-    rows: int
-
-
-class _Parser:
-    """Parses blocks of records into numbers and text, by column number."""
-
-    def __init__(
-        self, dialect: Dialect, numbers: list[int], texts: list[int], dtype: type[Any]
-    ) -> None:
-        import polars as pl
-
-        self.dialect, self.numbers, self.texts = dialect, numbers, texts
-        self.float = pl.Float32 if dtype is np.float32 else pl.Float64
-        self.cells = Cells()
-        # The last column is read along, because a line that is too short shows there.
-        self.last = len(dialect.names) - 1
-        self.plain = not set(numbers) & set(texts)
-        self.columns = sorted({*numbers, *texts, self.last})
-        self.slow_blocks = 0
-
-    def parse(self, block: bytes, table: CsvTable) -> _Parsed:
-        """Parse a block; ragged lines raise, cells that are not numbers are collected."""
-        import polars as pl
-
-        frame = self._fast(block) if self.plain else None
-        if frame is None:
-            # Three blocks that need it, and all others probably do.
-            self.slow_blocks += 1
-            self.plain = self.plain and self.slow_blocks < 3
-            frame = self._careful(block, table)
-        floats = frame.select(pl.col(self.float)) if self.numbers else None
-        if floats is not None:
-            self._note_missing(floats)
-        parsed = _Parsed(
-            numbers=np.empty((frame.height, 0)) if floats is None else floats.to_numpy(),
-            texts={j: frame[f"t{j}"].str.strip_chars() for j in self.texts},
-            rows=frame.height,
-        )
-        self.cells.rows += frame.height
-        return parsed
-
-    def _name(self, j: int) -> str:
-        return f"f{j}" if j in self._floats else f"t{j}"
-
-    @cached_property
-    def _floats(self) -> frozenset[int]:
-        return frozenset(self.numbers)
-
-    @cached_property
-    def _schema(self) -> dict[str, Any]:
-        import polars as pl
-
-        columns = range(len(self.dialect.names))
-        return {self._name(j): self.float if j in self._floats else pl.String for j in columns}
-
-    def _fast(self, block: bytes) -> pl.DataFrame | None:
-        """The block, if nothing in it needs a second look."""
-        import polars as pl
-
-        if block.startswith(_PACKED):
-            return None
-        try:
-            frame = pl.read_csv(
-                block,
-                has_header=False,
-                separator=self.dialect.separator,
-                decimal_comma=self.dialect.decimal_comma,
-                columns=self.columns,
-                schema=self._schema,
-            )
-        except (pl.exceptions.PolarsError, OSError):
-            return None
-        return frame if frame.height and self._is_rectangular(frame, block) else None
-
-    def _is_rectangular(self, frame: pl.DataFrame, block: bytes) -> bool:
-        """Whether no line is blank or short: the parser fills both with nulls."""
-        short = frame[self._name(self.last)].is_null()
-        if not short.any():
-            return True
-        lines = block.removesuffix(b"\n").split(b"\n")
-        if b'"' in block or len(lines) != frame.height:
-            return False
-        separator = self.dialect.separator.encode()
-        return self.last > 0 and all(
-            lines[row].count(separator) >= self.last for row in short.arg_true().to_list()
-        )
-
-    def _careful(self, block: bytes, table: CsvTable) -> pl.DataFrame:
-        """The block as text first, so that every cell that is not right can be named."""
-        import polars as pl
-
-        rows = _records_of(block, self.dialect, table)
-        columns = {j: [row[j].strip() for row in rows] for j in self.columns}
-        made = []
-        for j in self.numbers:
-            text = pl.Series(f"f{j}", columns[j], dtype=pl.String)
-            plain = text.str.replace(",", ".", literal=True) if self.dialect.decimal_comma else text
-            values = plain.cast(self.float, strict=False)
-            missing = text.is_in(list(MISSING_WORDS))
-            wrong, name = (values.is_null() & ~missing).arg_true(), self.dialect.names[j]
-            first = wrong.head(NAMED).to_list()
-            cells = [BadCell(self.cells.rows + row, name, text[row]) for row in first]
-            self.cells.add_bad(cells, len(wrong))
-            made.append(values)
-        made.extend(pl.Series(f"t{j}", columns[j], dtype=pl.String) for j in self.texts)
-        return pl.DataFrame(made or [pl.Series("", [None] * len(rows))])
-
-    def _note_missing(self, floats: pl.DataFrame) -> None:
-        counts = floats.null_count().row(0)
-        for j, count in zip(self.numbers, counts, strict=True):
-            if count and len(self.cells.empty) < 1_000:
-                for row in floats[f"f{j}"].is_null().arg_true().to_list():
-                    self.cells.empty.add((self.cells.rows + row, self.dialect.names[j]))
-
-
 def _columns_at(array: npt.NDArray[Any], columns: list[int]) -> npt.NDArray[Any]:
     """The columns of an array, without a copy where they stand side by side."""
     first = columns[0]
     if columns == list(range(first, first + len(columns))):
         return array[:, first : first + len(columns)]
     return array[:, columns]
-
-
-def _records_of(block: bytes, dialect: Dialect, table: CsvTable) -> list[list[str]]:
-    """All records of a block, blank lines left out; raises InputError on ragged ones."""
-    k = len(dialect.names)
-    rows, ragged = [], []
-    lines = io.StringIO(block.decode(errors="replace"), newline="")
-    reader = csv.reader(
-        lines, delimiter=dialect.separator, skipinitialspace=dialect.separator == " "
-    )
-    for record in reader:
-        if not record or (len(record) == 1 and not record[0].strip() and k > 1):
-            continue
-        if len(record) == k + 1 and not record[-1].strip():
-            record.pop()
-        if len(record) != k:
-            ragged.append((reader.line_num, len(record)))
-        rows.append(record)
-    if ragged:
-        before = dialect.skip + sum(
-            part.count(b"\n")
-            for part, _ in zip(table._blocks(), table._rows_of_block, strict=False)
-        )
-        raise ragged_error([(before + line, count) for line, count in ragged], k)
-    return rows
-
-
-def _line_in(block: bytes, row: int, separator: str) -> int:
-    lines = io.StringIO(block.decode(errors="replace"), newline="")
-    reader = csv.reader(lines, delimiter=separator)
-    seen = -1
-    for record in reader:
-        if record and (len(record) > 1 or record[0].strip()):
-            seen += 1
-        if seen == row:
-            break
-    # A record that spans lines is named by its first one.
-    return reader.line_num - sum(cell.count("\n") for cell in record)
-
-
-def _end_of_records(block: bytes) -> int:
-    """Where the last whole record ends: a newline with an even number of quotes before it."""
-    end = block.rfind(b"\n") + 1
-    if b'"' not in block:
-        return end
-    quotes = block.count(b'"', 0, end)
-    while end and quotes % 2:
-        earlier = block.rfind(b"\n", 0, end - 1) + 1
-        quotes -= block.count(b'"', earlier, end)
-        end = earlier
-    return end
 
 
 def series_factor(series: pl.Series) -> Factor:

@@ -1,0 +1,181 @@
+"""Blocks of separated text to numbers and text: fast where nothing is wrong, with care where something is."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.data.cells import NAMED, BadCell, Cells, ragged_error
+from calviz.data.dialect import MISSING_WORDS, Dialect
+
+if TYPE_CHECKING:  # imported on first use: a reader of NPZ files never pays for it
+    import polars as pl
+
+#: Text that begins like this is taken by polars for compressed data, and unpacked without limit.
+_PACKED = (b"x\x01", b"x^", b"x\x9c", b"x\xda", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
+
+
+@dataclass(frozen=True, eq=False)
+class ParsedBlock:
+    """A block: its numbers by row, and its text columns by column number."""
+
+    numbers: npt.NDArray[np.floating[Any]]
+    texts: dict[int, pl.Series]
+    rows: int
+
+
+class BlockParser:
+    """Parses blocks of records into numbers and text, by column number.
+
+    Parameters
+    ----------
+    dialect : Dialect
+    numbers, texts : list of int
+        Columns to read as numbers, and as text.
+    dtype : type
+        float32 or float64.
+    lines_before : callable
+        How many lines stand before the block that is being parsed, for messages.
+    """
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        numbers: list[int],
+        texts: list[int],
+        dtype: type[Any],
+        lines_before: Callable[[], int],
+    ) -> None:
+        import polars as pl
+
+        self.dialect, self.numbers, self.texts = dialect, numbers, texts
+        self.float = pl.Float32 if dtype is np.float32 else pl.Float64
+        self.lines_before = lines_before
+        self.cells = Cells()
+        # The last column is read along, because a line that is too short shows there.
+        self.last = len(dialect.names) - 1
+        self.plain = not set(numbers) & set(texts)
+        self.columns = sorted({*numbers, *texts, self.last})
+        self.slow_blocks = 0
+
+    def parse(self, block: bytes) -> ParsedBlock:
+        """Parse a block; ragged lines raise, cells that are not numbers are collected."""
+        import polars as pl
+
+        frame = self._fast(block) if self.plain else None
+        if frame is None:
+            # Three blocks that need it, and all others probably do.
+            self.slow_blocks += 1
+            self.plain = self.plain and self.slow_blocks < 3
+            frame = self._careful(block)
+        floats = frame.select(pl.col(self.float)) if self.numbers else None
+        if floats is not None:
+            self._note_missing(floats)
+        parsed = ParsedBlock(
+            numbers=np.empty((frame.height, 0)) if floats is None else floats.to_numpy(),
+            texts={j: frame[f"t{j}"].str.strip_chars() for j in self.texts},
+            rows=frame.height,
+        )
+        self.cells.rows += frame.height
+        return parsed
+
+    def _name(self, j: int) -> str:
+        return f"f{j}" if j in self._floats else f"t{j}"
+
+    @cached_property
+    def _floats(self) -> frozenset[int]:
+        return frozenset(self.numbers)
+
+    @cached_property
+    def _schema(self) -> dict[str, Any]:
+        import polars as pl
+
+        columns = range(len(self.dialect.names))
+        return {self._name(j): self.float if j in self._floats else pl.String for j in columns}
+
+    def _fast(self, block: bytes) -> pl.DataFrame | None:
+        """The block, if nothing in it needs a second look."""
+        import polars as pl
+
+        if block.startswith(_PACKED):
+            return None
+        try:
+            frame = pl.read_csv(
+                block,
+                has_header=False,
+                separator=self.dialect.separator,
+                decimal_comma=self.dialect.decimal_comma,
+                columns=self.columns,
+                schema=self._schema,
+            )
+        except (pl.exceptions.PolarsError, OSError):
+            return None
+        return frame if frame.height and self._is_rectangular(frame, block) else None
+
+    def _is_rectangular(self, frame: pl.DataFrame, block: bytes) -> bool:
+        """Whether no line is blank or short: the parser fills both with nulls."""
+        short = frame[self._name(self.last)].is_null()
+        if not short.any():
+            return True
+        lines = block.removesuffix(b"\n").split(b"\n")
+        if b'"' in block or len(lines) != frame.height:
+            return False
+        separator = self.dialect.separator.encode()
+        return self.last > 0 and all(
+            lines[row].count(separator) >= self.last for row in short.arg_true().to_list()
+        )
+
+    def _careful(self, block: bytes) -> pl.DataFrame:
+        """The block as text first, so that every cell that is not right can be named."""
+        import polars as pl
+
+        rows = self._records(block)
+        columns = {j: [row[j].strip() for row in rows] for j in self.columns}
+        made = []
+        for j in self.numbers:
+            text = pl.Series(f"f{j}", columns[j], dtype=pl.String)
+            plain = text.str.replace(",", ".", literal=True) if self.dialect.decimal_comma else text
+            values = plain.cast(self.float, strict=False)
+            missing = text.is_in(list(MISSING_WORDS))
+            wrong, name = (values.is_null() & ~missing).arg_true(), self.dialect.names[j]
+            first = wrong.head(NAMED).to_list()
+            cells = [BadCell(self.cells.rows + row, name, text[row]) for row in first]
+            self.cells.add_bad(cells, len(wrong))
+            made.append(values)
+        made.extend(pl.Series(f"t{j}", columns[j], dtype=pl.String) for j in self.texts)
+        return pl.DataFrame(made or [pl.Series("", [None] * len(rows))])
+
+    def _note_missing(self, floats: pl.DataFrame) -> None:
+        counts = floats.null_count().row(0)
+        for j, count in zip(self.numbers, counts, strict=True):
+            if count and len(self.cells.empty) < 1_000:
+                for row in floats[f"f{j}"].is_null().arg_true().to_list():
+                    self.cells.empty.add((self.cells.rows + row, self.dialect.names[j]))
+
+    def _records(self, block: bytes) -> list[list[str]]:
+        """All records of a block, blank lines left out; raises InputError on ragged ones."""
+        dialect, k = self.dialect, len(self.dialect.names)
+        rows, ragged = [], []
+        lines = io.StringIO(block.decode(errors="replace"), newline="")
+        reader = csv.reader(
+            lines, delimiter=dialect.separator, skipinitialspace=dialect.separator == " "
+        )
+        for record in reader:
+            if not record or (len(record) == 1 and not record[0].strip() and k > 1):
+                continue
+            if len(record) == k + 1 and not record[-1].strip():
+                record.pop()
+            if len(record) != k:
+                ragged.append((reader.line_num, len(record)))
+            rows.append(record)
+        if ragged:
+            before = self.lines_before()
+            raise ragged_error([(before + line, count) for line, count in ragged], k)
+        return rows
