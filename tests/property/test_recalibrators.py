@@ -50,13 +50,19 @@ def test_distributions_or_a_reason(key: str, sample: tuple[np.ndarray, np.ndarra
     assert np.abs(out.sum(axis=1, dtype=float) - 1).max() < 1e-5
 
 
+def sharper(rng: np.random.Generator, n: int, power: float) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities of three classes, and labels drawn from their powers."""
+    probs = rng.dirichlet(np.ones(3), size=n)
+    true = probs**power / (probs**power).sum(axis=1, keepdims=True)
+    return probs, np.array([rng.choice(3, p=p) for p in true])
+
+
 @pytest.mark.parametrize("key", [key for key in KEYS if key not in ORDERED])
 @examples(3)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_the_order_of_rows_does_not_matter(key: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    probs = rng.dirichlet(np.ones(3), size=120)
-    labels = np.array([rng.choice(3, p=p) for p in probs**0.7 / (probs**0.7).sum(axis=1, keepdims=True)])  # fmt: skip
+    probs, labels = sharper(rng, 120, 0.7)
     order = rng.permutation(len(labels))
     one = RECALIBRATORS[key].make().fit(probs, labels).transform(probs)
     other = RECALIBRATORS[key].make().fit(probs[order], labels[order]).transform(probs)
@@ -72,8 +78,7 @@ SYMMETRIC = ["identity", "temperature", "temperature-mse", "vector", "matrix", "
 @given(seed=st.integers(0, 2**32 - 1))
 def test_the_order_of_the_classes_does_not_matter(key: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    probs = rng.dirichlet(np.ones(3), size=150)
-    labels = np.array([rng.choice(3, p=p) for p in probs**1.4 / (probs**1.4).sum(axis=1, keepdims=True)])  # fmt: skip
+    probs, labels = sharper(rng, 150, 1.4)
     order = rng.permutation(3)
     one = RECALIBRATORS[key].make().fit(probs, labels).transform(probs)
     other = RECALIBRATORS[key].make().fit(probs[:, order], np.argsort(order)[labels])
