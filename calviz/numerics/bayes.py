@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.special import gammaln
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.piecewise import Piecewise, halfway, steps_merged
-from calviz.numerics.ties import ends_of_ties
 
 #: Pseudo-rows of the prior, spread over the bins (Naeini 2015).
 PRIOR_ROWS = 2.0
 #: Bins whose evidence is computed at a time, so that memory does not grow with their number.
-_BINS_AT_A_TIME = 1 << 15
+_BINS_AT_A_TIME = 1 << 13
+#: Stirling's series for log Gamma in powers of 1 / x, the highest first.
+_STIRLING = (-691 / 360_360, 1 / 1_188, -1 / 1_680, 1 / 1_260, -1 / 360, 1 / 12)
 #: Binnings with less than this share of the posterior of the best one change nothing that can be seen.
 _NEGLIGIBLE = 1e-10
 
@@ -43,14 +43,13 @@ def averaged_binnings(ordered: FloatArray, hits: IntArray) -> Piecewise:
     the bin and whose weight is `PRIOR_ROWS` / bins, so that its marginal likelihood is a product of ratios of
     gamma functions. Many binnings stand in one long array: each needs no more than its cuts and the sums.
     """
-    last = ends_of_ties(ordered)
     counts = np.array(bin_counts(ordered.size))
     groups = np.split(counts, np.flatnonzero(np.diff(np.cumsum(counts) // _BINS_AT_A_TIME)) + 1)
-    score = np.concatenate([_Bins.of(ordered, hits, last, some).evidence() for some in groups])
+    score = np.concatenate([_Bins.of(ordered, hits, some).evidence() for some in groups])
     weight = np.exp(score - score.max())
     weight[weight < _NEGLIGIBLE] = 0
     weight /= weight.sum()
-    used = _Bins.of(ordered, hits, last, counts[weight > 0])
+    used = _Bins.of(ordered, hits, counts[weight > 0])
     # The average steps wherever a binning does: add up the steps, in the order of the ranks.
     rate = (used.won + used.alpha) / (used.rows + used.alpha + used.beta)
     step = rate - np.where(used.start == 0, 0.0, np.roll(rate, 1))
@@ -73,8 +72,8 @@ class _Bins:
     beta: FloatArray
 
     @classmethod
-    def of(cls, ordered: FloatArray, hits: IntArray, last: IntArray, counts: IntArray) -> Self:
-        cuts, model, sizes = _all_cuts(ordered.size, last, counts)
+    def of(cls, ordered: FloatArray, hits: IntArray, counts: IntArray) -> Self:
+        cuts, model, sizes = _all_cuts(ordered, counts)
         # Bins start and end at ranks; the first of a binning starts at 0, its last ends at n.
         first = np.append(True, model[1:] != model[:-1])
         start = np.where(first, 0, np.roll(cuts, 1))
@@ -85,11 +84,31 @@ class _Bins:
 
     def evidence(self) -> FloatArray:
         """Log marginal likelihood of each binning."""
-        a, b = self.alpha, self.beta
-        parts = gammaln(a + b) - gammaln(self.rows + a + b)
-        parts += gammaln(self.won + a) - gammaln(a)
-        parts += gammaln(self.rows - self.won + b) - gammaln(b)
+        parts = -log_rising(self.alpha + self.beta, self.rows)
+        # Most bins of one class against many have no hits at all.
+        for prior, count in ((self.alpha, self.won), (self.beta, self.rows - self.won)):
+            some = np.flatnonzero(count)
+            parts[some] += log_rising(prior[some], count[some])
         return np.asarray(np.bincount(self.model, weights=parts))
+
+
+def log_rising(a: FloatArray, m: IntArray) -> FloatArray:
+    """``log(Gamma(a + m) / Gamma(a))`` for a > 0, to 12 digits and several times as fast as by SciPy's ``gammaln``."""
+    ends = np.stack([a, a + m])
+    # The quotient of Gamma(x) and Gamma(x + 8), where Stirling's series is exact.
+    product = ends.copy()
+    for i in range(1, 8):
+        product *= ends + i
+    ends += 8
+    reciprocal = 1 / ends
+    square = reciprocal * reciprocal
+    series = np.full_like(ends, _STIRLING[0])
+    for term in _STIRLING[1:]:
+        series *= square
+        series += term
+    series *= reciprocal
+    series += (ends - 0.5) * np.log(ends) - ends
+    return np.asarray(series[1] - series[0] + np.log(product[0] / product[1]))
 
 
 def _border(ordered: FloatArray, rank: IntArray) -> FloatArray:
@@ -99,17 +118,18 @@ def _border(ordered: FloatArray, rank: IntArray) -> FloatArray:
     return np.where(rank == 0, 0.0, np.where(rank == ordered.size, 1.0, (below + above) / 2))
 
 
-def _all_cuts(n: int, last: IntArray, counts: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+def _all_cuts(ordered: FloatArray, counts: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Ends of the bins of binnings with so many bins, the binning of each, and the bins per binning.
 
     Cuts as ``np.array_split`` makes them; one inside a group of ties moves to the end of the group.
     """
     model = np.repeat(np.arange(counts.size), counts)
     m = np.arange(model.size) - np.repeat(np.cumsum(counts) - counts, counts) + 1
+    n = ordered.size
     size, larger = n // counts[model], n % counts[model]
     cuts: IntArray = m * size + np.minimum(m, larger)
-    if last.size < n:
-        cuts = last[np.searchsorted(last, cuts, side="left")]
+    inside = np.flatnonzero(ordered[cuts - 1] == ordered[np.minimum(cuts, n - 1)])
+    cuts[inside] = np.searchsorted(ordered, ordered[cuts[inside] - 1], side="right")
     keep = np.append((cuts[1:] != cuts[:-1]) | (model[1:] != model[:-1]), True)
     cuts, model = cuts[keep], model[keep]
     return cuts, model, np.bincount(model)

@@ -12,6 +12,7 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.minimise import Inverse, Minimum, minimise
 from calviz.numerics.passes import sum_over_blocks
+from calviz.numerics.scores import Scores
 
 #: The mean loss is minimised to this many nats.
 TOLERANCE = 1e-12
@@ -25,7 +26,7 @@ BLOCKS = 200
 _HESSIAN_ROWS = 4_000
 #: Large data are fitted to a part of their rows first.
 _WARM_ROWS = 8_000
-_BLOCK_BYTES = 1 << 20
+_BLOCK_BYTES = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,17 +110,17 @@ class MatrixProblem:
 
     def __init__(
         self,
-        z: FloatArray,
+        scores: Scores,
         labels: IntArray,
         penalty: Penalty,
         scale: float = 1.0,
         rows: IntArray | None = None,
     ) -> None:
-        #: Only these rows of `z`, where given; they are gathered block by block, never copied as a whole.
+        #: Only these rows, where given; they are converted block by block, never copied as a whole.
         self.rows = rows
-        self.z, self.labels, self.penalty, self.scale = z, labels, penalty, scale
-        self.n, self.k = labels.size, z.shape[1]
-        self.dtype = working_type(z)
+        self.scores, self.labels, self.penalty, self.scale = scores, labels, penalty, scale
+        self.n, self.k = labels.size, scores.shape[1]
+        self.dtype = working_type(scores.array)
 
     @property
     def phases(self) -> tuple[float, ...]:
@@ -132,17 +133,18 @@ class MatrixProblem:
         """The problem of every `step`-th row."""
         if self.rows is not None:
             return self.of_rows(np.arange(0, self.n, step))
-        return MatrixProblem(self.z[::step], self.labels[::step], self.penalty, self.scale)
+        return MatrixProblem(self.scores.every(step), self.labels[::step], self.penalty, self.scale)
 
     def of_rows(self, rows: IntArray) -> MatrixProblem:
         """The problem of some of these rows."""
         own = rows if self.rows is None else self.rows[rows]
-        return MatrixProblem(self.z, self.labels[rows], self.penalty, self.scale, own)
+        return MatrixProblem(self.scores, self.labels[rows], self.penalty, self.scale, own)
 
     def _inputs(self, rows: slice) -> FloatArray:
         own = rows if self.rows is None else self.rows[rows]
-        z: FloatArray = np.array(self.z[own], dtype=self.dtype)
-        z *= self.dtype(self.scale)
+        z: FloatArray = self.scores.block(own).astype(self.dtype, copy=False)
+        if self.scale != 1:
+            z *= self.dtype(self.scale)
         return z
 
     def at(self, x: FloatArray) -> tuple[float, FloatArray]:
@@ -159,7 +161,9 @@ class MatrixProblem:
 
         def work(rows: slice) -> FloatArray:
             z = self._inputs(rows)
-            p, loss = _probabilities(z @ turned + b, self.labels[rows])
+            u = z @ turned
+            u += b
+            p, loss = _probabilities(u, self.labels[rows])
             p[np.arange(p.shape[0]), self.labels[rows]] -= 1
             sums = np.empty(k * (k + 1) + 1)
             gradient = sums[:-1].reshape(k, k + 1)
@@ -169,8 +173,9 @@ class MatrixProblem:
             return sums
 
         # Blocks of at least K rows: each adds up a gradient of K (K + 1) numbers.
-        block_bytes = max(_BLOCK_BYTES, 8 * k * k * self.z.itemsize)
-        total = sum_over_blocks(self.z[: self.n], work, block_bytes=block_bytes) / self.n
+        array = self.scores.array
+        block_bytes = max(_BLOCK_BYTES, 8 * k * k * array.itemsize)
+        total = sum_over_blocks(array[: self.n], work, block_bytes=block_bytes) / self.n
         return float(total[-1]), total[:-1].reshape(k, k + 1)
 
     def inverse(self, x: FloatArray) -> Inverse:
@@ -211,16 +216,19 @@ class MatrixProblem:
         return lambda g: solve(g.ravel()).reshape(k, d)
 
     def blocks(self, x: FloatArray) -> FloatArray:
-        """The block of the Hessian of each class, without the penalty, shape (K, K + 1, K + 1)."""
-        inputs, p = (values.astype(np.float32) for values in self._some(x))
+        """The lower triangle of the block of the Hessian of each class, without the penalty, shape (K, D (D + 1) / 2)."""
+        own_type, self.dtype = self.dtype, np.float32
+        inputs, p = self._some(x)
+        self.dtype = own_type
         # Of p (1 - p), so that each block is a product of a matrix with itself, which costs half.
         root = np.sqrt(p * (1 - p), out=p)
-        blocks = np.empty((self.k, self.k + 1, self.k + 1), dtype=np.float32)
+        lower = np.tril_indices(self.k + 1)
+        blocks = np.empty((self.k, lower[0].size), dtype=np.float32)
         for block, own in zip(blocks, root.T, strict=True):
             rows = np.flatnonzero(own > 3e-3)
             part = inputs[rows]
             part *= own[rows, None]
-            np.matmul(part.T, part, out=block)
+            block[:] = (part.T @ part)[lower]
         blocks /= inputs.shape[0]
         return blocks
 
@@ -228,9 +236,10 @@ class MatrixProblem:
         """The inverse of `blocks` and the penalty."""
         d = self.k + 1
         ridge = 2 * self.penalty.weights + 1e-5 / d
-        inverses = np.empty_like(blocks)
+        inverses = np.empty((self.k, d, d), dtype=np.float32)
+        lower = np.tril_indices(d)
         for held, block, own in zip(inverses, blocks, ridge, strict=True):
-            held[:] = block
+            held[lower] = held.T[lower] = block
             held[np.arange(d), np.arange(d)] += own
             held[:] = np.linalg.inv(held)
 

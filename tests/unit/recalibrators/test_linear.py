@@ -7,6 +7,7 @@ from calviz.core.errors import NotAvailable
 from calviz.numerics import linear
 from calviz.numerics.linear import MatrixProblem, Penalty, VectorProblem
 from calviz.numerics.minimise import minimise
+from calviz.numerics.scores import Scores
 from calviz.recalibrators.dirichlet import DirichletCalibration
 from calviz.recalibrators.matrix import MatrixScaling
 from calviz.recalibrators.vector import VectorScaling
@@ -16,6 +17,10 @@ from .conftest import simulate, softmax
 
 def nll(p, y):
     return -np.log(p[np.arange(y.size), y]).mean()
+
+
+def logits(z):
+    return Scores(z, "logits", "logits")
 
 
 def mapped(n=1_500, k=4, seed=0):
@@ -32,7 +37,7 @@ def test_gradients(k):
     z, y = simulate(60, k)
     rng = np.random.default_rng(0)
     penalty = Penalty(rng.random((k, k + 1)))
-    vector, matrix = VectorProblem(z, y), MatrixProblem(z, y, penalty, 0.7)
+    vector, matrix = VectorProblem(z, y), MatrixProblem(logits(z), y, penalty, 0.7)
     for problem, x in [(vector, rng.normal(size=(2, k))), (matrix, rng.normal(size=(k, k + 1)))]:
         found = problem.at(x)[1].ravel()
         other = approx_fprime(x.ravel(), lambda v, p=problem, s=x.shape: p.at(v.reshape(s))[0])
@@ -45,7 +50,7 @@ def test_the_hessians_are_those_of_the_gradients():
     rng = np.random.default_rng(0)
     for problem, shape in [
         (VectorProblem(z, y), (2, k)),
-        (MatrixProblem(z, y, Penalty(np.full((k, k + 1), 0.01)), 1.0), (k, k + 1)),
+        (MatrixProblem(logits(z), y, Penalty(np.full((k, k + 1), 0.01)), 1.0), (k, k + 1)),
     ]:
         x = rng.normal(size=shape)
         columns = []
@@ -102,7 +107,7 @@ def test_dirichlet_is_matrix_scaling_of_log_probabilities():
     z, y, _, _ = mapped()
     p = softmax(z)
     a = DirichletCalibration(regularisation="odir", off_diagonal=0.1, intercept=0.1).fit(p, y)
-    problem = MatrixProblem(np.log(p), y, a._penalty(4, (0.1, 0.1)))
+    problem = MatrixProblem(logits(np.log(p)), y, a._penalty(4, (0.1, 0.1)))
     x = np.hstack([a.weights_, a.intercepts_[:, None]])
     assert np.abs(problem.at(x)[1]).max() < 1e-6
     np.testing.assert_allclose(
@@ -216,13 +221,16 @@ def test_a_part_of_the_rows_is_the_problem_of_these_rows():
     x = np.random.default_rng(0).normal(size=(5, 6))
     rows = np.arange(0, 600, 7)
     part, copied = (
-        MatrixProblem(z, y, penalty).of_rows(rows),
-        MatrixProblem(z[rows], y[rows], penalty),
+        MatrixProblem(logits(z), y, penalty).of_rows(rows),
+        MatrixProblem(logits(z[rows]), y[rows], penalty),
     )
     for one, other in (
         (part, copied),
         (part.every(3), copied.every(3)),
-        (part.of_rows(np.arange(9, 20)), MatrixProblem(z[rows][9:20], y[rows][9:20], penalty)),
+        (
+            part.of_rows(np.arange(9, 20)),
+            MatrixProblem(logits(z[rows][9:20]), y[rows][9:20], penalty),
+        ),
     ):
         assert one.n == other.n
         assert one.at(x)[0] == pytest.approx(other.at(x)[0], rel=1e-12)
