@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,8 @@ BOUND = 1e4
 #: Fewer rows than this of either kind do not start a search.
 _ENOUGH = 20
 _BLOCK_BYTES = 1 << 17
+#: When so small a part of the classes is left to fit, they are fitted on their own.
+_FEW = 8
 
 
 def log_parts(
@@ -141,7 +144,20 @@ class _Problem:
             for rows in row_blocks(scores.array, block_bytes=_BLOCK_BYTES):
                 kept[:, rows] = self._features(rows)
             self.kept = kept
+        self.block_bytes = _BLOCK_BYTES
         self.hits = sum_over_blocks(scores.array, self._hits, block_bytes=_BLOCK_BYTES)
+
+    def only(self, classes: IntArray) -> _Problem:
+        """The problem of a few of the classes, whose features are kept."""
+        other = copy(self)
+        kept = np.empty((self.size - 1, self.n, classes.size), dtype=self.dtype)
+        for rows in row_blocks(self.scores.array, block_bytes=self.block_bytes):
+            kept[:, rows] = self._block(rows)[:, :, classes]
+        other.kept, other.count = kept, classes.size
+        other.positives, other.hits = self.positives[classes], self.hits[:, classes]
+        # As many numbers at a time as before.
+        other.block_bytes = self.block_bytes * self.count // classes.size
+        return other
 
     def free(self) -> BoolArray:
         """Which parameters may move: none of a class without rows, or that has all of them."""
@@ -194,7 +210,7 @@ class _Problem:
                     sums[1 + size + d * size + c] = sums[1 + size + c * size + d] = product
             return sums
 
-        total = sum_over_blocks(self.scores.array, work, block_bytes=_BLOCK_BYTES)
+        total = sum_over_blocks(self.scores.array, work, block_bytes=self.block_bytes)
         loss = total[0] - (theta * self.hits).sum(axis=0)
         hessian = total[1 + size :].reshape(size, size, self.count)
         return loss, total[1 : 1 + size] - self.hits, hessian
@@ -221,6 +237,11 @@ class _Problem:
         for _ in range(MAX_PASSES):
             if done.all():
                 return LogisticFit(theta, separated, True)
+            if _FEW * (rest := np.flatnonzero(~done)).size <= self.count:
+                # The last classes take many passes: those are over their own columns only.
+                found = self.only(rest).maximise(theta[:, rest], free[:, rest], enough)
+                theta[:, rest], separated[rest] = found.parameters, found.separated
+                return LogisticFit(theta, separated, found.converged)
             length[done] = 0
             trial = np.clip(theta + length * step, -BOUND, BOUND)
             new_loss, new_gradient, new_hessian = self.at(trial)

@@ -186,7 +186,7 @@ def table(found: Slices, settings: Settings) -> None:
         on_select="rerun",
         selection_mode="single-row",
         key=f"calviz.slices.{hash((settings.rows_key, found.against, len(found.slices)))}",
-        column_config=_COLUMNS,
+        column_config=_COLUMNS | {"slice": _names()},
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         at = event.selection.rows
@@ -200,12 +200,17 @@ def table(found: Slices, settings: Settings) -> None:
         )
 
 
+def _names() -> Any:
+    # A pinned column must leave room for the numbers, also on a phone.
+    phone = diagram.page_width() is not None
+    return st.column_config.TextColumn(width=150 if phone else 300, pinned=True)
+
+
 def _column(width: int, help: str | None = None) -> Any:
     return st.column_config.NumberColumn(width=width, help=help)
 
 
 _COLUMNS = {
-    "slice": st.column_config.TextColumn(width=300, pinned=True),
     "rows": st.column_config.NumberColumn(width=58, format="localized"),
     "score": _column(58, "Mean score."),
     "hits": _column(54, "Share of hits."),
