@@ -75,7 +75,8 @@ def compare(
     activity : callable, optional
         Called as ``activity(method, doing)`` while a method is worked at, from that thread.
     stop : callable, optional
-        Asked all the time; where it says True, the methods that are not finished are rows with that reason.
+        Asked all the time; where it says True, the methods that are not finished are rows with that reason, and the
+        differences of the others are of fewer resamples.
     """
     specs = chosen(methods)
     rows = choose_rows(
@@ -122,7 +123,7 @@ def compare(
     tied: dict[str, tuple[str, ...]] = {}
     if ci:
         with watching(None):  # what was stopped still says what is finished
-            results, tied = judging.paired(results)
+            results, tied = judging.paired(results, stop or (lambda: False))
     measured = dict.fromkeys(key for r in results.values() for key in r.metrics)
     return Comparison(
         name=data.name,
@@ -206,7 +207,7 @@ class _Judging:
         return self.data.take(self.rows.pairs[0][1])
 
     def paired(
-        self, results: dict[str, MethodResult]
+        self, results: dict[str, MethodResult], stop: Callable[[], bool]
     ) -> tuple[dict[str, MethodResult], dict[str, tuple[str, ...]]]:
         """Differences to the uncalibrated model, shares of best, and ties, on common resamples."""
         there = {
@@ -216,7 +217,9 @@ class _Judging:
             return results, {}
         rng = np.random.default_rng([self.seed, 2])
         keys = [k for k in results[UNCALIBRATED].metrics if all(_has(results[m], k) for m in there)]
-        paired = pair(there, keys, reduction=self.reduction, resamples=self.resamples, rng=rng)
+        paired = pair(
+            there, keys, reduction=self.reduction, resamples=self.resamples, rng=rng, hurry=stop
+        )
         wanted = list(paired.drawn)
         shares = {metric: paired.best_share(metric) for metric in wanted}
         tied = {
