@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from calviz.analysis import evaluate
-from calviz.comparison.fitting import UNCALIBRATED, fit_and_apply
+from calviz.comparison.fitting import UNCALIBRATED, Fitted, fit_and_apply
 from calviz.comparison.paired import pair, squares
 from calviz.comparison.rows import Rows, choose_rows
 from calviz.core.comparison import Comparison, MethodResult
@@ -166,22 +166,24 @@ class _Judging:
         """Fit and evaluate one method; whatever goes wrong becomes its reason."""
         try:
             checkpoint("fitting")
-            done = fit_and_apply(self.data, spec, self.rows, options)
-            evaluation = evaluate(
-                done.calibrated,
-                self.metrics,
-                reduction=self.reduction,
-                ci=self.ci,
-                noise_floor=False,
-                resamples=self.resamples,
-                seed=self.seed,
-            )
+            return self._measured(spec, fit_and_apply(self.data, spec, self.rows, options))
         except CalvizError as error:
             return _failed(spec, str(error))
         except MemoryError:
             return _failed(spec, "there is not enough memory for it.")
         except Exception as error:
             return _failed(spec, f"it failed: {str(error) or type(error).__name__}.")
+
+    def _measured(self, spec: RecalibratorSpec, done: Fitted) -> MethodResult:
+        evaluation = evaluate(
+            done.calibrated,
+            self.metrics,
+            reduction=self.reduction,
+            ci=self.ci,
+            noise_floor=False,
+            resamples=self.resamples,
+            seed=self.seed,
+        )
         before = self.before
         return MethodResult(
             spec.key,

@@ -18,7 +18,7 @@ from calviz.core.comparison import Comparison, MethodResult
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.core.results import MetricResult
-from calviz.core.watch import watching
+from calviz.core.watch import Stopped, watching
 from calviz.figures import CalibrationMap, ClassBars, Cumulative, Reliability, RiskCoverage
 from calviz.ui.jobs import Job
 from calviz.ui.recalibrate.plan import Plan
@@ -111,6 +111,8 @@ def work(plan: Plan) -> Callable[[Job], Outcome]:
             activity=lambda key, doing: job.step(labels[key], "running", doing),
             stop=job.stopping,
         )
+        if job.stopping() and not found[UNCALIBRATED].ok:
+            raise Stopped  # nothing to compare with
         outcome = Outcome(plan.key, data, whole, plan.rows, settings.reduction, found)
         if sum(map(_bytes, found)) <= KEPT_BYTES:
             return outcome
