@@ -55,7 +55,11 @@ with guard.boundary():
     if wanted is not None and job is not None and job.result is not None:
         found = job.result
         if job.state == "stopped":
-            st.warning("Stopped: what was finished by then is below.", icon=":material/stop:")
+            st.warning(
+                "Stopped: what was finished by then is below, the intervals of its differences from fewer "
+                "resamples.",
+                icon=":material/stop:",
+            )
         st.subheader("What to take", anchor=False)
         keep_classes = st.toggle(
             "No predicted class may change", key="keep-classes", bind="query-params"

@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.watch import checkpoint
 from calviz.numerics.piecewise import Piecewise, halfway, steps_merged
 
 #: Pseudo-rows of the prior, spread over the bins (Naeini 2015).
@@ -73,11 +74,14 @@ class _Bins:
 
     @classmethod
     def of(cls, ordered: FloatArray, hits: IntArray, counts: IntArray) -> Self:
+        checkpoint()
         cuts, model, sizes = _all_cuts(ordered, counts)
         # Bins start and end at ranks; the first of a binning starts at 0, its last ends at n.
         first = np.append(True, model[1:] != model[:-1])
         start = np.where(first, 0, np.roll(cuts, 1))
-        centre = np.clip((_border(ordered, start) + _border(ordered, cuts)) / 2, 1e-6, 1 - 1e-6)
+        border = _border(ordered, cuts)
+        before = np.where(first, 0.0, np.roll(border, 1))
+        centre = np.clip((before + border) / 2, 1e-6, 1 - 1e-6)
         prior = PRIOR_ROWS / sizes[model]
         won = hits[cuts] - hits[start]
         return cls(model, start, cuts - start, won, prior * centre, prior * (1 - centre))
@@ -95,10 +99,11 @@ class _Bins:
 def log_rising(a: FloatArray, m: IntArray) -> FloatArray:
     """``log(Gamma(a + m) / Gamma(a))`` for a > 0, to 12 digits and several times as fast as by SciPy's ``gammaln``."""
     ends = np.stack([a, a + m])
-    # The quotient of Gamma(x) and Gamma(x + 8), where Stirling's series is exact.
-    product = ends.copy()
-    for i in range(1, 8):
-        product *= ends + i
+    # The product x (x + 1) ... (x + 7), in pairs from its ends, leads to x + 8, where Stirling's series is exact.
+    pair = ends * (ends + 7)
+    product = pair * (pair + 6)
+    product *= pair + 10
+    product *= pair + 12
     ends += 8
     reciprocal = 1 / ends
     square = reciprocal * reciprocal
@@ -112,10 +117,10 @@ def log_rising(a: FloatArray, m: IntArray) -> FloatArray:
 
 
 def _border(ordered: FloatArray, rank: IntArray) -> FloatArray:
-    """The score half-way between the rows before and after a cut; 0 and 1 at the ends."""
-    below = ordered[np.maximum(rank, 1) - 1].astype(np.float64)
+    """The score half-way between the rows before and after a cut above 0; 1 at the end."""
+    below = ordered[rank - 1].astype(np.float64)
     above = ordered[np.minimum(rank, ordered.size - 1)]
-    return np.where(rank == 0, 0.0, np.where(rank == ordered.size, 1.0, (below + above) / 2))
+    return np.where(rank == ordered.size, 1.0, (below + above) / 2)
 
 
 def _all_cuts(ordered: FloatArray, counts: IntArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -126,7 +131,7 @@ def _all_cuts(ordered: FloatArray, counts: IntArray) -> tuple[IntArray, IntArray
     model = np.repeat(np.arange(counts.size), counts)
     m = np.arange(model.size) - np.repeat(np.cumsum(counts) - counts, counts) + 1
     n = ordered.size
-    size, larger = n // counts[model], n % counts[model]
+    size, larger = (part[model] for part in divmod(n, counts))
     cuts: IntArray = m * size + np.minimum(m, larger)
     inside = np.flatnonzero(ordered[cuts - 1] == ordered[np.minimum(cuts, n - 1)])
     cuts[inside] = np.searchsorted(ordered, ordered[cuts[inside] - 1], side="right")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
@@ -11,8 +12,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.minimise import Inverse, Minimum, minimise
+from calviz.numerics.newton import Product, truncated_newton
 from calviz.numerics.passes import sum_over_blocks
-from calviz.numerics.scores import Scores
+from calviz.numerics.scores import Scores, row_sums
 
 #: The mean loss is minimised to this many nats.
 TOLERANCE = 1e-12
@@ -23,7 +25,13 @@ DENSE = 2_600
 #: Up to so many classes each class has a block of the Hessian; what classes share is left to L-BFGS.
 BLOCKS = 200
 #: Rows from which the Hessian is estimated.
-_HESSIAN_ROWS = 4_000
+_HESSIAN_ROWS, _ROWS_PER_CLASS = 4_000, 100
+_HESSIAN_BYTES = 1 << 20
+#: Passes after which a fit of many classes is a hard one, and how many times as many passes, products with the Hessian
+#: included, it may take then.
+_EASY, _HARD = 50, 4
+#: Such a fit ends when this little, in nats over all rows, is to be had: far below a standard error of its parameters.
+_NATS = 0.1
 #: Large data are fitted to a part of their rows first.
 _WARM_ROWS = 8_000
 _BLOCK_BYTES = 1 << 18
@@ -87,7 +95,7 @@ class VectorProblem:
         k = self.k
         h = np.zeros((2 * k, 2 * k))
         diagonal = np.zeros((3, k))
-        for rows in row_blocks(some, block_bytes=max(_BLOCK_BYTES, 4 * k * k * some.itemsize)):
+        for rows in row_blocks(some, block_bytes=max(_BLOCK_BYTES, k * k * some.itemsize)):
             z: FloatArray = np.asarray(some[rows], dtype=self.dtype)
             p, _ = _probabilities(z * w + b, labels[rows])
             pz = p * z
@@ -172,11 +180,19 @@ class MatrixProblem:
             sums[-1] = loss
             return sums
 
-        # Blocks of at least K rows: each adds up a gradient of K (K + 1) numbers.
-        array = self.scores.array
-        block_bytes = max(_BLOCK_BYTES, 8 * k * k * array.itemsize)
-        total = sum_over_blocks(array[: self.n], work, block_bytes=block_bytes) / self.n
+        array = self.scores.array[: self.n]
+        total = sum_over_blocks(array, work, block_bytes=self._block_bytes) / self.n
         return float(total[-1]), total[:-1].reshape(k, k + 1)
+
+    @property
+    def _block_bytes(self) -> int:
+        """Of blocks of many rows: each adds up a gradient of K (K + 1) numbers."""
+        return max(_BLOCK_BYTES, 8 * self.k * self.k * self.scores.array.itemsize)
+
+    @property
+    def many(self) -> bool:
+        """Whether there are so many classes that the Hessian is not written down, and not so many that nothing like it is."""
+        return self.k * (self.k + 1) > DENSE and self.k <= BLOCKS
 
     def inverse(self, x: FloatArray) -> Inverse:
         """The inverse Hessian, approximately, from some of the rows.
@@ -190,13 +206,51 @@ class MatrixProblem:
             return self.by_class(self.blocks(x))
         return self._kronecker(*self._some(x))
 
+    def _part(self, rows: int) -> MatrixProblem:
+        """The problem of about so many rows, in the same precision."""
+        part = self.every(max(1, self.n // rows))
+        part.dtype = self.dtype
+        return part
+
     def _some(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        part = self._part(max(_HESSIAN_ROWS, 4 * self.k))
+        return part._inputs_and_probabilities(x, slice(0, part.n))
+
+    def _inputs_and_probabilities(
+        self, x: FloatArray, rows: slice
+    ) -> tuple[FloatArray, FloatArray]:
         """Inputs, with a 1 at the end, and probabilities of some rows."""
-        part = self.every(max(1, self.n // max(_HESSIAN_ROWS, 4 * self.k)))
-        z = part._inputs(slice(0, part.n))
+        z = self._inputs(rows)
         u = z @ x[:, :-1].T.astype(self.dtype) + x[:, -1].astype(self.dtype)
-        p, _ = _probabilities(u, part.labels)
-        return np.concatenate([z, np.ones((part.n, 1), dtype=z.dtype)], axis=1), p
+        p, _ = _probabilities(u, self.labels[rows])
+        return np.concatenate([z, np.ones((z.shape[0], 1), dtype=z.dtype)], axis=1), p
+
+    def hessian(self, x: FloatArray) -> Product:
+        """The Hessian at a point, in single precision: it only has to point the way."""
+        single = self._part(self.n)
+        single.dtype = np.float32
+        p = np.empty((self.n, self.k), dtype=np.float32)
+        for rows in row_blocks(p, block_bytes=_BLOCK_BYTES):
+            p[rows] = single._inputs_and_probabilities(x, rows)[1]
+
+        def product(v: FloatArray) -> FloatArray:
+            turned, b = np.ascontiguousarray(v[:, :-1].T, np.float32), v[:, -1].astype(np.float32)
+
+            def work(rows: slice) -> FloatArray:
+                z = single._inputs(rows)
+                u = z @ turned
+                u += b
+                u *= p[rows]
+                u -= p[rows] * row_sums(u)[:, None]
+                out = np.empty(v.shape, dtype=np.float32)
+                out[:, :-1] = u.T @ z
+                out[:, -1] = np.ones(u.shape[0], dtype=u.dtype) @ u
+                return out
+
+            total = sum_over_blocks(p, work, block_bytes=self._block_bytes)
+            return total / self.n + 2 * self.penalty.weights * v
+
+        return product
 
     def _dense(self, inputs: FloatArray, p: FloatArray) -> Inverse:
         k, d = self.k, self.k + 1
@@ -217,19 +271,21 @@ class MatrixProblem:
 
     def blocks(self, x: FloatArray) -> FloatArray:
         """The lower triangle of the block of the Hessian of each class, without the penalty, shape (K, D (D + 1) / 2)."""
-        own_type, self.dtype = self.dtype, np.float32
-        inputs, p = self._some(x)
-        self.dtype = own_type
-        # Of p (1 - p), so that each block is a product of a matrix with itself, which costs half.
-        root = np.sqrt(p * (1 - p), out=p)
+        # A class has few rows that are in doubt: of fewer rows some directions would have no curvature at all.
+        part = self._part(max(_HESSIAN_ROWS, _ROWS_PER_CLASS * self.k))
+        part.dtype = np.float32
         lower = np.tril_indices(self.k + 1)
-        blocks = np.empty((self.k, lower[0].size), dtype=np.float32)
-        for block, own in zip(blocks, root.T, strict=True):
-            rows = np.flatnonzero(own > 3e-3)
-            part = inputs[rows]
-            part *= own[rows, None]
-            block[:] = (part.T @ part)[lower]
-        blocks /= inputs.shape[0]
+        blocks = np.zeros((self.k, lower[0].size), dtype=np.float32)
+        for some in row_blocks(self.scores.array[: part.n], block_bytes=_HESSIAN_BYTES):
+            inputs, p = part._inputs_and_probabilities(x, some)
+            # Of p (1 - p), so that each block is a product of a matrix with itself, which costs half.
+            root = np.sqrt(p * (1 - p), out=p)
+            for block, own in zip(blocks, root.T, strict=True):
+                rows = np.flatnonzero(own > 3e-3)
+                weighted = inputs[rows]
+                weighted *= own[rows, None]
+                block += (weighted.T @ weighted)[lower]
+        blocks /= part.n
         return blocks
 
     def by_class(self, blocks: FloatArray) -> Inverse:
@@ -311,19 +367,31 @@ def _in_phases(
     passes = 0
     found = Minimum(start, np.inf, False, 0)
     exact = problem.dtype
+    many = isinstance(problem, MatrixProblem) and problem.many
+    hard = False
     for tolerance in tolerances:
         # On the way single precision will do; where the search ends, it has what the data have.
         problem.dtype = exact if tolerance < TOLERANCE_SINGLE else np.float32
-        found = minimise(
-            problem.at,
-            found.x,
-            problem.inverse(found.x),
-            tolerance=tolerance,
-            max_passes=max_passes - passes,
-            least=least,
-            rounding=rounding_of(problem.dtype),
-        )
-        passes += found.passes
+        accuracy: dict[str, Any] = {"least": least, "rounding": rounding_of(problem.dtype)}
+        if not hard:
+            few = min(_EASY, max_passes) if many else max_passes - passes
+            inverse = problem.inverse(found.x)
+            found = minimise(
+                problem.at, found.x, inverse, tolerance=tolerance, max_passes=few, **accuracy
+            )
+            passes += found.passes
+            hard = many and not found.converged
+        if hard and isinstance(problem, MatrixProblem):
+            found = truncated_newton(
+                problem.at,
+                found.x,
+                problem.inverse,
+                problem.hessian,
+                tolerance=max(tolerance, _NATS / problem.n),
+                max_passes=_HARD * max_passes - passes,
+                **accuracy,
+            )
+            passes += found.passes
         if not found.converged or found.value < least:
             break
     return Minimum(found.x, found.value, found.converged, passes)

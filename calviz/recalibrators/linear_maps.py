@@ -12,7 +12,7 @@ from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.recalibrator import Input
 from calviz.core.watch import checkpoint
 from calviz.numerics.blocks import row_blocks
-from calviz.numerics.linear import MatrixProblem, Penalty, fit_linear
+from calviz.numerics.linear import DENSE, MatrixProblem, Penalty, fit_linear
 from calviz.numerics.minimise import Minimum
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
@@ -66,6 +66,9 @@ class LinearMaps(BaseRecalibrator):
         self._check_strengths()
         counts = np.bincount(labels, minlength=k)
         present, some, own = present_classes(scores, labels, counts)
+        if present.size * (present.size + 1) <= DENSE:
+            # Logarithms cost as much as so small a product, and what a search holds besides is small.
+            some = Scores(some.whole(), "logits", "logits")
         step = max(1, n // 20_000)
         warm = fit_temperature(scores.every(step), labels[::step])
         scale = 1 / _spread(some) if self.in_units_of_scores else 1.0

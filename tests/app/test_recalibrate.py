@@ -12,7 +12,9 @@ from streamlit.testing.v1 import AppTest
 
 from calviz.core.recalibrator import RECALIBRATORS
 from calviz.data import read
+from calviz.figures import Reliability
 from calviz.recalibrators.loading import load_map
+from calviz.ui.recalibrate import outcome
 
 ROOT = Path(__file__).resolve().parents[2]
 LABELS = {spec.key: spec.label for spec in RECALIBRATORS}
@@ -186,6 +188,22 @@ def with_zeros():
     score[::4] = np.where(rng.random(100) < 0.9, hit[::4], ~hit[::4])
     lines = [f"{int(h)},{1 - s:.2f},{s:.2f}" for s, h in zip(score, hit, strict=True)]
     return ("label,p_0,p_1\n" + "\n".join(lines)).encode()
+
+
+def test_what_is_too_large_to_keep_is_drawn_before_it_goes(monkeypatch):
+    content = overconfident()
+    kept = compared(opened(content))
+    monkeypatch.setattr(outcome, "KEPT_BYTES", 0)
+    gone = compared(opened(content))
+    assert kept.drawn == {}
+    assert {m.calibrated for m in gone.comparison} == {None}
+    methods = [m.key for m in kept.fitted]
+    wanted = {(key, kind) for key in methods for kind in ("reliability", "map")}
+    assert {key[:2] for key in gone.drawn} == wanted - {("identity", "map")}
+    for (method, kind, _), picture in gone.drawn.items():
+        if kind == "reliability":
+            wanted = Reliability.compute(kept.calibrated(method), band=False)
+            pd.testing.assert_frame_equal(picture.frame(), wanted.frame())
 
 
 def test_exact_zeros_are_said_and_can_be_read_as_something_else():

@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
-from scipy.optimize import approx_fprime
+from scipy.optimize import approx_fprime, minimize
 from sklearn.linear_model import LogisticRegression
 
 from calviz.core.errors import NotAvailable
 from calviz.numerics import linear
 from calviz.numerics.linear import MatrixProblem, Penalty, VectorProblem
 from calviz.numerics.minimise import minimise
+from calviz.numerics.newton import truncated_newton
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.dirichlet import DirichletCalibration
 from calviz.recalibrators.matrix import MatrixScaling
@@ -158,6 +159,51 @@ def test_cross_validation_tells_a_vector_scaling_from_a_mixing():
     new, labels, _, _ = mapped(n=20_000, seed=7)
     assert nll(fitted.transform(new), labels) <= nll(free.transform(new), labels)
     assert fitted.strengths_[0] >= 1
+
+
+def test_products_are_those_of_the_hessian():
+    k = 4
+    z, y = simulate(300, k)
+    problem = MatrixProblem(logits(z), y, Penalty(np.full((k, k + 1), 0.01)), 0.7)
+    rng = np.random.default_rng(0)
+    x, v = rng.normal(size=(2, k, k + 1))
+    slopes = [problem.at(x + step * v)[1] for step in (1e-5, -1e-5)]
+    np.testing.assert_allclose(problem.hessian(x)(v), (slopes[0] - slopes[1]) / 2e-5, atol=1e-5)
+
+
+def test_truncated_newton_on_a_badly_scaled_logistic_regression():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=(400, 30)) * np.geomspace(1e-2, 10, 30)
+    y = rng.random(400) < 1 / (1 + np.exp(-a @ rng.normal(size=30)))
+
+    def function(x):
+        m = a @ x
+        p = 1 / (1 + np.exp(-m))
+        return float(np.logaddexp(0, m).sum() - m[y].sum() + 1e-3 * x @ x), a.T @ (p - y) + 2e-3 * x
+
+    def hessian(x):
+        p = 1 / (1 + np.exp(-a @ x))
+        return lambda v: a.T @ (p * (1 - p) * (a @ v)) + 2e-3 * v
+
+    found = truncated_newton(
+        function, np.zeros(30), lambda x: lambda g: g / (a**2).sum(axis=0), hessian,
+        tolerance=1e-9, max_passes=5_000,
+    )  # fmt: skip
+    assert found.converged
+    other = minimize(lambda x: function(x)[0], np.zeros(30), jac=lambda x: function(x)[1],
+                     method="BFGS", options={"gtol": 1e-7, "maxiter": 5_000})  # fmt: skip
+    assert found.value <= other.fun + 1e-6
+
+
+def test_a_hard_fit_of_many_classes_goes_on_with_newton_steps(monkeypatch):
+    z, y, _, _ = mapped(k=6)
+    exact = MatrixScaling(l2=1e-6, input="logits").fit(z, y)
+    monkeypatch.setattr(linear, "DENSE", 1)
+    monkeypatch.setattr(linear, "_EASY", 1)
+    other = MatrixScaling(l2=1e-6, input="logits").fit(z, y)
+    assert not other.warnings_
+    # A tenth of a nat over all rows.
+    assert nll(other.transform(z), y) <= nll(exact.transform(z), y) + 0.1 / y.size
 
 
 @pytest.mark.parametrize("way", ["by_class", "kronecker"])
