@@ -278,6 +278,13 @@ def test_sections_and_their_places_are_distinct():
     assert sections[0].key == "verdict"
 
 
+def test_the_card_keeps_the_lines_of_the_notes(subject):
+    text = bind(
+        [make_part(subject, sections=["findings"])], notes="Two:\n- a\n# b", date=""
+    ).markdown()
+    assert "Two:  \n- a  \n\\# b\n" in text
+
+
 def test_a_comparison_shows_the_best_and_says_where_it_was_judged():
     p = predictions(400, ("a", "b", "c"))
     splits = ["fit", "judge"] * 200
