@@ -48,9 +48,7 @@ def synthetic(n: int, k: int, seed: int = 0) -> Predictions:
 
 def ours(data, key):
     """A metric from sorted events on; everything else is made anew."""
-    first = Sample(data)
-    events = first.events
-    assert events.ordered
+    events = Sample(data).events.in_order()
     metric = METRICS[key]
 
     def run():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -26,6 +26,8 @@ from calviz.numerics.sample import Sample
 SORTED_HITS = 1 << 16
 #: Scores whose cumulative sums are taken at a time.
 SUMMED_ROWS = 1 << 16
+_Side = Literal["left", "right"]
+_SIDES: tuple[tuple[_Side, _Side], ...] = (("left", "right"), ("right", "left"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,20 +229,24 @@ def _one_error(score: FloatArray, hits: FloatArray) -> float:
     """The largest cumulative gap; `score` ascending, `hits` the scores of the hits, ascending."""
     if not hits.size:
         return float(score.sum(dtype=np.float64))
-    below = np.searchsorted(score, hits, side="left")
-    through = np.searchsorted(score, hits, side="right")
-    before = -np.searchsorted(hits, hits, side="left").astype(np.float64)
-    after = -np.searchsorted(hits, hits, side="right").astype(np.float64)
-    carried = 0.0
+    largest = carried = 0.0
     for start in range(0, score.size, SUMMED_ROWS):
-        upto = np.cumsum(score[start : start + SUMMED_ROWS], dtype=np.float64)
-        upto += carried
+        part = score[start : start + SUMMED_ROWS]
+        upto = np.empty(part.size + 1)
+        upto[0], upto[1:] = carried, part
+        np.cumsum(upto, out=upto)
+        after = score[start + part.size :][:1]
+        # Just below a hit, and just through those equal to it: what lies before ends in this part.
+        for side, other in _SIDES:
+            first = np.searchsorted(hits, part[0], side=other)
+            last = np.searchsorted(hits, after[0], side=other) if after.size else hits.size
+            here = hits[first:last]
+            if here.size:
+                gap = upto[np.searchsorted(part, here, side=side)]
+                gap -= np.searchsorted(hits, here, side=side)
+                largest = max(largest, float(gap.max()), -float(gap.min()))
         carried = float(upto[-1])
-        for ends, gaps in ((below, before), (through, after)):
-            first, last = np.searchsorted(ends, [start + 1, start + upto.size + 1])
-            gaps[first:last] += upto[ends[first:last] - 1 - start]
-    end = abs(carried - hits.size)
-    return max(end, float(np.abs(before).max()), float(np.abs(after).max()))
+    return max(largest, abs(carried - hits.size))
 
 
 def classwise_ks(sample: Sample) -> ClasswiseKS:
