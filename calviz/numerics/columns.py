@@ -19,8 +19,8 @@ PANEL_BYTES = 1 << 24
 
 
 def panels(n: int, classes: range, itemsize: int) -> Iterator[range]:
-    """Runs of neighbouring classes."""
-    width = max(1, PANEL_BYTES // max(1, n * itemsize))
+    """Runs of neighbouring classes, a quarter of them at most: what is copied is small beside the array."""
+    width = max(1, min(PANEL_BYTES // max(1, n * itemsize), len(classes) // 4))
     for start in range(classes.start, classes.stop, width):
         yield range(start, min(start + width, classes.stop))
 

@@ -37,8 +37,9 @@ class BayesianBinning(OneVsRest):
         self.input = input
 
     def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
-        ordered = ordered_events(column, own)
+        score, hit = ordered_events(column, own)
         # Cuts are nowhere but at the ends of groups of ties, where the order inside does not matter.
         hits = np.zeros(column.size + 1, dtype=np.int32)
-        np.cumsum(ordered.hit, out=hits[1:])
-        return averaged_binnings(ordered.score, hits)
+        np.cumsum(hit, out=hits[1:])
+        del hit
+        return averaged_binnings(score, hits)

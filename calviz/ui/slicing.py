@@ -82,7 +82,13 @@ def ask(settings: Settings) -> Question:
             help="Of the slices that are called off, at most this share is expected to be so by chance "
             "(Benjamini and Hochberg).",
         )
-        pairs = st.toggle("Pairs of columns too", value=True, key="pairs", bind="query-params")
+        pairs = st.toggle(
+            "Pairs of columns too",
+            value=True,
+            key="pairs",
+            bind="query-params",
+            disabled=len(columns) < 2,
+        )
     question = Question(
         tuple(columns), pairs, _AGAINST[against or next(iter(_AGAINST))], int(min_rows), rate / 100
     )
@@ -115,7 +121,7 @@ def _look(key: tuple[object, ...], question: Question, _settings: Settings) -> S
 def look(settings: Settings, question: Question) -> Slices:
     """All slices, measured."""
     key = (settings.rows_key, settings.reduction.key, settings.bins)
-    with st.spinner(f"Looking at {len(question.columns)} columns …", show_time=True):
+    with st.spinner(f"Looking at {counted(len(question.columns), 'column')} …", show_time=True):
         return _look(key, question, settings)
 
 
@@ -157,9 +163,14 @@ def answer(found: Slices) -> None:
             key="calviz.slices",
             filename="slices",
         )
+        few = len(figure.shown) < len(found.slices)
+        which = (
+            f"The {len(figure.shown)} slices that are most surely off, of {len(found.slices):,}."
+            if few
+            else "The most surely off first."
+        )
         st.caption(
-            f"The {len(figure.shown)} slices that are most surely off, of {len(found.slices):,}. Lines are "
-            "95 % intervals, each for itself; filled marks are off beyond chance with all slices "
+            f"{which} Lines are 95 % intervals, each for itself; filled marks are off beyond chance with all slices "
             f"looked at together. Dashed: all rows ({points(found.gap)} points)."
         )
     notes = (
