@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.predictions import Predictions
+from calviz.core.watch import checkpoint
 from calviz.numerics.budget import affordable
 from calviz.numerics.column_groups import column_group, for_columns, group_starts
 from calviz.numerics.columns import rows_by_class
@@ -137,6 +138,7 @@ class _Ranked(NamedTuple):
 def _ranked_groups(probs: FloatArray) -> Iterator[_Ranked]:
     n = probs.shape[0]
     for first in group_starts(probs):
+        checkpoint()
         columns = column_group(probs, first)
         order, score = _sorted(columns)
         start = np.ones(score.shape, dtype=np.bool_)
@@ -204,6 +206,7 @@ class _Intervals(NamedTuple):
 
     def errors(self, weights: FloatArray) -> FloatArray:
         """Errors where row i counts ``weights[i]`` times, shape (n, b) to (b, g)."""
+        checkpoint()
         sums = (self.residuals @ weights).astype(np.float64)
         starts = np.append(0, self.ends[:-1] + 1)
         out = np.empty((sums.shape[1], self.ends.size))
