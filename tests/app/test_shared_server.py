@@ -13,6 +13,8 @@ from types import SimpleNamespace
 import pytest
 from streamlit.errors import StreamlitAPIException
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.state.safe_session_state import SafeSessionState
+from streamlit.runtime.state.session_state import SessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.testing.v1 import AppTest
 
@@ -20,7 +22,7 @@ from calviz.core.reduction import Reduction
 from calviz.core.watch import Stopped
 from calviz.data.samples import SAMPLES
 from calviz.ui import guard, job_view, jobs, state, temporary, upload
-from calviz.ui.departed import AWAY, Departed
+from calviz.ui.departed import AWAY, Departed, _State
 from calviz.ui.jobs import Job
 from calviz.ui.kept import kept
 from calviz.ui.room import make_room
@@ -186,11 +188,18 @@ def test_what_a_session_holds_is_let_go_when_nobody_can_come_back():
     here.clear()
     departed.look(1.0)
     here.add("b")
-    departed.look(1.0 + AWAY)
+    assert not departed.look(1.0 + AWAY)
     assert files == {"file": 1}
-    departed.look(1.1 + AWAY)
+    assert departed.look(1.1 + AWAY)
     assert files == work == {}
     assert set(departed._held) == {"b"}
+
+
+def test_the_state_of_a_session_is_emptied_too():
+    state = SafeSessionState(SessionState(), lambda: None)
+    state["calviz.chosen"] = object()
+    _State(state).clear()
+    assert state.filtered_state == {}
 
 
 # ---------------------------------------------------------------- the temporary folder
