@@ -92,8 +92,11 @@ def _runs(rows: IntArray) -> Iterator[slice]:
 
 def _sums(
     score: FloatArray, hit: BoolArray, rows: IntArray, edges: FloatArray
-) -> tuple[FloatArray, ...]:
-    """Sums of score, hit and absolute gaps of bins, and the largest cumulative gap, of rows in the order of their classes."""
+) -> FloatArray:
+    """Per class, sums of score, hit and absolute gaps of bins, and the largest cumulative gap, shape (4, K).
+
+    Rows stand in the order of their classes.
+    """
     k, bins = rows.size, edges.size - 1
     group = np.repeat(np.arange(k), rows)
     gap = score.astype(np.float64)
@@ -103,12 +106,8 @@ def _sums(
     binned = np.bincount(cell, gap, minlength=k * bins).reshape(k, bins)
     del cell
     accuracy = np.bincount(group, hit, minlength=k)
-    return (
-        confidence,
-        accuracy,
-        np.abs(binned).sum(axis=1),
-        _largest_cumulative_gap(score, group, gap, rows),
-    )
+    largest = _largest_cumulative_gap(score, group, gap, rows)
+    return np.stack([confidence, accuracy, np.abs(binned).sum(axis=1), largest])
 
 
 def _largest_cumulative_gap(
