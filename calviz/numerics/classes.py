@@ -90,9 +90,7 @@ def _runs(rows: IntArray) -> Iterator[slice]:
         first = last
 
 
-def _sums(
-    score: FloatArray, hit: BoolArray, rows: IntArray, edges: FloatArray
-) -> FloatArray:
+def _sums(score: FloatArray, hit: BoolArray, rows: IntArray, edges: FloatArray) -> FloatArray:
     """Per class, sums of score, hit and absolute gaps of bins, and the largest cumulative gap, shape (4, K).
 
     Rows stand in the order of their classes.
