@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ _HESSIAN_BYTES = 1 << 20
 #: Passes after which a fit of many classes is a hard one, and how many times as many passes, products with the Hessian
 #: included, it may take then.
 _EASY, _HARD = 50, 4
+#: Passes in which classes with nothing in common are fitted.
+_APART = 15
 #: Such a fit ends when this little, in nats over all rows, is to be had: far below a standard error of its parameters.
 _NATS = 0.1
 #: Large data are fitted to a part of their rows first.
@@ -63,7 +66,9 @@ class VectorProblem:
         self.n, self.k = z.shape
         self.dtype = working_type(z)
         #: Tolerances at which the Hessian is worth computing anew.
-        self.phases: tuple[float, ...] = (1e-3, 1e-5) if self.k <= BLOCKS else (1e-3,)
+        self.phases: tuple[float, ...] = (1e-3, 1e-5) if self.k <= BLOCKS else ()
+        #: Whether the Hessian is taken as if the classes had nothing in common.
+        self.apart = self.k > BLOCKS
 
     def every(self, step: int) -> VectorProblem:
         """The problem of every `step`-th row."""
@@ -71,24 +76,43 @@ class VectorProblem:
 
     def at(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Mean loss and gradient."""
-        w, b = x.astype(self.dtype)
         k = self.k
 
         def work(rows: slice) -> FloatArray:
-            z: FloatArray = np.asarray(self.z[rows], dtype=self.dtype)
-            p, loss = _probabilities(z * w + b, self.labels[rows])
-            p[np.arange(p.shape[0]), self.labels[rows]] -= 1
+            z, e, weight, loss = self._exponentials(x, rows)
             sums = np.empty(2 * k + 1)
-            sums[:k] = np.einsum("ij,ij->j", p, z)
-            sums[k : 2 * k] = np.ones(p.shape[0], dtype=p.dtype) @ p
+            sums[k : 2 * k] = weight @ e
+            e *= z
+            sums[:k] = weight @ e
             sums[-1] = loss
             return sums
 
-        total = sum_over_blocks(self.z, work) / self.n
-        return float(total[-1]), total[:-1].reshape(2, k)
+        total = sum_over_blocks(self.z, work)
+        gradient = total[:-1].reshape(2, k) - self.hits
+        return float(total[-1]) / self.n, gradient / self.n
+
+    @cached_property
+    def hits(self) -> FloatArray:
+        """What the labels contribute to the gradient, the same at every point; shape (2, K)."""
+        own = self.z[np.arange(self.n), self.labels].astype(np.float64)
+        sums = np.bincount(self.labels, weights=own, minlength=self.k)
+        return np.stack([sums, np.bincount(self.labels, minlength=self.k)])
+
+    def _exponentials(
+        self, x: FloatArray, rows: slice
+    ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+        """Scores of a block, numerators of its probabilities, 1 / their sums, and the sum of -log p of the labels."""
+        w, b = x.astype(self.dtype)
+        z: FloatArray = np.asarray(self.z[rows], dtype=self.dtype)
+        e = z * w
+        e += b
+        total, loss = _exponentiate(e, self.labels[rows])
+        return z, e, 1 / total, loss
 
     def inverse(self, x: FloatArray) -> Inverse:
         """The inverse Hessian, from some of the rows."""
+        if self.apart:
+            return self._by_class(x)
         step = max(1, self.n // max(_HESSIAN_ROWS, 6 * self.k))
         some, labels = self.z[::step], self.labels[::step]
         w, b = x.astype(self.dtype)
@@ -111,6 +135,34 @@ class VectorProblem:
         h /= some.shape[0]
         solve = dense_inverse(h)
         return lambda g: solve(g.ravel()).reshape(2, k)
+
+    def _by_class(self, x: FloatArray) -> Inverse:
+        """The inverse of the two rows and columns of every class alone, from all rows.
+
+        Where no group of classes moves together this is nearly all there is, and costs one pass.
+        """
+        k = self.k
+
+        def work(rows: slice) -> FloatArray:
+            z, p, weight, _ = self._exponentials(x, rows)
+            p *= weight[:, None]
+            p -= p * p
+            ones = np.ones(p.shape[0], dtype=p.dtype)
+            sums = np.empty((3, k))
+            for power in range(3):
+                sums[power] = ones @ p
+                p *= z
+            return sums
+
+        h = sum_over_blocks(self.z, work) / self.n
+        # A class that no row is in doubt about has no curvature.
+        constant, mixed, square = h
+        constant = constant + 1e-9 * (1 + constant.max())
+        square = square + 1e-9 * (1 + square.max())
+        determinant = square * constant - mixed * mixed
+        return lambda g: (
+            np.stack([constant * g[0] - mixed * g[1], square * g[1] - mixed * g[0]]) / determinant
+        )
 
 
 class MatrixProblem:
@@ -373,6 +425,21 @@ def _in_phases(
         # On the way single precision will do; where the search ends, it has what the data have.
         problem.dtype = exact if tolerance < TOLERANCE_SINGLE else np.float32
         accuracy: dict[str, Any] = {"least": least, "rounding": rounding_of(problem.dtype)}
+        if isinstance(problem, VectorProblem) and problem.apart:
+            found = minimise(
+                problem.at,
+                found.x,
+                problem.inverse(found.x),
+                # What such a Hessian promises is less than what is to be had.
+                tolerance=0.1 * tolerance,
+                max_passes=min(_APART, max_passes),
+                **accuracy,
+            )
+            passes += found.passes
+            # Classes that move together: their common curvature has to be known.
+            problem.apart = found.converged
+            if found.converged:
+                continue
         if not hard:
             few = min(_EASY, max_passes) if many else max_passes - passes
             inverse = problem.inverse(found.x)
@@ -425,10 +492,18 @@ def dense_inverse(h: FloatArray) -> Callable[[FloatArray], FloatArray]:
 
 def _probabilities(u: FloatArray, labels: IntArray) -> tuple[FloatArray, float]:
     """Softmax of a block, in place, and the sum of -log p of the labels."""
+    total, loss = _exponentiate(u, labels)
+    u /= total[:, None]
+    return u, loss
+
+
+def _exponentiate(u: FloatArray, labels: IntArray) -> tuple[FloatArray, float]:
+    """Numerators of the softmax of a block, in place: their sum in each row, and the sum of -log p of the labels."""
     u -= u.max(axis=1, keepdims=True)
     own = u[np.arange(labels.size), labels].sum(dtype=np.float64)
-    np.maximum(u, -80, out=u)
+    # To look is a fraction of what the clamp costs.
+    if u.min() < -80:
+        np.maximum(u, -80, out=u)
     np.exp(u, out=u)
-    total = u @ np.ones(u.shape[1], dtype=u.dtype)
-    u /= total[:, None]
-    return u, float(np.log(total).sum(dtype=np.float64) - own)
+    total = row_sums(u)
+    return total, float(np.log(total).sum(dtype=np.float64) - own)

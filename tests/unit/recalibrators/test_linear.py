@@ -281,3 +281,42 @@ def test_a_part_of_the_rows_is_the_problem_of_these_rows():
         assert one.n == other.n
         assert one.at(x)[0] == pytest.approx(other.at(x)[0], rel=1e-12)
         np.testing.assert_allclose(one.at(x)[1], other.at(x)[1], rtol=1e-9, atol=1e-12)
+
+
+def test_the_hessian_of_every_class_alone_is_its_block_of_the_whole():
+    k = 3
+    z, y = simulate(200, k)
+    problem = VectorProblem(z, y)
+    x = np.random.default_rng(0).normal(size=(2, k))
+    p = softmax(x[0] * z + x[1])
+    g = np.random.default_rng(1).normal(size=(2, k))
+    problem.apart = True
+    solved = problem.inverse(x)(g)
+    for c in range(k):
+        inputs = np.stack([z[:, c], np.ones(y.size)])
+        block = (inputs * p[:, c] * (1 - p[:, c])) @ inputs.T / y.size
+        np.testing.assert_allclose(block @ solved[:, c], g[:, c], rtol=1e-6)
+
+
+@pytest.mark.parametrize("together", [False, True], ids=["apart", "moving together"])
+def test_vector_scaling_of_many_classes_is_that_of_few(monkeypatch, together):
+    z, y, _, _ = mapped(k=6)
+    if together:
+        # Three nearly equal classes in each of two groups, a mile apart.
+        z = z + np.repeat([[0.0, 30.0]], 3, axis=1) * np.where(y < 3, -1, 1)[:, None]
+    plain = VectorScaling(input="logits").fit(z, y)
+    ways = []
+    inverse = VectorProblem.inverse
+    monkeypatch.setattr(
+        VectorProblem, "inverse", lambda self, x: (ways.append(self.apart), inverse(self, x))[1]
+    )
+    monkeypatch.setattr(linear, "BLOCKS", 1)
+    monkeypatch.setattr(linear, "_APART", 3)
+    found = VectorScaling(input="logits").fit(z, y)
+    # Three passes are not enough: it goes on with what the classes share.
+    assert ways == [True, False]
+    np.testing.assert_allclose(found.weights_, plain.weights_, rtol=1e-3, atol=1e-3)
+    monkeypatch.setattr(linear, "_APART", 300)
+    found = VectorScaling(input="logits").fit(z, y)
+    assert ways == [True, False, True]
+    np.testing.assert_allclose(found.weights_, plain.weights_, rtol=1e-3, atol=1e-3)
