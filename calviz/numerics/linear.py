@@ -15,7 +15,7 @@ from calviz.numerics.blocks import row_blocks
 from calviz.numerics.minimise import Inverse, Minimum, minimise
 from calviz.numerics.newton import Product, truncated_newton
 from calviz.numerics.passes import sum_over_blocks
-from calviz.numerics.scores import Scores, row_sums
+from calviz.numerics.scores import Scores, raise_to, row_sums
 
 #: The mean loss is minimised to this many nats.
 TOLERANCE = 1e-12
@@ -501,9 +501,7 @@ def _exponentiate(u: FloatArray, labels: IntArray) -> tuple[FloatArray, float]:
     """Numerators of the softmax of a block, in place: their sum in each row, and the sum of -log p of the labels."""
     u -= u.max(axis=1, keepdims=True)
     own = u[np.arange(labels.size), labels].sum(dtype=np.float64)
-    # To look is a fraction of what the clamp costs.
-    if u.min() < -80:
-        np.maximum(u, -80, out=u)
+    raise_to(-80, u)
     np.exp(u, out=u)
     total = row_sums(u)
     return total, float(np.log(total).sum(dtype=np.float64) - own)

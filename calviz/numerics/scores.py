@@ -18,10 +18,16 @@ def softmax(block: FloatArray) -> FloatArray:
     """Softmax of each row, in place."""
     block -= block.max(axis=1, keepdims=True)
     # Below this a probability is not a normal number any more, and arithmetic with it is slow.
-    np.maximum(block, -80 if block.dtype == np.float32 else -700, out=block)
+    raise_to(-80 if block.dtype == np.float32 else -700, block)
     np.exp(block, out=block)
     block /= row_sums(block)[:, None]
     return block
+
+
+def raise_to(least: float, block: FloatArray) -> None:
+    """Set what is below `least` to it, in place: to look whether there is any takes a fraction of doing it."""
+    if block.min(initial=least) < least:
+        np.maximum(block, least, out=block)
 
 
 def log_softmax(block: FloatArray) -> FloatArray:
@@ -101,6 +107,12 @@ class Scores:
             return block
         np.maximum(block, self.least(block.dtype), out=block)
         return np.log(block, out=block)
+
+    def look(self, rows: slice, dtype: type) -> FloatArray:
+        """A block of rows in the wanted form, not to be written to: where it is as given, no copy is made."""
+        if self.as_given and self.array.dtype == dtype:
+            return self.array[rows]
+        return self.block(rows, dtype)
 
     def least(self, dtype: npt.DTypeLike) -> float:
         """The least probability whose logarithm is taken, in numbers of this type."""

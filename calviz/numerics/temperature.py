@@ -10,7 +10,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.passes import sum_over_blocks
-from calviz.numerics.scores import Scores, row_sums, softmax
+from calviz.numerics.scores import Scores, raise_to, row_sums, softmax
 
 Loss = Literal["nll", "mse"]
 
@@ -83,12 +83,15 @@ def fit_temperature(scores: Scores, labels: IntArray, loss: Loss = "nll") -> Tem
     beta = 1 / scale
     passes = 0
     found = Derivatives(math.nan, 0.0, 1.0)
+    bend = 0.0
     for i, rows in enumerate(levels):
         step = max(1, n // rows)
         problem = _Problem(scores.every(step), labels[::step], loss)
+        problem.bend = bend
         if i == 0:
             beta = problem.best_of_grid(low, high) if loss == "mse" else 1.0 / scale
         beta, found, passes = problem.minimise(beta, low, high)
+        bend = problem.bend
     bound: Literal["low", "high"] | None = None
     # On the bound the loss still falls towards it.
     if beta >= high:
@@ -113,26 +116,20 @@ class _Problem:
         self.loss = loss
         # The rounding of single numbers averages out over the rows; few rows are cheap anyway.
         self.dtype = np.float64 if scores.array.size <= 100_000 else scores.array.dtype.type
-        #: The lowest score below the largest one of its row; known after the first pass.
-        self.depth = -np.inf
+        #: How the curvature changes with 1/T, from the last two points, or from those of fewer rows.
+        self.bend = 0.0
 
     def at(self, beta: float) -> Derivatives:
         """Mean loss and derivatives, in one pass."""
         few = self.scores.shape[1] <= _FEW_CLASSES
-        clamp = self.depth * beta < _DENORMAL
-        depths: list[float] = []
 
         def work(rows: slice) -> FloatArray:
-            block = self.scores.block(rows, self.dtype)
-            z = np.ascontiguousarray(block.T) if few else block
-            z -= z.max(axis=0 if few else 1, keepdims=True)
-            if self.depth == -np.inf:
-                depths.append(float(z.min()))
-            return _sums(z, self.labels[rows], beta, self.loss, 0 if few else 1, clamp)
+            block = self.scores.look(rows, self.dtype)
+            raw = np.ascontiguousarray(block.T) if few else block
+            z = raw - raw.max(axis=0 if few else 1, keepdims=True)
+            return _sums(z, self.labels[rows], beta, self.loss, 0 if few else 1)
 
         total = sum_over_blocks(self.scores.array, work, block_bytes=_BLOCK_BYTES)
-        if depths:
-            self.depth = min(depths)
         return Derivatives(*(total / self.scores.shape[0]).tolist())
 
     def best_of_grid(self, low: float, high: float) -> float:
@@ -148,8 +145,12 @@ class _Problem:
         """Newton steps, kept inside a bracket that the sign of the slope narrows."""
         left, right = low, high
         at = Derivatives(math.nan, 0.0, 1.0)
+        last = beta
         for passes in range(1, 61):
-            at = self.at(beta)
+            before, at = at.curvature, self.at(beta)
+            if beta != last:
+                self.bend = (at.curvature - before) / (beta - last)
+            last = beta
             if at.slope > 0:
                 right = beta
                 if beta <= low:
@@ -162,6 +163,10 @@ class _Problem:
             else:
                 return beta, at, passes
             step = -at.slope / at.curvature if at.curvature > 0 else math.inf
+            # Near the minimum a cubic model says more: it saves the last pass.
+            bent = self.bend * step / (2 * at.curvature) if at.curvature > 0 else math.inf
+            if abs(bent) < 0.1:
+                step *= 1 - bent
             new = beta + step
             # Far away a quadratic model says little: no step is longer than a factor of 4.
             new = min(max(new, beta / 4), beta * 4) if at.slope < 0 or new > 0 else beta / 4
@@ -179,15 +184,12 @@ class _Problem:
         return beta, at, passes
 
 
-def _sums(
-    z: FloatArray, labels: IntArray, beta: float, loss: Loss, axis: int, clamp: bool
-) -> FloatArray:
+def _sums(z: FloatArray, labels: IntArray, beta: float, loss: Loss, axis: int) -> FloatArray:
     """Sums over the rows of a block of the loss and its two derivatives; classes lie along `axis`."""
     places = (labels, np.arange(labels.size)) if axis == 0 else (np.arange(labels.size), labels)
     own = z[places].astype(np.float64)
     e = z * z.dtype.type(beta)
-    if clamp:
-        np.maximum(e, _DENORMAL, out=e)
+    raise_to(_DENORMAL, e)
     np.exp(e, out=e)
     s0 = _total(e, axis)
     own_p = e[places] / s0

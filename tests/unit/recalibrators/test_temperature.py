@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from calviz.numerics.scores import Scores, complement
+from calviz.numerics.scores import Scores, complement, raise_to
 from calviz.numerics.temperature import RANGE, _Problem, fit_temperature
 from calviz.recalibrators.temperature import TemperatureScaling
 
@@ -160,4 +160,24 @@ def test_the_complement_is_exact_beside_one():
 
 def test_the_search_reads_large_data_only_a_few_times():
     z, y = simulate(50_000, 5, temperature=1.5)
-    assert fit_temperature(Scores(z, "logits", "logits"), y).passes <= 3
+    assert fit_temperature(Scores(z, "logits", "logits"), y).passes <= 2
+
+
+def test_low_exponents_are_raised_and_others_left_alone():
+    for lowest in (-3.0, -90.0):
+        block = np.array([[lowest, -80.5, -2.0], [0.0, -1.0, -79.5]])[:, ::2]
+        wanted = np.maximum(block, -80)
+        raise_to(-80, block)
+        np.testing.assert_array_equal(block, wanted)
+    raise_to(-80, np.empty((0, 3)))
+
+
+@pytest.mark.parametrize("k", [3, 40])
+def test_the_scores_are_not_written_to(k):
+    z, y = simulate(300, k)
+    for array in (z, z.astype(np.float32)):
+        kept = array.copy()
+        scores = Scores(array, "logits", "logits")
+        assert np.shares_memory(scores.look(slice(0, 9), array.dtype.type), array)
+        fit_temperature(scores, y)
+        np.testing.assert_array_equal(array, kept)
