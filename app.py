@@ -2,7 +2,7 @@
 
 from calviz.ui import departed, guard, jobs, pages, sidebar, state
 
-guard.enter()
+guard.enter(frame=True)
 guard.configure()
 page = pages.navigation()
 with guard.boundary():

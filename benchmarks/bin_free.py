@@ -3,23 +3,28 @@
     python benchmarks/bin_free.py [--quick] [--write]
 
 Prints Markdown; with ``--write`` it goes to ``benchmarks/RESULTS.md``. Peers: relplot (smECE), KDEpy (KDE by hand), scikit-learn (AUROC, PAV, logistic
-regression), and plain NumPy loops over the classes. What is not installed is skipped and named.
+regression), and plain NumPy loops over the classes. What is not installed is skipped and named; a peer
+that takes longer than `LIMIT` seconds is stopped, and has no more turns after `PATIENCE` seconds.
 Reducing the array to (score, hit) pairs and sorting them is shared by all metrics and done before.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 
 import numpy as np
-from _harness import compare, machine, markdown, peak_memory, peer, write_section
+from _harness import OURS, compare, machine, markdown, peak_memory, peer, race, write_section
 
 import calviz
 from calviz.core.metric import METRICS
 from calviz.core.predictions import Predictions
+from calviz.figures.reliability import Reliability
 from calviz.numerics.sample import Sample
 
 relplot, kdepy = peer("relplot"), peer("KDEpy")
+#: Seconds after which a peer is stopped, and after which nobody has another turn.
+LIMIT, PATIENCE = 15.0, 6.0
 HEADLINE = ("accuracy", "ece", "mcs", "ks", "nll", "brier", "smece")
 
 SETUP = """
@@ -48,9 +53,7 @@ def synthetic(n: int, k: int, seed: int = 0) -> Predictions:
 
 def ours(data, key):
     """A metric from sorted events on; everything else is made anew."""
-    first = Sample(data)
-    events = first.events
-    assert events.ordered
+    events = Sample(data).events.in_order()
     metric = METRICS[key]
 
     def run():
@@ -148,8 +151,38 @@ def comparisons(data, name, repeats):
         ("skce", {}, ""),
     ]
     for key, peers, goal in paths:
-        yield compare(f"{key}, {name}", ours(data, key), peers, goal=goal, repeats=repeats)
-    yield compare(f"all metrics, {name}", lambda: calviz.evaluate(data), {}, repeats=1)
+        yield race(
+            f"{key}, {name}",
+            ours(data, key),
+            peers,
+            goal=goal,
+            repeats=repeats,
+            limit=LIMIT,
+            patience=PATIENCE,
+        )
+    yield race(f"all metrics, {name}", lambda: calviz.evaluate(data), {}, repeats=1)
+
+
+def bands(repeats):
+    """The reliability diagram with its band; relplot's has one of 200 resampled kernel curves."""
+    for n in (50_000, 1_000_000):
+        data = synthetic(n, 2)
+        score = data.probs[:, 1].astype(float)
+        hit = (data.labels == 1).astype(float)
+        theirs = None
+        if relplot is not None:
+            theirs = lambda f=score, y=hit: relplot.prepare_rel_diagram(  # noqa: E731
+                f, y, report_CE_std=False
+            )
+        yield race(
+            f"reliability diagram with band, n = {n:,}",
+            lambda data=data: Reliability.compute(data, reduction="positive"),
+            {"relplot": theirs},
+            goal=">= 300x",
+            repeats=repeats,
+            limit=LIMIT,
+            patience=PATIENCE,
+        )
 
 
 def error_bars(repeats):
@@ -174,17 +207,27 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one small data set")
     parser.add_argument("--write", action="store_true", help="write benchmarks/RESULTS.md")
     arguments = parser.parse_args()
-    results = list(error_bars(3))
+    results = []
+
+    def add(found):
+        for comparison in found:
+            results.append(comparison)
+            # On the way, so that it is seen what takes long.
+            print(f"{comparison.title}: {comparison.seconds[OURS]:.3g} s", file=sys.stderr)
+
+    add(error_bars(3))
     sizes = [(5_000, 100)] if arguments.quick else [(50_000, 1_000), (1_000_000, 10)]
     for n, k in sizes:
         data = synthetic(n, k)
-        results += comparisons(data, f"{n:,} x {k:,}", 3)
+        add(comparisons(data, f"{n:,} x {k:,}", 3))
         del data
         peak = peak_memory(SETUP.format(n=n, k=k), "calviz.evaluate(data)")
         if peak is not None:
             results[-1].memory = f"{peak / (n * k * 4):.2f} of the array ({peak >> 20} MB)"
+    if not arguments.quick:
+        add(bands(3))
     text = (
-        f"`python benchmarks/bin_free.py --write` on {machine()}. Medians of 3 turns. Reducing the array\n"
+        f"`python benchmarks/bin_free.py --write` on {machine()}. The best of 3 turns. Reducing the array\n"
         "and sorting its scores is shared by all metrics and done before.\n\n"
         f"{markdown(results)}"
     )

@@ -257,17 +257,20 @@ class _Drawing:
 
     def draw(self, view: Any, metrics: list[Metric], how: Draw) -> dict[str, FloatArray]:
         """Values of the metrics over resamples of the view that they share; none if it has none."""
+
+        def value(m: Metric, part: Any) -> FloatArray:
+            checkpoint()
+            return np.asarray(m.value(part), dtype=np.float64)
+
         try:
+            checkpoint()
             with one_blas_thread():
                 drawn = getattr(view, how)(error_bars.stream(self.seed, how), self.resamples)
                 parts = drawn.parts() if hasattr(drawn, "parts") else [drawn]
-                values = [[m.value(part) for m in metrics] for part in parts]
+                values = [[value(m, part) for m in metrics] for part in parts]
         except NotAvailable:
             return {}
-        return {
-            m.key: np.concatenate([np.asarray(row[i], dtype=np.float64) for row in values])
-            for i, m in enumerate(metrics)
-        }
+        return {m.key: np.concatenate([row[i] for row in values]) for i, m in enumerate(metrics)}
 
 
 def _classes(sample: Sample, bins: int) -> tuple[ClassRow, ...]:

@@ -29,7 +29,8 @@ with guard.boundary():
     if found is None:
         st.stop()
     true, rest = found
-    st.subheader(md(true.shares(), 1_000), anchor=False)
+    alone = cached.data(chosen).n == 1
+    st.subheader(md(cached.verdict(chosen) if alone else true.shares(), 1_000), anchor=False)
     order = st.segmented_control(
         "Sort",
         tuple(o for o in ORDERS if o != "beyond" or true.band is not None),

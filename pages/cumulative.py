@@ -36,7 +36,8 @@ with guard.boundary():
         help="How the lower panels estimate it. The KS error does not depend on it.",
     )
     figure = cached.cumulative(chosen, estimate)
-    st.subheader(md(figure.reading(), 1_000), anchor=False)
+    alone = cached.data(chosen).n == 1
+    st.subheader(md(cached.verdict(chosen) if alone else figure.reading(), 1_000), anchor=False)
     with st.spinner("Resampling the KS error …", show_time=True):
         evaluation = cached.metrics(chosen, ("ks", "ks_signed"), error_bars=True)
     cards.metric_line(evaluation, ("ks", "ks_signed"))

@@ -39,7 +39,7 @@ with guard.boundary():
     st.caption(
         "Noise: what the metric would be if the model were perfectly calibrated, with as many rows. "
         "Points are percentage points. Proper scores, class-wise and selective metrics look at the "
-        f"whole prediction, the others at the {chosen.reduction_words}."
+        f"whole prediction, the others at the {chosen.reduction_words}; ECE², debiased, has bins of equal mass."
     )
     with export.popover("Export", icon=":material/download:"):
         metric_export.draw(results, chosen, bins.file_stem(chosen))

@@ -5,6 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from calviz.comparison import guideline
+from calviz.comparison.fitting import UNCALIBRATED
 from calviz.core.recalibrator import RECALIBRATORS
 from calviz.ui import cached, guard, job_view, jobs, pages, settings
 from calviz.ui.recalibrate import outcome, pictures, plan, table, take_home
@@ -54,16 +55,23 @@ with guard.boundary():
     if wanted is not None and job is not None and job.result is not None:
         found = job.result
         if job.state == "stopped":
-            st.warning("Stopped: what was finished by then is below.", icon=":material/stop:")
+            st.warning(
+                "Stopped: what was finished by then is below, the intervals of its differences from fewer "
+                "resamples.",
+                icon=":material/stop:",
+            )
         st.subheader("What to take", anchor=False)
         keep_classes = st.toggle(
             "No predicted class may change", key="keep-classes", bind="query-params"
         )
         advice = outcome.advice(found, keep_classes=keep_classes)
+        take = (
+            "leave the model as it is"
+            if advice.method == UNCALIBRATED
+            else RECALIBRATORS[advice.method].label
+        )
         with st.container(border=True):
-            st.markdown(
-                f":material/lightbulb: **Advice: {md(RECALIBRATORS[advice.method].label)}**"
-            )
+            st.markdown(f":material/lightbulb: **Advice: {md(take)}**")
             st.markdown("\n".join(f"- {md(reason, 1_000)}" for reason in advice.reasons))
         table.draw(found)
         st.subheader("Take it home", anchor=False)

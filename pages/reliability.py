@@ -3,6 +3,7 @@
 import streamlit as st
 
 from calviz.core.export import csv_bytes
+from calviz.core.words import as_sentence, together
 from calviz.ui import bins, cached, cards, diagram, guard, pages, settings
 from calviz.ui.text import md
 
@@ -17,6 +18,9 @@ with guard.boundary():
 
 with guard.boundary():
     evaluation = cached.evaluation(chosen)
+    worst = (f.message for f in evaluation.findings if f.code == "CAL002")
+    answer = next(worst, cached.verdict(chosen))
+    st.markdown(f"**{md(together(as_sentence(answer)), 1_000)}**")
     # These two have one definition only; the number says so where other bins are drawn.
     others = dict.fromkeys(("mce", "rmsce"), "equal-width bins")
     cards.metric_line(

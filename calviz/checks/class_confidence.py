@@ -47,7 +47,7 @@ def class_confidence(sample: Sample) -> Iterator[Finding]:
     yield Finding(
         "CAL013",
         "warning",
-        f"Of {total:,} true classes the model is {' and '.join(words)} beyond noise, most on "
+        f"Of {total:,} true classes the model is {' and '.join(words)} beyond noise, most surely on "
         f"{listed([sample.data.class_names[k]])}: there confidence minus accuracy is {points(view.mcs[k])} points, where a "
         f"calibrated model would show {points(expected.mean[k])}.",
     )

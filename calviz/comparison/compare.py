@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from calviz.analysis import evaluate
-from calviz.comparison.fitting import UNCALIBRATED, fit_and_apply
+from calviz.comparison.fitting import UNCALIBRATED, Fitted, fit_and_apply
 from calviz.comparison.paired import pair, squares
 from calviz.comparison.rows import Rows, choose_rows
 from calviz.core.comparison import Comparison, MethodResult
@@ -75,7 +75,8 @@ def compare(
     activity : callable, optional
         Called as ``activity(method, doing)`` while a method is worked at, from that thread.
     stop : callable, optional
-        Asked all the time; where it says True, the methods that are not finished are rows with that reason.
+        Asked all the time; where it says True, the methods that are not finished are rows with that reason, and the
+        differences of the others are of fewer resamples.
     """
     specs = chosen(methods)
     rows = choose_rows(
@@ -122,7 +123,7 @@ def compare(
     tied: dict[str, tuple[str, ...]] = {}
     if ci:
         with watching(None):  # what was stopped still says what is finished
-            results, tied = judging.paired(results)
+            results, tied = judging.paired(results, stop or (lambda: False))
     measured = dict.fromkeys(key for r in results.values() for key in r.metrics)
     return Comparison(
         name=data.name,
@@ -165,22 +166,24 @@ class _Judging:
         """Fit and evaluate one method; whatever goes wrong becomes its reason."""
         try:
             checkpoint("fitting")
-            done = fit_and_apply(self.data, spec, self.rows, options)
-            evaluation = evaluate(
-                done.calibrated,
-                self.metrics,
-                reduction=self.reduction,
-                ci=self.ci,
-                noise_floor=False,
-                resamples=self.resamples,
-                seed=self.seed,
-            )
+            return self._measured(spec, fit_and_apply(self.data, spec, self.rows, options))
         except CalvizError as error:
             return _failed(spec, str(error))
         except MemoryError:
             return _failed(spec, "there is not enough memory for it.")
         except Exception as error:
             return _failed(spec, f"it failed: {str(error) or type(error).__name__}.")
+
+    def _measured(self, spec: RecalibratorSpec, done: Fitted) -> MethodResult:
+        evaluation = evaluate(
+            done.calibrated,
+            self.metrics,
+            reduction=self.reduction,
+            ci=self.ci,
+            noise_floor=False,
+            resamples=self.resamples,
+            seed=self.seed,
+        )
         before = self.before
         return MethodResult(
             spec.key,
@@ -206,7 +209,7 @@ class _Judging:
         return self.data.take(self.rows.pairs[0][1])
 
     def paired(
-        self, results: dict[str, MethodResult]
+        self, results: dict[str, MethodResult], stop: Callable[[], bool]
     ) -> tuple[dict[str, MethodResult], dict[str, tuple[str, ...]]]:
         """Differences to the uncalibrated model, shares of best, and ties, on common resamples."""
         there = {
@@ -216,7 +219,9 @@ class _Judging:
             return results, {}
         rng = np.random.default_rng([self.seed, 2])
         keys = [k for k in results[UNCALIBRATED].metrics if all(_has(results[m], k) for m in there)]
-        paired = pair(there, keys, reduction=self.reduction, resamples=self.resamples, rng=rng)
+        paired = pair(
+            there, keys, reduction=self.reduction, resamples=self.resamples, rng=rng, hurry=stop
+        )
         wanted = list(paired.drawn)
         shares = {metric: paired.best_share(metric) for metric in wanted}
         tied = {

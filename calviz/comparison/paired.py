@@ -67,6 +67,7 @@ def pair(
     resamples: int,
     rng: np.random.Generator,
     bins: int = BINS,
+    hurry: Callable[[], bool] = lambda: False,
 ) -> Paired:
     """Resample the rows once for all sets.
 
@@ -77,13 +78,16 @@ def pair(
     metrics : iterable of str
         Keys. Those that all sets have, and that can be resampled in pairs (see `calviz.comparison.weighted`), are in the result.
     reduction, resamples, rng, bins
+    hurry : callable
+        Where it says True, the fewest resamples that make an interval have to do.
     """
     keys = tuple(metrics)
     there = {
         name: Weighted(Sample(data, reduction), keys, bins=bins) for name, data in sets.items()
     }
     n = next(iter(sets.values())).n
-    drawn = resampled({name: w.values for name, w in there.items()}, n, resamples, rng)
+    values = {name: w.values for name, w in there.items()}
+    drawn = resampled(values, n, resamples, rng, hurry=hurry)
     common = [key for key in keys if all(key in w.metrics for w in there.values())]
     by_metric = {key: {name: drawn[name][key] for name in there} for key in common}
     # What has no value in some resample (all predictions right, say) has no share of the resamples either.

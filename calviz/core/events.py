@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
 from calviz.core.errors import InputError
+
+#: Of so many events at most the order is kept.
+KEPT_ROWS = 1 << 18
 
 
 class Ordered(NamedTuple):
@@ -56,12 +58,29 @@ class BinaryEvents:
         """Number of rows."""
         return int(self.score.shape[0])
 
-    @cached_property
+    @property
     def ordered(self) -> Ordered:
         """The events sorted by score, once for everything that needs them so.
 
-        Like ``np.lexsort((hit, score))``, and many times as fast: see `_bits`.
+        More than `KEPT_ROWS` are sorted anew whenever they are asked for: that takes less time than keeping their order
+        would take room.
         """
+        kept: Ordered | None = self.__dict__.get("_ordered")
+        if kept is None:
+            kept = self._sorted()
+            if self.n <= KEPT_ROWS:
+                self.__dict__["_ordered"] = kept
+        return kept
+
+    def in_order(self) -> BinaryEvents:
+        """The same events with their rows in the order of their scores, which they keep."""
+        ordered = self.ordered
+        events = BinaryEvents(*ordered)
+        events.__dict__["_ordered"] = ordered
+        return events
+
+    def _sorted(self) -> Ordered:
+        """Like ``np.lexsort((hit, score))``, and many times as fast: see `_bits`."""
         bits = self._bits()
         if bits is None:
             order = np.lexsort((self.hit, self.score))
@@ -75,9 +94,8 @@ class BinaryEvents:
         packed >>= one
         return Ordered(read_only(packed.view(self.score.dtype)), read_only(hit))
 
-    @cached_property
     def by_hit(self) -> tuple[FloatArray, FloatArray]:
-        """Scores of the misses and scores of the hits, each ascending.
+        """Scores of the misses and scores of the hits, each ascending; sorted anew with every call.
 
         Like ``np.sort(score[~hit]), np.sort(score[hit])``, in one sort and without a mask: see `_bits`.
         """

@@ -1,19 +1,22 @@
 """Long work that says what it does, and that can be stopped.
 
 Kernels call `checkpoint` where they may be interrupted; whoever wants to know calls them inside `watching`. Nothing
-has to be handed down from one to the other.
+has to be handed down from one to the other; only what runs on other threads goes through `watched`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
+from typing import TypeVar
 
 from calviz.core.errors import CalvizError
 
 #: Told what is being done ("" for no news); raises `Stopped` to end it.
 Watcher = Callable[[str], object]
+
+R = TypeVar("R")
 
 _WATCHER: ContextVar[Watcher | None] = ContextVar("calviz.watcher", default=None)
 
@@ -55,3 +58,26 @@ def checkpoint(doing: str = "") -> None:
     watcher = _WATCHER.get()
     if watcher is not None:
         watcher(doing)
+
+
+def watched(work: Callable[..., R]) -> Callable[..., R]:
+    """`work`, to be called on other threads: its checkpoints there are those of the thread that asks now.
+
+    Examples
+    --------
+    >>> from threading import Thread
+    >>> said = []
+    >>> with watching(said.append):
+    ...     helper = Thread(target=watched(checkpoint), args=["elsewhere"])
+    >>> helper.start()
+    >>> helper.join()
+    >>> said
+    ['elsewhere']
+    """
+    context = copy_context()
+
+    def run(*args: object) -> R:
+        # Of its own for each call: a context can be entered once at a time.
+        return context.copy().run(work, *args)
+
+    return run

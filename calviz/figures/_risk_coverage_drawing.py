@@ -182,6 +182,10 @@ class _Curves:
         x, y = self._marked(at)
         # Where the curve never is: below-left of a falling one, above-right of one that falls to 0, ...
         upper = self.y == "risk"
+        low, high = self._range()
+        # ... unless an axis is too near for two lines of text.
+        if not 0.15 < (y - low) / (high - low) < 0.85:
+            upper = y < (low + high) / 2
         right = (self.x == "referred" and x < 75) or x < 25
         yield label(
             f"<b>{percent(y / 100)}</b> {'right' if self.y == 'accuracy' else 'wrong'}<br>"

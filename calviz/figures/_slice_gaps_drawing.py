@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 
 from calviz.core.figure import Theme
+from calviz.core.reduction import Reduction
 from calviz.core.slices import Slice
-from calviz.core.words import points
+from calviz.core.words import points, score_and_hit
 from calviz.figures._parts import LINE, NARROW, Trace, caption_label, caption_lines, legend
 from calviz.figures._style import PALETTES, Palette, axis, axis_title, layout, safe
 
@@ -46,7 +47,7 @@ def draw(
             shapes=list(_lines(figure, palette)),
             xaxis=axis(
                 palette,
-                title=axis_title("Score − hits, points", palette),
+                title=axis_title(_gap_words(figure), palette),
                 zeroline=False,
                 nticks=5 if narrow else 9,
             ),
@@ -62,18 +63,22 @@ def draw(
     )
 
 
+def _gap_words(figure: SliceGaps) -> str:
+    score, hit = score_and_hit(Reduction.of(figure.result.reduction))
+    return f"{score.capitalize()} − {hit} (points)"
+
+
 def _traces(figure: SliceGaps, palette: Palette) -> Iterator[Trace]:
     rate = figure.result.rate
-    kinds = (
-        ("Score too high", True, palette.vermillion, "diamond"),
-        ("Score too low", False, palette.blue, "circle"),
-    )
-    for title, high, colour, symbol in kinds:
+    top = Reduction.of(figure.result.reduction).kind == "top-label"
+    high, low = ("Overconfident", "Underconfident") if top else ("Too high", "Too low")
+    kinds = ((high, True, palette.vermillion, "diamond"), (low, False, palette.blue, "circle"))
+    for title, above, colour, symbol in kinds:
         for off in (True, False):
             at = [
                 i
                 for i, s in enumerate(figure.shown)
-                if (s.gap > 0) == high and (s.adjusted <= rate) == off
+                if (s.gap > 0) == above and (s.adjusted <= rate) == off
             ]
             if not at:
                 continue

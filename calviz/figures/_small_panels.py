@@ -109,7 +109,7 @@ def calibration_map(figure: CalibrationMap, *, theme: Theme, height: int) -> go.
         traces,
         p,
         height,
-        f"{safe(f.reduction.score_label, 24)} before",
+        "Score before",
         "After (dots: observed)",
     )
 

@@ -13,7 +13,7 @@ from calviz.core.figure import FIGURES, FigureSpec, Theme
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.core.words import counted, decimals_for, points, shorten
-from calviz.figures._parts import level_text, points_text
+from calviz.figures._parts import points_text
 from calviz.numerics import error_bars
 from calviz.numerics.bin_sweep import bin_sweep
 from calviz.numerics.sample import Sample
@@ -248,19 +248,11 @@ class BinSensitivity:
         ends = points(low, decimals), points(high, decimals)
         where = f"goes from {ends[0]} to {ends[1]}" if ends[0] != ends[1] else f"is {ends[0]}"
         parts = [
-            f"From 2 to {self.counts.size:,} bins of equal width or equal mass it {where} points.",
+            f"From 2 to {self.counts.size:,} bins of equal width or equal mass the ECE {where} points.",
         ]
         if self.chosen is not None:
-            kind = self.scheme
-            text = f"With {counted(self.bins, f'{kind} bin')} it is {points_text(self.chosen)}"
-            if self.floor:
-                floor, at = self.floor[self.scheme], self.bins - 1
-                mean, top = (points_text(float(v[at])) for v in (floor.mean, floor.high))
-                text += (
-                    f", where a calibrated model would show {mean} on average ({level_text(self.level)} "
-                    f"below {top})"
-                )
-            parts.append(f"{text}.")
+            kind = counted(self.bins, f"{self.scheme} bin")
+            parts.append(f"With {kind} it is {points_text(self.chosen)}.")
         if self.floor:
             inside = np.concatenate([self.ece[s] <= self.floor[s].high for s in self.floor])
             parts.append(_verdict(float(inside.mean())))

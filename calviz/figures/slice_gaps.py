@@ -97,7 +97,7 @@ class SliceGaps:
         if Reduction.of(self.result.reduction).kind in ("class", "positive"):
             kind = f"probabilities {size} points too {'high' if one.gap > 0 else 'low'}"
         else:
-            kind = f"{'over' if one.gap > 0 else 'under'}-confident by {size} points"
+            kind = f"{'over' if one.gap > 0 else 'under'}confident by {size} points"
         return f"{kind} on {counted(one.rows, 'row')}"
 
     def describe(self) -> str:

@@ -198,7 +198,10 @@ def smece(view: Steps) -> FloatArray:
         nodes = grid_size(cell, nodes=1, least=256, most=SMECE_NODES - 1)
 
     def residual(part: Steps) -> FloatArray:
-        return ((part.score_sum - part.hits) / n).astype(dtype, copy=False)
+        gap = part.score_sum
+        gap -= part.hits
+        gap /= n
+        return gap.astype(dtype, copy=False)
 
     mass = spread_parts(view, residual, nodes)
     coefficients = np.atleast_2d(cosine_coefficients(mass))

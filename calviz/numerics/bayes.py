@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.special import gammaln
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.watch import checkpoint
 from calviz.numerics.piecewise import Piecewise, halfway, steps_merged
-from calviz.numerics.ties import ends_of_ties
 
 #: Pseudo-rows of the prior, spread over the bins (Naeini 2015).
 PRIOR_ROWS = 2.0
 #: Bins whose evidence is computed at a time, so that memory does not grow with their number.
-_BINS_AT_A_TIME = 1 << 15
+_BINS_AT_A_TIME = 1 << 13
+#: Stirling's series for log Gamma in powers of 1 / x, the highest first.
+_STIRLING = (-691 / 360_360, 1 / 1_188, -1 / 1_680, 1 / 1_260, -1 / 360, 1 / 12)
 #: Binnings with less than this share of the posterior of the best one change nothing that can be seen.
 _NEGLIGIBLE = 1e-10
 
@@ -43,14 +44,13 @@ def averaged_binnings(ordered: FloatArray, hits: IntArray) -> Piecewise:
     the bin and whose weight is `PRIOR_ROWS` / bins, so that its marginal likelihood is a product of ratios of
     gamma functions. Many binnings stand in one long array: each needs no more than its cuts and the sums.
     """
-    last = ends_of_ties(ordered)
     counts = np.array(bin_counts(ordered.size))
     groups = np.split(counts, np.flatnonzero(np.diff(np.cumsum(counts) // _BINS_AT_A_TIME)) + 1)
-    score = np.concatenate([_Bins.of(ordered, hits, last, some).evidence() for some in groups])
+    score = np.concatenate([_Bins.of(ordered, hits, some).evidence() for some in groups])
     weight = np.exp(score - score.max())
     weight[weight < _NEGLIGIBLE] = 0
     weight /= weight.sum()
-    used = _Bins.of(ordered, hits, last, counts[weight > 0])
+    used = _Bins.of(ordered, hits, counts[weight > 0])
     # The average steps wherever a binning does: add up the steps, in the order of the ranks.
     rate = (used.won + used.alpha) / (used.rows + used.alpha + used.beta)
     step = rate - np.where(used.start == 0, 0.0, np.roll(rate, 1))
@@ -73,43 +73,68 @@ class _Bins:
     beta: FloatArray
 
     @classmethod
-    def of(cls, ordered: FloatArray, hits: IntArray, last: IntArray, counts: IntArray) -> Self:
-        cuts, model, sizes = _all_cuts(ordered.size, last, counts)
+    def of(cls, ordered: FloatArray, hits: IntArray, counts: IntArray) -> Self:
+        checkpoint()
+        cuts, model, sizes = _all_cuts(ordered, counts)
         # Bins start and end at ranks; the first of a binning starts at 0, its last ends at n.
         first = np.append(True, model[1:] != model[:-1])
         start = np.where(first, 0, np.roll(cuts, 1))
-        centre = np.clip((_border(ordered, start) + _border(ordered, cuts)) / 2, 1e-6, 1 - 1e-6)
+        border = _border(ordered, cuts)
+        before = np.where(first, 0.0, np.roll(border, 1))
+        centre = np.clip((before + border) / 2, 1e-6, 1 - 1e-6)
         prior = PRIOR_ROWS / sizes[model]
         won = hits[cuts] - hits[start]
         return cls(model, start, cuts - start, won, prior * centre, prior * (1 - centre))
 
     def evidence(self) -> FloatArray:
         """Log marginal likelihood of each binning."""
-        a, b = self.alpha, self.beta
-        parts = gammaln(a + b) - gammaln(self.rows + a + b)
-        parts += gammaln(self.won + a) - gammaln(a)
-        parts += gammaln(self.rows - self.won + b) - gammaln(b)
+        parts = -log_rising(self.alpha + self.beta, self.rows)
+        # Most bins of one class against many have no hits at all.
+        for prior, count in ((self.alpha, self.won), (self.beta, self.rows - self.won)):
+            some = np.flatnonzero(count)
+            parts[some] += log_rising(prior[some], count[some])
         return np.asarray(np.bincount(self.model, weights=parts))
 
 
+def log_rising(a: FloatArray, m: IntArray) -> FloatArray:
+    """``log(Gamma(a + m) / Gamma(a))`` for a > 0, to 12 digits and several times as fast as by SciPy's ``gammaln``."""
+    ends = np.stack([a, a + m])
+    # The product x (x + 1) ... (x + 7), in pairs from its ends, leads to x + 8, where Stirling's series is exact.
+    pair = ends * (ends + 7)
+    product = pair * (pair + 6)
+    product *= pair + 10
+    product *= pair + 12
+    ends += 8
+    reciprocal = 1 / ends
+    square = reciprocal * reciprocal
+    series = np.full_like(ends, _STIRLING[0])
+    for term in _STIRLING[1:]:
+        series *= square
+        series += term
+    series *= reciprocal
+    series += (ends - 0.5) * np.log(ends) - ends
+    return np.asarray(series[1] - series[0] + np.log(product[0] / product[1]))
+
+
 def _border(ordered: FloatArray, rank: IntArray) -> FloatArray:
-    """The score half-way between the rows before and after a cut; 0 and 1 at the ends."""
-    below = ordered[np.maximum(rank, 1) - 1].astype(np.float64)
+    """The score half-way between the rows before and after a cut above 0; 1 at the end."""
+    below = ordered[rank - 1].astype(np.float64)
     above = ordered[np.minimum(rank, ordered.size - 1)]
-    return np.where(rank == 0, 0.0, np.where(rank == ordered.size, 1.0, (below + above) / 2))
+    return np.where(rank == ordered.size, 1.0, (below + above) / 2)
 
 
-def _all_cuts(n: int, last: IntArray, counts: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+def _all_cuts(ordered: FloatArray, counts: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Ends of the bins of binnings with so many bins, the binning of each, and the bins per binning.
 
     Cuts as ``np.array_split`` makes them; one inside a group of ties moves to the end of the group.
     """
     model = np.repeat(np.arange(counts.size), counts)
     m = np.arange(model.size) - np.repeat(np.cumsum(counts) - counts, counts) + 1
-    size, larger = n // counts[model], n % counts[model]
+    n = ordered.size
+    size, larger = (part[model] for part in divmod(n, counts))
     cuts: IntArray = m * size + np.minimum(m, larger)
-    if last.size < n:
-        cuts = last[np.searchsorted(last, cuts, side="left")]
+    inside = np.flatnonzero(ordered[cuts - 1] == ordered[np.minimum(cuts, n - 1)])
+    cuts[inside] = np.searchsorted(ordered, ordered[cuts[inside] - 1], side="right")
     keep = np.append((cuts[1:] != cuts[:-1]) | (model[1:] != model[:-1]), True)
     cuts, model = cuts[keep], model[keep]
     return cuts, model, np.bincount(model)

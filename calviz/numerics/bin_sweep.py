@@ -61,7 +61,7 @@ def bin_sweep(sample: Sample, *, scheme: Scheme = "equal-width", most: int = 100
         Largest number of bins.
     """
     check_bins(most)
-    events = sample.events
+    events = sample.events.in_order()
     inner = [_edges(events, bins, scheme)[1:-1] for bins in range(1, most + 1)]
     every = np.unique(np.concatenate(inner))
     score = events.ordered.score

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents, Ordered
 from calviz.numerics.blocks import map_threads
@@ -23,7 +24,6 @@ from calviz.numerics.edges import (
     make_edges,
     sturges_bins,
 )
-from calviz.numerics.memo import once_per_view
 from calviz.numerics.resample import resample_cells, resample_rows
 
 __all__ = [
@@ -45,6 +45,9 @@ EXACT_ROWS = 1_000
 _BLOCK_ROWS = 1 << 14
 #: Rows that are sorted at a time.
 _SORTED_ROWS = 1 << 18
+#: Up to this many bins, their runs are long and summed one by one, so many rows at a time: longer ones would start the
+#: threads of the linear algebra library.
+_FEW_BINS, _RUN_ROWS = 64, 1 << 13
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,56 +210,72 @@ def bin_events(events: BinaryEvents, *, bins: int = 15, scheme: Scheme = "equal-
     scheme : {"equal-width", "equal-mass", "sturges"}
         How the edges are placed. Sturges' bins are of equal width.
     """
+    equal_mass = scheme == "equal-mass"
+    if equal_mass:
+        events = events.in_order()
     edges = make_edges(events, bins, scheme)
     params = {"bins": edges.size - 1 if scheme == "sturges" else bins, "scheme": scheme}
-    return bin_between(events, edges, params)
+    return bin_between(events, edges, params, whole=equal_mass)
 
 
 def bin_between(
-    events: BinaryEvents, edges: FloatArray, params: Mapping[str, Any] | None = None
+    events: BinaryEvents,
+    edges: FloatArray,
+    params: Mapping[str, Any] | None = None,
+    *,
+    whole: bool = False,
 ) -> BinSums:
-    """Bin over edges that are given (of the scores' type), so that sums of several samples can be added."""
-    few = events.ordered if events.n <= EXACT_ROWS else None
-    blocks = _sorted_blocks(events)
+    """Bin over edges that are given (of the scores' type), so that sums of several samples can be added.
 
-    def sums(block: int) -> FloatArray:
-        return np.stack([_run_sums(scores, edges) for scores in blocks[block].by_hit], axis=-1)
+    Sums over few bins need no order of all rows: some at a time are sorted, on several threads, and forgotten. With
+    `whole`, or many bins, it is the order of all rows that is used.
+    """
+    few = events.ordered if events.n <= EXACT_ROWS else None
+    ordered = events.ordered if whole or edges.size > _FEW_BINS + 1 else None
+    starts = range(0, events.n, _SORTED_ROWS)
+
+    def sums(start: int) -> FloatArray:
+        rows = slice(start, start + _SORTED_ROWS)
+        if ordered is not None:
+            return _sums_in_order(ordered.score[rows], ordered.hit[rows], edges)
+        part = BinaryEvents(events.score[rows], events.hit[rows])
+        return np.stack([_run_sums(score, edges) for score in part.by_hit()], axis=-1)
 
     # In their order, so that the sums are the same whatever the threads.
-    cells = sum(map_threads(sums, range(len(blocks)), threaded=len(blocks) > 1))
+    cells = sum(map_threads(sums, starts, threaded=len(starts) > 1))
     return BinSums(edges, np.asarray(cells), params or {}, few)
-
-
-@once_per_view
-def _sorted_blocks(events: BinaryEvents) -> tuple[BinaryEvents, ...]:
-    """Some rows at a time, each of which is sorted on its own, on its own thread, when first looked at.
-
-    Sums need no order of all rows.
-    """
-    starts = range(0, events.n, _SORTED_ROWS)
-    if len(starts) == 1:
-        return (events,)
-    rows = [slice(start, start + _SORTED_ROWS) for start in starts]
-    return tuple(BinaryEvents(events.score[part], events.hit[part]) for part in rows)
 
 
 def _run_sums(score: FloatArray, edges: FloatArray) -> FloatArray:
     """Rows, sum and sum of squares of sorted scores per bin, shape (3, M): every bin is one run."""
     ends = np.searchsorted(score, edges[1:-1], side="right")
-    count = np.diff(ends, prepend=0, append=score.size)
-    filled, starts = _filled(count)
-    sums = np.zeros((3, count.size))
-    sums[0] = count
-    table = np.empty((2, min(_BLOCK_ROWS, score.size)))
-    for start in range(0, score.size, _BLOCK_ROWS):
-        block = score[start : start + _BLOCK_ROWS]
-        part = table[:, : block.size]
-        part[0] = block
-        np.square(part[0], out=part[1])
-        first, last = np.searchsorted(starts, [start, start + block.size - 1], side="right") - 1
-        inside = np.maximum(starts[first : last + 1] - start, 0)
-        sums[1:, filled[first : last + 1]] += np.add.reduceat(part, inside, axis=1)
+    bounds = [0, *ends.tolist(), score.size]
+    sums = np.zeros((3, len(bounds) - 1))
+    sums[0] = np.diff(bounds)
+    for m, (first, last) in enumerate(pairwise(bounds)):
+        for start in range(first, last, _RUN_ROWS):
+            part = score[start : min(start + _RUN_ROWS, last)].astype(np.float64)
+            sums[1:, m] += part.sum(), part @ part
     return sums
+
+
+def _sums_in_order(score: FloatArray, hit: BoolArray, edges: FloatArray) -> FloatArray:
+    """The same of sorted scores whose hits are among the misses, shape (3, M, 2); for any number of bins."""
+    ends = np.searchsorted(score, edges[1:-1], side="right")
+    filled, starts = _filled(np.diff(ends, prepend=0, append=score.size))
+    cells = np.zeros((3, edges.size - 1, 2))
+    for start in range(0, score.size, _BLOCK_ROWS):
+        rows = slice(start, min(start + _BLOCK_ROWS, score.size))
+        table = np.empty((3, 2, rows.stop - start))
+        table[0, 1] = hit[rows]
+        np.subtract(1, table[0, 1], out=table[0, 0])
+        np.multiply(table[0], score[rows], out=table[1])
+        np.square(table[1], out=table[2])
+        first, last = np.searchsorted(starts, [start, rows.stop - 1], side="right") - 1
+        inside = np.maximum(starts[first : last + 1] - start, 0)
+        found = np.add.reduceat(table, inside, axis=-1)
+        cells[:, filled[first : last + 1]] += found.swapaxes(1, 2)
+    return cells
 
 
 def _filled(count: FloatArray | IntArray) -> tuple[IntArray, IntArray]:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from calviz.core.arrays import FloatArray
 from calviz.core.predictions import BLOCK_BYTES
-from calviz.core.watch import checkpoint
+from calviz.core.watch import checkpoint, watched
 
 #: Below this size starting threads costs more than they save.
 THREADED_BYTES = 1 << 22
@@ -46,13 +46,14 @@ def for_row_blocks(
                 rows = left.popleft()
             except IndexError:
                 return
+            checkpoint()
             work(rows)
 
     if threads == 1:
         take_turns()
         return
     with ThreadPoolExecutor(threads - 1) as pool:
-        helpers = [pool.submit(take_turns) for _ in range(threads - 1)]
+        helpers = [pool.submit(watched(take_turns)) for _ in range(threads - 1)]
         take_turns()
         for helper in helpers:
             helper.result()  # passes an error of a thread on
@@ -60,11 +61,16 @@ def for_row_blocks(
 
 def map_threads(work: Callable[[int], R], items: range, *, threaded: bool) -> Iterator[R]:
     """``map``, on several threads where that is worth it; results come in order."""
+
+    def one(item: int) -> R:
+        checkpoint()
+        return work(item)
+
     if not threaded or len(items) == 1:
-        yield from map(work, items)
+        yield from map(one, items)
         return
     with ThreadPoolExecutor(min(available_cores(), MAX_THREADS)) as pool:
-        yield from pool.map(work, items)
+        yield from pool.map(watched(one), items)
 
 
 def available_cores() -> int:

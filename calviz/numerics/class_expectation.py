@@ -45,21 +45,21 @@ def class_expectation(sample: Sample) -> ClassExpectation:
     """
     data = full_predictions(sample)
     winner, k = predicted_classes(data), data.n_classes
-    confidence = sample.top_events.score.astype(np.float64)
+    confidence = sample.top_events.score
     # Sums over the rows of p and of q = p (1 - p), each times 1, g and g^2.
     sums = np.zeros((2, 3, k))
     for rows in row_blocks(data.probs):
         # In the type of the array: its rounding is far below the noise that is asked for.
         p = np.array(data.probs[rows], order="C")
-        conf = confidence[rows]
+        conf, won = confidence[rows].astype(np.float64), winner[rows]
         powers = np.stack([np.ones(conf.size), conf, conf**2]).astype(p.dtype)
         sums[0] += powers @ p
         p *= 1 - p
         sums[1] += powers @ p
-    # In the predicted class the gap is conf - 1, not conf.
-    for kind, weight in enumerate((confidence, confidence * (1 - confidence))):
-        sums[kind, 1] -= np.bincount(winner, weight, minlength=k)
-        sums[kind, 2] -= np.bincount(winner, weight * (2 * confidence - 1), minlength=k)
+        # In the predicted class the gap is conf - 1, not conf.
+        for kind, weight in enumerate((conf, conf * (1 - conf))):
+            sums[kind, 1] -= np.bincount(won, weight, minlength=k)
+            sums[kind, 2] -= np.bincount(won, weight * (2 * conf - 1), minlength=k)
     (p0, p1, _), (q0, q1, q2) = sums
     mean, sd = np.full((2, k), np.nan)
     np.divide(p1, p0, out=mean, where=p0 > 0)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.events import BinaryEvents
 from calviz.numerics.binning import assign, equal_width_edges
+
+#: Rows that are looked at at once.
+ROWS = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,43 +60,71 @@ def class_table(
     ----------
     Ao et al. 2023, eq. 3-5 (class-wise ECE and MCS); Gupta et al. 2021, eq. 12 (KS).
     """
-    score = events.score.astype(np.float64)
-    gap = score - events.hit
     rows = np.bincount(labels, minlength=n_classes)
+    # Short integers are sorted by radix.
+    order = np.argsort(labels.astype(np.min_scalar_type(n_classes)), kind="stable")
+    edges = equal_width_edges(bins, events.score.dtype)
+    sums = np.zeros((4, n_classes))
+    first = 0
+    for classes in _runs(rows):
+        own = rows[classes]
+        chosen = order[first : first + int(own.sum())]
+        if chosen.size == 0:
+            continue
+        first += chosen.size
+        sums[:, classes] = _sums(events.score[chosen], events.hit[chosen], own, edges)
     share = np.full(n_classes, np.nan)  # 1 / rows, nan without rows
     np.divide(1, rows, out=share, where=rows > 0)
-    cell = assign(events.score, equal_width_edges(bins, events.score.dtype))
-    cell += labels * np.intp(bins)
-    bin_gaps = np.bincount(cell, gap, minlength=n_classes * bins).reshape(n_classes, bins)
-    confidence = np.bincount(labels, score, minlength=n_classes) * share
-    accuracy = np.bincount(labels, events.hit, minlength=n_classes) * share
-    return ClassTable(
-        rows=rows,
-        accuracy=accuracy,
-        confidence=confidence,
-        ece=np.abs(bin_gaps).sum(axis=1) * share,
-        mcs=confidence - accuracy,
-        ks=_largest_cumulative_gap(events, labels, gap, rows) * share,
-    )
+    confidence, accuracy, ece, ks = sums * share
+    return ClassTable(rows, accuracy, confidence, ece, confidence - accuracy, ks)
+
+
+def _runs(rows: IntArray) -> Iterator[slice]:
+    """Neighbouring classes with so many rows that memory stays small and loops are few."""
+    upto = np.concatenate([[0], np.cumsum(rows)])
+    first = 0
+    while first < rows.size:
+        last = int(np.searchsorted(upto, upto[first] + ROWS, side="right")) - 1
+        last = max(last, first + 1)
+        yield slice(first, last)
+        first = last
+
+
+def _sums(score: FloatArray, hit: BoolArray, rows: IntArray, edges: FloatArray) -> FloatArray:
+    """Per class, sums of score, hit and absolute gaps of bins, and the largest cumulative gap, shape (4, K).
+
+    Rows stand in the order of their classes.
+    """
+    k, bins = rows.size, edges.size - 1
+    group = np.repeat(np.arange(k), rows)
+    gap = score.astype(np.float64)
+    confidence = np.bincount(group, gap, minlength=k)
+    gap -= hit
+    cell = assign(score, edges) + group * bins
+    binned = np.bincount(cell, gap, minlength=k * bins).reshape(k, bins)
+    del cell
+    accuracy = np.bincount(group, hit, minlength=k)
+    largest = _largest_cumulative_gap(score, group, gap, rows)
+    return np.stack([confidence, accuracy, np.abs(binned).sum(axis=1), largest])
 
 
 def _largest_cumulative_gap(
-    events: BinaryEvents, labels: IntArray, gap: FloatArray, rows: IntArray
+    score: FloatArray, group: IntArray, gap: FloatArray, rows: IntArray
 ) -> FloatArray:
     """Per class, the largest absolute sum of gaps up to a score; ties are one step."""
-    order = np.argsort(events.score)
-    # A stable sort by class of rows in the order of their scores; short integers are sorted by radix.
+    order = np.argsort(score)
     small = np.min_scalar_type(rows.size)
-    order = order[np.argsort(labels[order].astype(small), kind="stable")]
-    score, group = events.score[order], labels[order]
-    sums = np.cumsum(gap[order])
+    order = order[np.argsort(group[order].astype(small), kind="stable")]
+    score, sums = score[order], np.cumsum(gap[order])
     filled = np.flatnonzero(rows)
     ends = np.cumsum(rows[filled])
     before = np.concatenate([[0.0], sums[ends[:-1] - 1]])
     sums -= np.repeat(before, rows[filled])
-    last = np.append((score[1:] != score[:-1]) | (group[1:] != group[:-1]), True)
     # Inside a tie nothing is compared: 0 never is the largest.
-    reach = np.where(last, np.abs(sums), 0.0)
+    tied = np.append(score[1:] == score[:-1], False)
+    tied[ends - 1] = False
+    sums[tied] = 0
+    np.abs(sums, out=sums)
     largest = np.zeros(rows.size)
-    largest[filled] = np.maximum.reduceat(reach, ends - rows[filled])
+    largest[filled] = np.maximum.reduceat(sums, ends - rows[filled])
     return largest

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.watch import checkpoint
 from calviz.numerics.passes import sum_over_blocks
 from calviz.numerics.scores import Scores
 
@@ -32,6 +33,7 @@ def ece_of_temperatures(scores: Scores, labels: IntArray, inverse: FloatArray) -
         a = np.empty_like(z)
         at = np.arange(z.shape[0])
         for g in range(inverse.shape[0]):
+            checkpoint()
             np.multiply(z, inverse[g], out=a)
             winner = a.argmax(axis=1)
             a -= a[at, winner][:, None]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
@@ -11,7 +13,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.minimise import Inverse, Minimum, minimise
+from calviz.numerics.newton import Product, truncated_newton
 from calviz.numerics.passes import sum_over_blocks
+from calviz.numerics.scores import Scores, row_sums
 
 #: The mean loss is minimised to this many nats.
 TOLERANCE = 1e-12
@@ -22,10 +26,18 @@ DENSE = 2_600
 #: Up to so many classes each class has a block of the Hessian; what classes share is left to L-BFGS.
 BLOCKS = 200
 #: Rows from which the Hessian is estimated.
-_HESSIAN_ROWS = 4_000
+_HESSIAN_ROWS, _ROWS_PER_CLASS = 4_000, 100
+_HESSIAN_BYTES = 1 << 20
+#: Passes after which a fit of many classes is a hard one, and how many times as many passes, products with the Hessian
+#: included, it may take then.
+_EASY, _HARD = 50, 4
+#: Passes in which classes with nothing in common are fitted.
+_APART = 15
+#: Such a fit ends when this little, in nats over all rows, is to be had: far below a standard error of its parameters.
+_NATS = 0.1
 #: Large data are fitted to a part of their rows first.
 _WARM_ROWS = 8_000
-_BLOCK_BYTES = 1 << 20
+_BLOCK_BYTES = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +66,9 @@ class VectorProblem:
         self.n, self.k = z.shape
         self.dtype = working_type(z)
         #: Tolerances at which the Hessian is worth computing anew.
-        self.phases: tuple[float, ...] = (1e-3, 1e-5) if self.k <= BLOCKS else (1e-3,)
+        self.phases: tuple[float, ...] = (1e-3, 1e-5) if self.k <= BLOCKS else ()
+        #: Whether the Hessian is taken as if the classes had nothing in common.
+        self.apart = self.k > BLOCKS
 
     def every(self, step: int) -> VectorProblem:
         """The problem of every `step`-th row."""
@@ -62,31 +76,50 @@ class VectorProblem:
 
     def at(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Mean loss and gradient."""
-        w, b = x.astype(self.dtype)
         k = self.k
 
         def work(rows: slice) -> FloatArray:
-            z: FloatArray = np.asarray(self.z[rows], dtype=self.dtype)
-            p, loss = _probabilities(z * w + b, self.labels[rows])
-            p[np.arange(p.shape[0]), self.labels[rows]] -= 1
+            z, e, weight, loss = self._exponentials(x, rows)
             sums = np.empty(2 * k + 1)
-            sums[:k] = np.einsum("ij,ij->j", p, z)
-            sums[k : 2 * k] = np.ones(p.shape[0], dtype=p.dtype) @ p
+            sums[k : 2 * k] = weight @ e
+            e *= z
+            sums[:k] = weight @ e
             sums[-1] = loss
             return sums
 
-        total = sum_over_blocks(self.z, work) / self.n
-        return float(total[-1]), total[:-1].reshape(2, k)
+        total = sum_over_blocks(self.z, work)
+        gradient = total[:-1].reshape(2, k) - self.hits
+        return float(total[-1]) / self.n, gradient / self.n
+
+    @cached_property
+    def hits(self) -> FloatArray:
+        """What the labels contribute to the gradient, the same at every point; shape (2, K)."""
+        own = self.z[np.arange(self.n), self.labels].astype(np.float64)
+        sums = np.bincount(self.labels, weights=own, minlength=self.k)
+        return np.stack([sums, np.bincount(self.labels, minlength=self.k)])
+
+    def _exponentials(
+        self, x: FloatArray, rows: slice
+    ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+        """Scores of a block, numerators of its probabilities, 1 / their sums, and the sum of -log p of the labels."""
+        w, b = x.astype(self.dtype)
+        z: FloatArray = np.asarray(self.z[rows], dtype=self.dtype)
+        e = z * w
+        e += b
+        total, loss = _exponentiate(e, self.labels[rows])
+        return z, e, 1 / total, loss
 
     def inverse(self, x: FloatArray) -> Inverse:
         """The inverse Hessian, from some of the rows."""
+        if self.apart:
+            return self._by_class(x)
         step = max(1, self.n // max(_HESSIAN_ROWS, 6 * self.k))
         some, labels = self.z[::step], self.labels[::step]
         w, b = x.astype(self.dtype)
         k = self.k
         h = np.zeros((2 * k, 2 * k))
         diagonal = np.zeros((3, k))
-        for rows in row_blocks(some, block_bytes=max(_BLOCK_BYTES, 4 * k * k * some.itemsize)):
+        for rows in row_blocks(some, block_bytes=max(_BLOCK_BYTES, k * k * some.itemsize)):
             z: FloatArray = np.asarray(some[rows], dtype=self.dtype)
             p, _ = _probabilities(z * w + b, labels[rows])
             pz = p * z
@@ -103,23 +136,51 @@ class VectorProblem:
         solve = dense_inverse(h)
         return lambda g: solve(g.ravel()).reshape(2, k)
 
+    def _by_class(self, x: FloatArray) -> Inverse:
+        """The inverse of the two rows and columns of every class alone, from all rows.
+
+        Where no group of classes moves together this is nearly all there is, and costs one pass.
+        """
+        k = self.k
+
+        def work(rows: slice) -> FloatArray:
+            z, p, weight, _ = self._exponentials(x, rows)
+            p *= weight[:, None]
+            p -= p * p
+            ones = np.ones(p.shape[0], dtype=p.dtype)
+            sums = np.empty((3, k))
+            for power in range(3):
+                sums[power] = ones @ p
+                p *= z
+            return sums
+
+        h = sum_over_blocks(self.z, work) / self.n
+        # A class that no row is in doubt about has no curvature.
+        constant, mixed, square = h
+        constant = constant + 1e-9 * (1 + constant.max())
+        square = square + 1e-9 * (1 + square.max())
+        determinant = square * constant - mixed * mixed
+        return lambda g: (
+            np.stack([constant * g[0] - mixed * g[1], square * g[1] - mixed * g[0]]) / determinant
+        )
+
 
 class MatrixProblem:
     """Mean NLL of ``softmax(W z + b)``; parameters have shape (K, K + 1): W, with b as the last column."""
 
     def __init__(
         self,
-        z: FloatArray,
+        scores: Scores,
         labels: IntArray,
         penalty: Penalty,
         scale: float = 1.0,
         rows: IntArray | None = None,
     ) -> None:
-        #: Only these rows of `z`, where given; they are gathered block by block, never copied as a whole.
+        #: Only these rows, where given; they are converted block by block, never copied as a whole.
         self.rows = rows
-        self.z, self.labels, self.penalty, self.scale = z, labels, penalty, scale
-        self.n, self.k = labels.size, z.shape[1]
-        self.dtype = working_type(z)
+        self.scores, self.labels, self.penalty, self.scale = scores, labels, penalty, scale
+        self.n, self.k = labels.size, scores.shape[1]
+        self.dtype = working_type(scores.array)
 
     @property
     def phases(self) -> tuple[float, ...]:
@@ -132,17 +193,18 @@ class MatrixProblem:
         """The problem of every `step`-th row."""
         if self.rows is not None:
             return self.of_rows(np.arange(0, self.n, step))
-        return MatrixProblem(self.z[::step], self.labels[::step], self.penalty, self.scale)
+        return MatrixProblem(self.scores.every(step), self.labels[::step], self.penalty, self.scale)
 
     def of_rows(self, rows: IntArray) -> MatrixProblem:
         """The problem of some of these rows."""
         own = rows if self.rows is None else self.rows[rows]
-        return MatrixProblem(self.z, self.labels[rows], self.penalty, self.scale, own)
+        return MatrixProblem(self.scores, self.labels[rows], self.penalty, self.scale, own)
 
     def _inputs(self, rows: slice) -> FloatArray:
         own = rows if self.rows is None else self.rows[rows]
-        z: FloatArray = np.array(self.z[own], dtype=self.dtype)
-        z *= self.dtype(self.scale)
+        z: FloatArray = self.scores.block(own).astype(self.dtype, copy=False)
+        if self.scale != 1:
+            z *= self.dtype(self.scale)
         return z
 
     def at(self, x: FloatArray) -> tuple[float, FloatArray]:
@@ -159,7 +221,9 @@ class MatrixProblem:
 
         def work(rows: slice) -> FloatArray:
             z = self._inputs(rows)
-            p, loss = _probabilities(z @ turned + b, self.labels[rows])
+            u = z @ turned
+            u += b
+            p, loss = _probabilities(u, self.labels[rows])
             p[np.arange(p.shape[0]), self.labels[rows]] -= 1
             sums = np.empty(k * (k + 1) + 1)
             gradient = sums[:-1].reshape(k, k + 1)
@@ -168,10 +232,19 @@ class MatrixProblem:
             sums[-1] = loss
             return sums
 
-        # Blocks of at least K rows: each adds up a gradient of K (K + 1) numbers.
-        block_bytes = max(_BLOCK_BYTES, 8 * k * k * self.z.itemsize)
-        total = sum_over_blocks(self.z[: self.n], work, block_bytes=block_bytes) / self.n
+        array = self.scores.array[: self.n]
+        total = sum_over_blocks(array, work, block_bytes=self._block_bytes) / self.n
         return float(total[-1]), total[:-1].reshape(k, k + 1)
+
+    @property
+    def _block_bytes(self) -> int:
+        """Of blocks of many rows: each adds up a gradient of K (K + 1) numbers."""
+        return max(_BLOCK_BYTES, 8 * self.k * self.k * self.scores.array.itemsize)
+
+    @property
+    def many(self) -> bool:
+        """Whether there are so many classes that the Hessian is not written down, and not so many that nothing like it is."""
+        return self.k * (self.k + 1) > DENSE and self.k <= BLOCKS
 
     def inverse(self, x: FloatArray) -> Inverse:
         """The inverse Hessian, approximately, from some of the rows.
@@ -185,13 +258,51 @@ class MatrixProblem:
             return self.by_class(self.blocks(x))
         return self._kronecker(*self._some(x))
 
+    def _part(self, rows: int) -> MatrixProblem:
+        """The problem of about so many rows, in the same precision."""
+        part = self.every(max(1, self.n // rows))
+        part.dtype = self.dtype
+        return part
+
     def _some(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        part = self._part(max(_HESSIAN_ROWS, 4 * self.k))
+        return part._inputs_and_probabilities(x, slice(0, part.n))
+
+    def _inputs_and_probabilities(
+        self, x: FloatArray, rows: slice
+    ) -> tuple[FloatArray, FloatArray]:
         """Inputs, with a 1 at the end, and probabilities of some rows."""
-        part = self.every(max(1, self.n // max(_HESSIAN_ROWS, 4 * self.k)))
-        z = part._inputs(slice(0, part.n))
+        z = self._inputs(rows)
         u = z @ x[:, :-1].T.astype(self.dtype) + x[:, -1].astype(self.dtype)
-        p, _ = _probabilities(u, part.labels)
-        return np.concatenate([z, np.ones((part.n, 1), dtype=z.dtype)], axis=1), p
+        p, _ = _probabilities(u, self.labels[rows])
+        return np.concatenate([z, np.ones((z.shape[0], 1), dtype=z.dtype)], axis=1), p
+
+    def hessian(self, x: FloatArray) -> Product:
+        """The Hessian at a point, in single precision: it only has to point the way."""
+        single = self._part(self.n)
+        single.dtype = np.float32
+        p = np.empty((self.n, self.k), dtype=np.float32)
+        for rows in row_blocks(p, block_bytes=_BLOCK_BYTES):
+            p[rows] = single._inputs_and_probabilities(x, rows)[1]
+
+        def product(v: FloatArray) -> FloatArray:
+            turned, b = np.ascontiguousarray(v[:, :-1].T, np.float32), v[:, -1].astype(np.float32)
+
+            def work(rows: slice) -> FloatArray:
+                z = single._inputs(rows)
+                u = z @ turned
+                u += b
+                u *= p[rows]
+                u -= p[rows] * row_sums(u)[:, None]
+                out = np.empty(v.shape, dtype=np.float32)
+                out[:, :-1] = u.T @ z
+                out[:, -1] = np.ones(u.shape[0], dtype=u.dtype) @ u
+                return out
+
+            total = sum_over_blocks(p, work, block_bytes=self._block_bytes)
+            return total / self.n + 2 * self.penalty.weights * v
+
+        return product
 
     def _dense(self, inputs: FloatArray, p: FloatArray) -> Inverse:
         k, d = self.k, self.k + 1
@@ -211,26 +322,32 @@ class MatrixProblem:
         return lambda g: solve(g.ravel()).reshape(k, d)
 
     def blocks(self, x: FloatArray) -> FloatArray:
-        """The block of the Hessian of each class, without the penalty, shape (K, K + 1, K + 1)."""
-        inputs, p = (values.astype(np.float32) for values in self._some(x))
-        # Of p (1 - p), so that each block is a product of a matrix with itself, which costs half.
-        root = np.sqrt(p * (1 - p), out=p)
-        blocks = np.empty((self.k, self.k + 1, self.k + 1), dtype=np.float32)
-        for block, own in zip(blocks, root.T, strict=True):
-            rows = np.flatnonzero(own > 3e-3)
-            part = inputs[rows]
-            part *= own[rows, None]
-            np.matmul(part.T, part, out=block)
-        blocks /= inputs.shape[0]
+        """The lower triangle of the block of the Hessian of each class, without the penalty, shape (K, D (D + 1) / 2)."""
+        # A class has few rows that are in doubt: of fewer rows some directions would have no curvature at all.
+        part = self._part(max(_HESSIAN_ROWS, _ROWS_PER_CLASS * self.k))
+        part.dtype = np.float32
+        lower = np.tril_indices(self.k + 1)
+        blocks = np.zeros((self.k, lower[0].size), dtype=np.float32)
+        for some in row_blocks(self.scores.array[: part.n], block_bytes=_HESSIAN_BYTES):
+            inputs, p = part._inputs_and_probabilities(x, some)
+            # Of p (1 - p), so that each block is a product of a matrix with itself, which costs half.
+            root = np.sqrt(p * (1 - p), out=p)
+            for block, own in zip(blocks, root.T, strict=True):
+                rows = np.flatnonzero(own > 3e-3)
+                weighted = inputs[rows]
+                weighted *= own[rows, None]
+                block += (weighted.T @ weighted)[lower]
+        blocks /= part.n
         return blocks
 
     def by_class(self, blocks: FloatArray) -> Inverse:
         """The inverse of `blocks` and the penalty."""
         d = self.k + 1
         ridge = 2 * self.penalty.weights + 1e-5 / d
-        inverses = np.empty_like(blocks)
+        inverses = np.empty((self.k, d, d), dtype=np.float32)
+        lower = np.tril_indices(d)
         for held, block, own in zip(inverses, blocks, ridge, strict=True):
-            held[:] = block
+            held[lower] = held.T[lower] = block
             held[np.arange(d), np.arange(d)] += own
             held[:] = np.linalg.inv(held)
 
@@ -302,19 +419,46 @@ def _in_phases(
     passes = 0
     found = Minimum(start, np.inf, False, 0)
     exact = problem.dtype
+    many = isinstance(problem, MatrixProblem) and problem.many
+    hard = False
     for tolerance in tolerances:
         # On the way single precision will do; where the search ends, it has what the data have.
         problem.dtype = exact if tolerance < TOLERANCE_SINGLE else np.float32
-        found = minimise(
-            problem.at,
-            found.x,
-            problem.inverse(found.x),
-            tolerance=tolerance,
-            max_passes=max_passes - passes,
-            least=least,
-            rounding=rounding_of(problem.dtype),
-        )
-        passes += found.passes
+        accuracy: dict[str, Any] = {"least": least, "rounding": rounding_of(problem.dtype)}
+        if isinstance(problem, VectorProblem) and problem.apart:
+            found = minimise(
+                problem.at,
+                found.x,
+                problem.inverse(found.x),
+                # What such a Hessian promises is less than what is to be had.
+                tolerance=0.1 * tolerance,
+                max_passes=min(_APART, max_passes),
+                **accuracy,
+            )
+            passes += found.passes
+            # Classes that move together: their common curvature has to be known.
+            problem.apart = found.converged
+            if found.converged:
+                continue
+        if not hard:
+            few = min(_EASY, max_passes) if many else max_passes - passes
+            inverse = problem.inverse(found.x)
+            found = minimise(
+                problem.at, found.x, inverse, tolerance=tolerance, max_passes=few, **accuracy
+            )
+            passes += found.passes
+            hard = many and not found.converged
+        if hard and isinstance(problem, MatrixProblem):
+            found = truncated_newton(
+                problem.at,
+                found.x,
+                problem.inverse,
+                problem.hessian,
+                tolerance=max(tolerance, _NATS / problem.n),
+                max_passes=_HARD * max_passes - passes,
+                **accuracy,
+            )
+            passes += found.passes
         if not found.converged or found.value < least:
             break
     return Minimum(found.x, found.value, found.converged, passes)
@@ -348,10 +492,18 @@ def dense_inverse(h: FloatArray) -> Callable[[FloatArray], FloatArray]:
 
 def _probabilities(u: FloatArray, labels: IntArray) -> tuple[FloatArray, float]:
     """Softmax of a block, in place, and the sum of -log p of the labels."""
+    total, loss = _exponentiate(u, labels)
+    u /= total[:, None]
+    return u, loss
+
+
+def _exponentiate(u: FloatArray, labels: IntArray) -> tuple[FloatArray, float]:
+    """Numerators of the softmax of a block, in place: their sum in each row, and the sum of -log p of the labels."""
     u -= u.max(axis=1, keepdims=True)
     own = u[np.arange(labels.size), labels].sum(dtype=np.float64)
-    np.maximum(u, -80, out=u)
+    # To look is a fraction of what the clamp costs.
+    if u.min() < -80:
+        np.maximum(u, -80, out=u)
     np.exp(u, out=u)
-    total = u @ np.ones(u.shape[1], dtype=u.dtype)
-    u /= total[:, None]
-    return u, float(np.log(total).sum(dtype=np.float64) - own)
+    total = row_sums(u)
+    return total, float(np.log(total).sum(dtype=np.float64) - own)

@@ -169,8 +169,9 @@ def negative_log_likelihood(sample: Sample) -> MeanLoss:
         # A certain row has a loss of 0, not of -0.
         return 0.0 - np.log(np.maximum(p, _TINY))
 
-    # Nearly all of the array is passed over: large blocks only save calls.
-    passed = partial(_over_rows, data, of_rows, block_bytes=1 << 22)
+    # Nearly all of the array is passed over: large blocks only save calls, up to many rows.
+    block_bytes = min(1 << 22, data.probs[:1].nbytes << 14)
+    passed = partial(_over_rows, data, of_rows, block_bytes=block_bytes)
     mean = passed()
     details = {"clipped_rows": float(sum(clipped))}
     return MeanLoss(

@@ -94,9 +94,7 @@ def minimise(
             # What is promised drowns in the rounding of the value: this is the minimum.
             if abs(length * slope) < rounding * (abs(value) + 1e-3) or passes >= max_passes:
                 return Minimum(x, value, passes < max_passes, passes)
-            curvature = new_value - value - length * slope
-            shorter = -slope * length**2 / (2 * curvature) if np.isfinite(curvature) else 0.0
-            length = float(np.clip(shorter, 0.1 * length, 0.5 * length))
+            length = shorter(length, slope, new_value - value)
         moved, turned = trial - x, new_gradient - gradient
         bend = float(np.vdot(moved, turned))
         if (
@@ -107,6 +105,13 @@ def minimise(
             del pairs[:-memory]
         x, value, gradient = trial, new_value, new_gradient
     return Minimum(x, value, False, passes)
+
+
+def shorter(length: float, slope: float, rise: float) -> float:
+    """The length of the next try, after one that rose: where a parabola through what is known has its minimum."""
+    bend = rise - length * slope
+    wanted = -slope * length**2 / (2 * bend) if np.isfinite(bend) else 0.0
+    return float(np.clip(wanted, 0.1 * length, 0.5 * length))
 
 
 def _two_loops(

@@ -13,23 +13,32 @@ from calviz.core.watch import checkpoint
 _CELLS = 4_000_000
 #: No more than so many pairs in all: large samples need fewer resamples, since their noise is small.
 MAX_CELLS = 200_000_000
+#: So few are enough for an interval where somebody waits for the end.
+LEAST = 100
 
 #: Weights, shape (n, b), to metrics, shape (b,) each.
 Metrics = Callable[[FloatArray], Mapping[str, FloatArray]]
 
 
 def resampled(
-    methods: Mapping[str, Metrics], n: int, resamples: int, rng: np.random.Generator
+    methods: Mapping[str, Metrics],
+    n: int,
+    resamples: int,
+    rng: np.random.Generator,
+    *,
+    hurry: Callable[[], bool] = lambda: False,
 ) -> dict[str, dict[str, FloatArray]]:
     """Metrics of every method over the same resamples: {method: {metric: (B,)}}.
 
     Of n rows as many are drawn with replacement, once for all methods, so that differences are paired.
+    Where `hurry` says True, no more than `LEAST` resamples are made, or than there are by then.
     """
-    resamples = max(100, min(resamples, MAX_CELLS // n))
+    resamples = max(LEAST, min(resamples, MAX_CELLS // n))
     out: dict[str, dict[str, list[FloatArray]]] = {name: {} for name in methods}
     step = max(1, _CELLS // n)
-    for start in range(0, resamples, step):
-        size = min(step, resamples - start)
+    start = 0
+    while start < resamples and not (start >= LEAST and hurry()):
+        size = min(step, (LEAST if start < LEAST and hurry() else resamples) - start)
         drawn = np.empty((n, size))
         for b in range(size):
             drawn[:, b] = np.bincount(rng.integers(n, size=n), minlength=n)
@@ -37,6 +46,7 @@ def resampled(
             checkpoint()
             for key, values in metrics(drawn).items():
                 out[name].setdefault(key, []).append(values)
+        start += size
     return {name: {k: np.concatenate(v) for k, v in of.items()} for name, of in out.items()}
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.predictions import BLOCK_BYTES
+from calviz.core.watch import checkpoint, watched
 from calviz.numerics.blocks import MAX_THREADS, THREADED_BYTES, available_cores, row_blocks
 
 
@@ -27,6 +28,7 @@ def sum_over_blocks(
     def share(part: int) -> FloatArray | None:
         total: FloatArray | None = None
         for rows in blocks[len(blocks) * part // threads : len(blocks) * (part + 1) // threads]:
+            checkpoint()
             value = work(rows)
             if total is None:
                 total = np.array(value, dtype=np.float64)
@@ -38,7 +40,7 @@ def sum_over_blocks(
         parts = [share(0)]
     else:
         with ThreadPoolExecutor(threads) as pool:
-            parts = list(pool.map(share, range(threads)))
+            parts = list(pool.map(watched(share), range(threads)))
     sums = [part for part in parts if part is not None]
     for part in sums[1:]:
         sums[0] += part

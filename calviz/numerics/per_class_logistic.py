@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,8 @@ from calviz.numerics.scores import Scores, complement
 #: At this Newton decrement, in nats in all (with few rows, per row), parameters are a few thousandths of a
 #: standard error away, and one more step squares that.
 DECREMENT, DECREMENT_PER_ROW = 1e-5, 1e-9
+#: Or at this, in nats per row that is in doubt: then what one more step leaves is nothing, however many there are.
+_PER_DOUBT = 1e-8
 #: On some of the rows that is less than their own noise.
 DECREMENT_OF_SOME = 0.1
 #: Below this many nats in all the positives are separated, and parameters would grow for ever.
@@ -25,6 +28,8 @@ BOUND = 1e4
 #: Fewer rows than this of either kind do not start a search.
 _ENOUGH = 20
 _BLOCK_BYTES = 1 << 17
+#: When so small a part of the classes is left to fit, they are fitted on their own.
+_FEW = 8
 
 
 def log_parts(
@@ -141,7 +146,20 @@ class _Problem:
             for rows in row_blocks(scores.array, block_bytes=_BLOCK_BYTES):
                 kept[:, rows] = self._features(rows)
             self.kept = kept
+        self.block_bytes = _BLOCK_BYTES
         self.hits = sum_over_blocks(scores.array, self._hits, block_bytes=_BLOCK_BYTES)
+
+    def only(self, classes: IntArray) -> _Problem:
+        """The problem of a few of the classes, whose features are kept."""
+        other = copy(self)
+        kept = np.empty((self.size - 1, self.n, classes.size), dtype=self.dtype)
+        for rows in row_blocks(self.scores.array, block_bytes=self.block_bytes):
+            kept[:, rows] = self._block(rows)[:, :, classes]
+        other.kept, other.count = kept, classes.size
+        other.positives, other.hits = self.positives[classes], self.hits[:, classes]
+        # As many numbers at a time as before.
+        other.block_bytes = self.block_bytes * self.count // classes.size
+        return other
 
     def free(self) -> BoolArray:
         """Which parameters may move: none of a class without rows, or that has all of them."""
@@ -194,7 +212,15 @@ class _Problem:
                     sums[1 + size + d * size + c] = sums[1 + size + c * size + d] = product
             return sums
 
-        total = sum_over_blocks(self.scores.array, work, block_bytes=_BLOCK_BYTES)
+        def work_of_one(rows: slice) -> FloatArray:
+            # Products of matrices do the same for one class, in half the time.
+            assert self.kept is not None
+            return _sums_of_one(self.kept[:, rows, 0], weights[:, 0])
+
+        one = self.count == 1 and self.kept is not None
+        total = sum_over_blocks(
+            self.scores.array, work_of_one if one else work, block_bytes=self.block_bytes
+        )
         loss = total[0] - (theta * self.hits).sum(axis=0)
         hessian = total[1 + size :].reshape(size, size, self.count)
         return loss, total[1 : 1 + size] - self.hits, hessian
@@ -221,6 +247,11 @@ class _Problem:
         for _ in range(MAX_PASSES):
             if done.all():
                 return LogisticFit(theta, separated, True)
+            if _FEW * (rest := np.flatnonzero(~done)).size <= self.count:
+                # The last classes take many passes: those are over their own columns only.
+                found = self.only(rest).maximise(theta[:, rest], free[:, rest], enough)
+                theta[:, rest], separated[rest] = found.parameters, found.separated
+                return LogisticFit(theta, separated, found.converged)
             length[done] = 0
             trial = np.clip(theta + length * step, -BOUND, BOUND)
             new_loss, new_gradient, new_hessian = self.at(trial)
@@ -237,11 +268,37 @@ class _Problem:
             length[better] = 1
             separated |= better & (loss < SEPARATED)
             done |= separated | (length < 1e-9)
-            # The quadratic model is exact by now: one more step, unseen, squares the error.
-            last = ~done & (decrement < enough)
+            # The quadratic model is exact by now: one more step, unseen, squares the error. What is left then is the
+            # square of the decrement over the rows that are in doubt.
+            last = ~done & (decrement < np.maximum(enough, _PER_DOUBT * hessian[-1, -1]))
             theta = np.where(last, np.clip(theta + step, -BOUND, BOUND), theta)
             done |= last
         return LogisticFit(theta, separated, bool(done.all()))
+
+
+def _sums_of_one(x: FloatArray, theta: FloatArray) -> FloatArray:
+    """What `_Problem.at` adds up, of some rows and one class; x has shape (D - 1, b)."""
+    size = theta.size
+    margin = theta[:-1] @ x
+    margin += theta[-1]
+    e = np.abs(margin)
+    # The positive parts of the margins are half of their sum and of that of their absolute values.
+    positive = (margin.sum(dtype=np.float64) + e.sum(dtype=np.float64)) / 2
+    np.negative(e, out=e)
+    np.exp(e, out=e)
+    part = e + 1
+    np.reciprocal(part, out=part)
+    weight = np.multiply(e, part, out=e)
+    share = np.where(margin >= 0, part, weight)
+    weight *= part
+    sums = np.empty((1 + size + size * size, 1))
+    sums[0] = positive - np.log(part, out=part).sum(dtype=np.float64)
+    gradient, hessian = sums[1 : 1 + size, 0], sums[1 + size :].reshape(size, size)
+    gradient[:-1], gradient[-1] = x @ share, share.sum()
+    hessian[:-1, :-1] = (x * weight) @ x.T
+    hessian[:-1, -1] = hessian[-1, :-1] = x @ weight
+    hessian[-1, -1] = weight.sum()
+    return sums
 
 
 def _dot(a: FloatArray, b: FloatArray) -> FloatArray:

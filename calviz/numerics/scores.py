@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.arrays import FloatArray
+from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.blocks import for_row_blocks
 
 Form = Literal["probabilities", "logits", "log-probabilities"]
@@ -90,7 +90,7 @@ class Scores:
         """Whether `array` is already in the wanted form."""
         return self.given == self.wanted
 
-    def block(self, rows: slice, dtype: type | None = None) -> FloatArray:
+    def block(self, rows: slice | IntArray, dtype: type | None = None) -> FloatArray:
         """A block of rows in the wanted form; a copy that may be written to."""
         block: FloatArray = np.array(self.array[rows], dtype=dtype, order="C")
         if self.given == "logits":

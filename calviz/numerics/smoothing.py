@@ -41,7 +41,7 @@ def spread(steps: Steps, mass: FloatArray, size: int) -> FloatArray:
     starts[0] = 0
     filled = np.flatnonzero(np.diff(starts, append=score.size))
     total = np.add.reduceat(mass, starts[filled], axis=-1)
-    moment = np.add.reduceat(mass * score.astype(mass.dtype), starts[filled], axis=-1)
+    moment = np.add.reduceat(mass * score.astype(mass.dtype, copy=False), starts[filled], axis=-1)
     filled += low
     up = moment * mass.dtype.type(cells)
     up -= total * filled.astype(mass.dtype)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -10,9 +12,11 @@ from scipy.optimize import nnls
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import Ordered
 from calviz.numerics.piecewise import Piecewise, thinned
-from calviz.numerics.ties import ends_of_ties, runs
+from calviz.numerics.ties import RUN, ends_of_ties
 
 RunOut = Literal["natural", "parabolic", "cubic"]
+#: Runs of arguments, ascending, and the values there.
+Points = Iterable[tuple[FloatArray, FloatArray]]
 
 #: The recalibrated score is computed at no more than this many calibration scores.
 MAX_POINTS = 4_000
@@ -72,58 +76,73 @@ def pieces(knots: int, run_out: RunOut) -> FloatArray:
     return out
 
 
-def fit_spline(t: FloatArray | None, v: FloatArray, knots: int, run_out: RunOut) -> FloatArray:
+def fit_spline(points: Points, knots: int, run_out: RunOut) -> FloatArray:
     """The cubics of the least-squares spline, shape (K - 1, 4).
 
     Parameters
     ----------
-    t : ndarray, shape (m,), or None
-        Points in [0, 1], ascending; None stands for 1/m, 2/m, ..., 1.
-    v : ndarray, shape (m,)
-        Values there.
+    points : iterable of (t, v)
+        Runs of points in [0, 1], ascending, and the values there.
     """
     parts = pieces(knots, run_out)
-    return parts @ np.linalg.lstsq(*_normal_equations(t, v, parts))[0]
+    return parts @ np.linalg.lstsq(*_normal_equations(points, parts))[0]
 
 
-def _normal_equations(
-    t: FloatArray | None, v: FloatArray, parts: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _normal_equations(points: Points, parts: FloatArray) -> tuple[FloatArray, FloatArray]:
     knots = parts.shape[0] + 1
     h = 1 / (knots - 1)
     inner = np.arange(1, knots - 1) * h
-    size = v.size
-    edges = np.ceil(inner * size) - 1 if t is None else np.searchsorted(t, inner, side="left")
-    bounds = [0, *edges.astype(np.intp).tolist(), size]
-    gram, moment = np.zeros((knots, knots)), np.zeros(knots)
-    for j in range(knots - 1):
-        square, product = np.zeros((4, 4)), np.zeros(4)
-        # Only sums of powers are needed: the design matrix is never there.
-        for rows in runs(bounds[j], bounds[j + 1]):
-            at = np.arange(rows.start + 1, rows.stop + 1) / size if t is None else t[rows]
-            u = at - j * h
-            powers = np.stack([np.ones_like(u), u, u * u, u * u * u])
-            square += powers @ powers.T
-            product += powers @ v[rows]
-        gram += parts[j].T @ square @ parts[j]
-        moment += parts[j].T @ product
-    return gram, moment
+    square, product = np.zeros((knots - 1, 4, 4)), np.zeros((knots - 1, 4))
+    # Only sums of powers are needed: the design matrix is never there.
+    for t, v in points:
+        bounds = [0, *np.searchsorted(t, inner).tolist(), t.size]
+        for j, (first, last) in enumerate(pairwise(bounds)):
+            if first < last:
+                u = t[first:last] - j * h
+                powers = np.stack([np.ones_like(u), u, u * u, u * u * u])
+                square[j] += powers @ powers.T
+                product[j] += powers @ v[first:last]
+    turned = np.swapaxes(parts, 1, 2)
+    return (turned @ square @ parts).sum(axis=0), (turned @ product[:, :, None]).sum(axis=(0, 2))
 
 
-def _some_points(x: FloatArray) -> IntArray:
-    """`MAX_POINTS` places of an ascending array, half of them evenly spaced and half by value."""
-    even = np.linspace(0, x.size - 1, MAX_POINTS // 2).astype(np.intp)
-    spread = np.searchsorted(x, np.linspace(x[0], x[-1], MAX_POINTS // 2).astype(x.dtype))
-    return np.union1d(even, np.minimum(spread, x.size - 1))
+def _gaps(ordered: Ordered, *, bounded: bool) -> Points:
+    """Cumulative hits minus cumulative scores (or the hits alone) at the fractiles 1/n, 2/n, ..., 1.
+
+    Inside a group of ties the order is arbitrary: the sums go straight to its end, where they stay as they are.
+    """
+    score, hit = ordered
+    n, start, before = score.size, 0, 0.0
+    while start < n:
+        stop = min(start + RUN, n)
+        stop += int(np.searchsorted(score[stop:], score[stop - 1], side="right"))
+        part = score[start:stop]
+        gap = np.subtract(hit[start:stop], 0 if bounded else part, dtype=np.float64)
+        np.cumsum(gap, out=gap)
+        gap += before
+        ranks, ends = np.arange(1, part.size + 1), ends_of_ties(part)
+        if ends.size < part.size:
+            gap = np.interp(ranks, np.append(0, ends), np.append(before, gap[ends - 1]))
+        before = float(gap[-1])
+        yield (ranks + start) / n, gap / n
+        start = stop
 
 
-def fit_bounded(v: FloatArray, knots: int, run_out: RunOut) -> FloatArray:
-    """The same at 1/m, 2/m, ..., 1 with the derivative held in [0, 1]: a quadratic programme (Gupta 2021, section 4.1).
+def _some_points(score: FloatArray, ends: IntArray) -> IntArray:
+    """`MAX_POINTS` of the groups of equal scores that end at these ranks, half of them evenly spaced and half by value."""
+    even = np.linspace(0, ends.size - 1, MAX_POINTS // 2).astype(np.intp)
+    by_value = np.linspace(score[0], score[-1], MAX_POINTS // 2).astype(score.dtype)
+    spread = np.searchsorted(ends, np.searchsorted(score, by_value), side="right")
+    return np.union1d(even, np.minimum(spread, ends.size - 1))
+
+
+def fit_bounded(points: Points, knots: int, run_out: RunOut) -> FloatArray:
+    """The same with the derivative held in [0, 1]: a quadratic programme (Gupta 2021, section 4.1).
 
     The derivative is held at `_HELD` evenly spaced points of each interval, where a quadratic has no room to stray far.
     """
     parts = pieces(knots, run_out)
-    gram, moment = _normal_equations(None, v, parts)
+    gram, moment = _normal_equations(points, parts)
     u = np.linspace(0, 1 / (knots - 1), _HELD)
     rates = np.stack([np.zeros_like(u), np.ones_like(u), 2 * u, 3 * u * u], axis=1)
     slope = (rates @ parts).reshape(-1, knots)
@@ -176,30 +195,16 @@ def spline_map(
     scores as it takes to be right to `TOLERANCE` at the others (of no more than `MAX_POINTS`, half of them evenly
     spaced in rank and half in score).
     """
-    score, hit = ordered
+    score = ordered.score
     n = score.size
     ends = ends_of_ties(score)
-    gap = np.subtract(hit, 0 if bounded else score, dtype=np.float64)
-    np.cumsum(gap, out=gap)
-    gap /= n
-    if ends.size < n:
-        # Inside a group of ties the order is arbitrary: the sums go straight to its end, where they stay as they are.
-        for rows in runs(0, n):
-            ranks = np.arange(rows.start + 1, rows.stop + 1)
-            group = np.searchsorted(ends, ranks)
-            # Enough neighbours for a line through every rank of the run.
-            some = slice(max(0, group[0] - 1), group[-1] + 1)
-            low, value = ends[some], gap[ends[some] - 1]
-            if group[0] == 0:
-                low, value = np.append(0, low), np.append(0.0, value)
-            gap[rows] = np.interp(ranks, low, value)
     knots = max(2, min(knots, ends.size))
-    cubics = fit_bounded(gap, knots, run_out) if bounded else fit_spline(None, gap, knots, run_out)
-    del gap
-    x = score[ends - 1] if ends.size < n else score
-    which = np.arange(ends.size) if ends.size <= MAX_POINTS else _some_points(x)
+    fit = fit_bounded if bounded else fit_spline
+    cubics = fit(_gaps(ordered, bounded=bounded), knots, run_out)
+    which = np.arange(ends.size) if ends.size <= MAX_POINTS else _some_points(score, ends)
     starts = np.where(which > 0, ends[which - 1], 0)
-    x, ends = x[which].astype(np.float64), ends[which]
+    ends = ends[which]
+    x = score[ends - 1].astype(np.float64)
     rise = slopes(cubics, ends / n)
     tied = np.flatnonzero(ends - starts > 1)
     if tied.size:

@@ -284,14 +284,13 @@ def _binomial(
 def make_steps(events: BinaryEvents) -> Steps:
     """Count rows and hits per distinct score."""
     score, hit = events.ordered
-    last = np.append(score[1:] != score[:-1], True)
-    size = int(np.count_nonzero(last))
+    size, longest = _size_and_longest(score)
+    # Most scores of a large sample are there once or twice: a byte holds that.
+    small = np.min_scalar_type(longest)
     distinct = np.empty(size, dtype=score.dtype)
-    count, hits = np.empty(size, dtype=np.uint32), np.empty(size, dtype=np.uint32)
+    count, hits = np.empty(size, dtype=small), np.empty(size, dtype=small)
     done = rows = right = 0
-    for start in range(0, score.size, STEP_BLOCK):
-        block = slice(start, start + STEP_BLOCK)
-        ends = np.flatnonzero(last[block])
+    for block, ends in _ends(score):
         upto = np.cumsum(hit[block])
         here = slice(done, done + ends.size)
         distinct[here] = score[block][ends]
@@ -301,9 +300,28 @@ def make_steps(events: BinaryEvents) -> Steps:
         done += ends.size
         rows = upto.size - 1 - int(ends[-1]) if ends.size else rows + upto.size
         right = int(upto[-1] - upto[ends[-1]]) if ends.size else right + int(upto[-1])
-    # Most scores of a large sample are there once or twice: a byte holds that.
-    small = np.min_scalar_type(int(count.max()))
-    return SampleSteps(distinct, count.astype(small), hits.astype(small))
+    return SampleSteps(distinct, count, hits)
+
+
+def _ends(score: FloatArray) -> Iterator[tuple[slice, IntArray]]:
+    """Some rows at a time, and which of them, counted from the first of these, are the last of a step."""
+    for start in range(0, score.size, STEP_BLOCK):
+        block = slice(start, min(start + STEP_BLOCK, score.size))
+        after = score[start + 1 : block.stop + 1]
+        last = np.full(block.stop - start, True)
+        np.not_equal(score[block][: after.size], after, out=last[: after.size])
+        yield block, np.flatnonzero(last)
+
+
+def _size_and_longest(score: FloatArray) -> tuple[int, int]:
+    """How many steps there are, and the rows of the longest."""
+    size, longest, before = 0, 0, -1
+    for block, ends in _ends(score):
+        if ends.size:
+            size += ends.size
+            longest = max(longest, int(np.diff(ends, prepend=before - block.start).max()))
+            before = block.start + int(ends[-1])
+    return size, longest
 
 
 def steps(sample: Sample) -> Steps:

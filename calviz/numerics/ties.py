@@ -8,13 +8,14 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 
-_RUN = 1 << 15
+#: Rows at a time: their temporaries stay in the cache.
+RUN = 1 << 13
 
 
 def runs(start: int, stop: int) -> Iterator[slice]:
     """Short runs of rows, in order, for one-dimensional passes without large temporaries."""
-    for first in range(start, stop, _RUN):
-        yield slice(first, min(first + _RUN, stop))
+    for first in range(start, stop, RUN):
+        yield slice(first, min(first + RUN, stop))
 
 
 def ends_of_ties(ordered: FloatArray) -> IntArray:

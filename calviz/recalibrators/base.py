@@ -220,7 +220,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return
         zeros = 0
         for rows in row_blocks(array):
-            own = np.take_along_axis(array[rows], labels[rows, None], axis=1)
+            own = array[np.arange(rows.start, rows.stop), labels[rows]]
             zeros += int(np.count_nonzero(own <= 0))
         half = float(np.min(array, where=array > 0, initial=1)) / 2
         if zeros and 2 * self.floor_ < half:

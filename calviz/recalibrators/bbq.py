@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.events import BinaryEvents
 from calviz.core.recalibrator import Input, recalibrator
 from calviz.numerics.bayes import averaged_binnings
+from calviz.numerics.columns import ordered_events
 from calviz.numerics.piecewise import Piecewise
 from calviz.recalibrators.one_vs_rest import OneVsRest
 
@@ -37,10 +37,9 @@ class BayesianBinning(OneVsRest):
         self.input = input
 
     def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
-        hit = np.zeros(column.size, dtype=np.bool_)
-        hit[own] = True
-        score, hit = BinaryEvents(column, hit).ordered
+        score, hit = ordered_events(column, own)
         # Cuts are nowhere but at the ends of groups of ties, where the order inside does not matter.
-        hits = np.zeros(score.size + 1, dtype=np.int32)
+        hits = np.zeros(column.size + 1, dtype=np.int32)
         np.cumsum(hit, out=hits[1:])
+        del hit
         return averaged_binnings(score, hits)

@@ -12,7 +12,7 @@ from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.recalibrator import Input
 from calviz.core.watch import checkpoint
 from calviz.numerics.blocks import row_blocks
-from calviz.numerics.linear import MatrixProblem, Penalty, fit_linear
+from calviz.numerics.linear import DENSE, MatrixProblem, Penalty, fit_linear
 from calviz.numerics.minimise import Minimum
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
@@ -65,14 +65,17 @@ class LinearMaps(BaseRecalibrator):
         n, k = scores.shape
         self._check_strengths()
         counts = np.bincount(labels, minlength=k)
-        present, z, own = present_classes(scores.whole(), labels, counts)
+        present, some, own = present_classes(scores, labels, counts)
+        if present.size * (present.size + 1) <= DENSE:
+            # Logarithms cost as much as so small a product, and what a search holds besides is small.
+            some = Scores(some.whole(), "logits", "logits")
         step = max(1, n // 20_000)
         warm = fit_temperature(scores.every(step), labels[::step])
-        scale = 1 / _spread(z) if self.in_units_of_scores else 1.0
+        scale = 1 / _spread(some) if self.in_units_of_scores else 1.0
         few = present.size
         start = np.zeros((few, few + 1))
         start[:, :-1] = np.eye(few) / (warm.value * scale)
-        problem = MatrixProblem(z, own, self._penalty(few, (0.0, 0.0)), scale)
+        problem = MatrixProblem(some, own, self._penalty(few, (0.0, 0.0)), scale)
         self._refuse_if_slow(problem, start)
         strengths = self._strengths(problem, start)
         problem.penalty = self._penalty(few, strengths)
@@ -190,11 +193,11 @@ class LinearMaps(BaseRecalibrator):
         )
 
 
-def _spread(z: FloatArray) -> float:
+def _spread(scores: Scores) -> float:
     """Root mean square of the scores about the mean of their row."""
     total = 0.0
-    for rows in row_blocks(z):
-        block = z[rows].astype(np.float64)
+    for rows in row_blocks(scores.array):
+        block = scores.block(rows).astype(np.float64)
         block -= block.mean(axis=1, keepdims=True)
         total += float(np.vdot(block, block))
-    return float(np.sqrt(total / z.size)) or 1.0
+    return float(np.sqrt(total / scores.array.size)) or 1.0

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.events import BinaryEvents
 from calviz.core.recalibrator import Input, recalibrator
+from calviz.numerics.columns import ordered_events
 from calviz.numerics.piecewise import Piecewise
 from calviz.numerics.spline import RunOut, spline_map
 from calviz.recalibrators.one_vs_rest import OneVsRest
@@ -53,8 +51,6 @@ class ClasswiseSpline(OneVsRest):
         self.input = input
 
     def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
-        hit = np.zeros(column.size, dtype=np.bool_)
-        hit[own] = True
         return spline_map(
-            BinaryEvents(column, hit).ordered, self.knots, self.run_out, bounded=self.bounded
+            ordered_events(column, own), self.knots, self.run_out, bounded=self.bounded
         )

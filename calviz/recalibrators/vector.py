@@ -57,9 +57,9 @@ class VectorScaling(BaseRecalibrator):
         step = max(1, scores.shape[0] // 20_000)
         warm = fit_temperature(scores.every(step), labels[::step])
         # The search has the unit of the scores: logits times 100 take the same steps.
-        present, z, own = present_classes(scores.whole(), labels, counts)
+        present, some, own = present_classes(scores, labels, counts)
         start = np.stack([np.full(present.size, 1 / warm.value), np.zeros(present.size)])
-        problem = VectorProblem(z, own)
+        problem = VectorProblem(some.whole(), own)
         least = separated_below(warm.loss)
         found = fit_linear(problem, start, least=least)
         self.weights_, self.intercepts_ = np.full(k, 1 / warm.value), np.zeros(k)
@@ -88,16 +88,17 @@ class VectorScaling(BaseRecalibrator):
 
 
 def present_classes(
-    z: FloatArray, labels: IntArray, counts: IntArray
-) -> tuple[IntArray, FloatArray, IntArray]:
+    scores: Scores, labels: IntArray, counts: IntArray
+) -> tuple[IntArray, Scores, IntArray]:
     """The classes that have rows, their scores, and the labels counted among them.
 
     A class without rows takes no part: in the likelihood every offset that pushes it down would be a gain.
     """
     present = np.flatnonzero(counts)
     if present.size == counts.size:
-        return present, z, labels
-    return present, np.ascontiguousarray(z[:, present]), np.searchsorted(present, labels)
+        return present, scores, labels
+    some = np.ascontiguousarray(scores.whole()[:, present])
+    return present, Scores(some, "logits", "logits"), np.searchsorted(present, labels)
 
 
 def separated_below(loss: float) -> float:

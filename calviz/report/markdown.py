@@ -8,7 +8,7 @@ import pandas as pd
 
 from calviz import __version__
 from calviz.core.export import markdown_table, markdown_text
-from calviz.core.words import shorten
+from calviz.core.words import as_sentence, shorten
 from calviz.report.blocks import (
     Block,
     Cards,
@@ -39,7 +39,8 @@ def _lines(report: Report) -> Iterator[str]:
     by = [_(text) for text in (report.author, report.date) if text]
     if by:
         yield " · ".join(by)
-    yield from (_(paragraph) for paragraph in report.paragraphs)
+    for paragraph in report.paragraphs:
+        yield "  \n".join(_(line) for line in paragraph.splitlines())
     several = len(report.parts) > 1
     for part in report.parts:
         yield f"## {_(part.name)}"
@@ -73,7 +74,8 @@ def _block(block: Block) -> Iterator[str]:
             yield "\n".join(f"- **{_(name)}:** {_(value)}" for name, value in block.items)
         case Findings():
             yield "\n".join(
-                f"- **{f.severity} {_(f.code)}** {_(f.message)}" for f in block.findings
+                f"- **{f.severity} {_(f.code)}** {_(as_sentence(f.message))}"
+                for f in block.findings
             )
         case Cards():
             shown = texts({r.key: r for r in block.results}).drop(

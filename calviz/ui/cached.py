@@ -1,6 +1,6 @@
 """Results that are computed once per data and settings, with what is going on said on screen.
 
-The caches belong to one session and are small; their keys are texts that name the content (the
+The caches are small and belong to one session, or for sample sets to all; their keys are texts that name the content (the
 file's digest, how it was read, the rows, the settings), so that no array is ever hashed or copied.
 """
 
@@ -21,6 +21,7 @@ from calviz.figures._reliability_curves import CurveKind
 from calviz.figures.cumulative import Estimate
 from calviz.numerics.binning import sturges_bins
 from calviz.numerics.uncertainty_ranking import Ranking
+from calviz.ui.kept import kept
 from calviz.ui.settings import Settings
 from calviz.ui.text import rows
 
@@ -30,7 +31,7 @@ def ece_key(settings: Settings) -> str:
     return "ece_equal_mass" if settings.scheme == "equal-mass" else "ece"
 
 
-@st.cache_resource(scope="session", max_entries=3, show_spinner=False)
+@kept(3)
 def _rows(key: tuple[str, ...], _settings: Settings) -> tuple[Dataset, IntArray | None]:
     mask = _settings.mask()
     whole = _settings.whole
@@ -49,7 +50,7 @@ def row_numbers(settings: Settings) -> IntArray | None:
     return _rows(settings.rows_key, settings)[1]
 
 
-@st.cache_resource(scope="session", max_entries=64, show_spinner=False)
+@kept(64)
 def _evaluate(
     key: tuple[str, ...], reduction: str, bins: int, scheme: str, _settings: Settings
 ) -> Evaluation:
@@ -79,7 +80,7 @@ def evaluation(settings: Settings) -> Evaluation:
         )
 
 
-@st.cache_resource(scope="session", max_entries=128, show_spinner=False)
+@kept(128)
 def _metrics(
     key: tuple[str, ...],
     reduction: str,
@@ -116,7 +117,7 @@ def metrics(settings: Settings, keys: tuple[str, ...], *, error_bars: bool) -> E
     )
 
 
-@st.cache_resource(scope="session", max_entries=32, show_spinner=False)
+@kept(32)
 def _conventions(
     key: tuple[str, ...], reduction: str, bins: int, scheme: str, _settings: Settings
 ) -> Conventions:
@@ -134,7 +135,7 @@ def conventions(settings: Settings) -> Conventions:
         )
 
 
-@st.cache_resource(scope="session", max_entries=64, show_spinner=False)
+@kept(64)
 def _reliability(
     key: tuple[str, ...],
     reduction: str,
@@ -165,7 +166,7 @@ def reliability(settings: Settings, curves: tuple[CurveKind, ...] = ()) -> Relia
         )
 
 
-@st.cache_resource(scope="session", max_entries=64, show_spinner=False)
+@kept(64)
 def _verdict(
     key: tuple[str, ...], reduction: str, bins: int, scheme: str, _settings: Settings
 ) -> str:
@@ -183,7 +184,7 @@ def verdict(settings: Settings) -> str:
         )
 
 
-@st.cache_resource(scope="session", max_entries=32, show_spinner=False)
+@kept(32)
 def _cumulative(
     key: tuple[str, ...], reduction: str, estimate: Estimate, _settings: Settings
 ) -> Cumulative:
@@ -196,7 +197,7 @@ def cumulative(settings: Settings, estimate: Estimate) -> Cumulative:
         return _cumulative(settings.rows_key, settings.reduction.key, estimate, settings)
 
 
-@st.cache_resource(scope="session", max_entries=16, show_spinner=False)
+@kept(16)
 def _class_rows(
     key: tuple[str, ...], bins: int, scheme: str, _settings: Settings
 ) -> tuple[ClassRow, ...]:
@@ -212,7 +213,7 @@ def class_rows(settings: Settings) -> tuple[ClassRow, ...]:
         return _class_rows(settings.rows_key, settings.bins, settings.scheme, settings)
 
 
-@st.cache_resource(scope="session", max_entries=32, show_spinner=False)
+@kept(32)
 def _risk_coverage(key: tuple[str, ...], ranking: Ranking, _settings: Settings) -> RiskCoverage:
     return RiskCoverage.compute(data(_settings), ranking=ranking)
 
@@ -224,7 +225,7 @@ def risk_coverage(settings: Settings, ranking: Ranking) -> RiskCoverage:
         return _risk_coverage(settings.rows_key, ranking, settings)
 
 
-@st.cache_resource(scope="session", max_entries=32, show_spinner=False)
+@kept(32)
 def _bin_sensitivity(key: tuple[str, ...], reduction: str, _settings: Settings) -> BinSensitivity:
     return BinSensitivity.compute(data(_settings), reduction=_settings.reduction)
 

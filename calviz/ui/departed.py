@@ -1,23 +1,36 @@
 """What sessions hold is let go when their browser has left for good.
 
 Streamlit keeps the state of a session for two minutes, so that a broken line loses nothing; after that nobody can come
-back to it, but it stays in memory until the next visitor leaves.
+back to it, but it stays in memory until the next visitor leaves. What was let go is given back to the system: the C
+library would keep it for the next visitor.
 """
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol
 
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.state.safe_session_state import SafeSessionState
 
 #: Seconds after which a session cannot be resumed any more (streamlit's own limit, and some).
 AWAY = 150.0
 #: Seconds between two looks.
 LOOK = 15.0
+
+
+class Held(Protocol):
+    """What can be emptied."""
+
+    def clear(self) -> None:
+        """Empty it."""
 
 
 class Departed:
@@ -32,18 +45,19 @@ class Departed:
     def __init__(self, present: Callable[[str], bool]) -> None:
         self._present = present
         self._lock = threading.Lock()
-        self._held: dict[str, tuple[dict[Any, Any], ...]] = {}
+        self._held: dict[str, tuple[Held, ...]] = {}
         self._away_since: dict[str, float] = {}
 
-    def remember(self, session: str, *held: dict[Any, Any]) -> None:
+    def remember(self, session: str, *held: Held) -> None:
         """What a session holds; a later call replaces an earlier one."""
         with self._lock:
             self._held[session] = held
             self._away_since.pop(session, None)
 
-    def look(self, now: float) -> None:
-        """Let go what nobody can come back to."""
+    def look(self, now: float) -> bool:
+        """Let go what nobody can come back to; whether there was any."""
         with self._lock:
+            before = len(self._held)
             for session in list(self._held):
                 if self._present(session):
                     self._away_since.pop(session, None)
@@ -51,6 +65,7 @@ class Departed:
                     for part in self._held.pop(session):
                         part.clear()
                     del self._away_since[session]
+            return len(self._held) < before
 
     def keep_looking(self) -> None:
         """Look from time to time until the process ends, in a thread of its own."""
@@ -58,17 +73,37 @@ class Departed:
         def turn() -> None:
             while True:
                 time.sleep(LOOK)
-                self.look(time.monotonic())
+                if self.look(time.monotonic()):
+                    give_back()
 
         threading.Thread(target=turn, daemon=True, name="calviz-departed").start()
+
+
+@dataclass(frozen=True)
+class _State:
+    """All that a session's state holds."""
+
+    state: SafeSessionState
+
+    def clear(self) -> None:
+        for key in self.state.filtered_state:
+            with suppress(KeyError):
+                del self.state[key]
+
+
+def give_back() -> None:
+    """Give free memory back to the system, as far as its C library can."""
+    gc.collect()
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 _lock = threading.Lock()
 _of_server: Departed | None = None
 
 
-def remember(*held: dict[Any, Any]) -> None:
-    """What this session holds; emptied when it has ended. Does nothing outside of a server."""
+def remember(*held: Held) -> None:
+    """What this session holds beside its state; emptied with it when it has ended. Does nothing outside of a server."""
     global _of_server
     context = get_script_run_ctx()
     server = runtime.get_instance() if runtime.exists() else None
@@ -78,4 +113,4 @@ def remember(*held: dict[Any, Any]) -> None:
         if _of_server is None:
             _of_server = Departed(server.is_active_session)
             _of_server.keep_looking()
-    _of_server.remember(context.session_id, *held)
+    _of_server.remember(context.session_id, *held, _State(context.session_state))

@@ -16,21 +16,34 @@ from calviz.ui.text import md
 
 _FRAME, _ERROR = "calviz.frame", ":material/error:"
 _LOG = logging.getLogger("calviz.ui")
+#: Whether this server has seen the navigation.
+_declared = False
 
 
-def enter() -> None:
+def enter(*, frame: bool = False) -> None:
     """Make sure that `app.py` is around the page; the first line of every script.
 
+    Parameters
+    ----------
+    frame : bool
+        Whether the script is `app.py`.
+
+    Notes
+    -----
     Until a fresh server has seen ``st.navigation``, streamlit takes `pages/` for the older kind of
     multi-page app and runs the script that the address names alone. Declaring the navigation ends
     that for the whole server; the run that follows goes through `app.py`, keeps address and query,
-    and gives every widget the identity that it keeps.
+    and gives every widget the identity that it keeps. Later visitors get there in one run.
     """
+    global _declared
     temporary.settle()
+    if frame and _declared:
+        st.session_state[_FRAME] = True
     if _FRAME not in st.session_state:
         st.session_state[_FRAME] = True
         configure()
         navigation()
+        _declared = True
         st.rerun()
 
 

@@ -112,9 +112,10 @@ def ask_for_file() -> None:
     )
     upload.uploader("The file of this link")
     upload.failure_card()
-    kept = {k: v for k, v in wanted.query.items() if k not in (state.DATA, state.READING)}
+    kept = sorted(set(wanted.query) - {state.DATA, state.READING})
     if kept:
-        settings_words = ", ".join(f"{md(k, 20)} {md(v, 40)}" for k, v in kept.items())
+        values = {k: ", ".join(st.query_params.get_all(k)) or wanted.query[k] for k in kept}
+        settings_words = "; ".join(f"{md(k, 20)}: {md(v, 200)}" for k, v in values.items())
         st.caption(f"Settings in the link: {settings_words}")
     if st.button("Show sample data instead"):
         state.stop_waiting()

@@ -82,7 +82,13 @@ def ask(settings: Settings) -> Question:
             help="Of the slices that are called off, at most this share is expected to be so by chance "
             "(Benjamini and Hochberg).",
         )
-        pairs = st.toggle("Pairs of columns too", value=True, key="pairs", bind="query-params")
+        pairs = st.toggle(
+            "Pairs of columns too",
+            value=True,
+            key="pairs",
+            bind="query-params",
+            disabled=len(columns) < 2,
+        )
     question = Question(
         tuple(columns), pairs, _AGAINST[against or next(iter(_AGAINST))], int(min_rows), rate / 100
     )
@@ -115,7 +121,7 @@ def _look(key: tuple[object, ...], question: Question, _settings: Settings) -> S
 def look(settings: Settings, question: Question) -> Slices:
     """All slices, measured."""
     key = (settings.rows_key, settings.reduction.key, settings.bins)
-    with st.spinner(f"Looking at {len(question.columns)} columns …", show_time=True):
+    with st.spinner(f"Looking at {counted(len(question.columns), 'column')} …", show_time=True):
         return _look(key, question, settings)
 
 
@@ -157,9 +163,14 @@ def answer(found: Slices) -> None:
             key="calviz.slices",
             filename="slices",
         )
+        few = len(figure.shown) < len(found.slices)
+        which = (
+            f"The {len(figure.shown)} slices that are most surely off, of {len(found.slices):,}."
+            if few
+            else "The most surely off first."
+        )
         st.caption(
-            f"The {len(figure.shown)} slices that are most surely off, of {len(found.slices):,}. Lines are "
-            "95 % intervals, each for itself; filled marks are off beyond chance with all slices "
+            f"{which} Lines are 95 % intervals, each for itself; filled marks are off beyond chance with all slices "
             f"looked at together. Dashed: all rows ({points(found.gap)} points)."
         )
     notes = (
@@ -186,7 +197,7 @@ def table(found: Slices, settings: Settings) -> None:
         on_select="rerun",
         selection_mode="single-row",
         key=f"calviz.slices.{hash((settings.rows_key, found.against, len(found.slices)))}",
-        column_config=_COLUMNS,
+        column_config=_COLUMNS | {"slice": _names()},
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         at = event.selection.rows
@@ -200,12 +211,17 @@ def table(found: Slices, settings: Settings) -> None:
         )
 
 
+def _names() -> Any:
+    # A pinned column must leave room for the numbers, also on a phone.
+    phone = diagram.page_width() is not None
+    return st.column_config.TextColumn(width=150 if phone else 300, pinned=True)
+
+
 def _column(width: int, help: str | None = None) -> Any:
     return st.column_config.NumberColumn(width=width, help=help)
 
 
 _COLUMNS = {
-    "slice": st.column_config.TextColumn(width=300, pinned=True),
     "rows": st.column_config.NumberColumn(width=58, format="localized"),
     "score": _column(58, "Mean score."),
     "hits": _column(54, "Share of hits."),

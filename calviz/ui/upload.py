@@ -19,8 +19,11 @@ _AS_FOUND = "as recognised"
 _NONE = "none"
 
 
-def uploader(label: str) -> None:
-    """A box to drop a file on; a file that could be read is looked at from the next run on."""
+def uploader(label: str, *, beside: bool = False) -> None:
+    """A box to drop a file on; a file that could be read is looked at from the next run on.
+
+    Where it is opened `beside` a file of the person's own, that one stays the one that is looked at.
+    """
     turn = st.session_state.setdefault(_TURN, 0)
     given = st.file_uploader(
         label,
@@ -33,7 +36,7 @@ def uploader(label: str) -> None:
     content = given.getvalue()
     _forget(given.file_id)
     st.session_state[_TURN] = turn + 1
-    read(given.name, content)
+    read(given.name, content, beside=beside)
 
 
 def _forget(file: str) -> None:
@@ -43,11 +46,16 @@ def _forget(file: str) -> None:
         kept.remove_file(context.session_id, file)
 
 
-def read(name: str, source: bytes, options: ReadingOptions | None = None) -> None:
+def read(
+    name: str, source: bytes, options: ReadingOptions | None = None, *, beside: bool = False
+) -> None:
     """Read a file with its progress on screen, then start the run that shows it."""
+    before = state.current_key() if beside else None
     words = f"Reading {md(plain(name, 60))} ({size(len(source))})"
     with st.spinner(f"{words}: recognising columns, checking every row …", show_time=True):
         state.open_file(name, source, options)
+    if before in state.files():
+        state.select(before)
     st.rerun()
 
 

@@ -45,12 +45,18 @@ def draw(data: Collection[Dataset], about: tuple[str, ...]) -> float | None:
     for key, value in kept.items():
         if key not in st.session_state and key not in st.query_params:
             st.session_state[key] = value
-    floor = _choice(found, other)
+    floor = _choice(_where(found, data), other)
     kept.update({key: st.session_state[key] for key in _KEYS if key in st.session_state})
     return floor
 
 
-def _choice(found: int, other: float) -> float | None:
+def _where(found: int, data: Collection[Dataset]) -> str:
+    if all(d.kind == "confidence" for d in data):
+        return f"In {rows(found)} the confidence is exactly 0 or 1, so that one side has exactly 0"
+    return f"In {rows(found)} a class has a probability of exactly 0"
+
+
+def _choice(where: str, other: float) -> float | None:
     half = other / 2
     ways = [way for way in WAYS if way != "half" or half > SMALLEST]
     if st.session_state.get("zeros") not in (None, *ways):
@@ -81,12 +87,11 @@ def _choice(found: int, other: float) -> float | None:
                 width=160,
             )
     st.caption(
-        f"In {rows(found)} a class has a probability of exactly 0; the next smallest is "
+        f"{where}; the next smallest is "
         f"{other:.3g}. Temperature, Platt, beta and the like depend on what a 0 is read as (their parameter "
         "'floor'); histograms and isotonic regression do not."
         if floor is None
-        else f"In {rows(found)} a class has a probability of exactly 0, read as {floor:.3g} by the "
-        "methods that take logarithms."
+        else f"{where}, read as {floor:.3g} by the methods that take logarithms."
     )
     return floor
 

@@ -76,11 +76,13 @@ def test_a_second_file_is_chosen_by_itself_and_what_does_not_match_is_said():
     app = _open("compare_models", "data=breast_cancer")
     app.file_uploader[0].set_value(("one.csv", _csv(ids, score, labels), "text/csv")).run()
     assert "Choose two models or more" in _words(app)
+    before = app.query_params["data"]
     order = rng.permutation(60)[:50]
     other = _csv([ids[i] for i in order], score[order] ** 2, labels[order])
     app.file_uploader[0].set_value(("two.csv", other, "text/csv")).run()
     _wait(app)
-    assert app.multiselect(key="models").value == ["two", "one"]
+    assert app.multiselect(key="models").value == ["one", "two"]
+    assert app.query_params["data"] == before  # the file that was looked at stays so
     words = _words(app)
     assert "50 rows matched by identifier" in words
     assert "10 rows of 'one' left out" in words
@@ -133,7 +135,7 @@ def test_full_and_confidence_only_models_are_compared_by_what_both_have():
     _wait(app)
     table = app.table[0].value
     brier = next(name for name in table.columns if "Brier" in name)
-    assert [v == "–" for v in table[brier]] == [False, True]
+    assert [v == "–" for v in table[brier]] == [True, False]
     assert [b.value for b in app.button_group if b.key == "models-by-confidence"] == ["accuracy"]
     assert "not told apart" in app.subheader[0].value
 

@@ -12,7 +12,9 @@ from streamlit.testing.v1 import AppTest
 
 from calviz.core.recalibrator import RECALIBRATORS
 from calviz.data import read
+from calviz.figures import Reliability
 from calviz.recalibrators.loading import load_map
+from calviz.ui.recalibrate import outcome
 
 ROOT = Path(__file__).resolve().parents[2]
 LABELS = {spec.key: spec.label for spec in RECALIBRATORS}
@@ -81,7 +83,10 @@ def test_from_a_file_to_a_choice_and_a_calibrated_file():
     assert len(app.table[0].value) == 3
 
     app.selectbox(key="method").set_value("temperature").run()
+    assert "All 600 rows are calibrated." in words(app)
     app.button(key="calviz.take-home").click().run()
+    (command,) = [c.value for c in app.code if c.value.startswith("calviz apply")]
+    assert command.endswith("--map net-temperature-map.json --out calibrated.csv")
     wanted, files = app.session_state["calviz.recalibrate.ready"]
     assert wanted[-2:] == ("temperature", ".csv")
     # The file reads back, and holds what the map of the JSON and the program make of the rows.
@@ -94,6 +99,23 @@ def test_from_a_file_to_a_choice_and_a_calibrated_file():
     program = {}
     exec(files.snippet, program)
     np.testing.assert_allclose(program["recalibrate"](before.probs), written.probs, atol=1e-6)
+
+
+def test_of_a_slice_it_is_said_that_only_its_rows_are_calibrated():
+    lines = overconfident().decode().splitlines()
+    regions = ["region", *("north", "north", "south") * 200]
+    content = "\n".join(f"{r},{line}" for r, line in zip(regions, lines, strict=True)).encode()
+    app = opened(content)
+    app.selectbox(key="slice").set_value("region").run()
+    app.selectbox(key="level").set_value("south").run()
+    app.multiselect(key="methods").set_value(["temperature"]).run()
+    compared(app)
+    app.selectbox(key="method").set_value("temperature").run()
+    assert "Only the 200 rows of region = south are calibrated." in words(app)
+    app.button(key="calviz.take-home").click().run()
+    files = app.session_state["calviz.recalibrate.ready"][1]
+    assert read(files.table, name="calibrated.csv").first.n == 200
+    assert "fitted on 100 rows of region = south" in words(app)
 
 
 def test_without_splits_rows_are_drawn_or_crossed_and_in_sample_is_labelled():
@@ -168,6 +190,22 @@ def with_zeros():
     return ("label,p_0,p_1\n" + "\n".join(lines)).encode()
 
 
+def test_what_is_too_large_to_keep_is_drawn_before_it_goes(monkeypatch):
+    content = overconfident()
+    kept = compared(opened(content))
+    monkeypatch.setattr(outcome, "KEPT_BYTES", 0)
+    gone = compared(opened(content))
+    assert kept.drawn == {}
+    assert {m.calibrated for m in gone.comparison} == {None}
+    methods = [m.key for m in kept.fitted]
+    wanted = {(key, kind) for key in methods for kind in ("reliability", "map")}
+    assert {key[:2] for key in gone.drawn} == wanted - {("identity", "map")}
+    for (method, kind, _), picture in gone.drawn.items():
+        if kind == "reliability":
+            wanted = Reliability.compute(kept.calibrated(method), band=False)
+            pd.testing.assert_frame_equal(picture.frame(), wanted.frame())
+
+
 def test_exact_zeros_are_said_and_can_be_read_as_something_else():
     app = opened(with_zeros())
     assert "In 100 rows a class has a probability of exactly 0" in words(app)
@@ -179,7 +217,8 @@ def test_exact_zeros_are_said_and_can_be_read_as_something_else():
     assert "exactly 0, read as 0.025" in words(app)
     assert "The results below are of other choices" in words(app)
     better = compared(app).comparison
-    assert f"Advice: {LABELS[app.selectbox(key='method').value]}" in words(app)
+    assert app.selectbox(key="method").value == "identity"
+    assert "Advice: leave the model as it is" in words(app)
     assert not [w for w in app.warning if "true class" in w.value and "0.025" not in w.value]
     for method in ("temperature", "temperature+irm"):
         assert better[method].recalibrator.floor == pytest.approx(0.025)

@@ -6,19 +6,27 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from streamlit.errors import StreamlitAPIException
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.state.safe_session_state import SafeSessionState
+from streamlit.runtime.state.session_state import SessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.testing.v1 import AppTest
 
+from calviz.core.reduction import Reduction
 from calviz.core.watch import Stopped
-from calviz.ui import job_view, jobs, temporary, upload
-from calviz.ui.departed import AWAY, Departed
+from calviz.data.samples import SAMPLES
+from calviz.ui import guard, job_view, jobs, state, temporary, upload
+from calviz.ui.departed import AWAY, Departed, _State
 from calviz.ui.jobs import Job
+from calviz.ui.kept import kept
 from calviz.ui.room import make_room
+from calviz.ui.settings import Settings
 from calviz.ui.turns import TURNS, Turns
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -180,11 +188,18 @@ def test_what_a_session_holds_is_let_go_when_nobody_can_come_back():
     here.clear()
     departed.look(1.0)
     here.add("b")
-    departed.look(1.0 + AWAY)
+    assert not departed.look(1.0 + AWAY)
     assert files == {"file": 1}
-    departed.look(1.1 + AWAY)
+    assert departed.look(1.1 + AWAY)
     assert files == work == {}
     assert set(departed._held) == {"b"}
+
+
+def test_the_state_of_a_session_is_emptied_too():
+    state = SafeSessionState(SessionState(), lambda: None)
+    state["calviz.chosen"] = object()
+    _State(state).clear()
+    assert state.filtered_state == {}
 
 
 # ---------------------------------------------------------------- the temporary folder
@@ -227,7 +242,7 @@ def _caches():
             if not isinstance(node, ast.FunctionDef):
                 continue
             for decorator in node.decorator_list:
-                if "cache" in ast.unparse(decorator):
+                if ast.unparse(decorator).startswith(("st.cache_", "kept(")):
                     yield path.name, node.name, ast.unparse(decorator)
 
 
@@ -237,9 +252,41 @@ def test_every_cache_of_the_app_belongs_to_one_session_and_is_bounded():
     crossing = {
         (file, name)
         for file, name, text in found
-        if "scope='session'" not in text or "max_entries=" not in text
+        if not text.startswith("kept(")
+        and ("scope='session'" not in text or "max_entries=" not in text)
     }
     assert crossing == SHARED
+
+
+def test_results_of_samples_are_everybodys_and_those_of_files_need_their_session():
+    computed = []
+
+    @kept(2)
+    def results(key, _settings):
+        computed.append(key)
+        return object()
+
+    def looking_at(sample):
+        entry = state.Entry("digits", "Digits", None, sample=sample)
+        return Settings(entry, "model", None, Reduction(), 15, "equal-width")
+
+    everybodys = results("a", looking_at(SAMPLES[0]))
+    with ThreadPoolExecutor(1) as elsewhere:
+        assert elsewhere.submit(results, "a", looking_at(SAMPLES[0])).result() is everybodys
+    assert computed == ["a"]
+    # Outside of a session there is no place for what is of a file.
+    with pytest.raises(StreamlitAPIException, match="session"):
+        results("a", looking_at(None))
+
+
+def test_only_the_first_visitor_of_a_server_is_sent_through_the_navigation(monkeypatch):
+    entered = []
+    monkeypatch.setattr(temporary, "settle", lambda: entered.append(1))
+    monkeypatch.setattr(guard, "_declared", False)
+    for runs in (3, 2):  # app.py, and again with its page; app.py with its page
+        entered.clear()
+        AppTest.from_file(ROOT / "app.py", default_timeout=60).run()
+        assert len(entered) == runs
 
 
 # ---------------------------------------------------------------- what runs out

@@ -62,6 +62,8 @@ def test_ctrl_c_ends_at_once_with_a_sentence_and_no_file(tmp_path):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        # Whoever runs the tests in the background of a shell has had Ctrl-C switched off for them.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stderr is not None
     process.stderr.readline()  # the file is read, or the first method done: it is at work

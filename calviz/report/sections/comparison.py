@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from calviz.comparison.advice import CRITERIA, advise
+from calviz.comparison.fitting import UNCALIBRATED
 from calviz.core.comparison import Comparison, MethodResult
 from calviz.core.metric import METRICS
 from calviz.core.reduction import Reduction
-from calviz.core.words import percent, shorten
+from calviz.core.slices import where_words
+from calviz.core.words import decimal, decimals_for, percent, shorten
 from calviz.core.written import Written
 from calviz.figures import Reliability
 from calviz.report.blocks import Block, Chart, Facts, Heading, Lead, Mark, Note, Table, Text, chart
@@ -20,7 +23,7 @@ from calviz.report.wording import WIDTH, caption, count
 
 #: The columns of the table, of those that were computed.
 SHOWN = ("accuracy", "nll", "brier", "ece", "ks", "smece", "classwise_ece")
-#: The metric that chooses which method is drawn.
+#: The metric that chooses which method is drawn where the advice is to leave the model as it is.
 CHOSEN_BY = "nll"
 
 
@@ -33,6 +36,7 @@ def make(subject: Subject) -> Iterator[Block]:
         yield Lead("In-sample: judged on rows that fitted the maps.", "bad")
     yield Facts(
         (
+            *((("Slice", where_words(subject.slice)),) if subject.slice else ()),
             ("Fitted on", f"{found.fit.rows:,} rows ({shorten(found.fit.how, 80)})"),
             ("Judged on", f"{found.evaluation.rows:,} rows ({shorten(found.evaluation.how, 80)})"),
             ("Reduction", shorten(Reduction.of(found.reduction).label, 100)),
@@ -40,6 +44,11 @@ def make(subject: Subject) -> Iterator[Block]:
         )
     )
     worked = [m for m in found if m.ok]
+    advice = advise(found, subject.data) if any(found.tied.get(c) for c in CRITERIA) else None
+    if advice is not None:
+        left = advice.method == UNCALIBRATED
+        take = "leave the model as it is" if left else found[advice.method].label
+        yield Lead(f"Advice: {take}.", below=" ".join(advice.reasons))
     yield _table(found, worked)
     yield Note(
         "Bold: best; underlined: second. Values are on the rows that judged; lower is better for all but "
@@ -58,7 +67,7 @@ def make(subject: Subject) -> Iterator[Block]:
     if said:
         yield Heading("What the fits had to say")
         yield Facts(tuple(said))
-    yield from _diagrams(subject, found)
+    yield from _diagrams(subject, found, advice.method if advice else UNCALIBRATED)
 
 
 def _table(found: Comparison, worked: list[MethodResult]) -> Table:
@@ -75,8 +84,9 @@ def _table(found: Comparison, worked: list[MethodResult]) -> Table:
             if m.key in ranks and ranks.index(m.key) in place:
                 marks[row, names[key]] = place[ranks.index(m.key)]
     columns["predictions changed"] = [count(m.predictions_changed) for m in worked]
+    digits = decimals_for(*(m.calibration_gain for m in worked), least=4, most=6)
     columns["gain"] = [
-        f"{'≥ ' if m.gain_is_lower_bound else ''}{m.calibration_gain:.4f}".replace("-", "−")
+        f"{'≥ ' if m.gain_is_lower_bound else ''}{decimal(m.calibration_gain, digits)}"
         for m in worked
     ]
     # Times are left out: they differ from run to run, and a report does not.
@@ -90,13 +100,16 @@ def _heading(key: str, worked: list[MethodResult]) -> str:
     return f"{METRICS[key].label} ({unit})" if unit else METRICS[key].label
 
 
-def _diagrams(subject: Subject, found: Comparison) -> Iterator[Block]:
+def _diagrams(subject: Subject, found: Comparison, advised: str) -> Iterator[Block]:
     ranked = found.ranking(CHOSEN_BY) if CHOSEN_BY in found.directions else ()
     best = found[ranked[0]] if ranked else None
+    why = "has the lowest NLL"
+    if advised != UNCALIBRATED:
+        best, why = found[advised], "is the advice"
     before = found.methods.get("identity")
     if best is None or best.calibrated is None or before is None or best is before:
         return
-    yield Heading(f"Before and after {best.label}, which has the lowest NLL")
+    yield Heading(f"Before and after {best.label}, which {why}")
     for name, method in (("before", before), ("after", best)):
         if method.calibrated is not None:
             yield _diagram(subject, method, name)

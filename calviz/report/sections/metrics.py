@@ -28,7 +28,7 @@ def make(subject: Subject) -> Iterator[Block]:
         "Noise: the same metric if the model were perfectly calibrated, with as many rows: its mean, and what "
         "95 % of calibrated models stay below. p-value: how often such a model shows a value at least as "
         f"extreme. Calibration metrics look at the {subject.reduction.label}, binned ones at "
-        f"{subject.bins_words} unless their name says otherwise."
+        f"{subject.bins_words} unless their name says otherwise; ECE², debiased, has bins of equal mass."
     )
     if not subject.has_error_bars:
         yield Note(

@@ -34,7 +34,9 @@ def _data(subject: Subject) -> Iterator[tuple[str, str]]:
         yield "File", f"{shorten(origin.file, 200)} ({origin.size:,} bytes)"
         yield "Digest", f"BLAKE2b {origin.digest}"
         yield "Recognised", shorten(origin.recognised, 1_000)
-        said = ", ".join(_said(origin.options)) or "nothing: all of it was recognised"
+        said = (
+            ", ".join(_said(origin.options)) or "nothing: the reading above was found without help"
+        )
         yield "Said about the file", said
         yield "Repairs", "; ".join(shorten(r, 200) for r in origin.repairs) or "none"
     else:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from calviz.core.words import counted, decimal, percent, points, score_and_hit
+from calviz.core.words import counted, decimal, decimals_for, percent, points, score_and_hit
 from calviz.figures import BinSensitivity, Reliability
-from calviz.figures._parts import points_text
+from calviz.figures._parts import level_text
 from calviz.report.blocks import Block, Format, Text, chart
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
@@ -71,10 +71,16 @@ def make(subject: Subject) -> Iterator[Block]:
 
 def _words(diagram: Reliability) -> str:
     score, hit = score_and_hit(diagram.reduction)
+    # As many decimals as the verdict writes.
+    decimals = decimals_for(100 * diagram.ece, most=2)
     text = (
         f"The {score} is {percent(diagram.overall_score)}, the {hit} {percent(diagram.overall_observed)}; the "
-        f"expected calibration error is {points_text(diagram.ece, diagram.ece_interval, diagram.level)}."
+        f"expected calibration error is {points(diagram.ece, decimals)} points"
     )
+    if diagram.ece_interval is not None:
+        ends = " to ".join(points(v, decimals) for v in diagram.ece_interval)
+        text += f" ({level_text(diagram.level)} CI {ends})"
+    text += "."
     if diagram.band is not None:
         low, high = diagram.band
         outside = int(np.count_nonzero((diagram.observed < low) | (diagram.observed > high)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from calviz.core.comparison import Comparison, MethodResult
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.core.results import MetricResult
+from calviz.core.watch import Stopped, watching
 from calviz.figures import CalibrationMap, ClassBars, Cumulative, Reliability, RiskCoverage
 from calviz.ui.jobs import Job
 from calviz.ui.recalibrate.plan import Plan
@@ -25,7 +26,7 @@ from calviz.ui.settings import Settings
 
 #: What is always measured; the first four are what differences and advice go by.
 METRICS = ("accuracy", "nll", "brier", "ece", "ks")
-#: Bytes of calibrated rows that are kept; of more, the maps are applied again when they are looked at.
+#: Bytes of calibrated rows that are kept; more are drawn before they go, and for other pictures the maps are applied again.
 KEPT_BYTES = 400_000_000
 #: Rows times classes up to which a link may start a comparison.
 AT_ONCE = 5_000_000
@@ -49,6 +50,8 @@ class Outcome:
         Of `data`.
     reduction : Reduction
     comparison : Comparison
+    drawn : mapping
+        Pictures, by method, kind and how, that were computed while all calibrated rows were there.
     """
 
     key: tuple[str, ...]
@@ -57,6 +60,7 @@ class Outcome:
     rows: Rows
     reduction: Reduction
     comparison: Comparison
+    drawn: Mapping[tuple[str, str, str], Any] = field(default_factory=dict)
 
     @property
     def fitted(self) -> tuple[MethodResult, ...]:
@@ -81,7 +85,7 @@ def _applied(key: tuple[str, ...], method: str, _outcome: Outcome) -> Dataset:
 
 def work(plan: Plan) -> Callable[[Job], Outcome]:
     """The work of a job; must not need streamlit, so the data are fetched here."""
-    data, whole, reduction = plan.data, plan.whole, plan.settings.reduction
+    data, whole, settings = plan.data, plan.whole, plan.settings
     specs = chosen(plan.methods)
     labels = {spec.key: spec.label for spec in specs}
 
@@ -101,15 +105,35 @@ def work(plan: Plan) -> Callable[[Job], Outcome]:
             plan.methods,
             **plan.fit_rows.how,
             metrics=METRICS,
-            reduction=reduction,
+            reduction=settings.reduction,
             options=plan.options,
             progress=progress,
             activity=lambda key, doing: job.step(labels[key], "running", doing),
             stop=job.stopping,
         )
-        return Outcome(plan.key, data, whole, plan.rows, reduction, _slim(found))
+        if job.stopping() and not found[UNCALIBRATED].ok:
+            raise Stopped  # nothing to compare with
+        outcome = Outcome(plan.key, data, whole, plan.rows, settings.reduction, found)
+        if sum(map(_bytes, found)) <= KEPT_BYTES:
+            return outcome
+        return replace(outcome, comparison=_slim(found), drawn=_drawn(outcome, settings, job))
 
     return run
+
+
+def _drawn(outcome: Outcome, settings: Settings, job: Job) -> dict[tuple[str, str, str], Any]:
+    """The pictures of all methods, as far as nobody asks to stop."""
+    found: dict[tuple[str, str, str], Any] = {}
+    count = len(outcome.comparison.methods)
+    with watching(None):  # the comparison is there: a stop must not lose it
+        for m in outcome.fitted:
+            if job.stopping():
+                break
+            job.progress(count, count, f"drawing: {m.label}")
+            found[m.key, "reliability", _bins(settings)] = _reliability(outcome, m.key, settings)
+            if m.key != UNCALIBRATED:
+                found[m.key, "map", str(settings.bins)] = _map(outcome, m.key, settings.bins)
+    return found
 
 
 def put_in_link() -> None:
@@ -130,10 +154,7 @@ def in_words(value: float) -> str:
 
 
 def _slim(found: Comparison) -> Comparison:
-    """Without the calibrated rows where they are too many to keep."""
-    size = sum(_bytes(m) for m in found)
-    if size <= KEPT_BYTES:
-        return found
+    """Without the calibrated rows."""
     return replace(
         found,
         methods={
@@ -165,48 +186,61 @@ def advice(outcome: Outcome, *, keep_classes: bool) -> Advice:
 
 
 @st.cache_resource(scope="session", max_entries=96, show_spinner=False)
-def _picture(key: tuple[str, ...], method: str, kind: str, how: str, _compute: Any) -> Any:
+def _kept(key: tuple[str, ...], method: str, kind: str, how: str, _compute: Any) -> Any:
     return _compute()
+
+
+def _picture(outcome: Outcome, method: str, kind: str, how: str, compute: Callable[[], Any]) -> Any:
+    at_hand = outcome.drawn.get((method, kind, how))
+    return at_hand if at_hand is not None else _kept(outcome.key, method, kind, how, compute)
+
+
+def _bins(settings: Settings) -> str:
+    return f"{settings.bins} {settings.scheme}"
+
+
+def _reliability(outcome: Outcome, method: str, settings: Settings) -> Reliability:
+    return Reliability.compute(
+        outcome.calibrated(method),
+        reduction=outcome.reduction,
+        bins=settings.bins,
+        scheme=settings.scheme,
+        band=False,
+    )
+
+
+def _map(outcome: Outcome, method: str, bins: int) -> CalibrationMap:
+    return CalibrationMap.compute(
+        outcome.calibrated(UNCALIBRATED),
+        outcome.calibrated(method),
+        name=outcome.comparison[method].label,
+        reduction=outcome.reduction,
+        bins=bins,
+    )
 
 
 def reliability(outcome: Outcome, method: str, settings: Settings) -> Reliability:
     """The reliability diagram after a method."""
     return _picture(  # type: ignore[no-any-return]
-        outcome.key,
+        outcome,
         method,
         "reliability",
-        f"{settings.bins} {settings.scheme}",
-        lambda: Reliability.compute(
-            outcome.calibrated(method),
-            reduction=outcome.reduction,
-            bins=settings.bins,
-            scheme=settings.scheme,
-            band=False,
-        ),
+        _bins(settings),
+        lambda: _reliability(outcome, method, settings),
     )
 
 
 def calibration_map(outcome: Outcome, method: str, bins: int) -> CalibrationMap:
     """What a method does to the scores."""
     return _picture(  # type: ignore[no-any-return]
-        outcome.key,
-        method,
-        "map",
-        str(bins),
-        lambda: CalibrationMap.compute(
-            outcome.calibrated(UNCALIBRATED),
-            outcome.calibrated(method),
-            name=outcome.comparison[method].label,
-            reduction=outcome.reduction,
-            bins=bins,
-        ),
+        outcome, method, "map", str(bins), lambda: _map(outcome, method, bins)
     )
 
 
 def cumulative(outcome: Outcome, method: str) -> Cumulative:
     """The cumulative plot after a method."""
     return _picture(  # type: ignore[no-any-return]
-        outcome.key,
+        outcome,
         method,
         "cumulative",
         "",
@@ -217,7 +251,7 @@ def cumulative(outcome: Outcome, method: str) -> Cumulative:
 def class_bars(outcome: Outcome, method: str) -> ClassBars:
     """The errors by class after a method."""
     return _picture(  # type: ignore[no-any-return]
-        outcome.key,
+        outcome,
         method,
         "classes",
         "",
@@ -228,7 +262,7 @@ def class_bars(outcome: Outcome, method: str) -> ClassBars:
 def risk_coverage(outcome: Outcome, method: str) -> RiskCoverage:
     """The risk-coverage curve after a method."""
     return _picture(  # type: ignore[no-any-return]
-        outcome.key,
+        outcome,
         method,
         "risk",
         "",

@@ -37,7 +37,7 @@ def diagrams(outcome: Outcome, settings: Settings) -> None:
             frames[m.label] = figure.frame()
             with st.container(width=PANEL, gap="xsmall"):
                 ece = Written(results.metric(outcome, m.key, "ece"))
-                gap = f" · {figure_gap(ece)}" if settings.scheme == "equal-width" else ""
+                gap = f"  \n{figure_gap(ece)}" if settings.scheme == "equal-width" else ""
                 st.markdown(f"**{md(m.label)}**{gap}")
                 diagram.chart(
                     figure,

@@ -12,6 +12,7 @@ from calviz.comparison.rows import Rows
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
 from calviz.core.recalibrator import RECALIBRATORS
+from calviz.core.words import as_sentence
 from calviz.ui import cached, fit_rows, zeros
 from calviz.ui.fit_rows import FitRows
 from calviz.ui.settings import Settings
@@ -69,7 +70,7 @@ def draw(settings: Settings) -> Plan | None:
     try:
         found = choose_rows(data, **chosen.how)
     except CalvizError as error:
-        st.warning(md(error, 1_000), icon=":material/warning:")
+        st.warning(md(as_sentence(str(error)), 1_000), icon=":material/warning:")
         return None
     fit, judged = found.fit, found.evaluation
     st.caption(

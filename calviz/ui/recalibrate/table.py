@@ -115,9 +115,10 @@ def texts(outcome: Outcome, values: dict[str, dict[str, MetricResult]], lead: st
             row["Best in"] = f"{100 * share:.0f} %" if share is not None else ""
         if outcome.data.kind != "confidence":
             row["Predictions changed"] = f"{m.predictions_changed:,}" if m.ok else ""
-        row["Fit / apply"] = (
-            f"{_time(m.fit_seconds)} / {_time(m.apply_seconds)}" if m.ok else m.reason or "failed"
-        )
+        times = f"{_time(m.fit_seconds)} / {_time(m.apply_seconds)}"
+        if m.key == UNCALIBRATED:
+            times = "–"
+        row["Fit / apply"] = times if m.ok else m.reason or "failed"
         rows[m.label] = row
     return pd.DataFrame.from_dict(rows, orient="index")
 

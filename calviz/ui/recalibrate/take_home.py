@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,9 @@ from calviz.comparison.fitting import UNCALIBRATED, apply_to_all
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.recalibrator import RECALIBRATORS
+from calviz.core.slices import where_words
 from calviz.data.writing import SUFFIXES, write_predictions
-from calviz.ui import bins, state
+from calviz.ui import bins
 from calviz.ui.recalibrate.outcome import Outcome
 from calviz.ui.settings import Settings
 from calviz.ui.text import md, rows, size
@@ -40,7 +42,7 @@ def choose(outcome: Outcome, advised: str) -> str:
     """Draw the choice of a method; it follows the advice until a person chooses another one."""
     methods = [m.key for m in outcome.fitted]
     held, before = st.session_state.get("method"), st.session_state.get(_ADVISED)
-    if held is not None and (held not in methods or held == before):
+    if held not in (None, advised) and (held not in methods or held == before):
         st.session_state["method"] = advised
     st.session_state[_ADVISED] = advised
     return str(
@@ -90,13 +92,27 @@ def draw(outcome: Outcome, method: str, settings: Settings) -> None:
         st.session_state[_READY] = (wanted, files)
     ready = st.session_state.get(_READY)
     if ready is None or ready[0] != wanted:
-        st.caption("All rows are calibrated, the columns beside the scores stay.")
+        st.caption(
+            f"{_which_rows(outcome, settings)} calibrated. Labels, identifiers, splits and groups stay; "
+            "other columns are left out."
+        )
         return
     _offer(ready[1], f"{bins.file_stem(settings)}-{method.replace('+', '-')}", suffix)
-    how = f"{md(label)}, fitted on {rows(fit.rows)} ({md(fit.how)})."
+    how = f"{md(label)}, fitted on {rows(fit.rows)}{_of_slice(settings)} ({md(fit.how)})."
     if outcome.rows.in_sample or len(outcome.rows.pairs) == 1:
         how += " The file holds these rows too: judge the result on the others."
     st.caption(how)
+
+
+def _of_slice(settings: Settings) -> str:
+    return f" of {md(where_words(settings.where))}" if settings.where else ""
+
+
+def _which_rows(outcome: Outcome, settings: Settings) -> str:
+    n = outcome.whole.n
+    if settings.where:
+        return f"Only the {rows(n)}{_of_slice(settings)} {'is' if n == 1 else 'are'}"
+    return f"All {rows(n)} are"
 
 
 def _usual(settings: Settings) -> str:
@@ -173,7 +189,10 @@ def _offer(files: Files, stem: str, suffix: str) -> None:
         if reason:
             st.caption(md(reason[:1].upper() + reason[1:], 500))
     if files.map is not None:
-        file = md(state.current().title, 60)
-        st.caption(
-            f"For new predictions: calviz apply NEW_FILE with the map (this one is of {file})."
+        st.caption("For new predictions of the same model, in a terminal:")
+        map_file = shlex.quote(f"{stem}-map.json")
+        st.code(
+            f"calviz apply NEW_FILE --map {map_file} --out calibrated{suffix}",
+            language="bash",
+            wrap_lines=True,
         )

@@ -1,3 +1,4 @@
+import math
 import signal
 import threading
 import time
@@ -441,3 +442,22 @@ def test_a_stop_inside_a_fit_keeps_what_is_finished(data):
     assert found["temperature"].differences["nll"].high < 0
     assert not found["dirichlet-odir"].ok
     assert "stopped" in found["dirichlet-odir"].reason
+
+
+def test_a_stop_is_never_an_error_wherever_it_comes(data):
+    asked, limit = 0, math.inf
+
+    def stop():
+        nonlocal asked
+        asked += 1
+        return asked > limit
+
+    def run():
+        return compare(data, ["temperature"], metrics=["nll"], ci=False, jobs=1, stop=stop)
+
+    assert all(m.ok for m in run())
+    for place in range(asked):
+        asked, limit = 0, place
+        found = run()
+        assert not found["temperature"].ok
+        assert "stopped" in found["temperature"].reason

@@ -1,5 +1,7 @@
 """Paired resamples: metrics from weights are those of the rows, drawn so often."""
 
+from itertools import count
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from calviz.comparison.paired import Paired, pair
 from calviz.comparison.weighted import Weighted
 from calviz.core.metric import METRICS
 from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.numerics import paired
 from calviz.numerics.sample import Sample
 
 #: Bins or widths that follow the rows: those of the sample are kept, so that a resample differs slightly.
@@ -101,3 +104,19 @@ def test_class_wise_errors_of_very_many_probabilities_are_left_out(monkeypatch):
     assert Weighted(sample, keys).metrics == ("ece", "classwise_ece", "tace")
     monkeypatch.setattr(weighted, "MOST", 199)
     assert Weighted(sample, keys).metrics == ("ece",)
+
+
+@pytest.mark.parametrize(("asked_after", "made"), [(0, 100), (3, 100), (9, 180), (10**6, 500)])
+def test_who_is_in_a_hurry_gets_what_there_is_and_no_less_than_an_interval_needs(
+    monkeypatch, asked_after, made
+):
+    monkeypatch.setattr(paired, "_CELLS", 20 * 50)  # twenty at a time
+    asked = count()
+    found = paired.resampled(
+        {"sum": lambda drawn: {"rows": drawn.sum(axis=0)}},
+        50,
+        500,
+        np.random.default_rng(0),
+        hurry=lambda: next(asked) >= asked_after,
+    )
+    assert found["sum"]["rows"].tolist() == [50] * made

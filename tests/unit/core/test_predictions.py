@@ -176,3 +176,17 @@ class TestConfidence:
     def test_what_breaks_a_rule_is_refused_in_a_sentence(self, changes, words):
         with pytest.raises(InputError, match=words):
             ConfidencePredictions(**({"confidence": [0.9, 0.4], "correct": [1, 0]} | changes))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("value", [-0.0, -9e-7, -2e-6, 1.0, 1 + 9e-7, 1 + 2e-6, np.nan, np.inf, -np.inf])  # fmt: skip
+def test_probabilities_lie_in_the_unit_interval_up_to_rounding(value, dtype):
+    probs = np.array([[0.25, 0.75], [1 - value, value]], dtype=dtype)
+    # By definition, in the type of the scores.
+    fine = bool(((probs >= dtype(-1e-6)) & (probs <= dtype(1 + 1e-6))).all())
+    assert fine == (abs(value - 0.5) < 0.5 + 1e-6)
+    if fine:
+        Predictions(probs=probs, labels=[0, 1])
+    else:
+        with pytest.raises(InputError, match="class"):
+            Predictions(probs=probs, labels=[0, 1])

@@ -3,7 +3,9 @@ import threading
 import numpy as np
 import pytest
 
+from calviz.core.recalibrator import RECALIBRATORS
 from calviz.core.watch import Stopped, checkpoint, watching
+from calviz.numerics import blocks, columns, passes
 from calviz.recalibrators.dirichlet import DirichletCalibration
 
 
@@ -38,3 +40,33 @@ def test_the_search_of_odir_says_where_it_is_and_stops_where_it_is_told():
     searched = [s for s in said if s.startswith("cross-validating")]
     assert searched[0].endswith("strength 1 of at most 8, fold 1 of 3")
     assert len(searched) == 4  # three folds of the first strength, and where it stopped
+
+
+@pytest.mark.parametrize("method", ["isotonic", "temperature"])
+def test_work_on_several_threads_stops_on_all_of_them(method, monkeypatch):
+    monkeypatch.setattr(blocks, "available_cores", lambda: 2)
+    monkeypatch.setattr(columns, "PANEL_BYTES", 1 << 18)
+    for module in (blocks, passes, columns):
+        monkeypatch.setattr(module, "THREADED_BYTES", 0)
+        monkeypatch.setattr(module, "available_cores", lambda: 2)
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(20), size=5_000).astype(np.float32)
+    asked = set()
+
+    def watcher(_):
+        asked.add(threading.get_ident())
+
+    fitted = RECALIBRATORS[method].make()
+    with watching(watcher):
+        fitted.fit(p, rng.integers(20, size=5_000))
+    assert len(asked) > 1
+    stopping = threading.Event()
+
+    def stop(_):
+        if threading.current_thread() is not threading.main_thread():
+            stopping.set()
+        if stopping.is_set():
+            raise Stopped
+
+    with pytest.raises(Stopped), watching(stop):
+        fitted.fit(p, rng.integers(20, size=5_000))

@@ -63,7 +63,7 @@ def test_words():
     assert "noise explains it" in calm
     # However one row is binned, it is one bin.
     single = BinSensitivity.compute(binary(1), reduction="positive").reading()
-    assert single.startswith("From 2 to 100 bins of equal width or equal mass it is ")
+    assert single.startswith("From 2 to 100 bins of equal width or equal mass the ECE is ")
     alone = BinSensitivity.compute(binary(1), reduction="positive", most=1, bins=15)
     assert alone.chosen is None
     assert "nan" not in alone.describe()

@@ -7,6 +7,7 @@ import pytest
 import calviz
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Predictions
+from calviz.numerics import classwise_ks
 
 KEYS = ("classwise_ece", "tace", "ks_classwise")
 
@@ -127,3 +128,17 @@ def test_error_bars_are_those_of_resampled_rows_and_redrawn_labels(k, decimals):
     # The cuts of TACE stay where they are, so that only its floor is that of whole samples.
     floor = [one["tace"].value for one in redrawn]
     assert result["tace"].noise_floor.mean == pytest.approx(np.mean(floor), rel=0.04)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 64, 1_000])
+@pytest.mark.parametrize("decimals", [1, 3])
+def test_cumulative_gaps_go_on_from_block_to_block(monkeypatch, decimals, rows):
+    monkeypatch.setattr(classwise_ks, "SUMMED_ROWS", rows)
+    rng = np.random.default_rng(rows)
+    score = np.round(rng.random(300), decimals)
+    hit = rng.random(300) < score**2
+    # By definition: at every distinct score, what is scored up to it minus what happened.
+    upto = np.unique(score)
+    gap = [score[score <= s].sum() - hit[score <= s].sum() for s in upto]
+    found = classwise_ks._one_error(np.sort(score), np.sort(score[hit]))
+    assert found == pytest.approx(np.abs(gap).max(), rel=1e-12)

@@ -6,6 +6,7 @@ import calibration
 import numpy as np
 import pytest
 
+from calviz.core import events as events_module
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents
 from calviz.numerics import binning
@@ -200,7 +201,7 @@ def test_ordered_is_a_sort_by_score_then_hit(dtype, lowest):
     np.testing.assert_array_equal(events.ordered.score, events.score[order])
     np.testing.assert_array_equal(events.ordered.hit, events.hit[order])
     assert events.ordered.score.dtype == dtype
-    misses, hits = events.by_hit
+    misses, hits = events.by_hit()
     np.testing.assert_array_equal(misses, np.sort(events.score[~events.hit]))
     np.testing.assert_array_equal(hits, np.sort(events.score[events.hit]))
 
@@ -235,15 +236,31 @@ def test_ks_of_tied_scores_is_the_gap_of_the_means():
 
 
 @pytest.mark.parametrize("lowest", [0.0, -1e-7], ids=["0", "below 0"])
-def test_rows_that_are_sorted_in_blocks_add_up(monkeypatch, lowest):
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("bins", [1, 7, 200])
+def test_rows_that_are_sorted_in_blocks_add_up(monkeypatch, bins, whole, lowest):
     events = events_of(1_000, np.float32)
     events = BinaryEvents(np.append(events.score, np.float32(lowest)), np.append(events.hit, True))
     monkeypatch.setattr(binning, "_SORTED_ROWS", 300)
-    sums = bin_events(events, bins=7)
+    monkeypatch.setattr(binning, "_BLOCK_ROWS", 70)
+    monkeypatch.setattr(binning, "_RUN_ROWS", 33)
+    sums = bin_between(events, equal_width_edges(bins, np.float32), whole=whole)
     of = np.digitize(events.score, sums.edges[1:-1], right=True)
     for hit in (False, True):
         rows = events.hit == hit
         score = events.score[rows].astype(float)
         for power in range(3):
-            plain = np.bincount(of[rows], score**power, minlength=7)
+            plain = np.bincount(of[rows], score**power, minlength=bins)
             np.testing.assert_allclose(sums.cells[power, :, int(hit)], plain, rtol=1e-12)
+
+
+def test_many_events_are_sorted_anew_unless_they_are_in_order(monkeypatch):
+    monkeypatch.setattr(events_module, "KEPT_ROWS", 99)
+    events = events_of(100, decimals=1)
+    assert events.ordered is not events.ordered
+    kept = events.in_order()
+    assert kept.ordered is kept.ordered
+    np.testing.assert_array_equal(kept.score, np.sort(events.score))
+    np.testing.assert_array_equal(kept.ordered.hit, events.ordered.hit)
+    sums = [bin_events(e, bins=7, scheme="equal-mass") for e in (events, kept)]
+    np.testing.assert_array_equal(sums[0].cells, sums[1].cells)

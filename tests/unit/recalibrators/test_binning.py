@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy.special import betaln
+from scipy.special import betaln, gammaln
 
-from calviz.numerics.bayes import averaged_binnings, bin_counts
+from calviz.numerics.bayes import averaged_binnings, bin_counts, log_rising
 from calviz.numerics.piecewise import Piecewise, halfway, steps_merged, thinned
 from calviz.numerics.scores import Scores
 from calviz.numerics.tail import binned_by_class
@@ -105,6 +105,19 @@ def test_bbq_is_its_definition(decimals, n):
     new = rng.random(200)
     found = averaged_binnings(ordered, hits)(new)
     np.testing.assert_allclose(found, brute_force(score, hit, new), atol=1e-9)
+
+
+def test_log_rising_is_the_quotient_of_gamma_functions():
+    rng = np.random.default_rng(0)
+    a = np.concatenate([10 ** rng.uniform(-9, 0.3, size=2_000), [1e-12, 1.0, 2.0]])
+    m = rng.integers(0, 10 ** rng.uniform(0, 7, size=a.size))
+    # The difference of two gammaln has their rounding.
+    wanted = gammaln(a + m) - gammaln(a)
+    np.testing.assert_allclose(log_rising(a, m), wanted, rtol=1e-13, atol=1e-11)
+    # A product, exactly.
+    np.testing.assert_allclose(
+        log_rising(np.array([0.25]), np.array([3])), np.log(0.25 * 1.25 * 2.25)
+    )
 
 
 def test_bbq_finds_the_true_rate():

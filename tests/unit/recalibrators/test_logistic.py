@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from calviz.numerics import per_class_logistic
 from calviz.numerics.per_class_logistic import beta_parts, fit_logistic, log_odds
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.beta import BetaCalibration
@@ -114,7 +115,10 @@ def test_beta_is_betacals():
 
 
 @pytest.mark.parametrize("cls", [PlattScaling, BetaCalibration])
-def test_several_classes_are_each_against_the_rest(cls):
+@pytest.mark.parametrize("few", [2, 8])
+def test_several_classes_are_each_against_the_rest(cls, few, monkeypatch):
+    # With 2, the last ones are fitted apart from the others.
+    monkeypatch.setattr(per_class_logistic, "_FEW", few)
     z, y = simulate(900, 4, temperature=1.8, seed=6)
     p = softmax(z)
     kind = "platt" if cls is PlattScaling else "beta"

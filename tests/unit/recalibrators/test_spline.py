@@ -26,7 +26,7 @@ def test_the_natural_spline_is_scipys():
     other = CubicSpline(knots, at_knots, bc_type="natural")
     t = np.linspace(0, 1, 400)
     # Fitting the spline to itself gives it back.
-    cubics = fit_spline(t, other(t), 7, "natural")
+    cubics = fit_spline([(t, other(t))], 7, "natural")
     np.testing.assert_allclose(values(cubics, t), other(t), atol=1e-9)
     np.testing.assert_allclose(slopes(cubics, t), other(t, 1), atol=1e-8)
 
@@ -38,7 +38,7 @@ def test_the_fit_is_least_squares():
     knots = np.linspace(0, 1, 6)
     basis = np.stack([CubicSpline(knots, e, bc_type="natural")(t) for e in np.eye(6)], axis=1)
     other = basis @ np.linalg.lstsq(basis, v)[0]
-    np.testing.assert_allclose(values(fit_spline(t, v, 6, "natural"), t), other, atol=1e-9)
+    np.testing.assert_allclose(values(fit_spline([(t, v)], 6, "natural"), t), other, atol=1e-9)
 
 
 @pytest.mark.parametrize("run_out", ["parabolic", "cubic"])
@@ -55,7 +55,7 @@ def test_run_outs(run_out):
 def test_a_cubic_is_its_own_spline_with_cubic_run_out():
     t = np.linspace(0, 1, 200)
     v = 1 - 2 * t + 3 * t**2 - 0.7 * t**3
-    cubics = fit_spline(t, v, 6, "cubic")
+    cubics = fit_spline([(t, v)], 6, "cubic")
     np.testing.assert_allclose(slopes(cubics, t), -2 + 6 * t - 2.1 * t**2, atol=1e-8)
 
 
@@ -136,7 +136,7 @@ def test_the_bounded_spline_is_the_quadratic_programme():
     n = events.n
     t, v = np.arange(1, n + 1) / n, np.cumsum(events.ordered.hit) / n
     knots = np.linspace(0, 1, 6)
-    cubics = fit_bounded(v, 6, "natural")
+    cubics = fit_bounded([(t, v)], 6, "natural")
     fine = np.linspace(0, 1, 1_001)
     slope = slopes(cubics, fine)
     assert slope.min() > -1e-4
@@ -167,7 +167,8 @@ def test_bounds_that_are_not_reached_change_nothing():
     rng = np.random.default_rng(0)
     score = np.sort(0.2 + 0.6 * rng.random(4_000))
     v = np.cumsum(rng.random(4_000) < score) / 4_000
-    bounded, free = fit_bounded(v, 6, "natural"), fit_spline(None, v, 6, "natural")
+    points = [(np.arange(1, 4_001) / 4_000, v)]
+    bounded, free = fit_bounded(points, 6, "natural"), fit_spline(points, 6, "natural")
     np.testing.assert_allclose(bounded, free, atol=1e-6)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import calviz
+from calviz.comparison.advice import advise
 from calviz.core.errors import OptionError
 from calviz.core.metric import METRICS
 from calviz.report.document import bind, compose, in_order, make_part
@@ -277,6 +278,13 @@ def test_sections_and_their_places_are_distinct():
     assert sections[0].key == "verdict"
 
 
+def test_the_card_keeps_the_lines_of_the_notes(subject):
+    text = bind(
+        [make_part(subject, sections=["findings"])], notes="Two:\n- a\n# b", date=""
+    ).markdown()
+    assert "Two:  \n- a  \n\\# b\n" in text
+
+
 def test_a_comparison_shows_the_best_and_says_where_it_was_judged():
     p = predictions(400, ("a", "b", "c"))
     splits = ["fit", "judge"] * 200
@@ -294,7 +302,8 @@ def test_a_comparison_shows_the_best_and_says_where_it_was_judged():
         metrics=["accuracy", "nll", "ece"],
         resamples=50,
     )
-    subject = Subject(data=p.split("judge"), comparison=found)
+    where = (("month", "5"),)
+    subject = Subject(data=p.split("judge"), comparison=found, slice=where)
     part = make_part(subject, sections=["comparison"])
     report = bind([part], date="")
     table = dict(report.tables())["comparison"]
@@ -305,6 +314,11 @@ def test_a_comparison_shows_the_best_and_says_where_it_was_judged():
     assert not {"fit_seconds", "apply_seconds"} & set(table.numbers.columns)
     text = shown(Page(report.html()))
     assert "200 rows (split 'judge')" in text
+    assert "month = 5" in text
+    # What the page advises is on file too, and it is what is drawn.
+    advised = found[advise(found, subject.data).method].label
+    assert f"Advice: {advised}." in text
+    assert f"Before and after {advised}, which is the advice" in text
     assert make_part(Subject(data=p), sections=["comparison"]).sections == ()
 
 

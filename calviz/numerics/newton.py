@@ -1,0 +1,90 @@
+"""Newton's method for convex functions whose Hessian is never written down: each step by conjugate gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.core.watch import checkpoint
+from calviz.numerics.minimise import Function, Inverse, Minimum, shorter
+
+#: Products with the Hessian that a step may take, and the residual at which it is good enough.
+_PRODUCTS, _RESIDUAL = 20, 0.2
+#: Steps for which an approximate inverse serves.
+_STEPS = 1
+
+#: A Hessian, applied to a vector.
+Product = Callable[[FloatArray], FloatArray]
+
+
+def truncated_newton(
+    function: Function,
+    start: FloatArray,
+    inverse: Callable[[FloatArray], Inverse],
+    hessian: Callable[[FloatArray], Product],
+    *,
+    tolerance: float,
+    max_passes: int = 200,
+    least: float = -np.inf,
+    rounding: float = 1e-14,
+) -> Minimum:
+    """Minimise where curvature changes so much on the way that what L-BFGS has learned is soon wrong.
+
+    Parameters
+    ----------
+    function, start, tolerance, least, rounding
+        As of `minimise`.
+    inverse, hessian : callable
+        From a point to an approximate inverse Hessian there, and to the Hessian.
+    max_passes : int
+        Evaluations of the function and products with the Hessian, in all.
+    """
+    x = np.array(start, dtype=np.float64)
+    value, gradient = function(x)
+    passes, steps = 1, 0
+    precondition = inverse(x)
+    while passes < max_passes and value >= least:
+        if steps and steps % _STEPS == 0:
+            precondition = inverse(x)
+        direction, products = _step(gradient, hessian(x), precondition)
+        passes += products
+        steps += 1
+        slope = float(np.vdot(gradient, direction))
+        if -slope / 2 < tolerance:
+            return Minimum(x, value, True, passes)
+        length = 1.0
+        while True:
+            checkpoint()
+            trial = x + length * direction
+            new_value, new_gradient = function(trial)
+            passes += 1
+            if new_value <= value + 1e-4 * length * slope:
+                break
+            # What is promised drowns in the rounding of the value: this is the minimum.
+            if abs(length * slope) < rounding * (abs(value) + 1e-3) or passes >= max_passes:
+                return Minimum(x, value, passes < max_passes, passes)
+            length = shorter(length, slope, new_value - value)
+        x, value, gradient = trial, new_value, new_gradient
+    return Minimum(x, value, value < least, passes)
+
+
+def _step(gradient: FloatArray, hessian: Product, precondition: Inverse) -> tuple[FloatArray, int]:
+    """Newton's step, nearly, and the products that it took."""
+    step = np.zeros_like(gradient)
+    residual = -gradient
+    turned = precondition(residual)
+    along, size = turned, float(np.vdot(residual, turned))
+    first, products = size, 0
+    while products < _PRODUCTS and size > _RESIDUAL**2 * first:
+        checkpoint()
+        products += 1
+        bent = hessian(along)
+        length = size / float(np.vdot(along, bent))
+        step += length * along
+        residual = residual - length * bent
+        turned = precondition(residual)
+        before, size = size, float(np.vdot(residual, turned))
+        along = turned + size / before * along
+    return step, products
