@@ -281,18 +281,24 @@ def _sums_of_one(x: FloatArray, theta: FloatArray) -> FloatArray:
     size = theta.size
     margin = theta[:-1] @ x
     margin += theta[-1]
-    e = np.abs(margin)
-    # The positive parts of the margins are half of their sum and of that of their absolute values.
-    positive = (margin.sum(dtype=np.float64) + e.sum(dtype=np.float64)) / 2
-    np.negative(e, out=e)
-    np.exp(e, out=e)
-    part = e + 1
+    size_of = np.abs(margin)
+    # exp(min(margin, 0)) is what tells a share from that of the other side; to pick elements would take longer.
+    share = margin - size_of
+    share *= 0.5
+    np.exp(share, out=share)
+    losses = margin
+    losses += size_of
+    losses *= 0.5
+    weight = np.negative(size_of, out=size_of)
+    np.exp(weight, out=weight)
+    part = weight + 1
     np.reciprocal(part, out=part)
-    weight = np.multiply(e, part, out=e)
-    share = np.where(margin >= 0, part, weight)
+    share *= part
+    weight *= part
     weight *= part
     sums = np.empty((1 + size + size * size, 1))
-    sums[0] = positive - np.log(part, out=part).sum(dtype=np.float64)
+    losses -= np.log(part, out=part)
+    sums[0] = losses.sum(dtype=np.float64)
     gradient, hessian = sums[1 : 1 + size, 0], sums[1 + size :].reshape(size, size)
     gradient[:-1], gradient[-1] = x @ share, share.sum()
     hessian[:-1, :-1] = (x * weight) @ x.T

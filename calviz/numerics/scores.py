@@ -105,7 +105,7 @@ class Scores:
             return log_softmax(block) if self.wanted == "log-probabilities" else block
         if self.wanted == "probabilities":
             return block
-        np.maximum(block, self.least(block.dtype), out=block)
+        raise_to(self.least(block.dtype), block)
         return np.log(block, out=block)
 
     def look(self, rows: slice, dtype: type) -> FloatArray:

@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import minimize
 
 from calviz.numerics import per_class_logistic
-from calviz.numerics.per_class_logistic import beta_parts, fit_logistic, log_odds
+from calviz.numerics.per_class_logistic import _Problem, beta_parts, fit_logistic, log_odds
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.beta import BetaCalibration
 from calviz.recalibrators.platt import PlattScaling
@@ -166,3 +166,16 @@ def test_separated_rows_are_said():
     assert "separated" in found.warnings_[0]
     assert np.isfinite(found.coefficients_).all()
     assert found.transform([[0.2, 0.8]])[0, 1] > 0.999
+
+
+@pytest.mark.parametrize("steep", [1.0, 60.0])
+def test_two_classes_are_summed_as_many_are(steep):
+    p = np.random.default_rng(0).random(400)
+    y = (np.random.default_rng(1).random(400) < p).astype(np.intp)
+    scores = Scores(np.stack([1 - p, p], axis=1), "probabilities", "probabilities")
+    problem = _Problem(scores, y, beta_parts, np.array([1.0, 1.0, 0.0]), 2)
+    theta = steep * np.array([[1.2], [0.7], [-0.3]])
+    fast = problem.at(theta)
+    problem.kept = None
+    for one, plain in zip(fast, problem.at(theta), strict=True):
+        np.testing.assert_allclose(one, plain, rtol=1e-9, atol=1e-12)
