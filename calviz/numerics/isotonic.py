@@ -88,7 +88,8 @@ def isotonic_map(between: Between, positives: IntArray) -> Piecewise:
     hits = np.zeros(2 * m + 1)
     first = np.empty(2 * m + 1)
     last = np.empty(2 * m + 1)
-    weight[0:-1:2] = between.below - np.append(0, between.upto[:-1])
+    weight[0:-1:2] = between.below
+    weight[2:-1:2] -= between.upto[:-1]
     weight[1::2] = between.upto - between.below
     weight[-1] = between.n - between.upto[-1]
     hits[1::2] = positives
@@ -99,9 +100,14 @@ def isotonic_map(between: Between, positives: IntArray) -> Piecewise:
     weight, hits, first, last = (v[filled] for v in (weight, hits, first, last))
     fitted = isotonic_regression(hits / weight, weights=weight)
     y = np.asarray(fitted.x)
-    starts = np.flatnonzero(np.append(True, y[1:] != y[:-1]))
-    ends = np.append(starts[1:], y.size) - 1
-    x = np.stack([first[starts], last[ends]], axis=1).ravel()
-    values = np.repeat(y[starts], 2)
-    keep = np.append(True, (x[1:] != x[:-1]) | (values[1:] != values[:-1]))
+    starts = np.flatnonzero(y[1:] != y[:-1]) + 1
+    # Both ends of every piece.
+    x = np.empty(2 * starts.size + 2)
+    x[0], x[2::2] = first[0], first[starts]
+    x[-1], x[1:-1:2] = last[-1], last[starts - 1]
+    values = np.empty_like(x)
+    values[:2] = y[0]
+    values[2::2] = values[3::2] = y[starts]
+    keep = np.ones(x.size, dtype=np.bool_)
+    keep[1::2] = x[1::2] != x[::2]
     return Piecewise(np.asarray(x[keep]), np.asarray(values[keep]))

@@ -42,4 +42,5 @@ class IsotonicRecalibrator(OneVsRest):
 
     def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
         at, positives = np.unique(column[own], return_counts=True)
-        return isotonic_map(Between.of(np.sort(column), at), positives)
+        column.sort()
+        return isotonic_map(Between.of(column, at), positives)
