@@ -12,7 +12,7 @@ def _click_bar(page, number):
     """Click on a bar; again where the page was still moving under the pointer."""
     bar = page.locator(".js-plotly-plot .bars .point path").nth(number)
     chosen = page.get_by_role("button", name="Clear", exact=True)
-    for _ in range(8):
+    for _ in range(4):
         bar.wait_for(state="attached")
         box = bar.bounding_box()
         page.wait_for_timeout(300)
@@ -20,7 +20,8 @@ def _click_bar(page, number):
             continue
         page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] * 0.7)
         try:
-            chosen.wait_for(timeout=6_000)
+            # Long enough for a busy machine: a second click would take the first one back.
+            chosen.wait_for(timeout=20_000)
         except Exception:
             continue
         return
