@@ -1,6 +1,6 @@
 """Speed and memory of fitting recalibrators, against peers in one run.
 
-    python benchmarks/recalibrators.py [--only temperature,vector] [--large] [--repeats 5] [--limit 60] [--minutes 12] [--write]
+    python benchmarks/recalibrators.py [--only temperature,vector] [--large] [--sizes W2,W3] [--repeats 5] [--limit 60] [--minutes 12] [--write]
 
 W4 is 10,000 x 100: the WRN-16-4 predictions of CIFAR-100 where they lie beside the checkout, simulated logits else. W2 is
 1,000,000 x 10, W3 50,000 x 1,000 (both simulated, with ``--large`` only), B and B5 binary scores of 1,000,000 and 100,000
@@ -219,6 +219,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="")
     parser.add_argument("--large", action="store_true")
+    parser.add_argument("--sizes", default=",".join(SIZES), help="of these only")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for a peer")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="for all")
@@ -230,7 +231,7 @@ def main() -> None:
     left_out: list[str] = []
     # By size, so that the data are made once.
     for size in SIZES:
-        if size in LARGE and not options.large:
+        if size not in options.sizes.split(",") or (size in LARGE and not options.large):
             continue
         for key, given, sizes, peers in PATHS:
             if size not in sizes or (wanted and key not in wanted):

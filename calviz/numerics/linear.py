@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -79,7 +78,10 @@ class VectorProblem:
         k = self.k
 
         def work(rows: slice) -> FloatArray:
-            z, e, weight, loss = self._exponentials(x, rows)
+            z, e, total, loss = self._exponentials(x, rows)
+            # Residuals, times the sums: what nearly cancels is never added up apart, which single precision would not bear.
+            e[np.arange(total.size), self.labels[rows]] -= total
+            weight = 1 / total
             sums = np.empty(2 * k + 1)
             sums[k : 2 * k] = weight @ e
             e *= z
@@ -87,27 +89,19 @@ class VectorProblem:
             sums[-1] = loss
             return sums
 
-        total = sum_over_blocks(self.z, work)
-        gradient = total[:-1].reshape(2, k) - self.hits
-        return float(total[-1]) / self.n, gradient / self.n
-
-    @cached_property
-    def hits(self) -> FloatArray:
-        """What the labels contribute to the gradient, the same at every point; shape (2, K)."""
-        own = self.z[np.arange(self.n), self.labels].astype(np.float64)
-        sums = np.bincount(self.labels, weights=own, minlength=self.k)
-        return np.stack([sums, np.bincount(self.labels, minlength=self.k)])
+        total = sum_over_blocks(self.z, work) / self.n
+        return float(total[-1]), total[:-1].reshape(2, k)
 
     def _exponentials(
         self, x: FloatArray, rows: slice
     ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-        """Scores of a block, numerators of its probabilities, 1 / their sums, and the sum of -log p of the labels."""
+        """Scores of a block, numerators of its probabilities, their sums, and the sum of -log p of the labels."""
         w, b = x.astype(self.dtype)
         z: FloatArray = np.asarray(self.z[rows], dtype=self.dtype)
         e = z * w
         e += b
         total, loss = _exponentiate(e, self.labels[rows])
-        return z, e, 1 / total, loss
+        return z, e, total, loss
 
     def inverse(self, x: FloatArray) -> Inverse:
         """The inverse Hessian, from some of the rows."""
@@ -144,8 +138,8 @@ class VectorProblem:
         k = self.k
 
         def work(rows: slice) -> FloatArray:
-            z, p, weight, _ = self._exponentials(x, rows)
-            p *= weight[:, None]
+            z, p, total, _ = self._exponentials(x, rows)
+            p /= total[:, None]
             p -= p * p
             ones = np.ones(p.shape[0], dtype=p.dtype)
             sums = np.empty((3, k))
