@@ -66,7 +66,7 @@ def minimise(
     rounding : float
         Relative error of the values; a step that promises less than it is not worth halving.
     """
-    x = np.array(start, dtype=np.float64)
+    x: FloatArray = np.array(start, dtype=np.float64)
     value, gradient = function(x)
     passes = 1
     pairs: list[tuple[FloatArray, FloatArray, float]] = []
@@ -84,17 +84,13 @@ def minimise(
             continue
         if -slope / 2 < tolerance:
             return Minimum(x, value, True, passes)
-        length = 1.0
-        while True:
-            trial = x + length * direction
-            new_value, new_gradient = function(trial)
-            passes += 1
-            if new_value <= value + 1e-4 * length * slope:
-                break
-            # What is promised drowns in the rounding of the value: this is the minimum.
-            if abs(length * slope) < rounding * (abs(value) + 1e-3) or passes >= max_passes:
-                return Minimum(x, value, passes < max_passes, passes)
-            length = shorter(length, slope, new_value - value)
+        found = descend(
+            function, x, value, direction, slope, most=max_passes - passes, rounding=rounding
+        )
+        passes += found.passes
+        if not found.lower:
+            return Minimum(x, value, passes < max_passes, passes)
+        trial, new_value, new_gradient = found.x, found.value, found.gradient
         moved, turned = trial - x, new_gradient - gradient
         bend = float(np.vdot(moved, turned))
         if (
@@ -107,11 +103,53 @@ def minimise(
     return Minimum(x, value, False, passes)
 
 
-def shorter(length: float, slope: float, rise: float) -> float:
-    """The length of the next try, after one that rose: where a parabola through what is known has its minimum."""
-    bend = rise - length * slope
-    wanted = -slope * length**2 / (2 * bend) if np.isfinite(bend) else 0.0
-    return float(np.clip(wanted, 0.1 * length, 0.5 * length))
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """Where a search along a direction ended.
+
+    Attributes
+    ----------
+    x, gradient : ndarray
+    value : float
+    lower : bool
+        Whether enough was gained; otherwise this is the minimum as far as rounding lets it be seen, or `most` is spent.
+    passes : int
+        Evaluations of the function.
+    """
+
+    x: FloatArray
+    value: float
+    gradient: FloatArray
+    lower: bool
+    passes: int
+
+
+def descend(
+    function: Function,
+    x: FloatArray,
+    value: float,
+    direction: FloatArray,
+    slope: float,
+    *,
+    most: int,
+    rounding: float,
+) -> Descent:
+    """Go along a direction, less and less far until enough of what its slope promises is there (Armijo's rule)."""
+    length, passes = 1.0, 0
+    while True:
+        checkpoint()
+        trial = x + length * direction
+        new_value, gradient = function(trial)
+        passes += 1
+        lower = new_value <= value + 1e-4 * length * slope
+        # What is promised drowns in the rounding of the value: this is the minimum.
+        lost = abs(length * slope) < rounding * (abs(value) + 1e-3)
+        if lower or lost or passes >= most:
+            return Descent(trial, new_value, gradient, lower, passes)
+        # Where a parabola through what is known has its minimum.
+        bend = new_value - value - length * slope
+        wanted = -slope * length**2 / (2 * bend) if np.isfinite(bend) else 0.0
+        length = float(np.clip(wanted, 0.1 * length, 0.5 * length))
 
 
 def _two_loops(

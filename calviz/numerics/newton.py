@@ -8,12 +8,10 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.watch import checkpoint
-from calviz.numerics.minimise import Function, Inverse, Minimum, shorter
+from calviz.numerics.minimise import Function, Inverse, Minimum, descend
 
 #: Products with the Hessian that a step may take, and the residual at which it is good enough.
 _PRODUCTS, _RESIDUAL = 20, 0.2
-#: Steps for which an approximate inverse serves.
-_STEPS = 1
 
 #: A Hessian, applied to a vector.
 Product = Callable[[FloatArray], FloatArray]
@@ -41,32 +39,22 @@ def truncated_newton(
     max_passes : int
         Evaluations of the function and products with the Hessian, in all.
     """
-    x = np.array(start, dtype=np.float64)
+    x: FloatArray = np.array(start, dtype=np.float64)
     value, gradient = function(x)
-    passes, steps = 1, 0
-    precondition = inverse(x)
+    passes = 1
     while passes < max_passes and value >= least:
-        if steps and steps % _STEPS == 0:
-            precondition = inverse(x)
-        direction, products = _step(gradient, hessian(x), precondition)
+        direction, products = _step(gradient, hessian(x), inverse(x))
         passes += products
-        steps += 1
         slope = float(np.vdot(gradient, direction))
         if -slope / 2 < tolerance:
             return Minimum(x, value, True, passes)
-        length = 1.0
-        while True:
-            checkpoint()
-            trial = x + length * direction
-            new_value, new_gradient = function(trial)
-            passes += 1
-            if new_value <= value + 1e-4 * length * slope:
-                break
-            # What is promised drowns in the rounding of the value: this is the minimum.
-            if abs(length * slope) < rounding * (abs(value) + 1e-3) or passes >= max_passes:
-                return Minimum(x, value, passes < max_passes, passes)
-            length = shorter(length, slope, new_value - value)
-        x, value, gradient = trial, new_value, new_gradient
+        found = descend(
+            function, x, value, direction, slope, most=max_passes - passes, rounding=rounding
+        )
+        passes += found.passes
+        if not found.lower:
+            return Minimum(x, value, passes < max_passes, passes)
+        x, value, gradient = found.x, found.value, found.gradient
     return Minimum(x, value, value < least, passes)
 
 

@@ -12,7 +12,8 @@ from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.recalibrator import Input
 from calviz.core.watch import checkpoint
 from calviz.numerics.blocks import row_blocks
-from calviz.numerics.linear import DENSE, MatrixProblem, Penalty, fit_linear
+from calviz.numerics.linear import fit_linear
+from calviz.numerics.matrix_problem import DENSE, MatrixProblem, Penalty
 from calviz.numerics.minimise import Minimum
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature

@@ -8,8 +8,9 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.watch import checkpoint
-from calviz.numerics.linear import BLOCKS, DENSE, MatrixProblem, Penalty, rounding_of
+from calviz.numerics.matrix_problem import MatrixProblem, Penalty
 from calviz.numerics.minimise import minimise
+from calviz.numerics.softmax_loss import rounding_of
 
 #: Strengths that are looked at, the strongest first: each fit starts where the last one ended.
 GRID = (1e5, 1e4, 1e3, 1e2, 1e1, 1e0, 1e-1, 1e-2)
@@ -48,8 +49,7 @@ class StrengthSearch:
             # Strengths are powers of ten: single precision is enough to tell them apart.
             part.dtype = np.float32
         # One Hessian serves all folds and strengths: it only has to point the way.
-        in_blocks = problem.k * (problem.k + 1) > DENSE and problem.k <= BLOCKS
-        self.blocks = problem.blocks(start) if in_blocks else None
+        self.blocks = problem.blocks(start) if problem.in_blocks else None
         self.reached = [start] * folds
 
     def best(self, paths: list[tuple[float, float]], what: str) -> tuple[float, float]:

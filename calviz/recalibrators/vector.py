@@ -6,9 +6,10 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.recalibrator import Input, recalibrator
-from calviz.numerics.linear import VectorProblem, fit_linear
+from calviz.numerics.linear import fit_linear
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
+from calviz.numerics.vector_problem import VectorProblem
 from calviz.recalibrators import source
 from calviz.recalibrators.base import BaseRecalibrator
 

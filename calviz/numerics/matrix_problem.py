@@ -1,0 +1,267 @@
+"""The loss of matrix scaling: a matrix on the scores of all classes, and offsets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.numerics.blocks import row_blocks
+from calviz.numerics.minimise import Inverse
+from calviz.numerics.newton import Product
+from calviz.numerics.passes import sum_over_blocks
+from calviz.numerics.scores import Scores, row_sums
+from calviz.numerics.softmax_loss import (
+    BLOCK_BYTES,
+    HESSIAN_ROWS,
+    dense_inverse,
+    probabilities,
+    working_type,
+)
+
+#: Up to so many parameters the Hessian is a matrix; above, a Kronecker product stands in for it.
+DENSE = 2_600
+#: Up to so many classes each class has a block of the Hessian; what classes share is left to L-BFGS.
+BLOCKS = 200
+_ROWS_PER_CLASS = 100
+_HESSIAN_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Penalty:
+    """Strengths of the squared penalties, added to the mean loss.
+
+    Attributes
+    ----------
+    weights : ndarray, shape like the parameters
+        What each squared parameter is multiplied with.
+    """
+
+    weights: FloatArray
+
+    def add(self, x: FloatArray, value: float, gradient: FloatArray) -> tuple[float, FloatArray]:
+        """Value and gradient with the penalty."""
+        weighted = self.weights * x
+        return value + float(np.vdot(weighted, x)), gradient + 2 * weighted
+
+
+class MatrixProblem:
+    """Mean NLL of ``softmax(W z + b)``; parameters have shape (K, K + 1): W, with b as the last column."""
+
+    def __init__(
+        self,
+        scores: Scores,
+        labels: IntArray,
+        penalty: Penalty,
+        scale: float = 1.0,
+        rows: IntArray | None = None,
+    ) -> None:
+        #: Only these rows, where given; they are converted block by block, never copied as a whole.
+        self.rows = rows
+        self.scores, self.labels, self.penalty, self.scale = scores, labels, penalty, scale
+        self.n, self.k = labels.size, scores.shape[1]
+        self.dtype = working_type(scores.array)
+
+    @property
+    def dense(self) -> bool:
+        """Whether the whole Hessian is written down."""
+        return self.k * (self.k + 1) <= DENSE
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether the Hessian is written down class by class."""
+        return not self.dense and self.k <= BLOCKS
+
+    @property
+    def phases(self) -> tuple[float, ...]:
+        """Tolerances at which the Hessian is worth computing anew."""
+        if self.dense:
+            return (1e-3,)
+        return (1e-6,) if self.in_blocks else ()
+
+    def every(self, step: int) -> MatrixProblem:
+        """The problem of every `step`-th row."""
+        if self.rows is not None:
+            return self.of_rows(np.arange(0, self.n, step))
+        return MatrixProblem(self.scores.every(step), self.labels[::step], self.penalty, self.scale)
+
+    def of_rows(self, rows: IntArray) -> MatrixProblem:
+        """The problem of some of these rows."""
+        own = rows if self.rows is None else self.rows[rows]
+        return MatrixProblem(self.scores, self.labels[rows], self.penalty, self.scale, own)
+
+    def _inputs(self, rows: slice) -> FloatArray:
+        own = rows if self.rows is None else self.rows[rows]
+        z: FloatArray = self.scores.block(own).astype(self.dtype, copy=False)
+        if self.scale != 1:
+            z *= self.dtype(self.scale)
+        return z
+
+    def at(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Penalised mean loss and gradient."""
+        loss, gradient = self.likelihood(x)
+        loss, gradient = self.penalty.add(x, loss, gradient)
+        return loss, gradient
+
+    def likelihood(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Mean loss and gradient, without the penalty."""
+        turned: FloatArray = np.ascontiguousarray(x[:, :-1].T.astype(self.dtype))
+        b: FloatArray = x[:, -1].astype(self.dtype)
+        k = self.k
+
+        def work(rows: slice) -> FloatArray:
+            z = self._inputs(rows)
+            u = z @ turned
+            u += b
+            p, loss = probabilities(u, self.labels[rows])
+            p[np.arange(p.shape[0]), self.labels[rows]] -= 1
+            sums = np.empty(k * (k + 1) + 1)
+            gradient = sums[:-1].reshape(k, k + 1)
+            gradient[:, :-1] = p.T @ z
+            gradient[:, -1] = np.ones(p.shape[0], dtype=p.dtype) @ p
+            sums[-1] = loss
+            return sums
+
+        array = self.scores.array[: self.n]
+        total = sum_over_blocks(array, work, block_bytes=self._block_bytes) / self.n
+        return float(total[-1]), total[:-1].reshape(k, k + 1)
+
+    @property
+    def _block_bytes(self) -> int:
+        """Of blocks of many rows: each adds up a gradient of K (K + 1) numbers."""
+        return max(BLOCK_BYTES, 8 * self.k * self.k * self.scores.array.itemsize)
+
+    def inverse(self, x: FloatArray) -> Inverse:
+        """The inverse Hessian, approximately, from some of the rows.
+
+        With few classes it is exact on these rows; with more, each class has its block; with many,
+        a Kronecker product stands in for it.
+        """
+        if self.dense:
+            return self._dense(*self._some(x))
+        if self.in_blocks:
+            return self.by_class(self.blocks(x))
+        return self._kronecker(*self._some(x))
+
+    def _part(self, rows: int) -> MatrixProblem:
+        """The problem of about so many rows, in the same precision."""
+        part = self.every(max(1, self.n // rows))
+        part.dtype = self.dtype
+        return part
+
+    def _some(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        part = self._part(max(HESSIAN_ROWS, 4 * self.k))
+        return part._inputs_and_probabilities(x, slice(0, part.n))
+
+    def _inputs_and_probabilities(
+        self, x: FloatArray, rows: slice
+    ) -> tuple[FloatArray, FloatArray]:
+        """Inputs, with a 1 at the end, and probabilities of some rows."""
+        z = self._inputs(rows)
+        u = z @ x[:, :-1].T.astype(self.dtype) + x[:, -1].astype(self.dtype)
+        p, _ = probabilities(u, self.labels[rows])
+        return np.concatenate([z, np.ones((z.shape[0], 1), dtype=z.dtype)], axis=1), p
+
+    def hessian(self, x: FloatArray) -> Product:
+        """The Hessian at a point, in single precision: it only has to point the way."""
+        single = self._part(self.n)
+        single.dtype = np.float32
+        p = np.empty((self.n, self.k), dtype=np.float32)
+        for rows in row_blocks(p, block_bytes=BLOCK_BYTES):
+            p[rows] = single._inputs_and_probabilities(x, rows)[1]
+
+        def product(v: FloatArray) -> FloatArray:
+            turned, b = np.ascontiguousarray(v[:, :-1].T, np.float32), v[:, -1].astype(np.float32)
+
+            def work(rows: slice) -> FloatArray:
+                z = single._inputs(rows)
+                u = z @ turned
+                u += b
+                u *= p[rows]
+                u -= p[rows] * row_sums(u)[:, None]
+                out = np.empty(v.shape, dtype=np.float32)
+                out[:, :-1] = u.T @ z
+                out[:, -1] = np.ones(u.shape[0], dtype=u.dtype) @ u
+                return out
+
+            total = sum_over_blocks(p, work, block_bytes=self._block_bytes)
+            return total / self.n + 2 * self.penalty.weights * v
+
+        return product
+
+    def _dense(self, inputs: FloatArray, p: FloatArray) -> Inverse:
+        k, d = self.k, self.k + 1
+        h = np.empty((k, d, k, d))
+        for i in range(k):
+            weighted = inputs * p[:, i : i + 1]
+            for j in range(i, k):
+                block = -(weighted * p[:, j : j + 1]).T @ inputs
+                if i == j:
+                    block += weighted.T @ inputs
+                h[i, :, j, :] = block
+                h[j, :, i, :] = block.T
+        h /= inputs.shape[0]
+        flat = h.reshape(k * d, k * d)
+        flat[np.diag_indices(k * d)] += 2 * self.penalty.weights.ravel()
+        solve = dense_inverse(flat)
+        return lambda g: solve(g.ravel()).reshape(k, d)
+
+    def blocks(self, x: FloatArray) -> FloatArray:
+        """The lower triangle of the block of the Hessian of each class, without the penalty, shape (K, D (D + 1) / 2)."""
+        # A class has few rows that are in doubt: of fewer rows some directions would have no curvature at all.
+        part = self._part(max(HESSIAN_ROWS, _ROWS_PER_CLASS * self.k))
+        part.dtype = np.float32
+        lower = np.tril_indices(self.k + 1)
+        blocks = np.zeros((self.k, lower[0].size), dtype=np.float32)
+        for some in row_blocks(self.scores.array[: part.n], block_bytes=_HESSIAN_BYTES):
+            inputs, p = part._inputs_and_probabilities(x, some)
+            # Of p (1 - p), so that each block is a product of a matrix with itself, which costs half.
+            root = np.sqrt(p * (1 - p), out=p)
+            for block, own in zip(blocks, root.T, strict=True):
+                rows = np.flatnonzero(own > 3e-3)
+                weighted = inputs[rows]
+                weighted *= own[rows, None]
+                block += (weighted.T @ weighted)[lower]
+        blocks /= part.n
+        return blocks
+
+    def by_class(self, blocks: FloatArray) -> Inverse:
+        """The inverse of `blocks` and the penalty."""
+        d = self.k + 1
+        ridge = 2 * self.penalty.weights + 1e-5 / d
+        inverses = np.empty((self.k, d, d), dtype=np.float32)
+        lower = np.tril_indices(d)
+        for held, block, own in zip(inverses, blocks, ridge, strict=True):
+            held[lower] = held.T[lower] = block
+            held[np.arange(d), np.arange(d)] += own
+            held[:] = np.linalg.inv(held)
+
+        def solve(g: FloatArray) -> FloatArray:
+            # It points the way: the scale of g is kept out of single precision.
+            scale = float(np.abs(g).max()) or 1.0
+            moved = (inverses @ (g / scale).astype(np.float32)[:, :, None])[:, :, 0]
+            return np.asarray(moved * scale, dtype=np.float64)
+
+        return solve
+
+    def _kronecker(self, inputs: FloatArray, p: FloatArray) -> Inverse:
+        m = inputs.shape[0]
+        of_classes = np.diag(p.sum(axis=0)) - p.T @ p
+        # Rows that are certain carry no curvature.
+        doubt = 1 - np.vecdot(p, p)
+        of_inputs = (inputs * doubt[:, None]).T @ inputs
+        total = max(float(doubt.sum()), 1e-12)
+        a, qa = eigh(of_classes.astype(np.float64) / m)
+        b, qb = eigh(of_inputs.astype(np.float64) / total)
+        a, b = np.maximum(a, 1e-9 * a.max()), np.maximum(b, 1e-9 * b.max())
+        ridge = 2 * self.penalty.weights.mean()
+        spread = np.outer(a, b) + max(ridge, 1e-3 / self.n)
+        qa, qb = (q.astype(self.dtype) for q in (qa, qb))
+
+        def solve(g: FloatArray) -> FloatArray:
+            inner = qa.T @ g.astype(self.dtype) @ qb
+            return np.asarray(qa @ (inner / spread).astype(self.dtype) @ qb.T, np.float64)
+
+        return solve

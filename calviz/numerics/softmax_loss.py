@@ -1,0 +1,58 @@
+"""What the losses of vector and matrix scaling share: blocks of softmax, precision, and a solver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.numerics.scores import raise_to, row_sums
+
+#: Rows from which a Hessian is estimated.
+HESSIAN_ROWS = 4_000
+BLOCK_BYTES = 1 << 18
+
+
+def rounding_of(dtype: type) -> float:
+    """Relative error of a mean loss in this type (its sums are in double precision)."""
+    return 1e-14 if dtype is np.float64 else 1e-8
+
+
+def working_type(z: FloatArray) -> type:
+    """Double precision where it is cheap; what the array has where it is not."""
+    return np.float64 if z.size <= 4_000_000 else z.dtype.type
+
+
+def dense_inverse(h: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """Solve with a symmetric, positive semidefinite matrix."""
+    diagonal = np.diag_indices(h.shape[0])
+    # The softmax does not notice a constant that is added to all classes: a small ridge holds it.
+    ridge = 1e-9 * (1 + float(h[diagonal].max()))
+    h[diagonal] += ridge
+    while True:
+        try:
+            factor = cho_factor(h, lower=True, check_finite=False)
+            break
+        except LinAlgError:
+            h[diagonal] += ridge
+            ridge *= 10
+    return lambda g: np.asarray(cho_solve(factor, g, check_finite=False))
+
+
+def probabilities(u: FloatArray, labels: IntArray) -> tuple[FloatArray, float]:
+    """Softmax of a block, in place, and the sum of -log p of the labels."""
+    total, loss = exponentiate(u, labels)
+    u /= total[:, None]
+    return u, loss
+
+
+def exponentiate(u: FloatArray, labels: IntArray) -> tuple[FloatArray, float]:
+    """Numerators of the softmax of a block, in place: their sum in each row, and the sum of -log p of the labels."""
+    u -= u.max(axis=1, keepdims=True)
+    own = u[np.arange(labels.size), labels].sum(dtype=np.float64)
+    raise_to(-80, u)
+    np.exp(u, out=u)
+    total = row_sums(u)
+    return total, float(np.log(total).sum(dtype=np.float64) - own)
