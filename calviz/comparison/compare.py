@@ -222,7 +222,8 @@ class _Judging:
         paired = pair(
             there, keys, reduction=self.reduction, resamples=self.resamples, rng=rng, hurry=stop
         )
-        wanted = list(paired.drawn)
+        wanted = paired.metrics
+        others = tuple((m, UNCALIBRATED) for m in there if m != UNCALIBRATED)
         shares = {metric: paired.best_share(metric) for metric in wanted}
         tied = {
             metric: paired.tied_with_best(
@@ -237,7 +238,7 @@ class _Judging:
                 r,
                 best_share={metric: shares[metric][key] for metric in wanted},
                 differences={
-                    metric: paired.difference(metric, key, UNCALIBRATED)
+                    metric: paired.difference(metric, key, UNCALIBRATED, others)
                     for metric in wanted
                     if key != UNCALIBRATED
                 },

@@ -1,26 +1,33 @@
-"""Several sets of probabilities for the same rows, resampled together."""
+"""Several sets of probabilities for the same rows: differences, and who is better beyond noise."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from calviz.comparison.weighted import Weighted
+from calviz.comparison.weighted import Weighted, is_inverted
 from calviz.core.arrays import FloatArray
-from calviz.core.comparison import badness
+from calviz.core.comparison import Difference, badness
 from calviz.core.metric import METRICS
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.reduction import Reduction
 from calviz.core.results import Interval
+from calviz.numerics.inversion import Spread, Worlds, Z, critical, difference
 from calviz.numerics.paired import best_shares, resampled
 from calviz.numerics.sample import Sample
 from calviz.numerics.threads import one_blas_thread
 
 #: Bins of the resampled ECE, as of the metric.
 BINS = 15
+#: Resamples behind each world of an inverted metric: only means and standard deviations are taken.
+WORLD_RESAMPLES = 300
+
+Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,33 +36,106 @@ class Paired:
 
     Attributes
     ----------
+    values : mapping of str to mapping of str to float
+        What was seen, by metric and set.
     drawn : mapping of str to mapping of str to ndarray, shape (B,)
-        By metric and set.
+        Resampled values, of metrics that are means or follow smoothly from them.
+    errors : mapping of str to mapping of str to Spread
+        How large the errors are, and what they would show, of metrics that noise makes larger.
     """
 
+    values: Mapping[str, Mapping[str, float]]
     drawn: Mapping[str, Mapping[str, FloatArray]]
+    errors: Mapping[str, Mapping[str, Spread]]
 
-    def difference(self, metric: str, one: str, other: str) -> Interval:
-        """95 % interval of the metric of `one` minus that of `other`."""
-        values = self.drawn[metric]
-        return _interval(values[one] - values[other])
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Keys of the metrics that have differences."""
+        return tuple(self.values)
+
+    @cached_property
+    def _draws(self) -> Mapping[str, Mapping[str, FloatArray]]:
+        """How bad each set is in each resample, without the part that noise adds."""
+        return {
+            key: {name: spread.draws for name, spread in self.errors[key].items()}
+            if key in self.errors
+            else {name: _badness(key)(v) for name, v in self.drawn[key].items()}
+            for key in self.metrics
+        }
+
+    def difference(self, metric: str, one: str, other: str, pairs: Pairs = ()) -> Difference:
+        """The metric of `one` minus that of `other`, and whether one is better beyond noise.
+
+        Parameters
+        ----------
+        metric, one, other : str
+        pairs : tuple of (str, str)
+            All comparisons that are made at the same time, which the verdict is adjusted for.
+        """
+        worse = self._worse(metric, one, other, Z)
+        # All comparisons of one metric share the critical value, so that none depends on the others' order.
+        z = self._critical(metric, pairs) if len(pairs) > 1 else Z
+        adjusted = self._worse(metric, one, other, z) if z > Z else worse
+        verdict = "better" if adjusted.high < 0 else "worse" if adjusted.low > 0 else "tied"
+        value, interval = self._signed(metric, one, other, worse)
+        return Difference(value, interval, verdict)  # type: ignore[arg-type]
+
+    def _signed(
+        self, metric: str, one: str, other: str, worse: Interval
+    ) -> tuple[float, Interval]:
+        """Difference of the values, with its interval."""
+        if metric in self.drawn:
+            values = self.values[metric]
+            apart = values[one] - values[other]
+            drawn = self.drawn[metric]
+            return apart, _quantiles(drawn[one] - drawn[other], apart, Z)
+        spreads = self.errors[metric]
+        apart = spreads[one].estimate - spreads[other].estimate
+        if METRICS[metric].direction == "higher":
+            return -apart, Interval(-worse.high, -worse.low)
+        return apart, worse
+
+    def _worse(self, metric: str, one: str, other: str, z: float) -> Interval:
+        """Interval of how much worse `one` is than `other`."""
+        if metric in self.errors:
+            spreads = self.errors[metric]
+            return difference(spreads[one], spreads[other], z)
+        how_bad, values = self._draws[metric], self.values[metric]
+        worse = _badness(metric)
+        apart = float(worse(values[one]) - worse(values[other]))
+        return _quantiles(how_bad[one] - how_bad[other], apart, z)
+
+    def _critical(self, metric: str, pairs: Pairs) -> float:
+        known: dict[tuple[str, Pairs], float] = self.__dict__.setdefault("_criticals", {})
+        if (metric, pairs) not in known:
+            known[metric, pairs] = critical(self._draws[metric], pairs)
+        return known[metric, pairs]
+
+    @cached_property
+    def all_pairs(self) -> Pairs:
+        """Every set with every other one."""
+        names = next(iter(self.values.values()), {})
+        return tuple(combinations(names, 2))
 
     def best_share(self, metric: str) -> dict[str, float]:
-        """Share of the resamples in which each set is best; ties share."""
-        worse = _badness(metric)
-        return best_shares({name: worse(v) for name, v in self.drawn[metric].items()})
+        """Share of the resamples in which each set is best, without the part that noise adds; ties share."""
+        return best_shares(self._draws[metric])
 
     def tied_with_best(self, metric: str, values: Mapping[str, float]) -> tuple[str, ...]:
-        """The sets whose difference to the best value may be noise, the best one among them."""
-        worse = _badness(metric)
-        names = list(self.drawn[metric])
-        best = min(names, key=lambda name: float(worse(values[name])))
-        return tuple(n for n in names if not self.better(metric, best, n))
+        """The set with the best value, and those that are not worse than it beyond noise.
 
-    def better(self, metric: str, one: str, other: str) -> bool:
-        """Whether `one` is better than `other` beyond noise: the interval of how much worse it is lies below 0."""
-        worse, values = _badness(metric), self.drawn[metric]
-        return _interval(worse(values[one]) - worse(values[other])).high < 0
+        All pairs of sets are taken into account: that any of several equal sets is called worse has a
+        probability of 5 %.
+        """
+        worse = _badness(metric)
+        names = list(self.values[metric])
+        best = min(names, key=lambda name: float(worse(values[name])))
+        return tuple(
+            n
+            for n in names
+            if n == best
+            or self.difference(metric, n, best, self.all_pairs).verdict != "worse"
+        )
 
 
 @one_blas_thread()
@@ -86,15 +166,57 @@ def pair(
         name: Weighted(Sample(data, reduction), keys, bins=bins) for name, data in sets.items()
     }
     n = next(iter(sets.values())).n
-    values = {name: w.values for name, w in there.items()}
-    drawn = resampled(values, n, resamples, rng, hurry=hurry)
-    common = [key for key in keys if all(key in w.metrics for w in there.values())]
-    by_metric = {key: {name: drawn[name][key] for name in there} for key in common}
-    # What has no value in some resample (all predictions right, say) has no share of the resamples either.
-    finite = {
-        key: of for key, of in by_metric.items() if all(np.isfinite(v).all() for v in of.values())
-    }
-    return Paired(finite)
+    makers = {name: _resampler(w) for name, w in there.items()}
+    drawn = resampled(makers, n, resamples, rng, hurry=hurry)
+    once = np.ones((n, 1))
+    seen = {name: w.values(once) for name, w in there.items()}
+    truths = {name: w.truths() for name, w in there.items()}
+    values: dict[str, dict[str, float]] = {}
+    plain: dict[str, dict[str, FloatArray]] = {}
+    errors: dict[str, dict[str, Spread]] = {}
+    for key in keys:
+        if not all(key in w.metrics for w in there.values()):
+            continue
+        of = {name: float(seen[name][key][0]) for name in there}
+        resampled_values = {name: d[key] for name, d in drawn.items() if key in d}
+        worlds = {name: d[f"{key} {_WORLDS}"] for name, d in drawn.items() if f"{key} {_WORLDS}" in d}
+        every = [*of.values(), *resampled_values.values(), *worlds.values()]
+        # What has no value in some resample (all predictions right, say) has no difference either.
+        if not all(np.isfinite(v).all() for v in every):
+            continue
+        values[key] = of
+        if resampled_values:
+            plain[key] = resampled_values
+        if worlds:
+            worse = _badness(key)
+            errors[key] = {
+                name: Spread.of(Worlds(float(worse(of[name])), _truth(key, truths[name][key], w), w))
+                for name, w in worlds.items()
+            }
+    return Paired(values, plain, errors)
+
+
+_WORLDS = "in worlds"
+
+
+def _resampler(weighted: Weighted) -> Callable[[FloatArray, int], dict[str, FloatArray]]:
+    def metrics(weights: FloatArray, made: int) -> dict[str, FloatArray]:
+        out = weighted.values(weights, lambda m: not is_inverted(m) or m.direction == "zero")
+        left = WORLD_RESAMPLES - made
+        if left > 0:
+            scaled = weighted.scaled(weights[:, :left])
+            out |= {f"{key} {_WORLDS}": drawn for key, drawn in scaled.items()}
+        return out
+
+    return metrics
+
+
+def _truth(metric: str, without_noise: FloatArray, drawn: FloatArray) -> FloatArray:
+    """True errors at the scales: an estimator that takes noise off would take it off what has none."""
+    if METRICS[metric].interval == "inverted-unbiased":
+        without_noise = drawn.mean(axis=1)
+    most = max(abs(end) for end in METRICS[metric].bounds)
+    return np.asarray(np.clip(np.maximum.accumulate(without_noise), 0, most))
 
 
 def _badness(metric: str) -> Callable[[Any], Any]:
@@ -103,9 +225,11 @@ def _badness(metric: str) -> Callable[[Any], Any]:
     return worse
 
 
-def _interval(values: FloatArray) -> Interval:
-    low, high = np.quantile(values, [0.025, 0.975])
-    return Interval(float(low), float(high))
+def _quantiles(drawn: FloatArray, value: float, z: float) -> Interval:
+    """The middle 95 % of the resamples; for z above 1.96 as much further from the value as that is larger."""
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    wider = z / Z
+    return Interval(float(value + (low - value) * wider), float(value + (high - value) * wider))
 
 
 def squares(data: Predictions) -> FloatArray:

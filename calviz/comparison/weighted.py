@@ -1,7 +1,8 @@
-"""Metrics of samples in which each row counts so many times: what paired resamples are made of.
+"""Metrics of samples in which each row has a weight: what paired resamples are made of.
 
 Rows are drawn once for all methods, and every method's metrics are asked for the same draws. A metric is a function of a
-view, so it is enough to make the view anew from weights. Not available are metrics whose bins depend on the resample
+view, so it is enough to make the view anew from weights. The gaps between scores and hits in it can be scaled, which gives
+a world of which the true error is known (`calviz.numerics.inversion`). Not available are metrics whose bins depend on the resample
 (ECE sweep), whose value takes pairs of rows or a sort per class or resample (SKCE, class-wise KS, accuracy at a coverage, Hosmer-Lemeshow, ICI), and
 logistic fits; class-wise errors of very many probabilities (`MOST`).
 """
@@ -9,7 +10,7 @@ logistic fits; class-wise errors of very many probabilities (`MOST`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,18 +24,44 @@ from calviz.core.events import BinaryEvents
 from calviz.core.metric import METRICS, Metric
 from calviz.metrics.smooth import KernelSteps, kernel_steps
 from calviz.numerics.binning import BinSums, assign
+from calviz.numerics.inversion import ALONE, MORE_SCALES, SCALES
 from calviz.numerics.losses import MeanLoss, negative_log_likelihood, squared_error
 from calviz.numerics.one_vs_rest import ClassErrors, classwise_equal_width, classwise_thresholded
 from calviz.numerics.sample import Sample, bin_sums, event_sums, top_label_sums
 from calviz.numerics.steps import Steps, steps, top_label_steps
 from calviz.numerics.true_classes import TrueClassErrors, true_class_errors
 
-#: Weights, shape (n, b), to a view with a leading axis of b.
-Reweighted = Callable[[FloatArray], Any]
+#: Weights, shape (n, b), to a function of the scale of the gaps that gives the view, with a leading axis of b;
+#: without a scale it is the view of rows that are drawn so often.
+Reweighted = Callable[[FloatArray], Callable[[float | None], Any]]
 #: A family whose metrics are fits, one per resample.
 FITS = "Tests and summaries"
-#: So many probabilities can be gone through once per resample; class-wise errors of more are left out.
+#: Up to this many probabilities are gone through once per resample; class-wise errors of more are left out.
 MOST = 20_000_000
+#: Cells of classes, bins and resamples that are filled at a time: 32 MiB.
+CELLS = 1 << 22
+
+
+def is_inverted(metric: Metric) -> bool:
+    """Whether differences of a metric are made by inversion: the size of gaps, which noise makes larger.
+
+    Of a signed metric that is its size, which says what is better; its signed differences are not.
+    """
+    return metric.interval != "percentile" or metric.direction == "zero"
+
+
+@dataclass(eq=False)
+class _Shared:
+    """A view that several metrics are functions of."""
+
+    reweighted: Reweighted
+    metrics: list[Metric]
+    scales: tuple[float, ...] = ()
+
+    def values(self, view: Any, metrics: list[Metric]) -> dict[str, FloatArray]:
+        """Each metric, shape (b,)."""
+        parts = list(view.parts()) if hasattr(view, "parts") else [view]
+        return {m.key: np.concatenate([np.asarray(m.value(p)) for p in parts]) for m in metrics}
 
 
 class Weighted:
@@ -50,7 +77,8 @@ class Weighted:
     """
 
     def __init__(self, sample: Sample, metrics: Iterable[str], **options: Any) -> None:
-        self._shared: list[tuple[Reweighted, list[Metric]]] = []
+        self._n = sample.data.n
+        self._shared: list[_Shared] = []
         known: dict[int, list[Metric]] = {}
         for metric in map(METRICS.__getitem__, metrics):
             maker = _plain(metric.view)
@@ -65,23 +93,75 @@ class Weighted:
                 continue
             if id(view) not in known:
                 known[id(view)] = []
-                self._shared.append((MAKERS[maker](sample, view), known[id(view)]))
+                self._shared.append(_Shared(MAKERS[maker](sample, view), known[id(view)]))
             known[id(view)].append(metric)
 
     @property
     def metrics(self) -> tuple[str, ...]:
         """Keys of the metrics that there are."""
-        return tuple(m.key for _, metrics in self._shared for m in metrics)
+        return tuple(m.key for shared in self._shared for m in shared.metrics)
 
-    def values(self, weights: FloatArray) -> dict[str, FloatArray]:
-        """Every metric where row i counts ``weights[i]`` times, shape (n, b) to (b,)."""
-        found: dict[str, FloatArray] = {}
-        for reweighted, metrics in self._shared:
-            view = reweighted(weights)
-            parts = list(view.parts()) if hasattr(view, "parts") else [view]
-            for metric in metrics:
-                found[metric.key] = np.concatenate([np.asarray(metric.value(p)) for p in parts])
-        return found
+    def values(
+        self, weights: FloatArray, wanted: Callable[[Metric], bool] = lambda _: True
+    ) -> dict[str, FloatArray]:
+        """Every wanted metric where row i counts ``weights[i]`` times, shape (n, b) to (b,)."""
+        out: dict[str, FloatArray] = {}
+        for shared in self._shared:
+            metrics = [m for m in shared.metrics if wanted(m)]
+            if metrics:
+                out |= shared.values(shared.reweighted(weights)(None), metrics)
+        return out
+
+    def scaled(self, weights: FloatArray) -> dict[str, FloatArray]:
+        """How bad every inverted metric is in worlds whose gaps are scaled, shape (n, b) to (S, b).
+
+        The deviations are those of the weights; the scales begin at 0 and are the same in all calls.
+        """
+        out: dict[str, FloatArray] = {}
+        for shared in self._shared:
+            metrics = [m for m in shared.metrics if is_inverted(m)]
+            if metrics:
+                table = self._worlds(shared, metrics, shared.reweighted(weights))
+                out |= {key: np.stack(rows) for key, rows in table.items()}
+        return out
+
+    def truths(self) -> dict[str, FloatArray]:
+        """What the inverted metrics are in those worlds without any noise, shape (S,); after `scaled`."""
+        once = np.ones((self._n, 1))
+        return {key: drawn[:, 0] for key, drawn in self.scaled(once).items()}
+
+    def _worlds(
+        self, shared: _Shared, metrics: list[Metric], view_at: Callable[[float | None], Any]
+    ) -> dict[str, list[FloatArray]]:
+        table: dict[str, list[FloatArray]] = {m.key: [] for m in metrics}
+
+        def add(scale: float) -> None:
+            for key, values in shared.values(view_at(scale), metrics).items():
+                table[key].append(_worse(METRICS[key], values))
+
+        for scale in shared.scales or SCALES:
+            add(scale)
+        if not shared.scales:
+            # Few gaps that happen to be small may be much larger in truth.
+            itself = shared.values(shared.reweighted(np.ones((self._n, 1)))(None), metrics)
+            seen = {key: float(_worse(METRICS[key], v)[0]) for key, v in itself.items()}
+            shared.scales = SCALES
+            for scale in MORE_SCALES:
+                if not any(_possible(rows[-1], seen[key]) for key, rows in table.items()):
+                    break
+                add(scale)
+                shared.scales += (scale,)
+        return table
+
+
+def _worse(metric: Metric, values: FloatArray) -> FloatArray:
+    worse: Any = badness(metric.direction)
+    return np.asarray(worse(values))
+
+
+def _possible(drawn: FloatArray, seen: float) -> bool:
+    """Whether a world whose draws these are may have shown an error as small as the one seen."""
+    return bool(drawn.mean() - (ALONE + 1) * drawn.std() <= seen) and seen > 0
 
 
 def _plain(maker: Callable[..., Any]) -> Callable[..., Any]:
@@ -92,7 +172,12 @@ def _plain(maker: Callable[..., Any]) -> Callable[..., Any]:
 
 def _losses(_: Sample, view: MeanLoss) -> Reweighted:
     losses = view.losses.astype(np.float64)
-    return lambda weights: MeanLoss(losses @ weights / losses.size, view.of_rows)
+
+    def reweighted(weights: FloatArray) -> Callable[[float | None], MeanLoss]:
+        mean = MeanLoss(losses @ weights / losses.size, view.of_rows)
+        return lambda _: mean
+
+    return reweighted
 
 
 def _binned(events: BinaryEvents, view: BinSums) -> Reweighted:
@@ -103,16 +188,31 @@ def _binned(events: BinaryEvents, view: BinSums) -> Reweighted:
     values = np.concatenate([np.ones(events.n), events.score.astype(np.float64)])
     where = np.concatenate([cell, 2 * bins + cell]), np.concatenate([at, at])
     table = csr_array((values, where), shape=(4 * bins, events.n))
+    gap = view.score_sum - view.hit_sum
 
-    def reweighted(weights: FloatArray) -> BinSums:
+    def reweighted(weights: FloatArray) -> Callable[[float | None], BinSums]:
         sums = np.moveaxis(np.asarray(table @ weights), -1, 0).reshape(-1, 2, bins, 2)
         cells = np.concatenate([sums, np.zeros_like(sums[:, :1])], axis=1)
-        return BinSums(view.edges, cells, view.params)
+
+        def at_scale(scale: float | None) -> BinSums:
+            if scale is None:
+                return BinSums(view.edges, cells, view.params)
+            # Rows and scores stay: a gap is divided by the rows of its bin, and noise in these is no error.
+            hits = view.score_sum - (sums[:, 1].sum(axis=-1) - sums[:, 0, :, 1]) - (scale - 1) * gap
+            moved = np.zeros_like(cells)
+            moved[:, 0, :, 1] = hits
+            moved[:, 0, :, 0] = view.count - hits
+            moved[:, 1, :, 0] = view.score_sum
+            return BinSums(view.edges, moved, view.params)
+
+        return at_scale
 
     return reweighted
 
 
-def _stepped(events: BinaryEvents, view: Steps) -> Callable[[FloatArray], Steps]:
+def _stepped(
+    events: BinaryEvents, view: Steps
+) -> Callable[[FloatArray], Callable[[float | None], Steps]]:
     base = view.merged()
     # The groups are runs of the ordered rows, ties together.
     group: IntArray = np.empty(events.n, dtype=np.intp)
@@ -122,38 +222,85 @@ def _stepped(events: BinaryEvents, view: Steps) -> Callable[[FloatArray], Steps]
     right = np.flatnonzero(events.hit)
     where = np.concatenate([group, base.size + group[right]]), np.append(np.arange(events.n), right)
     table = csr_array((np.ones(where[0].size), where), shape=(2 * base.size, events.n))
+    gap = base.score_sum - base.hits
 
-    def reweighted(weights: FloatArray) -> Steps:
+    def reweighted(weights: FloatArray) -> Callable[[float | None], Steps]:
         count, hits = np.asarray(table @ weights).reshape(2, base.size, -1)
-        return Steps(
-            base.score,
-            np.ascontiguousarray(count.T),
-            np.ascontiguousarray(hits.T),
-            base.merged_square,
-            base.params,
-        )
+        count, hits = np.ascontiguousarray(count.T), np.ascontiguousarray(hits.T)
+
+        def at_scale(scale: float | None) -> Steps:
+            if scale is None:
+                return Steps(base.score, count, hits, base.merged_square, base.params)
+            moved = base.score_sum - (count * base.score - hits) - (scale - 1) * gap
+            still = np.broadcast_to(base.count, moved.shape)
+            return Steps(base.score, still, moved, base.merged_square, base.params)
+
+        return at_scale
 
     return reweighted
 
 
 def _smoothed(sample: Sample, view: KernelSteps) -> Reweighted:
     stepped = _stepped(sample.events, view.steps)
-    return lambda weights: view.over(stepped(weights))
+
+    def reweighted(weights: FloatArray) -> Callable[[float | None], KernelSteps]:
+        at_scale = stepped(weights)
+        return lambda scale: view.over(at_scale(scale))
+
+    return reweighted
 
 
 def _of_classes(_: Sample, view: ClassErrors) -> Reweighted:
-    # In the type of the probabilities, so that these are not copied.
-    return lambda weights: replace(
-        view, errors=view.columns.weighted_errors(weights.astype(view.columns.data.probs.dtype))
-    )
+    columns = view.columns
+    dtype = columns.data.probs.dtype  # so that the probabilities are not copied
+    cells = columns.scores.size
+    base = columns.weighted_gaps(np.ones((columns.data.n, 1), dtype=dtype))[0]
+
+    def reweighted(weights: FloatArray) -> Callable[[float | None], ClassErrors]:
+        typed = weights.astype(dtype)
+        parts = [typed[:, rows] for rows in _in_parts(typed.shape[1], cells)]
+        kept = columns.weighted_gaps(typed) if len(parts) == 1 else None
+
+        def at_scale(scale: float | None) -> ClassErrors:
+            errors = []
+            for part in parts:
+                gaps, count = kept or columns.weighted_gaps(part)
+                moved = gaps if scale is None else gaps + (scale - 1) * base
+                errors.append(columns.errors_of(moved, count))
+            return replace(view, errors=np.concatenate(errors))
+
+        return at_scale
+
+    return reweighted
 
 
 def _of_true_classes(_: Sample, view: TrueClassErrors) -> Reweighted:
-    def reweighted(weights: FloatArray) -> TrueClassErrors:
-        rows, ece, mcs = view.source.weighted_errors(weights)
-        return replace(view, rows=rows, ece=ece, mcs=mcs)
+    source = view.source
+    cells = source.n_classes * source.bins
+    base = source.weighted_gaps(np.ones((source.score.size, 1)))[0]
+
+    def reweighted(weights: FloatArray) -> Callable[[float | None], TrueClassErrors]:
+        parts = [weights[:, rows] for rows in _in_parts(weights.shape[1], cells)]
+        kept = source.weighted_gaps(weights) if len(parts) == 1 else None
+
+        def at_scale(scale: float | None) -> TrueClassErrors:
+            columns = []
+            for part in parts:
+                gaps, rows = kept or source.weighted_gaps(part)
+                moved = gaps if scale is None else gaps + (scale - 1) * base
+                columns.append(source.errors_of(moved, rows))
+            rows, ece, mcs = (np.concatenate(c) for c in zip(*columns, strict=True))
+            return replace(view, rows=rows, ece=ece, mcs=mcs)
+
+        return at_scale
 
     return reweighted
+
+
+def _in_parts(resamples: int, cells: int) -> list[slice]:
+    """Resamples at a time, so that what is filled for them stays within `CELLS`."""
+    step = max(1, CELLS // cells)
+    return [slice(start, start + step) for start in range(0, resamples, step)]
 
 
 #: How a view is made again, by its maker.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from calviz.core.errors import OptionError
 from calviz.core.results import Interval, MetricResult
@@ -42,6 +42,35 @@ def badness(direction: str) -> Callable[[float], float] | None:
         "one": lambda v: abs(v - 1),
     }
     return worse.get(direction)
+
+
+Verdict = Literal["better", "worse", "tied"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A metric of one set of probabilities minus that of another, on the same rows.
+
+    Attributes
+    ----------
+    value : float
+        Of an error that noise makes larger, the difference of the errors without it: it may differ from the difference of
+        the two values shown.
+    interval : Interval
+        95 % interval of the true difference, for itself.
+    verdict : {"better", "worse", "tied"}
+        The first one against the second, beyond noise, with all comparisons that are made beside it taken into account; of a
+        metric that should be 0, by its size.
+    """
+
+    value: float
+    interval: Interval
+    verdict: Verdict
+
+    @property
+    def tied(self) -> bool:
+        """Whether neither is better beyond noise."""
+        return self.verdict == "tied"
 
 
 @dataclass(frozen=True)
@@ -84,8 +113,8 @@ class MethodResult:
         Rows whose predicted class is another one than before.
     metrics : mapping of str to MetricResult
         On the evaluation rows.
-    differences : mapping of str to Interval
-        Paired bootstrap intervals of the metric minus that of the uncalibrated model.
+    differences : mapping of str to Difference
+        The metric minus that of the uncalibrated model; the verdicts are adjusted for all methods.
     best_share : mapping of str to float
         Share of the resamples in which this method is best (ties share), of the metrics that can be resampled for all
         methods at once (`calviz.comparison.weighted` says which cannot, and why).
@@ -110,7 +139,7 @@ class MethodResult:
     accuracy_preserving: bool = False
     predictions_changed: int = 0
     metrics: Mapping[str, MetricResult] = field(default_factory=dict)
-    differences: Mapping[str, Interval] = field(default_factory=dict)
+    differences: Mapping[str, Difference] = field(default_factory=dict)
     best_share: Mapping[str, float] = field(default_factory=dict)
     calibration_gain: float = math.nan
     warnings: tuple[str, ...] = ()

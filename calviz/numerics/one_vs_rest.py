@@ -135,14 +135,20 @@ class BinnedColumns:
 
     def weighted_errors(self, weights: FloatArray) -> FloatArray:
         """Mean absolute gap per class where row i counts ``weights[i]`` times, (n, b) to (b, K)."""
+        return self.errors_of(*self.weighted_gaps(weights))
+
+    def weighted_gaps(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Probabilities minus hits per class and bin, (K, M, b), and their number, (K, b) or (K, 1)."""
         k, m = self.scores.shape
         gaps = (self._residuals @ weights).reshape(k, m, -1)
         if self.cuts.above is None:
             # Only the entries above the first bin are listed: that one is what they leave.
             gaps[:, 0] += self.data.probs.T @ weights - self._listed @ weights - gaps.sum(axis=1)
-            count: FloatArray = np.asarray(self.count[:, None])
-        else:
-            count = self._listed @ weights
+            return gaps, self.count[:, None]
+        return gaps, self._listed @ weights
+
+    def errors_of(self, gaps: FloatArray, count: FloatArray) -> FloatArray:
+        """Mean absolute gap per class from what `weighted_gaps` gives, shape (b, K)."""
         return np.asarray(np.abs(gaps).sum(axis=1) / np.maximum(count, 1)).T
 
     @cached_property

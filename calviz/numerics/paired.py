@@ -9,15 +9,17 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.core.watch import checkpoint
 
-#: Resampled rows are counted for so many (resample, row) pairs at a time.
+#: Resampled rows are counted for at most this many (resample, row) pairs at a time.
 _CELLS = 4_000_000
-#: No more than so many pairs in all: large samples need fewer resamples, since their noise is small.
+#: In all no more than this many pairs: large samples need fewer resamples, since their noise is small.
 MAX_CELLS = 200_000_000
-#: So few are enough for an interval where somebody waits for the end.
+#: The fewest resamples that make an interval, where somebody waits for the end.
 LEAST = 100
+#: Resamples that are counted at a time, at least.
+_AT_A_TIME = 8
 
-#: Weights, shape (n, b), to metrics, shape (b,) each.
-Metrics = Callable[[FloatArray], Mapping[str, FloatArray]]
+#: Weights, shape (n, b), and the number of resamples made before, to arrays of shape (..., b).
+Metrics = Callable[[FloatArray, int], Mapping[str, FloatArray]]
 
 
 def resampled(
@@ -28,14 +30,14 @@ def resampled(
     *,
     hurry: Callable[[], bool] = lambda: False,
 ) -> dict[str, dict[str, FloatArray]]:
-    """Metrics of every method over the same resamples: {method: {metric: (B,)}}.
+    """Metrics of every method over the same resamples: {method: {metric: (..., B)}}.
 
     Of n rows as many are drawn with replacement, once for all methods, so that differences are paired.
     Where `hurry` says True, no more than `LEAST` resamples are made, or than there are by then.
     """
     resamples = max(LEAST, min(resamples, MAX_CELLS // n))
     out: dict[str, dict[str, list[FloatArray]]] = {name: {} for name in methods}
-    step = max(1, _CELLS // n)
+    step = max(_AT_A_TIME, _CELLS // n)
     start = 0
     while start < resamples and not (start >= LEAST and hurry()):
         size = min(step, (LEAST if start < LEAST and hurry() else resamples) - start)
@@ -44,10 +46,12 @@ def resampled(
             drawn[:, b] = np.bincount(rng.integers(n, size=n), minlength=n)
         for name, metrics in methods.items():
             checkpoint()
-            for key, values in metrics(drawn).items():
+            for key, values in metrics(drawn, start).items():
                 out[name].setdefault(key, []).append(values)
         start += size
-    return {name: {k: np.concatenate(v) for k, v in of.items()} for name, of in out.items()}
+    return {
+        name: {k: np.concatenate(v, axis=-1) for k, v in of.items()} for name, of in out.items()
+    }
 
 
 def best_shares(values: Mapping[str, FloatArray]) -> dict[str, float]:

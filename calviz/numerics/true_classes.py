@@ -115,8 +115,15 @@ class _Source:
             starts = range(0, weights.shape[1], step)
             parts = [self.weighted_errors(weights[:, j : j + step]) for j in starts]
             return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+        return self.errors_of(*self.weighted_gaps(weights))
+
+    def weighted_gaps(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Scores minus hits per class and bin, (K, M, b), and rows per class, (K, b)."""
         gaps = (self._residuals @ weights).reshape(self.n_classes, self.bins, -1)
-        rows = self._indicator @ weights
+        return gaps, self._indicator @ weights
+
+    def errors_of(self, gaps: FloatArray, rows: FloatArray) -> tuple[FloatArray, ...]:
+        """Rows, ECE and MCS per class from what `weighted_gaps` gives, shape (b, K) each."""
         some = np.maximum(rows, 1)
         return rows.T, (np.abs(gaps).sum(axis=1) / some).T, (gaps.sum(axis=1) / some).T
 

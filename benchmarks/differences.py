@@ -1,0 +1,347 @@
+"""How often intervals of differences cover the truth, and how often equal sets are called different.
+
+    python benchmarks/differences.py [--minutes 20] [--jobs 1] [--samples FILE] [--write]
+
+Draws samples of which the true difference is known, as many as fit into the time, and counts, as `coverage.py`
+does for single values: with ``--samples`` a study may be interrupted and goes on where it stopped, and
+``--minutes 0`` only counts. With ``--write`` the tables go to `RESULTS.md`; `docs/uncertainty.md` says what they
+mean. Beside the intervals that calviz gives stand percentiles of the paired resamples, and MOVER (Zou & Donner
+2008) on the two single intervals.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import tempfile
+import time
+from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from _harness import machine, write_section
+from scipy.special import softmax
+
+import calviz
+from calviz.comparison.paired import pair
+from calviz.comparison.weighted import Weighted
+from calviz.core.predictions import Predictions
+from calviz.core.recalibrator import RECALIBRATORS
+from calviz.numerics.paired import resampled
+from calviz.numerics.sample import Sample
+
+SIZES = (200, 1_000, 10_000)
+#: Samples of each size for one of the largest.
+TURNS = {200: 3, 1_000: 3, 10_000: 1}
+#: Fitted maps per case, and the rows that the truth of each is taken from.
+FITS, TRUTH_ROWS = 8, {2: 200_000, 5: 200_000, 100: 60_000}
+MEANS = ("accuracy", "nll", "brier", "mcs")
+ERRORS = ("ece", "ece_equal_mass", "mce", "ks", "kde_ece", "smece", "classwise_ece", "tace")
+SQUARES = ("ece_l2", "ece_debiased", "brier_miscalibration")
+KEYS = (*MEANS, *ERRORS, *SQUARES, "aurc")
+#: Resamples of percentiles, and of the single intervals of MOVER.
+RESAMPLES = 200
+
+
+@dataclass(frozen=True)
+class Case:
+    """Sets of probabilities of which one is compared with each of the others.
+
+    True probabilities are Dirichlet; the model states them with logits times `scale`, and `methods` are fitted to
+    `fit_rows` rows of it. Without methods, `kind` says what the sets are.
+    """
+
+    classes: int = 5
+    spread: float = 0.6
+    scale: float = 1.0
+    methods: tuple[str, ...] = ()
+    fit_rows: int = 500
+    kind: str = "recalibrated"
+
+    def draw(self, n, rng):
+        """True probabilities (n, K)."""
+        return rng.dirichlet(np.full(self.classes, self.spread), n)
+
+    def fit(self, rng):
+        """The fitted maps."""
+        q = self.draw(self.fit_rows, rng)
+        labels, z = labels_of(q, rng), self.scale * np.log(np.maximum(q, 1e-300))
+        return {m: RECALIBRATORS[m].make(input="logits").fit(z, labels) for m in self.methods}
+
+    def sets(self, q, maps, rng):
+        """Probabilities of every set, the one that the others are compared with first."""
+        logs = np.log(np.maximum(q, 1e-300))
+        if self.kind == "constant":
+            return {"sharp": q, "constant": np.full_like(q, 1 / self.classes)}
+        if self.kind == "views":
+            return {
+                name: softmax(logs + 0.6 * rng.standard_normal(q.shape), axis=1)
+                for name in ("one view", "another view")
+            }
+        if self.kind == "shifted":
+            noise = 0.35 * np.array([-1, 1])
+            return {"calibrated": q, "shifted": softmax(logs + noise / 2, axis=1)}
+        z = self.scale * logs
+        return {"none": softmax(z, axis=1)} | {m: f.transform(z) for m, f in maps.items()}
+
+
+FOUR = ("temperature", "vector", "isotonic", "irm")
+CASES = {
+    "sharp and constant, 5 classes": Case(kind="constant"),
+    "sharp and constant, 100 classes": Case(kind="constant", classes=100, spread=0.1),
+    "overconfident, 5 classes": Case(scale=1.5, methods=FOUR),
+    "underconfident, 5 classes": Case(scale=0.65, methods=FOUR),
+    "calibrated, 5 classes": Case(methods=FOUR),
+    "two noisy views, 5 classes": Case(kind="views"),
+    "overconfident, 2 classes": Case(2, scale=1.5, methods=("temperature", "isotonic")),
+    "shifted, 2 classes": Case(2, kind="shifted"),
+    "overconfident, 100 classes": Case(100, 0.1, 1.4, ("temperature", "vector"), 2_000),
+}
+#: Metrics of which both sets have no error at all.
+BOTH_CALIBRATED = ("sharp and constant, 5 classes", "sharp and constant, 100 classes")
+
+
+def labels_of(q, rng):
+    """Labels drawn from true probabilities."""
+    upto = np.cumsum(q, axis=1)
+    draw = rng.random((len(q), 1)) * upto[:, -1:]
+    return (draw > upto[:, :-1]).sum(axis=1)
+
+
+def predictions(probs, labels):
+    """As calviz takes them."""
+    return Predictions(probs=probs / probs.sum(axis=1, keepdims=True), labels=labels)
+
+
+def reduction_of(case):
+    """The default of the data."""
+    return "positive" if case.classes == 2 else "top-label"
+
+
+@lru_cache(maxsize=None)
+def fitted(name, which):
+    """One fit of a case, and the truth of every metric of every set."""
+    case = CASES[name]
+    rng = np.random.default_rng([which, list(CASES).index(name)])
+    maps = case.fit(rng) if case.methods else {}
+    q = case.draw(TRUTH_ROWS[case.classes], rng)
+    labels = labels_of(q, rng)
+    truth = {}
+    for set_name, probs in case.sets(q, maps, rng).items():
+        truth[set_name] = true_values(probs, q, labels, case, rng)
+        if name in BOTH_CALIBRATED or (name.startswith("calibrated") and set_name == "none"):
+            truth[set_name] |= dict.fromkeys((*ERRORS, *SQUARES, "mcs"), 0.0)
+        if name.startswith("shifted") and set_name == "calibrated":
+            truth[set_name] |= dict.fromkeys((*ERRORS, *SQUARES, "mcs"), 0.0)
+    return maps, truth
+
+
+def true_values(probs, q, labels, case, rng):
+    """Means from the true probabilities; errors from very many rows, without the noise that is left in them."""
+    data = predictions(probs, labels)
+    reduction = reduction_of(case)
+    values = {r.key: r.value for r in calviz.evaluate(data, KEYS, reduction=reduction)}
+    redrawn = predictions(probs, labels_of(data.probs, rng))
+    noise = {r.key: r.value for r in calviz.evaluate(redrawn, KEYS, reduction=reduction)}
+    for key in ERRORS:
+        values[key] = math.sqrt(max(values[key] ** 2 - noise[key] ** 2, 0))
+    for key in ("ece_l2", "brier_miscalibration"):
+        values[key] = max(values[key] - noise[key], 0)
+    p = data.probs
+    rows, top = np.arange(len(p)), p.argmax(axis=1)
+    values["accuracy"] = q[rows, top].mean()
+    values["mcs"] = (p[:, 1] - q[:, 1] if case.classes == 2 else p[rows, top] - q[rows, top]).mean()
+    values["nll"] = -(q * np.log(np.maximum(p, np.finfo(np.float64).eps))).sum(axis=1).mean()
+    values["brier"] = (np.square(p) - 2 * p * q + q).sum(axis=1).mean()
+    return {key: float(v) for key, v in values.items()}
+
+
+def one(name, n, run):
+    """All differences of one sample: [truth, value, own interval, verdict, percentiles, MOVER] by set and metric."""
+    case = CASES[name]
+    maps, truth = fitted(name, run % FITS)
+    rng = np.random.default_rng([run, n, list(CASES).index(name), 1])
+    q = case.draw(n, rng)
+    labels = labels_of(q, rng)
+    sets = {k: predictions(p, labels) for k, p in case.sets(q, maps, rng).items()}
+    reduction = reduction_of(case)
+    own = pair(sets, KEYS, reduction=reduction, resamples=1_000, rng=rng)
+    first, *others = sets
+    keys = own.metrics
+    weighted = {k: Weighted(Sample(d, reduction), keys) for k, d in sets.items()}
+    plain = resampled({k: _values(w) for k, w in weighted.items()}, n, RESAMPLES, rng)
+    same = {"reduction": reduction, "ci": True, "noise_floor": False, "resamples": RESAMPLES}
+    compared = (first, others[0])
+    single = {k: calviz.evaluate(sets[k], keys, **same) for k in compared}
+    out = {}
+    for other in others:
+        for key in keys:
+            d = own.difference(key, first, other)
+            percentiles = np.quantile(plain[first][key] - plain[other][key], [0.025, 0.975])
+            mover = None
+            if other == others[0] and all(single[k][key].interval for k in compared):
+                a, b = (single[k][key] for k in compared)
+                mid = a.value - b.value
+                below = math.hypot(a.value - a.interval.low, b.interval.high - b.value)
+                above = math.hypot(a.interval.high - a.value, b.value - b.interval.low)
+                mover = [mid - below, mid + above]
+            out[f"{other}|{key}"] = [
+                truth[first][key] - truth[other][key],
+                d.value,
+                list(d.interval),
+                d.verdict,
+                percentiles.tolist(),
+                mover,
+                own.values[key][first] - own.values[key][other],
+            ]
+    return out
+
+
+def _values(weighted):
+    return lambda weights, _: weighted.values(weights)
+
+
+def exchangeable(run, n=1_000, models=8):
+    """Of eight equal models: by metric, whether any is called worse than the best one."""
+    rng = np.random.default_rng([run, 77])
+    q = rng.dirichlet(np.full(5, 0.6), n)
+    labels = labels_of(q, rng)
+    logs = np.log(np.maximum(q, 1e-300))
+    sets = {
+        f"model {i}": predictions(softmax(logs + 0.6 * rng.standard_normal(q.shape), 1), labels)
+        for i in range(models)
+    }
+    keys = ("nll", "brier", "ece", "ks", "accuracy", "mcs")
+    found = pair(sets, keys, reduction="top-label", resamples=1_000, rng=rng)
+    return {k: len(found.tied_with_best(k, found.values[k])) < models for k in keys}
+
+
+
+
+def work(turn, step, until, samples):
+    """Samples of all cases and sizes in turns, every `step`-th turn, until the time is over."""
+    with samples.open("a") as out:
+
+        def write(line):
+            out.write(json.dumps({**line, "turn": turn}) + "\n")
+            out.flush()
+
+        while time.time() < until:
+            for name in CASES:
+                for n, times in TURNS.items():
+                    for i in range(times):
+                        if time.time() < until:
+                            row = one(name, n, turn * max(TURNS.values()) + i)
+                            write({"case": name, "n": n, "row": row})
+            write({"case": "eight equal models", "n": 1_000, "row": exchangeable(turn)})
+            turn += step
+
+
+def read_samples(samples):
+    """Samples by case and size, and the first turn that is not among them."""
+    drawn, turn = defaultdict(list), 0
+    if samples.exists():
+        for line in samples.read_text().splitlines():
+            sample = json.loads(line)
+            drawn[sample["case"], sample["n"]].append(sample["row"])
+            turn = max(turn, sample["turn"] + 1)
+    return drawn, turn
+
+
+def summary(rows, key):
+    """Shares in per cent of one comparison."""
+    rows = [row[key] for row in rows if key in row]
+    truth, value, raw = (np.array([row[i] for row in rows]) for i in (0, 1, 6))
+    # What is left of noise in the truth.
+    near = 2e-4 + 0.01 * np.abs(truth)
+    own, plain = (np.array([row[i] for row in rows]) for i in (2, 4))
+    mover = np.array([row[5] for row in rows]) if all(row[5] for row in rows) else None
+
+    def covers(ends):
+        return 100 * np.mean((ends[:, 0] <= truth + near) & (truth - near <= ends[:, 1]))
+
+    def declared(ends):
+        return 100 * np.mean((ends[:, 0] > 0) | (ends[:, 1] < 0))
+
+    return {
+        "runs": len(rows),
+        "truth": truth.mean(),
+        "value": value.mean(),
+        "raw": raw.mean(),
+        "own": covers(own),
+        "declared": 100 * np.mean([row[3] != "tied" for row in rows]),
+        "plain": covers(plain),
+        "plain declared": declared(plain),
+        "mover": math.nan if mover is None else covers(mover),
+        "mover declared": math.nan if mover is None else declared(mover),
+    }
+
+
+def tables(drawn):
+    """A table per case and size."""
+    for name in CASES:
+        for n in SIZES:
+            rows = drawn[name, n]
+            if not rows:
+                continue
+            yield f"### {name}, n = {n:,}, {len(rows)} samples\n"
+            yield (
+                "| other set | metric | true difference | shown | of the values | covered | declared | "
+                "percentiles: covered, declared | MOVER: covered, declared |"
+            )
+            yield "|" + " --- |" * 9
+            for key in dict.fromkeys(key for row in rows for key in row):
+                s = summary(rows, key)
+                other, metric = key.split("|")
+                mover = (
+                    ""
+                    if math.isnan(s["mover"])
+                    else f"{s['mover']:.0f} %, {s['mover declared']:.0f} %"
+                )
+                yield (
+                    f"| {other} | {metric} | {s['truth']:.4f} | {s['value']:.4f} | {s['raw']:.4f} | {s['own']:.0f} % | "
+                    f"{s['declared']:.0f} % | {s['plain']:.0f} %, {s['plain declared']:.0f} % | {mover} |"
+                )
+            yield ""
+    equal = drawn["eight equal models", 1_000]
+    if equal:
+        yield f"### Eight equal models, n = 1,000, {len(equal)} samples\n"
+        yield "| metric | any is called worse than the best |"
+        yield "| --- | --- |"
+        for key in equal[0]:
+            yield f"| {key} | {100 * np.mean([row[key] for row in equal]):.0f} % |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=20)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--samples", type=Path)
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    samples = options.samples or Path(tempfile.mkdtemp()) / "samples.jsonl"
+    until = time.time() + 60 * options.minutes
+    first, step = read_samples(samples)[1], options.jobs
+    with ProcessPoolExecutor(step) as pool:
+        turns = range(first, first + step)
+        list(pool.map(work, turns, [step] * step, [until] * step, [samples] * step))
+    drawn, _ = read_samples(samples)
+    head = (
+        f"`python benchmarks/differences.py --write` on {machine()}. The first set of each case minus another one, 95 % intervals. "
+        "Truth: from the true probabilities of very many rows. *Shown*: the difference that calviz gives, errors without the noise in "
+        "them; *of the values*: the difference of the two values. *Declared*: the sets are told apart. Fitted maps are "
+        "those of some hundred rows, judged on n others. `docs/uncertainty.md` explains.\n"
+    )
+    text = "\n".join([head, *tables(drawn)])
+    print(text)
+    if options.write:
+        write_section("Differences", text)
+
+
+if __name__ == "__main__":
+    main()

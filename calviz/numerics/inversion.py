@@ -1,0 +1,157 @@
+"""Differences of two errors by test inversion: which pairs of true errors do not contradict what was seen.
+
+An error such as the ECE is the size of a vector of gaps. Noise makes it larger, by an amount that depends on
+the gaps themselves, and resampling adds the same noise again: percentiles of resampled differences do not hold
+the true difference. Here the gaps that were seen are multiplied by a scale, and the deviations that resampling
+makes are added once: a *world* of which the true error is known, and what it would show. Two sets of
+probabilities on the same rows share the resamples, so that deviations that both have cancel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+from scipy.special import ndtri
+
+from calviz.core.arrays import FloatArray
+from calviz.core.results import Interval
+
+#: Scales of the gaps to begin with; larger ones follow until the observed error is too small for them.
+SCALES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
+#: Larger scales, each tried where the one before does not rule the observed error out.
+MORE_SCALES = (2.0, 3.0, 5.0, 8.0, 16.0, 32.0)
+#: A world is ruled out on its own where the observed error is this many standard deviations off.
+ALONE = 3.0
+#: Standard deviations of a 95 % interval.
+Z = float(ndtri(0.975))
+#: What lies within the middle 95 %: a little more, as quantiles of 300 resamples vary.
+TAILS = (0.02, 0.98)
+#: Points between the smallest and the largest scale at which worlds are compared.
+POINTS = 41
+
+
+@dataclass(frozen=True, eq=False)
+class Worlds:
+    """What an error would show if the true gaps were multiples of the gaps seen.
+
+    Attributes
+    ----------
+    value : float
+        The error seen.
+    truth : ndarray, shape (S,)
+        The true error at each scale, from 0 upwards.
+    drawn : ndarray, shape (S, B)
+        The error in B samples at each scale. Sample b is of the same resampled rows in all sets.
+    """
+
+    value: float
+    truth: FloatArray
+    drawn: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Worlds of one set, summed up.
+
+    Attributes
+    ----------
+    value : float
+        The error seen.
+    truth, mean, sd : ndarray, shape (F,)
+        True error, and mean and standard deviation of what it shows, at `POINTS` scales.
+    off : ndarray, shape (S, B)
+        Deviations from the mean at the scales that were drawn, of the same resampled rows in all sets.
+    at : int
+        The scale of the F at which the mean is closest to the value; 0 where even no error at all shows more.
+    estimate : float
+        The true error under which the value is the average: the error without the noise in it.
+    draws : ndarray, shape (B,)
+        Estimates in resamples: the estimate with the deviations of its world.
+    """
+
+    value: float
+    truth: FloatArray
+    mean: FloatArray
+    sd: FloatArray
+    off: FloatArray
+    at: int
+    estimate: float
+    draws: FloatArray
+
+    @classmethod
+    def of(cls, worlds: Worlds) -> Spread:
+        """Sum up."""
+        mean = worlds.drawn.mean(axis=1)
+        off = worlds.drawn - mean[:, None]
+        between = _between(worlds.truth.size)
+        # The mean rises with the scale; where noise makes it dip, the running maximum does.
+        fine, truth = np.maximum.accumulate(between @ mean), between @ worlds.truth
+        estimate = float(np.interp(worlds.value, fine, truth, left=truth[0]))
+        at = int(np.abs(fine - worlds.value).argmin())
+        sd = between @ off.std(axis=1, ddof=1)
+        return cls(worlds.value, truth, fine, sd, off, at, estimate, estimate + between[at] @ off)
+
+
+@lru_cache(maxsize=64)
+def _between(scales: int) -> FloatArray:
+    """Linear interpolation from the scales to `POINTS` places between the first and the last, shape (F, S)."""
+    at = np.linspace(0, scales - 1, POINTS)
+    return np.maximum(1 - np.abs(at[:, None] - np.arange(scales)), 0)
+
+
+def difference(one: Spread, other: Spread, z: float) -> Interval:
+    """Interval of the true error of `one` minus that of `other`.
+
+    A pair of worlds is accepted where the observed difference lies within the middle 95 % of the differences that
+    it shows, and each error within max(z, `ALONE`) standard deviations of its own. The interval is the range of
+    the true differences of accepted pairs (test inversion, Carpenter 1999, with two scales and paired deviations).
+
+    Parameters
+    ----------
+    one, other : Spread
+    z : float
+        1.96 for 95 %; with a larger one the middle is wider in proportion.
+    """
+    alone = max(z, ALONE)
+    kept = [np.abs(s.value - s.mean) <= alone * s.sd + 1e-12 for s in (one, other)]
+    for s, rows in zip((one, other), kept, strict=True):
+        rows[s.at] = True
+    a, b = kept
+    ends = np.quantile(one.off[:, None] - other.off, TAILS, axis=-1)
+    ends *= z / Z
+    left, right = _between(one.off.shape[0])[a], _between(other.off.shape[0])[b]
+    low, high = (left @ end @ right.T for end in ends)
+    seen = one.value - other.value - (one.mean[a][:, None] - other.mean[b])
+    accepted = (low - 1e-12 <= seen) & (seen <= high + 1e-12)
+    estimate = one.estimate - other.estimate
+    truth = np.append((one.truth[a][:, None] - other.truth[b])[accepted], estimate)
+    return Interval(float(truth.min()), float(truth.max()))
+
+
+def critical(
+    draws: Mapping[str, FloatArray], pairs: Iterable[tuple[str, str]] | None = None
+) -> float:
+    """Standard deviations that no pair's difference exceeds in 95 % of resamples, at least 1.96 (max-T).
+
+    Parameters
+    ----------
+    draws : mapping of str to ndarray, shape (B,)
+        Of each set, on common resamples.
+    pairs : iterable of (str, str), optional
+        The comparisons that are made; all pairs where left out (Tukey's family).
+    """
+    pairs = list(combinations(draws, 2) if pairs is None else pairs)
+    largest: FloatArray | None = None
+    for a, b in pairs:
+        apart = draws[a] - draws[b]
+        sd = float(apart.std(ddof=1))
+        if sd > 1e-15:
+            off = np.abs(apart - apart.mean()) / sd
+            largest = off if largest is None else np.maximum(largest, off)
+    if largest is None or len(pairs) < 2:
+        return Z
+    return max(Z, float(np.quantile(largest, 0.95)))
