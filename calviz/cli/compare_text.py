@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from calviz.cli.text import cell, console, one_line
+from calviz.core.comparison import TIED_WORDS
 from calviz.core.metric import METRICS
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ SHOWN = ("accuracy", "nll", "brier", "ece", "ks", "smece", "classwise_ece")
 
 
 def print_comparison(found: Comparison) -> None:
-    """Print the table: best bold, second underlined; then what failed and what the fits had to say."""
+    """Print the table: best and ties bold, the best of the others underlined; then what failed and what the fits had to say."""
     out = console()
     out.print()
     fit, judged = found.fit, found.evaluation
@@ -36,7 +37,7 @@ def print_comparison(found: Comparison) -> None:
     out.print()
     for key, names in found.tied.items():
         if key in SHOWN and len(names) > 1:
-            text = f"{METRICS[key].label}: not told apart from the best at 95 %: {', '.join(names)}"
+            text = f"{METRICS[key].label}: {TIED_WORDS}: {', '.join(names)}"
             out.print(cell(text, style="dim"), soft_wrap=True)
     for m in found:
         if not m.ok:
@@ -53,16 +54,15 @@ def _table(found: Comparison) -> Table:
         table.add_column(METRICS[key].label, justify="right", no_wrap=True)
     for title in ("predictions changed", "gain", "fit"):
         table.add_column(title, justify="right", no_wrap=True)
-    ranks = {key: found.ranking(key) for key in shown}
+    leaders = {key: found.leaders(key) for key in shown}
     for m in found:
         if not m.ok:
             continue
         cells = [Text(m.key)]
         for key in shown:
             result = m.metrics[key]
-            style = {0: "bold", 1: "underline"}.get(
-                ranks[key].index(m.key) if m.key in ranks[key] else 2, ""
-            )
+            first, second = leaders[key]
+            style = "bold" if m.key in first else "underline" if m.key in second else ""
             cells.append(Text(f"{result.value:.4f}" if result.available else "-", style=style))
         bound = ">= " if m.gain_is_lower_bound else ""
         cells += [

@@ -18,7 +18,7 @@ SHOWN = ("accuracy", "nll", "brier", "ece", "ks", "smece", "classwise_ece", "aur
 
 
 def print_models(found: ModelComparison) -> None:
-    """Print how the rows were matched, the table (best bold, second underlined), and the ties."""
+    """Print how the rows were matched, the table (best and ties bold, the best of the others underlined), and the ties."""
     out = console()
     out.print()
     for note in found.alignment.notes:
@@ -28,11 +28,11 @@ def print_models(found: ModelComparison) -> None:
     out.print()
     out.print(_table(found))
     out.print()
-    for metric in found.intervals:
+    for metric in found.pairs:
         if metric in SHOWN:
             out.print(cell(_order(found, metric), style="dim"), soft_wrap=True)
-    if found.intervals:
-        text = "Rank: 1 plus the number of models that are better beyond noise (95 %, paired)."
+    if found.pairs:
+        text = "Rank: 1 plus the number of models that are better beyond noise (95 %, all pairs taken into account)."
         out.print(cell(text, style="dim"), soft_wrap=True)
     for m in found:
         if not m.ok:
@@ -46,15 +46,15 @@ def _table(found: ModelComparison) -> Table:
     table.add_column("model", no_wrap=True)
     for key in shown:
         table.add_column(METRICS[key].label, justify="right", no_wrap=True)
-    order = {key: found.ranking(key) for key in shown}
+    leaders = {key: found.leaders(key) for key in shown}
     for m in found:
         if not m.ok:
             continue
         cells = [Text(shorten(m.name))]
         for key in shown:
             result = m.metrics[key]
-            place = order[key].index(m.name) if m.name in order[key] else 2
-            style = {0: "bold", 1: "underline"}.get(place, "")
+            first, second = leaders[key]
+            style = "bold" if m.name in first else "underline" if m.name in second else ""
             cells.append(Text(f"{result.value:.4f}" if result.available else "-", style=style))
         table.add_row(*cells)
     return table

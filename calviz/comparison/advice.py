@@ -97,9 +97,9 @@ def guideline(data: Dataset, fit_rows: int, *, keep_classes: bool = False) -> Gu
 def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False) -> Advice:
     """Hold the guideline against a comparison; where it is not the best one here, say so.
 
-    The methods that the best one is not told apart from (its paired interval covers zero) count as
-    equal. Among them comes first: leaving the model as it is, what the guideline recommends, a
-    method that keeps the predicted classes, the smaller value.
+    The methods that are not told apart from the best one (all pairs taken into account) count as equal. Among
+    them comes first: leaving the model as it is, what the guideline recommends, a method that keeps the
+    predicted classes, the smaller value. The reasons state this rule.
 
     Parameters
     ----------
@@ -128,6 +128,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     equal = [key for key in allowed if key in tied] if best in tied else [best]
     chosen = _first(equal, rule, comparison)
     reasons = [*_measured(comparison, criterion, name, chosen, best, equal)]
+    reasons.append(_rule(comparison, criterion, name, chosen, best, equal, rule))
     reasons.append(_held_against(rule, chosen, equal, comparison, name))
     reasons += _keep_in_mind(comparison, comparison[chosen])
     return Advice(chosen, tuple(r for r in reasons if r))
@@ -141,6 +142,32 @@ def _first(equal: list[str], rule: Guideline, comparison: Comparison) -> str:
             return str(wanted)
     keeping = [key for key in equal if comparison[key].accuracy_preserving]
     return (keeping or equal)[0]
+
+
+def _rule(
+    comparison: Comparison,
+    criterion: str,
+    name: str,
+    chosen: str,
+    best: str,
+    equal: list[str],
+    rule: Guideline,
+) -> str:
+    """The rule and what decided, in the words of the table."""
+    if len(equal) == 1:
+        return ""
+    share = comparison[best].best_share.get(criterion)
+    top = f"{_label(best)}, best in {100 * share:.0f} %" if share is not None else _label(best)
+    why = (
+        "a model that is left as it is comes first"
+        if chosen == UNCALIBRATED
+        else "the published guideline comes first"
+        if chosen in (rule.method, rule.alternative)
+        else "a method that keeps every predicted class comes first"
+        if comparison[chosen].accuracy_preserving
+        else "the best value comes first"
+    )
+    return f"Rule: among all whose {name} is not told apart from the best ({top}), {why}."
 
 
 def _label(key: str) -> str:
@@ -158,7 +185,7 @@ def _measured(
             return [f"No method has a better {name} than the uncalibrated model on {rows}."]
         return [
             f"No method is better than the uncalibrated model beyond noise: the best {name} on {rows} is that "
-            f"of {_label(best)}, and the interval of the difference covers zero."
+            f"of {_label(best)}, and the two are not told apart."
         ]
     found = comparison[chosen]
     before = comparison[UNCALIBRATED].metrics[criterion].value

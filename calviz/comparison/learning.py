@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,9 @@ import numpy as np
 from calviz.analysis import evaluate
 from calviz.comparison.compare import chosen
 from calviz.comparison.fitting import UNCALIBRATED, fit_and_apply
+from calviz.comparison.paired import pair
 from calviz.comparison.rows import LEAST_ROWS, choose_rows, strata
+from calviz.core.comparison import Verdict
 from calviz.core.errors import OptionError
 from calviz.core.learning import LearningCurve, LearningPoint
 from calviz.core.metric import METRICS
@@ -19,6 +21,9 @@ from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.core.watch import Stopped
 from calviz.numerics.partition import stratified_sample
+
+#: Resamples of the evaluation rows behind the verdict on one point.
+VERDICT_RESAMPLES = 300
 
 
 def learning_curve(
@@ -67,16 +72,18 @@ def learning_curve(
             raise OptionError(
                 f"'sizes' must be from {LEAST_ROWS} to the {pool.size:,} calibration rows, got {size}."
             )
+    judged_before = data.take(judged)
     before = evaluate(
-        data.take(judged), metrics, reduction=reduction, ci=True, noise_floor=True, seed=seed
+        judged_before, metrics, reduction=reduction, ci=True, noise_floor=True, seed=seed
     )
     found: dict[tuple[str, int, str], list[float]] = {}
+    verdicts: dict[tuple[str, int, str], Verdict] = {}
     failures: dict[str, str] = {}
 
     def curve() -> LearningCurve:
         return LearningCurve(
             name=data.name,
-            points=_points(found),
+            points=_points(found, verdicts),
             failures=failures,
             fit=rows.fit,
             evaluation=rows.evaluation,
@@ -102,6 +109,10 @@ def learning_curve(
                 if spec.key != UNCALIBRATED:
                     fitted = fit_and_apply(data, spec, part, (options or {}).get(spec.key, {}))
                     values = evaluate(fitted.calibrated, metrics, reduction=reduction).metrics
+                    if repeat == 0:
+                        sets = {spec.key: fitted.calibrated, UNCALIBRATED: judged_before}
+                        for metric, verdict in _beyond_noise(sets, metrics, reduction, seed):
+                            verdicts[spec.key, size, metric] = verdict
                 for metric in metrics:
                     key = (spec.key, size, metric)
                     found.setdefault(key, []).append(values[metric].value)
@@ -116,7 +127,23 @@ def learning_curve(
     return curve()
 
 
-def _points(found: Mapping[tuple[str, int, str], list[float]]) -> tuple[LearningPoint, ...]:
+def _beyond_noise(
+    sets: Mapping[str, Dataset], metrics: Sequence[str], reduction: Reduction | str, seed: int
+) -> Iterator[tuple[str, Verdict]]:
+    """The first set against the second, by metric."""
+    one, other = sets
+    if sets[one].n < 2:
+        return
+    rng = np.random.default_rng([seed, 4])
+    paired = pair(sets, metrics, reduction=reduction, resamples=VERDICT_RESAMPLES, rng=rng)
+    for metric in paired.metrics:
+        yield metric, paired.difference(metric, one, other).verdict
+
+
+def _points(
+    found: Mapping[tuple[str, int, str], list[float]],
+    verdicts: Mapping[tuple[str, int, str], Verdict],
+) -> tuple[LearningPoint, ...]:
     return tuple(
         LearningPoint(
             method,
@@ -126,6 +153,7 @@ def _points(found: Mapping[tuple[str, int, str], list[float]]) -> tuple[Learning
             float(np.quantile(values, 0.05)),
             float(np.quantile(values, 0.95)),
             len(values),
+            verdicts.get((method, size, metric)),
         )
         for (method, size, metric), values in found.items()
     )

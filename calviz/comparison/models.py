@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -190,15 +189,13 @@ def _paired(found: ModelComparison, bins: int, resamples: int) -> ModelCompariso
         return found
     rng = np.random.default_rng([found.seed, 3])
     checkpoint("resampling all models together")
-    # Differences of values are those of models only where less, or more, is better throughout.
     keys = [
         key
-        for key, direction in found.directions.items()
-        if direction in ("lower", "higher")
-        and all(key in found[name].metrics and found[name].metrics[key].available for name in there)
+        for key in found.directions
+        if all(key in found[name].metrics and found[name].metrics[key].available for name in there)
     ]
     paired = pair(there, keys, reduction=found.reduction, resamples=resamples, rng=rng, bins=bins)
-    wanted = list(paired.drawn)
+    wanted = paired.metrics
     shares = {key: paired.best_share(key) for key in wanted}
     return replace(
         found,
@@ -206,8 +203,10 @@ def _paired(found: ModelComparison, bins: int, resamples: int) -> ModelCompariso
             name: replace(m, best_share={key: shares[key][name] for key in wanted}) if m.ok else m
             for name, m in found.models.items()
         },
-        intervals={
-            key: {(a, b): paired.difference(key, a, b) for a, b in combinations(there, 2)}
+        pairs={
+            key: {
+                (a, b): paired.difference(key, a, b, paired.all_pairs) for a, b in paired.all_pairs
+            }
             for key in wanted
         },
     )

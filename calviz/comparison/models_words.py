@@ -13,7 +13,7 @@ HEADLINE = ("accuracy", "nll", "brier", "ece", "ks", "mcs", "aurc")
 
 def ranked_by(found: ModelComparison) -> tuple[str, ...]:
     """The metrics that can rank the models, the one to begin with first; empty where nothing is paired."""
-    keys = [key for key in found.intervals if key != "error"]
+    keys = [key for key in found.pairs if key != "error"]
     return tuple(sorted(keys, key=lambda key: key != "nll"))
 
 
@@ -36,7 +36,7 @@ def headline(found: ModelComparison, metric: str) -> str:
 
 def caution(found: ModelComparison, metric: str) -> str:
     """What to say where a weak model is the best calibrated one; "" where that is not so."""
-    if metric not in ("ece", "ks") or "accuracy" not in found.intervals:
+    if metric not in ("ece", "ks") or "accuracy" not in found.pairs:
         return ""
     best, right = found.ranking(metric)[0], found.ranking("accuracy")[0]
     difference = found.difference("accuracy", best, right) if best != right else None

@@ -12,7 +12,7 @@ import numpy as np
 
 from calviz.comparison.weighted import Weighted, is_inverted
 from calviz.core.arrays import FloatArray
-from calviz.core.comparison import Difference, badness
+from calviz.core.comparison import Difference, Verdict, badness
 from calviz.core.metric import METRICS
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.reduction import Reduction
@@ -76,13 +76,15 @@ class Paired:
         # All comparisons of one metric share the critical value, so that none depends on the others' order.
         z = self._critical(metric, pairs) if len(pairs) > 1 else Z
         adjusted = self._worse(metric, one, other, z) if z > Z else worse
-        verdict = "better" if adjusted.high < 0 else "worse" if adjusted.low > 0 else "tied"
+        verdict: Verdict = "tied"
+        if adjusted.high < 0:
+            verdict = "better"
+        elif adjusted.low > 0:
+            verdict = "worse"
         value, interval = self._signed(metric, one, other, worse)
-        return Difference(value, interval, verdict)  # type: ignore[arg-type]
+        return Difference(value, interval, verdict)
 
-    def _signed(
-        self, metric: str, one: str, other: str, worse: Interval
-    ) -> tuple[float, Interval]:
+    def _signed(self, metric: str, one: str, other: str, worse: Interval) -> tuple[float, Interval]:
         """Difference of the values, with its interval."""
         if metric in self.drawn:
             values = self.values[metric]
@@ -133,8 +135,7 @@ class Paired:
         return tuple(
             n
             for n in names
-            if n == best
-            or self.difference(metric, n, best, self.all_pairs).verdict != "worse"
+            if n == best or self.difference(metric, n, best, self.all_pairs).verdict != "worse"
         )
 
 
@@ -179,10 +180,12 @@ def pair(
             continue
         of = {name: float(seen[name][key][0]) for name in there}
         resampled_values = {name: d[key] for name, d in drawn.items() if key in d}
-        worlds = {name: d[f"{key} {_WORLDS}"] for name, d in drawn.items() if f"{key} {_WORLDS}" in d}
-        every = [*of.values(), *resampled_values.values(), *worlds.values()]
+        worlds = {
+            name: d[f"{key} {_WORLDS}"] for name, d in drawn.items() if f"{key} {_WORLDS}" in d
+        }
+        arrays = [np.array(list(of.values())), *resampled_values.values(), *worlds.values()]
         # What has no value in some resample (all predictions right, say) has no difference either.
-        if not all(np.isfinite(v).all() for v in every):
+        if not all(np.isfinite(v).all() for v in arrays):
             continue
         values[key] = of
         if resampled_values:
@@ -190,7 +193,9 @@ def pair(
         if worlds:
             worse = _badness(key)
             errors[key] = {
-                name: Spread.of(Worlds(float(worse(of[name])), _truth(key, truths[name][key], w), w))
+                name: Spread.of(
+                    Worlds(float(worse(of[name])), _truth(key, truths[name][key], w), w)
+                )
                 for name, w in worlds.items()
             }
     return Paired(values, plain, errors)

@@ -56,7 +56,8 @@ class _Shared:
 
     reweighted: Reweighted
     metrics: list[Metric]
-    scales: tuple[float, ...] = ()
+    #: The largest scale of each inverted metric; known after the first resamples.
+    most: dict[str, float] | None = None
 
     def values(self, view: Any, metrics: list[Metric]) -> dict[str, FloatArray]:
         """Each metric, shape (b,)."""
@@ -135,22 +136,27 @@ class Weighted:
     ) -> dict[str, list[FloatArray]]:
         table: dict[str, list[FloatArray]] = {m.key: [] for m in metrics}
 
-        def add(scale: float) -> None:
-            for key, values in shared.values(view_at(scale), metrics).items():
+        def add(scale: float, some: list[Metric]) -> None:
+            for key, values in shared.values(view_at(scale), some).items():
                 table[key].append(_worse(METRICS[key], values))
 
-        for scale in shared.scales or SCALES:
-            add(scale)
-        if not shared.scales:
+        for scale in SCALES:
+            add(scale, metrics)
+        if shared.most is None:
             # Few gaps that happen to be small may be much larger in truth.
             itself = shared.values(shared.reweighted(np.ones((self._n, 1)))(None), metrics)
             seen = {key: float(_worse(METRICS[key], v)[0]) for key, v in itself.items()}
-            shared.scales = SCALES
+            shared.most = dict.fromkeys(table, SCALES[-1])
             for scale in MORE_SCALES:
-                if not any(_possible(rows[-1], seen[key]) for key, rows in table.items()):
-                    break
-                add(scale)
-                shared.scales += (scale,)
+                metrics = [m for m in metrics if _possible(table[m.key][-1], seen[m.key])]
+                if metrics:
+                    add(scale, metrics)
+                    shared.most |= {m.key: scale for m in metrics}
+            return table
+        for scale in MORE_SCALES:
+            some = [m for m in metrics if scale <= shared.most[m.key]]
+            if some:
+                add(scale, some)
         return table
 
 

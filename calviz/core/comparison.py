@@ -33,6 +33,14 @@ def ordered(results: Mapping[str, MetricResult], direction: str) -> tuple[str, .
     return tuple(sorted(values, key=values.__getitem__))
 
 
+def leaders(
+    ranking: tuple[str, ...], tied: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The first and those tied with it, and the best of those that are not."""
+    first = tuple(name for at, name in enumerate(ranking) if at == 0 or name in tied)
+    return first, tuple(name for name in ranking if name not in first)[:1]
+
+
 def badness(direction: str) -> Callable[[float], float] | None:
     """How bad a value is, the lower the better; None for a metric that only describes the data."""
     worse: dict[str, Callable[[float], float]] = {
@@ -45,6 +53,12 @@ def badness(direction: str) -> Callable[[float], float] | None:
 
 
 Verdict = Literal["better", "worse", "tied"]
+
+#: What "tied" and "beyond noise" mean, for captions: one wording everywhere.
+TIED_WORDS = "not told apart from the best at 95 %, all pairs taken into account"
+BEST_IN_WORDS = (
+    "share of the resamples of the rows in which it is best, the noise in errors taken off"
+)
 
 
 @dataclass(frozen=True)
@@ -71,6 +85,13 @@ class Difference:
     def tied(self) -> bool:
         """Whether neither is better beyond noise."""
         return self.verdict == "tied"
+
+    @property
+    def turned(self) -> Difference:
+        """The other one minus the first."""
+        verdicts: dict[Verdict, Verdict] = {"better": "worse", "worse": "better", "tied": "tied"}
+        low, high = self.interval
+        return Difference(-self.value, Interval(-high, -low), verdicts[self.verdict])
 
 
 @dataclass(frozen=True)
@@ -116,8 +137,8 @@ class MethodResult:
     differences : mapping of str to Difference
         The metric minus that of the uncalibrated model; the verdicts are adjusted for all methods.
     best_share : mapping of str to float
-        Share of the resamples in which this method is best (ties share), of the metrics that can be resampled for all
-        methods at once (`calviz.comparison.weighted` says which cannot, and why).
+        Share of the resamples in which this method is best (ties share; errors without the noise in them), of the metrics
+        that can be resampled for all methods at once (`calviz.comparison.weighted` says which cannot, and why).
     calibration_gain : float
         Mean squared error (summed over classes) before minus after (Zhang 2020, eq. 8); for a method that does
         not preserve accuracy, a lower bound of the gain in calibration.
@@ -169,8 +190,8 @@ class Comparison:
     directions : mapping of str to str
         Of each metric: "lower", "higher" or "zero" is better.
     tied : mapping of str to tuple of str
-        Of each metric with paired resamples: the methods whose difference to the best one may be noise (its 95 %
-        interval covers zero), the best one among them.
+        Of each metric with paired resamples: the best method and those that are not worse than it beyond noise, with
+        all pairs of methods taken into account.
     """
 
     name: str
@@ -205,6 +226,10 @@ class Comparison:
             {m.key: m.metrics[metric] for m in self if m.ok and metric in m.metrics},
             self.directions[metric],
         )
+
+    def leaders(self, metric: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What is bold in a table, the best method and those tied with it, and what is underlined: the best of the rest."""
+        return leaders(self.ranking(metric), self.tied.get(metric, ()))
 
     def best(self, metric: str) -> str:
         """The method with the best value; raises OptionError where none has one."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from calviz.core.comparison import RowsUsed, badness
+from calviz.core.comparison import RowsUsed, Verdict, badness
 from calviz.core.errors import OptionError
 from calviz.core.results import MetricResult
 
@@ -31,6 +31,9 @@ class LearningPoint:
         Over the repeats: mean, and the 5 % and 95 % quantiles.
     repeats : int
         Fits that succeeded.
+    verdict : {"better", "worse", "tied"} or None
+        The first fit against the uncalibrated model, beyond the noise of the evaluation rows; None where the metric
+        has no paired resamples.
     """
 
     method: str
@@ -40,6 +43,7 @@ class LearningPoint:
     low: float
     high: float
     repeats: int
+    verdict: Verdict | None = None
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ class LabelsNeeded:
     method, metric : str
     better_from : int or None
         The smallest number, with several draws, from which on the whole band is better than the
-        uncalibrated model.
+        uncalibrated model, beyond the noise of the evaluation rows.
     settled_from : int or None
         The smallest number from which on the mean has all but a share of the gain that it has with
         the largest; None where there is no gain.
@@ -119,8 +123,8 @@ class LearningCurve:
     def needed(self, method: str, metric: str, *, within: float = 0.1) -> LabelsNeeded | None:
         """How many rows a method needs; None where it has no points or nothing is better.
 
-        The band is over draws of calibration rows. It does not hold the noise of the evaluation rows,
-        which are the same throughout.
+        A size counts as better where 95 % of the draws of calibration rows are, and where the evaluation rows,
+        which are the same throughout, tell one of them apart from the uncalibrated model (`LearningPoint.verdict`).
 
         Parameters
         ----------
@@ -136,7 +140,10 @@ class LearningCurve:
         base = worse(before.value)
         gain = base - worse(points[-1].mean)
         # The worst of a band is one of its ends, also for a metric that should be near a value.
-        better = [max(worse(p.low), worse(p.high)) < base for p in points]
+        better = [
+            max(worse(p.low), worse(p.high)) < base and p.verdict in ("better", None)
+            for p in points
+        ]
         # One draw has no band: it confirms what came before, and says nothing by itself.
         several = {p.rows for p in points if p.repeats > 1}
         start = _first_of_the_end(points, better)

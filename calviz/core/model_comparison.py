@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from calviz.core.comparison import Comparison, ordered
+from calviz.core.comparison import Comparison, Difference, leaders, ordered
 from calviz.core.errors import OptionError
-from calviz.core.results import Interval, MetricResult
+from calviz.core.results import MetricResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,26 +68,6 @@ class ModelResult:
         return self.reason is None
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A metric of one model minus that of another, on the same rows.
-
-    Attributes
-    ----------
-    value : float
-    interval : Interval
-        95 % paired bootstrap interval.
-    """
-
-    value: float
-    interval: Interval
-
-    @property
-    def tied(self) -> bool:
-        """Whether the interval covers zero."""
-        return self.interval.low <= 0 <= self.interval.high
-
-
 @dataclass(frozen=True, eq=False)
 class ModelComparison:
     """Models side by side on the same rows; iterates over its results.
@@ -102,8 +82,8 @@ class ModelComparison:
     models : mapping of str to ModelResult
     directions : mapping of str to str
         Of each metric: "lower", "higher", "zero" or "one" is better, or "none".
-    intervals : mapping of str to mapping of (str, str) to Interval
-        Of each metric with paired resamples: of the first model's value minus the second's.
+    pairs : mapping of str to mapping of (str, str) to Difference
+        Of each metric with paired resamples: the first model minus the second; the verdicts are adjusted for all pairs.
     """
 
     alignment: Alignment
@@ -112,7 +92,7 @@ class ModelComparison:
     seed: int
     models: Mapping[str, ModelResult]
     directions: Mapping[str, str]
-    intervals: Mapping[str, Mapping[tuple[str, str], Interval]] = field(default_factory=dict)
+    pairs: Mapping[str, Mapping[tuple[str, str], Difference]] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> ModelResult:
         try:
@@ -134,17 +114,10 @@ class ModelComparison:
 
     def difference(self, metric: str, one: str, other: str) -> Difference | None:
         """The metric of `one` minus that of `other`; None where there are no paired resamples of it."""
-        found = self.intervals.get(metric, {})
-        if (one, other) in found:
-            interval = found[one, other]
-        elif (other, one) in found:
-            low, high = found[other, one]
-            interval = Interval(-high, -low)
-        else:
-            return None
-        return Difference(
-            self[one].metrics[metric].value - self[other].metrics[metric].value, interval
-        )
+        pairs = self.pairs.get(metric, {})
+        if (one, other) in pairs:
+            return pairs[one, other]
+        return pairs[other, one].turned if (other, one) in pairs else None
 
     def ranking(self, metric: str) -> tuple[str, ...]:
         """Models from the best value to the worst; those without a value are left out."""
@@ -157,15 +130,15 @@ class ModelComparison:
     def ranks(self, metric: str) -> dict[str, int]:
         """1 plus the number of models that are better beyond noise, best value first.
 
-        Models whose paired interval covers zero are tied. Empty for metrics without paired resamples.
+        Empty for metrics without paired resamples.
         """
         order = self.ranking(metric)
-        if metric not in self.intervals:
+        if metric not in self.pairs:
             return {}
         ranks: dict[str, int] = {}
         for at, name in enumerate(order):
             ahead = (self.difference(metric, better, name) for better in order[:at])
-            ranks[name] = 1 + sum(d is not None and not d.tied for d in ahead)
+            ranks[name] = 1 + sum(d is not None and d.verdict == "better" for d in ahead)
         return ranks
 
     def tied_with_best(self, metric: str) -> tuple[str, ...]:
@@ -173,8 +146,15 @@ class ModelComparison:
         order = self.ranking(metric)
         found = (self.difference(metric, order[0], name) for name in order[1:])
         return order[:1] + tuple(
-            name for name, d in zip(order[1:], found, strict=True) if d is not None and d.tied
+            name
+            for name, d in zip(order[1:], found, strict=True)
+            if d is None or d.verdict != "better"
         )
+
+    def leaders(self, metric: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What is bold in a table, the best model and those tied with it, and what is underlined: the best of the rest."""
+        tied = self.tied_with_best(metric) if metric in self.pairs else ()
+        return leaders(self.ranking(metric), tied)
 
     def frame(self) -> pd.DataFrame:
         """One row per model: its metrics, and the reason where it has none."""
@@ -194,13 +174,13 @@ class ModelComparison:
         import pandas as pd
 
         rows = []
-        for metric in self.intervals:
+        for metric in self.pairs:
             for m in self:
                 d = self.difference(metric, m.name, reference) if m.name != reference else None
                 if d is not None:
                     low, high = d.interval
-                    rows.append((metric, m.name, reference, d.value, low, high, d.tied))
-        columns = ["metric", "model", "reference", "difference", "low", "high", "tied"]
+                    rows.append((metric, m.name, reference, d.value, low, high, d.verdict))
+        columns = ["metric", "model", "reference", "difference", "low", "high", "verdict"]
         return pd.DataFrame(rows, columns=columns)
 
 

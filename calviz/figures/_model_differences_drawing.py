@@ -97,7 +97,6 @@ class _Rows:
                 "error_x": {
                     "type": "data",
                     "symmetric": False,
-                    # A percentile interval of a biased metric may miss its value.
                     "array": [max(self._scale * (high - value), 0.0)],
                     "arrayminus": [max(self._scale * (value - low), 0.0)],
                     "color": colour,

@@ -141,15 +141,19 @@ class LearningCurves:
         if first.better_from is None:
             text = (
                 f"With up to {counted(first.largest, 'label')} no method is reliably better than the "
-                f"uncalibrated model by {label}."
+                f"uncalibrated model by {label}, beyond the noise of {self._judges()}."
             )
         else:
             only = " already, the fewest tried," if first.better_from == self.sizes[0] else ""
             text = (
                 f"{counted(first.better_from, 'label')}{only} are enough for {name}: from there on its {label} "
-                "is better than that of the uncalibrated model in 95 % of the draws."
+                "is better than that of the uncalibrated model in 95 % of the draws, and beyond the noise of "
+                f"{self._judges()}."
             )
         return f"{text} {self._at_most(first.largest)}"
+
+    def _judges(self) -> str:
+        return f"the {counted(self.curve.evaluation.rows, 'row')} that judge"
 
     def _at_most(self, largest: int) -> str:
         best = dict(self.curve.best(self.metric))[largest]

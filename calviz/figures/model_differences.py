@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self
 
-from calviz.core.comparison import badness
+from calviz.core.comparison import Difference, Verdict
 from calviz.core.errors import OptionError
 from calviz.core.figure import Theme
 from calviz.core.metric import METRICS
-from calviz.core.model_comparison import Difference, ModelComparison
+from calviz.core.model_comparison import ModelComparison
 from calviz.core.units import scale_of
 from calviz.core.words import counted, decimal, decimals_for, listed, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
-
-Side = Literal["better", "worse", "tied"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +53,8 @@ class ModelDifferences:
         OptionError
             Where there are no paired resamples of the metric, or no such model.
         """
-        if metric not in comparison.intervals:
-            known = ", ".join(comparison.intervals) or "none"
+        if metric not in comparison.pairs:
+            known = ", ".join(comparison.pairs) or "none"
             raise OptionError(f"there are no paired differences of '{metric}'; known: {known}.")
         order = comparison.ranking(metric)
         against = order[0] if reference is None else reference
@@ -69,12 +67,9 @@ class ModelDifferences:
         }
         return cls(comparison, metric, against, tuple(found), tuple(found.values()))
 
-    def side(self, difference: Difference) -> Side:
+    def side(self, difference: Difference) -> Verdict:
         """Whether a model is better or worse than the reference beyond noise, or tied with it."""
-        worse = badness(METRICS[self.metric].direction)
-        if difference.tied or worse is None:
-            return "tied"
-        return "better" if worse(difference.value) < 0 else "worse"
+        return difference.verdict
 
     def frame(self) -> pd.DataFrame:
         """Exactly what is drawn: one row per model."""
@@ -113,7 +108,7 @@ class ModelDifferences:
 
     def caption(self) -> tuple[str, ...]:
         """The metric and the model it is compared with; rows."""
-        what = [counted(self.comparison.rows, "row"), "95 % paired bootstrap intervals"]
+        what = [counted(self.comparison.rows, "row"), "95 % intervals, paired"]
         if self.comparison.split is not None:
             what.insert(0, f"split {shorten(self.comparison.split)}")
         return f"{METRICS[self.metric].label}, minus that of {shorten(self.reference)}", " · ".join(
@@ -132,7 +127,7 @@ class ModelDifferences:
 
     def describe(self) -> str:
         """Say in plain words what it shows."""
-        by_side: dict[Side, list[str]] = {"better": [], "tied": [], "worse": []}
+        by_side: dict[Verdict, list[str]] = {"better": [], "tied": [], "worse": []}
         for name, d in zip(self.models, self.differences, strict=True):
             by_side[self.side(d)].append(name)
         words = {

@@ -100,7 +100,7 @@ class Spread:
 def _between(scales: int) -> FloatArray:
     """Linear interpolation from the scales to `POINTS` places between the first and the last, shape (F, S)."""
     at = np.linspace(0, scales - 1, POINTS)
-    return np.maximum(1 - np.abs(at[:, None] - np.arange(scales)), 0)
+    return np.asarray(np.maximum(1 - np.abs(at[:, None] - np.arange(scales)), 0))
 
 
 def difference(one: Spread, other: Spread, z: float) -> Interval:

@@ -62,6 +62,8 @@ def _method(m: MethodResult) -> Record:
         "calibration_gain": m.calibration_gain,
         "calibration_gain_is_lower_bound": m.gain_is_lower_bound,
         "best_share": m.best_share,
-        "differences": {key: list(interval) for key, interval in m.differences.items()},
+        "differences": {key: list(d.interval) for key, d in m.differences.items()},
+        "difference_values": {key: d.value for key, d in m.differences.items()},
+        "verdicts": {key: d.verdict for key, d in m.differences.items()},
         "warnings": m.warnings,
     }

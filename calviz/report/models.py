@@ -36,12 +36,12 @@ def models_record(comparison: ModelComparison, **extra: Any) -> Record:
                 "value": d.value,
                 "interval": list(d.interval),
                 "tied": d.tied,
+                "verdict": d.verdict,
             }
-            for metric, pairs in comparison.intervals.items()
-            for one, other in pairs
-            if (d := comparison.difference(metric, one, other)) is not None
+            for metric, pairs in comparison.pairs.items()
+            for (one, other), d in pairs.items()
         ],
-        "ranks": {metric: comparison.ranks(metric) for metric in comparison.intervals},
+        "ranks": {metric: comparison.ranks(metric) for metric in comparison.pairs},
         **extra,
     }
 

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.comparison import compare_methods, same_rows
+from calviz.core.comparison import TIED_WORDS
 from calviz.core.export import csv_bytes
 from calviz.core.metric import METRICS
 from calviz.core.model_comparison import Alignment, ModelsByMethods
@@ -108,8 +109,8 @@ def _show(found: ModelsByMethods) -> None:
     first = next(iter(found.models.values()))
     unit = Written(MetricResult(shown, 1.0)).unit_words
     st.caption(
-        f"{METRICS[shown].label}{f' in {unit}' if unit else ''}. Bold: best of its row. Underlined: second. "
-        f"≈: not told apart from the best of its row. Fitted on {first.fit.rows:,} rows "
+        f"{METRICS[shown].label}{f' in {unit}' if unit else ''}. Bold: best of its row. "
+        f"≈: {TIED_WORDS}. Underlined: the best of the others. Fitted on {first.fit.rows:,} rows "
         f"({md(first.fit.how, 100)}), judged on {first.evaluation.rows:,} ({md(first.evaluation.how, 100)})."
     )
     reasons = {
@@ -132,9 +133,9 @@ def _underlined(shown: pd.DataFrame, found: ModelsByMethods, metric: str) -> Sty
     """The table with the second best of each row underlined."""
     second = []
     for row, comparison in enumerate(found.models.values()):
-        order = comparison.ranking(metric) if metric in comparison.directions else ()
+        _, next_best = comparison.leaders(metric) if metric in comparison.directions else ((), ())
         labels = {m.key: m.label for m in comparison}
-        second += [(row, list(shown.columns).index(labels[key])) for key in order[1:2]]
+        second += [(row, list(shown.columns).index(labels[key])) for key in next_best]
     return marked(shown, second=second)
 
 
@@ -145,13 +146,13 @@ def table(found: ModelsByMethods, metric: str) -> pd.DataFrame:
     rows: dict[str, dict[str, str]] = {}
     for name, comparison in found.models.items():
         order = comparison.ranking(metric) if metric in comparison.directions else ()
-        tied = comparison.tied.get(metric, ())
+        first, _ = comparison.leaders(metric) if metric in comparison.directions else ((), ())
         cells = {}
         for m in comparison:
             result = m.metrics.get(metric)
             text = md(written.of(result.value)) if result and result.available else "–"
-            if m.key in order[:1]:
+            if m.key in first:
                 text = f"**{text}**"
-            cells[m.label] = f"{text}\u00a0≈" if m.key in tied and m.key not in order[:1] else text
+            cells[m.label] = f"{text}\u00a0≈" if m.key in first and m.key not in order[:1] else text
         rows[md(name, 60)] = cells
     return pd.DataFrame.from_dict(rows, orient="index")

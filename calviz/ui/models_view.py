@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.comparison.models_words import ranked_by
+from calviz.core.comparison import BEST_IN_WORDS, TIED_WORDS
 from calviz.core.export import csv_bytes
 from calviz.core.metric import METRICS
 from calviz.core.model_comparison import ModelComparison
@@ -60,12 +61,9 @@ def metrics_table(found: ModelComparison) -> None:
     for at, key in enumerate(keys):
         results = {m.name: m.metrics[key] for m in found if m.ok}
         columns[_heading(key)] = _marked(found, key, results)
-        second += [(list(results).index(name), at) for name in found.ranking(key)[1:2]]
+        second += [(list(results).index(name), at) for name in found.leaders(key)[1]]
     st.table(marked(pd.DataFrame(columns).set_index("model"), second=second), border="horizontal")
-    st.caption(
-        "Bold: best. Underlined: second. ≈: not told apart from the best by the 95 % paired interval "
-        "(of accuracy, NLL, Brier score, ECE and KS). AURC and MCS are ranked by their value alone."
-    )
+    st.caption(f"Bold: best. ≈: {TIED_WORDS}. Underlined: the best of the others.")
 
 
 def _heading(key: str) -> str:
@@ -74,15 +72,15 @@ def _heading(key: str) -> str:
 
 
 def _marked(found: ModelComparison, key: str, results: Mapping[str, MetricResult]) -> list[str]:
-    order = found.ranking(key)
-    tied = found.tied_with_best(key) if key in found.intervals else ()
+    best, *_ = found.ranking(key) or ("",)
+    first, _ = found.leaders(key)
     written = Written.column(results.values())
     cells = []
     for name, result in results.items():
         text = md(written.of(result.value) if result.available else "–")
-        if name in order[:1]:
+        if name in first:
             text = f"**{text}**"
-        cells.append(f"{text}\u00a0≈" if name in tied[1:] else text)
+        cells.append(f"{text}\u00a0≈" if name in first and name != best else text)
     return cells
 
 
@@ -116,12 +114,12 @@ def ranking(found: ModelComparison, metric: str, reference: str) -> None:
             ),
             "difference": st.column_config.TextColumn(
                 f"minus {listed([reference], limit=60)}",
-                help="With its 95 % paired bootstrap interval.",
+                help="With its 95 % interval; of errors that noise makes larger, without that noise.",
             ),
             "best in": st.column_config.NumberColumn(
                 "best in resamples",
                 format="%.0f %%",
-                help="Share of the resamples of the rows in which it is best.",
+                help=BEST_IN_WORDS[0].upper() + BEST_IN_WORDS[1:] + ".",
             ),
         },
     )
@@ -142,7 +140,7 @@ def differences(found: ModelComparison, metric: str) -> None:
             width=320,
         )
         ranking(found, metric, reference)
-        keys = [metric, *(k for k in found.intervals if k not in (metric, "error"))]
+        keys = [metric, *(k for k in found.pairs if k not in (metric, "error"))]
         with st.container(horizontal=True, gap="medium"):
             for key in keys:
                 figure = ModelDifferences.compute(found, metric=key, reference=reference)
@@ -154,9 +152,10 @@ def differences(found: ModelComparison, metric: str) -> None:
                         filename=f"models-{key}",
                     )
         st.caption(
-            "◆ the model compared with; ● better and ■ worse beyond noise; ○ the 95 % paired bootstrap "
-            "interval covers zero. Every resample draws the same rows for all models. With many models, "
-            "some intervals miss zero by chance: about 1 in 20 of equal pairs."
+            "◆ the model compared with; ● better and ■ worse beyond noise, with all pairs of models taken into "
+            "account: that any of several equal models is called better has a chance of 5 %. Each 95 % interval "
+            "stands for itself. Errors that noise makes larger are compared without that noise, so that a "
+            "difference may not be that of the two values. Every resample draws the same rows for all models."
         )
         _table(found, reference)
 

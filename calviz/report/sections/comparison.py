@@ -8,7 +8,7 @@ import pandas as pd
 
 from calviz.comparison.advice import CRITERIA, advise
 from calviz.comparison.fitting import UNCALIBRATED
-from calviz.core.comparison import Comparison, MethodResult
+from calviz.core.comparison import TIED_WORDS, Comparison, MethodResult
 from calviz.core.metric import METRICS
 from calviz.core.reduction import Reduction
 from calviz.core.slices import where_words
@@ -51,7 +51,7 @@ def make(subject: Subject) -> Iterator[Block]:
         yield Lead(f"Advice: {take}.", below=" ".join(advice.reasons))
     yield _table(found, worked)
     yield Note(
-        "Bold: best; underlined: second. Values are on the rows that judged; lower is better for all but "
+        f"Bold: best, or {TIED_WORDS}; underlined: the best of the others. Values are on the rows that judged; lower is better for all but "
         "accuracy. Gain: mean squared error before minus after; ≥ where the method may change predictions."
     )
     tied = [
@@ -60,7 +60,7 @@ def make(subject: Subject) -> Iterator[Block]:
         if key in SHOWN and len(names) > 1
     ]
     if tied:
-        yield Heading("Not told apart from the best at 95 %")
+        yield Heading(TIED_WORDS[0].upper() + TIED_WORDS[1:])
         yield Facts(tuple(tied))
     said = [(m.label, shorten(m.reason or "", 300)) for m in found if not m.ok]
     said += [(m.label, shorten(text, 300)) for m in worked for text in m.warnings]
@@ -76,13 +76,15 @@ def _table(found: Comparison, worked: list[MethodResult]) -> Table:
     marks: dict[tuple[int, str], Mark] = {}
     columns: dict[str, list[str]] = {"method": [m.label for m in worked]}
     for key in keys:
-        ranks = found.ranking(key)
+        places: dict[Mark, tuple[str, ...]] = dict(
+            zip(("best", "second"), found.leaders(key), strict=True)
+        )
         same = Written.column(m.metrics[key] for m in worked)
         columns[names[key]] = [same.of(m.metrics[key].value) for m in worked]
         for row, m in enumerate(worked):
-            place: dict[int, Mark] = {0: "best", 1: "second"}
-            if m.key in ranks and ranks.index(m.key) in place:
-                marks[row, names[key]] = place[ranks.index(m.key)]
+            for mark, at in places.items():
+                if m.key in at:
+                    marks[row, names[key]] = mark
     columns["predictions changed"] = [count(m.predictions_changed) for m in worked]
     digits = decimals_for(*(m.calibration_gain for m in worked), least=4, most=6)
     columns["gain"] = [

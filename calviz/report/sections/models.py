@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from calviz.comparison.models_words import HEADLINE, caution, headline, ranked_by
+from calviz.core.comparison import BEST_IN_WORDS, TIED_WORDS
 from calviz.core.metric import METRICS
 from calviz.core.model_comparison import ModelComparison, ModelResult
 from calviz.core.units import scale_of
@@ -39,8 +40,8 @@ def make(subject: Subject) -> Iterator[Block]:
     yield _table(found, worked)
     if keys:
         yield Note(
-            "Bold: best; underlined: second; ≈: not told apart from the best by the 95 % paired interval. Best "
-            f"in: share of resamples in which the model has the best {METRICS[keys[0]].label}."
+            f"Bold: best; ≈: {TIED_WORDS}; underlined: the best of the others. "
+            f"Best in: {BEST_IN_WORDS}, by {METRICS[keys[0]].label}."
         )
     for m in found:
         if not m.ok:
@@ -60,14 +61,13 @@ def _table(found: ModelComparison, worked: list[ModelResult]) -> Table:
         written = Written.column(m.metrics[key] for m in worked)
         unit = f" ({written.unit_words})" if written.unit_words else ""
         name = METRICS[key].label + unit
-        order = found.ranking(key)
-        tied = found.tied_with_best(key)[1:] if key in found.intervals else ()
+        tied = found.tied_with_best(key)[1:] if key in found.pairs else ()
         columns[name] = [
             written.of(m.metrics[key].value) + ("\u00a0≈" if m.name in tied else "") for m in worked
         ]
         rows = [m.name for m in worked]
-        for model, place in zip(order, places, strict=False):
-            marks[rows.index(model), name] = place
+        for models, place in zip(found.leaders(key), places, strict=True):
+            marks |= {(rows.index(model), name): place for model in models}
     lead = next(iter(ranked_by(found)), None)
     if lead is not None:
         columns["best in"] = [

@@ -10,10 +10,17 @@ import streamlit as st
 
 from calviz.comparison.advice import CRITERIA
 from calviz.comparison.fitting import UNCALIBRATED
-from calviz.core.comparison import MethodResult, ordered
+from calviz.core.comparison import (
+    BEST_IN_WORDS,
+    TIED_WORDS,
+    Difference,
+    MethodResult,
+    leaders,
+    ordered,
+)
 from calviz.core.export import csv_bytes, latex_table, markdown_table
 from calviz.core.metric import METRICS
-from calviz.core.results import Interval, MetricResult
+from calviz.core.results import MetricResult
 from calviz.core.written import decimals_for
 from calviz.ui.marks import Cell, marked
 from calviz.ui.recalibrate import outcome as results
@@ -58,10 +65,12 @@ def draw(outcome: Outcome) -> None:
         }
     shown = texts(outcome, values, lead)
     st.table(_styled(shown, outcome, values), border="horizontal")
-    tied = f"{TIED.strip()} not told apart from the best (the paired 95 % interval covers zero). "
+    tied = f"{TIED.strip()} {TIED_WORDS}. " if found.tied else ""
     st.caption(
-        f"**Bold**: best; underlined: second. {tied if found.tied else ''}Best in: share of resamples "
-        "of the evaluation rows in which the method is best. Points are percentage points."
+        f"**Bold**: best; {tied}Underlined: the best of the others. Change: from the uncalibrated model, with its 95 % "
+        "interval; of errors that noise makes larger, without that noise, so that it may not be the difference of the "
+        f"values; better and worse: beyond noise, all methods taken into account. Best in: {BEST_IN_WORDS}. Points are "
+        "percentage points."
     )
     for sentence, labels in said(outcome).items():
         st.warning(
@@ -104,14 +113,12 @@ def texts(outcome: Outcome, values: dict[str, dict[str, MetricResult]], lead: st
         row: dict[str, str] = {}
         for key, writer in written.items():
             row[_head(key, writer)] = _cell(outcome, m, key, values[key], writer)
-        interval, share = m.differences.get(lead), m.best_share.get(lead)
+        change, share = m.differences.get(lead), m.best_share.get(lead)
         unit = "points" if lead_writer.unit != "plain" else ""
         head = f"{METRICS[lead].label}: change{f' ({unit})' if unit else ''}"
-        row[head] = ""
-        if interval is not None:
-            change = m.metrics[lead].value - lead_of[UNCALIBRATED].value
-            row[head] = _change(lead_writer.scale, interval, change)
+        row[head] = "" if change is None else _change(lead_writer.scale, change)
         if found.tied:
+            row["Against uncalibrated"] = "" if change is None else change.verdict
             row["Best in"] = f"{100 * share:.0f} %" if share is not None else ""
         if outcome.data.kind != "confidence":
             row["Predictions changed"] = f"{m.predictions_changed:,}" if m.ok else ""
@@ -146,15 +153,16 @@ def _cell(
     return writer.of(result.value) + mark
 
 
-def _change(scale: float, interval: Interval, change: float) -> str:
+def _change(scale: float, change: Difference) -> str:
     """A difference with its interval, with two digits of the interval's half width."""
+    interval = change.interval
     decimals = decimals_for(scale * (interval.high - interval.low) / 2, 2, 5)
 
     def signed(value: float) -> str:
         text = f"{abs(scale * value):.{decimals}f}"
         return text if float(text) == 0 else f"{'−' if value < 0 else '+'}{text}"
 
-    return f"{signed(change)} ({signed(interval.low)} to {signed(interval.high)})"
+    return f"{signed(change.value)} ({signed(interval.low)} to {signed(interval.high)})"
 
 
 def _time(seconds: float) -> str:
@@ -168,8 +176,11 @@ def _styled(
     labels = {m.key: m.label for m in outcome.comparison}
     places: tuple[list[Cell], list[Cell]] = ([], [])
     for column, (key, of) in enumerate(values.items()):
-        for place, method in zip(places, ordered(of, METRICS[key].direction), strict=False):
-            place.append((list(shown.index).index(labels[method]), column))
+        ranking = ordered(of, METRICS[key].direction)
+        for place, methods in zip(
+            places, leaders(ranking, outcome.comparison.tied.get(key, ())), strict=True
+        ):
+            place += [(list(shown.index).index(labels[method]), column) for method in methods]
     best, second = places
     return marked(shown.map(_unbroken), best=best, second=second)
 
@@ -196,8 +207,10 @@ def numbers(outcome: Outcome, values: dict[str, dict[str, MetricResult]]) -> pd.
                     "method": m.key,
                     "metric": key,
                     "value": math.nan if result is None else result.value,
-                    "change_low": math.nan if change is None else change.low,
-                    "change_high": math.nan if change is None else change.high,
+                    "change": math.nan if change is None else change.value,
+                    "change_low": math.nan if change is None else change.interval.low,
+                    "change_high": math.nan if change is None else change.interval.high,
+                    "against_uncalibrated": "" if change is None else change.verdict,
                     "best_share": math.nan if share is None else share,
                     "tied_with_best": m.key in outcome.comparison.tied.get(key, ()),
                     "predictions_changed": m.predictions_changed if m.ok else math.nan,

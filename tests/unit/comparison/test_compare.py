@@ -307,7 +307,7 @@ def test_unknown_names_are_refused(data):
 def test_two_equal_methods_are_tied(data):
     found = compare(data, ["temperature", "ets"], metrics=["accuracy"])
     assert set(found.tied["accuracy"]) == {"identity", "temperature", "ets"}
-    assert found["ets"].differences["accuracy"] == (0, 0)
+    assert found["ets"].differences["accuracy"].interval == (0, 0)
 
 
 # ------------------------------------------------------------------ paired resamples
@@ -387,7 +387,9 @@ def test_learning_curve(data):
 
 
 def test_a_band_holds_the_middle_90_percent_of_the_draws():
-    (point,) = _points({("ets", 50, "nll"): [i / 100 for i in range(101)]})
+    (point,) = _points(
+        {("ets", 50, "nll"): [i / 100 for i in range(101)]}, {("ets", 50, "nll"): "better"}
+    )
     assert (point.mean, point.low, point.high) == pytest.approx((0.5, 0.05, 0.95))
     assert point.repeats == 101
 
@@ -439,7 +441,7 @@ def test_a_stop_inside_a_fit_keeps_what_is_finished(data):
     )
     assert ("temperature", "fitting") in heard
     assert found["temperature"].ok
-    assert found["temperature"].differences["nll"].high < 0
+    assert found["temperature"].differences["nll"].interval.high < 0
     assert not found["dirichlet-odir"].ok
     assert "stopped" in found["dirichlet-odir"].reason
 

@@ -5,8 +5,9 @@ import pytest
 
 import calviz
 from calviz.comparison import align, compare, compare_methods, compare_models
+from calviz.core.comparison import Difference
 from calviz.core.errors import InputError, OptionError
-from calviz.core.model_comparison import Alignment, Difference, ModelComparison, ModelResult
+from calviz.core.model_comparison import Alignment, ModelComparison, ModelResult
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.results import Interval, MetricResult
 
@@ -207,7 +208,9 @@ def test_differences_are_those_of_the_values_and_of_a_bootstrap_by_hand(models, 
 def test_ranks_by_what_is_beyond_noise(found):
     # The truth is the best; sharp and sharper give every row the same class and nearly the same loss.
     assert found.ranks("accuracy")["sharp"] == found.ranks("accuracy")["sharper"]
-    assert found.difference("accuracy", "sharp", "sharper") == Difference(0.0, Interval(0.0, 0.0))
+    assert found.difference("accuracy", "sharp", "sharper") == Difference(
+        0.0, Interval(0.0, 0.0), "tied"
+    )
     assert found.ranks("nll")["true"] == 1
     assert found.ranks("nll")["sharp"] > 1
     assert found.tied_with_best("nll") == ("true",)
@@ -226,18 +229,20 @@ def test_ranks_of_a_case_done_by_hand():
         seed=0,
         models={k: ModelResult(k, {"ece": MetricResult("ece", v)}) for k, v in value.items()},
         directions={"ece": "lower"},
-        intervals={
+        pairs={
             "ece": {
-                ("a", "b"): Interval(-0.1, 0.3),
-                ("a", "c"): Interval(0.1, 0.3),
-                ("b", "c"): Interval(-0.1, 0.3),
+                ("a", "b"): Difference(0.1, Interval(-0.1, 0.3), "tied"),
+                ("a", "c"): Difference(0.2, Interval(0.1, 0.3), "worse"),
+                ("b", "c"): Difference(0.1, Interval(-0.1, 0.3), "tied"),
             }
         },
     )
     assert comparison.ranking("ece") == ("c", "b", "a")
     assert comparison.ranks("ece") == {"c": 1, "b": 1, "a": 2}
     assert comparison.tied_with_best("ece") == ("c", "b")
-    assert comparison.difference("ece", "c", "a").interval == (-0.3, -0.1)
+    assert comparison.leaders("ece") == (("c", "b"), ("a",))
+    turned = comparison.difference("ece", "c", "a")
+    assert (turned.value, turned.interval, turned.verdict) == (-0.2, (-0.3, -0.1), "better")
     assert comparison.differences("a")["model"].tolist() == ["b", "c"]
     with pytest.raises(OptionError, match="'nll' is not in this comparison"):
         comparison.ranking("nll")
@@ -278,7 +283,7 @@ def test_a_model_that_cannot_be_evaluated_is_a_row_with_its_reason(models):
     same = compare_models({"full": m, "top": top}, ["accuracy", "ece", "brier"])
     # The top label says all that accuracy and ECE need.
     assert same.difference("ece", "full", "top").value == pytest.approx(0, abs=1e-12)
-    assert set(same.intervals) == {"accuracy", "ece"}
+    assert set(same.pairs) == {"accuracy", "ece"}
     assert same.ranks("brier") == {}
 
 
@@ -292,7 +297,7 @@ def test_what_takes_long_can_be_followed_and_stopped(models):
     )
     assert seen == [("true", 1, 4), ("sharp", 2, 4)]
     assert [m.ok for m in found] == [True, True, False, False]
-    assert set(found.intervals["accuracy"]) == {("true", "sharp")}
+    assert set(found.pairs["accuracy"]) == {("true", "sharp")}
 
 
 def test_names_must_tell_the_models_apart(models):

@@ -4,6 +4,7 @@ from itertools import count
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import calviz
 from calviz.comparison import weighted
@@ -66,36 +67,66 @@ def test_confidence_only_data_have_those_that_need_no_more():
         resamples=100,
         rng=np.random.default_rng(0),
     )
-    assert {"accuracy", "ece", "ks", "smece", "aurc"} <= set(found.drawn)
-    assert not {"nll", "brier", "classwise_ece"} & set(found.drawn)
-    for of in found.drawn.values():
-        np.testing.assert_array_equal(of["top"], of["all"])
+    assert {"accuracy", "ece", "ks", "smece", "aurc"} <= set(found.metrics)
+    assert not {"nll", "brier", "classwise_ece"} & set(found.metrics)
+    for key in found.metrics:
+        same = found.difference(key, "top", "all")
+        assert same.value == pytest.approx(0, abs=1e-12), key
+        assert same.tied, key
+
+
+def plain(**drawn):
+    """Sets with given resamples of a metric that is a mean; what was seen is the average."""
+    values = {key: {name: float(v.mean()) for name, v in of.items()} for key, of in drawn.items()}
+    return Paired(values, drawn, {})
 
 
 def test_better_is_nearer_to_where_a_metric_should_be():
-    # MCS should be 0 (-0.01 beats 0.3), accuracy should be high, ECE low.
     drawn = {
-        "mcs": {"a": np.full(100, -0.01), "b": np.full(100, 0.3)},
+        "nll": {"a": np.full(100, 0.1), "b": np.full(100, 0.3)},
         "accuracy": {"a": np.full(100, 0.9), "b": np.full(100, 0.8)},
-        "ece": {"a": np.full(100, 0.1), "b": np.full(100, 0.2)},
     }
-    paired = Paired(drawn)
+    paired = plain(**drawn)
     for key, of in drawn.items():
         assert paired.best_share(key) == {"a": 1.0, "b": 0.0}
-        assert paired.better(key, "a", "b")
-        assert not paired.better(key, "b", "a")
+        assert paired.difference(key, "a", "b").verdict == "better"
+        assert paired.difference(key, "b", "a").verdict == "worse"
         assert paired.tied_with_best(key, {name: v[0] for name, v in of.items()}) == ("a",)
-    assert paired.difference("mcs", "a", "b") == pytest.approx((-0.31, -0.31))
+    assert paired.difference("accuracy", "a", "b").interval == pytest.approx((0.1, 0.1))
 
 
-def test_a_difference_has_the_middle_95_percent_of_the_resamples():
-    drawn = {"ece": {"a": np.arange(1_001) / 1_000, "b": np.zeros(1_001)}}
-    paired = Paired(drawn)
-    assert paired.difference("ece", "a", "b") == pytest.approx((0.025, 0.975))
-    assert paired.difference("ece", "b", "a") == pytest.approx((-0.975, -0.025))
+def test_a_difference_of_means_has_the_middle_95_percent_of_the_resamples():
+    drawn = {"a": np.arange(1_001) / 1_000, "b": np.zeros(1_001)}
+    paired = plain(nll=drawn)
+    assert paired.difference("nll", "a", "b").interval == pytest.approx((0.025, 0.975))
+    assert paired.difference("nll", "b", "a").interval == pytest.approx((-0.975, -0.025))
     # An interval that only touches zero is not beyond noise.
-    touching = Paired({"ece": {"a": np.maximum(np.arange(1_001) - 25.0, 0), "b": np.zeros(1_001)}})
-    assert not touching.better("ece", "b", "a")
+    touching = plain(nll={"a": np.maximum(np.arange(1_001) - 25.0, 0), "b": np.zeros(1_001)})
+    assert touching.difference("nll", "a", "b").tied
+
+
+def test_more_comparisons_need_clearer_differences():
+    rng = np.random.default_rng(0)
+    names = [f"m{i}" for i in range(12)]
+    drawn = {name: rng.normal(size=4_000) for name in names}
+    paired = plain(nll=drawn)
+    # Independent sets: the range of twelve, as Tukey's studentised range for infinite degrees of freedom has it.
+    tukey = stats.studentized_range.ppf(0.95, 12, 1e6) / np.sqrt(2)
+    assert paired._critical("nll", paired.all_pairs) == pytest.approx(tukey, rel=0.03)
+    assert paired._critical("nll", (("m0", "m1"),)) == pytest.approx(1.96, abs=0.001)
+
+
+def test_of_a_signed_metric_the_size_says_what_is_better():
+    rng = np.random.default_rng(5)
+    labels = rng.integers(2, size=20_000)
+    low = Predictions(probs=np.clip(labels * 0.2 + 0.35, 0, 1), labels=labels)
+    high = Predictions(probs=np.full(20_000, 0.505), labels=labels)
+    sets = {"low": low, "high": high}
+    found = pair(sets, ["mcs"], reduction="positive", resamples=300, rng=rng)
+    d = found.difference("mcs", "low", "high")
+    seen = {name: p.probs[:, 1].mean() - labels.mean() for name, p in sets.items()}
+    assert d.value == pytest.approx(seen["low"] - seen["high"])
+    assert d.verdict == "worse"
 
 
 def test_class_wise_errors_of_very_many_probabilities_are_left_out(monkeypatch):
@@ -113,10 +144,28 @@ def test_who_is_in_a_hurry_gets_what_there_is_and_no_less_than_an_interval_needs
     monkeypatch.setattr(paired, "_CELLS", 20 * 50)  # twenty at a time
     asked = count()
     found = paired.resampled(
-        {"sum": lambda drawn: {"rows": drawn.sum(axis=0)}},
+        {"sum": lambda drawn, _: {"rows": drawn.sum(axis=0)}},
         50,
         500,
         np.random.default_rng(0),
         hurry=lambda: next(asked) >= asked_after,
     )
     assert found["sum"]["rows"].tolist() == [50] * made
+
+
+def test_scaled_gaps_are_those_of_a_world_whose_error_is_known():
+    # With weights of one there is no noise: gaps of scale 1 are the sample's own, of scale 0 there are none.
+    p = data(400, 4)
+    weighted = Weighted(Sample(p, "top-label"), METRICS.keys())
+    weighted.scaled(np.random.default_rng(0).multinomial(400, np.full(400, 1 / 400), 60).T * 1.0)
+    truths = weighted.truths()
+    assert {"ece", "ks", "kde_ece", "smece", "classwise_ece", "tace", "wsece", "mcs"} <= set(truths)
+    for key in ("ece", "ece_equal_mass", "mce", "ks", "classwise_ece", "tace", "wsece", "mcs"):
+        wanted = abs(calviz.evaluate(p, [key])[key].value)
+        assert truths[key][0] == pytest.approx(0, abs=1e-7), key
+        assert truths[key][4] == pytest.approx(wanted, abs=1e-6), key
+        # These are proportional to the gaps.
+        assert truths[key][2] == pytest.approx(wanted / 2, abs=1e-6), key
+    # These are quadratic in them.
+    square = calviz.evaluate(p, ["ece_l2"])["ece_l2"].value
+    assert truths["ece_l2"][[0, 2, 4]] == pytest.approx([0, square / 4, square], abs=1e-9)

@@ -42,7 +42,7 @@ def test_the_answer():
     figure = LearningCurves.compute(curve())
     assert figure.answer() == (
         "50 labels already, the fewest tried, are enough for Method A: from there on its ECE is better than "
-        "that of the uncalibrated model in 95 % of the draws. With 400, Method B has the best ECE: 1.0 points, "
+        "that of the uncalibrated model in 95 % of the draws, and beyond the noise of the 900 rows that judge. With 400, Method B has the best ECE: 1.0 points, "
         "against 10.0 points uncalibrated."
     )
     a, b = figure.needed()
@@ -58,7 +58,8 @@ def test_the_answer_where_nothing_helps():
         curve(before=0.005, p_value=0.4, failures={"b": "with 50 rows: no"})
     )
     assert figure.answer() == (
-        "With up to 400 labels no method is reliably better than the uncalibrated model by ECE. "
+        "With up to 400 labels no method is reliably better than the uncalibrated model by ECE, beyond the noise of the 900 "
+        "rows that judge. "
         "With all 400 none is better."
     )
     assert "not better than the uncalibrated model" in figure.sentence(figure.needed()[0])

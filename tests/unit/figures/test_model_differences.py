@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from calviz.core.comparison import Difference
 from calviz.core.errors import OptionError
 from calviz.core.model_comparison import Alignment, ModelComparison, ModelResult
 from calviz.core.predictions import Predictions
@@ -14,6 +15,7 @@ from calviz.figures._style import PALETTES
 
 
 def comparison(metric="nll", direction="lower"):
+    side = "worse" if direction == "lower" else "better"
     value = {"<b>a</b>": 0.30, "b": 0.20, "c": 0.25}
     return ModelComparison(
         alignment=Alignment(
@@ -24,11 +26,11 @@ def comparison(metric="nll", direction="lower"):
         seed=0,
         models={k: ModelResult(k, {metric: MetricResult(metric, v)}) for k, v in value.items()},
         directions={metric: direction},
-        intervals={
+        pairs={
             metric: {
-                ("<b>a</b>", "b"): Interval(0.05, 0.15),
-                ("<b>a</b>", "c"): Interval(0.01, 0.09),
-                ("b", "c"): Interval(-0.12, 0.02),
+                ("<b>a</b>", "b"): Difference(0.1, Interval(0.05, 0.15), side),
+                ("<b>a</b>", "c"): Difference(0.05, Interval(0.01, 0.09), side),
+                ("b", "c"): Difference(-0.05, Interval(-0.12, 0.02), "tied"),
             }
         },
     )
