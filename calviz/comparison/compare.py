@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Any
 
@@ -14,8 +14,9 @@ from calviz.analysis import evaluate
 from calviz.comparison.fitting import UNCALIBRATED, Fitted, fit_and_apply
 from calviz.comparison.paired import pair, squares
 from calviz.comparison.rows import Rows, choose_rows
+from calviz.core.arrays import FloatArray
 from calviz.core.comparison import Comparison, MethodResult
-from calviz.core.errors import CalvizError
+from calviz.core.errors import CalvizError, OptionError
 from calviz.core.metric import METRICS
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.recalibrator import RECALIBRATORS, RecalibratorSpec
@@ -42,6 +43,7 @@ def compare(
     reduction: Reduction | str = "top-label",
     ci: bool = True,
     resamples: int = 1_000,
+    refits: int = 0,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
@@ -66,6 +68,9 @@ def compare(
     ci : bool
         Whether to compute intervals, paired differences and shares of "best".
     resamples : int
+    refits : int
+        How often each method is fitted again, to fitting rows that are drawn with replacement. Without, an interval is for
+        the fitted map; with some (20, say), differences and verdicts hold what the fit itself varies as well.
     options : mapping of str to mapping, optional
         Parameters of single methods.
     jobs : int, optional
@@ -78,6 +83,8 @@ def compare(
         Asked all the time; where it says True, the methods that are not finished are rows with that reason, and the
         differences of the others are of fewer resamples.
     """
+    if refits < 0 or refits == 1:
+        raise OptionError(f"'refits' must be 0, or 2 or more, got {refits}.")
     specs = chosen(methods)
     rows = choose_rows(
         data,
@@ -89,7 +96,14 @@ def compare(
         in_sample=in_sample,
     )
     judging = _Judging(
-        data, rows, tuple(metrics) if metrics is not None else None, reduction, ci, resamples, seed
+        data,
+        rows,
+        tuple(metrics) if metrics is not None else None,
+        reduction,
+        ci,
+        resamples,
+        refits,
+        seed,
     )
     own = options or {}
     finished: dict[str, MethodResult] = {}
@@ -135,6 +149,7 @@ def compare(
         methods=results,
         directions={key: METRICS[key].direction for key in measured},
         tied=tied,
+        refits=refits if ci else 0,
     )
 
 
@@ -160,13 +175,21 @@ class _Judging:
     reduction: Reduction | str
     ci: bool
     resamples: int
+    refits: int
     seed: int
+    #: Metrics of the refits, by method and metric, shape (R,).
+    varied: dict[str, dict[str, FloatArray]] = field(default_factory=dict)
 
     def result(self, spec: RecalibratorSpec, options: Mapping[str, Any]) -> MethodResult:
         """Fit and evaluate one method; whatever goes wrong becomes its reason."""
         try:
             checkpoint("fitting")
-            return self._measured(spec, fit_and_apply(self.data, spec, self.rows, options))
+            result = self._measured(spec, fit_and_apply(self.data, spec, self.rows, options))
+            if self.refits and self.ci and spec.key != UNCALIBRATED:
+                self.varied[spec.key] = self._refitted(spec, options, tuple(result.metrics))
+                spread = {k: float(v.std(ddof=1)) for k, v in self.varied[spec.key].items()}
+                result = replace(result, fit_spread=spread)
+            return result
         except CalvizError as error:
             return _failed(spec, str(error))
         except MemoryError:
@@ -201,6 +224,23 @@ class _Judging:
             recalibrator=done.recalibrator,
         )
 
+    def _refitted(
+        self, spec: RecalibratorSpec, options: Mapping[str, Any], metrics: tuple[str, ...]
+    ) -> dict[str, FloatArray]:
+        """Metrics on the evaluation rows after fits to resampled fitting rows, the same ones for all methods."""
+        found: dict[str, list[float]] = {key: [] for key in metrics}
+        for at in range(self.refits):
+            checkpoint(f"fitting again: {at + 1} of {self.refits}")
+            rng = np.random.default_rng([self.seed, 5, at])
+            pairs = tuple(
+                (np.sort(rng.choice(fit, size=fit.size)), judged) for fit, judged in self.rows.pairs
+            )
+            done = fit_and_apply(self.data, spec, replace(self.rows, pairs=pairs), options)
+            again = evaluate(done.calibrated, metrics, reduction=self.reduction)
+            for key in metrics:
+                found[key].append(again[key].value)
+        return {key: np.array(v) for key, v in found.items() if np.isfinite(v).all()}
+
     @property
     def before(self) -> Dataset:
         """The evaluation rows as they came."""
@@ -222,6 +262,8 @@ class _Judging:
         paired = pair(
             there, keys, reduction=self.reduction, resamples=self.resamples, rng=rng, hurry=stop
         )
+        if self.varied:
+            paired = replace(paired, refits=self.varied)
         wanted = paired.metrics
         others = tuple((m, UNCALIBRATED) for m in there if m != UNCALIBRATED)
         shares = {metric: paired.best_share(metric) for metric in wanted}

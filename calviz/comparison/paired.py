@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -42,11 +43,14 @@ class Paired:
         Resampled values, of metrics that are means or follow smoothly from them.
     errors : mapping of str to mapping of str to Spread
         How large the errors are, and what they would show, of metrics that noise makes larger.
+    refits : mapping of str to mapping of str to ndarray, shape (R,)
+        Values after fits to resampled fitting rows, by set and metric, for sets that are fitted.
     """
 
     values: Mapping[str, Mapping[str, float]]
     drawn: Mapping[str, Mapping[str, FloatArray]]
     errors: Mapping[str, Mapping[str, Spread]]
+    refits: Mapping[str, Mapping[str, FloatArray]] = field(default_factory=dict)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -90,7 +94,8 @@ class Paired:
             values = self.values[metric]
             apart = values[one] - values[other]
             drawn = self.drawn[metric]
-            return apart, _quantiles(drawn[one] - drawn[other], apart, Z)
+            found = _quantiles(drawn[one] - drawn[other], apart, Z)
+            return apart, _wider(found, apart, Z * self._fit_sd(metric, one, other, lambda v: v))
         spreads = self.errors[metric]
         apart = spreads[one].estimate - spreads[other].estimate
         if METRICS[metric].direction == "higher":
@@ -99,13 +104,25 @@ class Paired:
 
     def _worse(self, metric: str, one: str, other: str, z: float) -> Interval:
         """Interval of how much worse `one` is than `other`."""
+        worse = _badness(metric)
         if metric in self.errors:
             spreads = self.errors[metric]
-            return difference(spreads[one], spreads[other], z)
+            apart = spreads[one].estimate - spreads[other].estimate
+            found = difference(spreads[one], spreads[other], z)
+            return _wider(found, apart, z * self._fit_sd(metric, one, other, worse))
         how_bad, values = self._draws[metric], self.values[metric]
-        worse = _badness(metric)
         apart = float(worse(values[one]) - worse(values[other]))
-        return _quantiles(how_bad[one] - how_bad[other], apart, z)
+        found = _quantiles(how_bad[one] - how_bad[other], apart, z)
+        return _wider(found, apart, z * self._fit_sd(metric, one, other, worse))
+
+    def _fit_sd(
+        self, metric: str, one: str, other: str, of: Callable[[FloatArray], FloatArray]
+    ) -> float:
+        """Standard deviation of the difference over refits; 0 without any."""
+        sides = [self.refits.get(name, {}).get(metric) for name in (one, other)]
+        a, b = (0.0 if v is None else of(v) for v in sides)
+        apart = np.asarray(a - b)
+        return float(apart.std(ddof=1)) if apart.ndim else 0.0
 
     def _critical(self, metric: str, pairs: Pairs) -> float:
         known: dict[tuple[str, Pairs], float] = self.__dict__.setdefault("_criticals", {})
@@ -235,6 +252,12 @@ def _quantiles(drawn: FloatArray, value: float, z: float) -> Interval:
     low, high = np.quantile(drawn, [0.025, 0.975])
     wider = z / Z
     return Interval(float(value + (low - value) * wider), float(value + (high - value) * wider))
+
+
+def _wider(interval: Interval, value: float, more: float) -> Interval:
+    """With the independent half width `more` added on both sides."""
+    low, high = interval
+    return Interval(value - math.hypot(value - low, more), value + math.hypot(high - value, more))
 
 
 def squares(data: Predictions) -> FloatArray:

@@ -142,6 +142,8 @@ class MethodResult:
     calibration_gain : float
         Mean squared error (summed over classes) before minus after (Zhang 2020, eq. 8); for a method that does
         not preserve accuracy, a lower bound of the gain in calibration.
+    fit_spread : mapping of str to float
+        Standard deviation of each metric over fits to resampled fitting rows, where these were asked for.
     warnings : tuple of str
         What the fit had to say.
     calibrated : Predictions or ConfidencePredictions, optional
@@ -163,6 +165,7 @@ class MethodResult:
     differences: Mapping[str, Difference] = field(default_factory=dict)
     best_share: Mapping[str, float] = field(default_factory=dict)
     calibration_gain: float = math.nan
+    fit_spread: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     calibrated: Dataset | None = None
     recalibrator: Any = None
@@ -192,6 +195,8 @@ class Comparison:
     tied : mapping of str to tuple of str
         Of each metric with paired resamples: the best method and those that are not worse than it beyond noise, with
         all pairs of methods taken into account.
+    refits : int
+        Fits to resampled fitting rows whose variation is in the differences and verdicts; 0: they are for the fitted maps.
     """
 
     name: str
@@ -203,6 +208,7 @@ class Comparison:
     methods: Mapping[str, MethodResult]
     directions: Mapping[str, str] = field(default_factory=dict)
     tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    refits: int = 0
 
     def __getitem__(self, key: str) -> MethodResult:
         try:

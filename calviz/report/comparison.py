@@ -30,6 +30,7 @@ def comparison_record(comparison: Comparison, *, file: str, **extra: Any) -> Rec
         "in_sample": comparison.in_sample,
         "seed": comparison.seed,
         "reduction": comparison.reduction,
+        "refits": comparison.refits,
         "methods": {m.key: _method(m) for m in comparison},
         "tied_with_best": {key: list(names) for key, names in comparison.tied.items()},
         **extra,
@@ -65,5 +66,6 @@ def _method(m: MethodResult) -> Record:
         "differences": {key: list(d.interval) for key, d in m.differences.items()},
         "difference_values": {key: d.value for key, d in m.differences.items()},
         "verdicts": {key: d.verdict for key, d in m.differences.items()},
+        "fit_spread": dict(m.fit_spread),
         "warnings": m.warnings,
     }

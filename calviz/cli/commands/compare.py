@@ -34,6 +34,13 @@ if TYPE_CHECKING:
 @fitting_options
 @method_options
 @click.option("--reduction", default="top-label", show_default=True, metavar="R")
+@click.option(
+    "--refits",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Fit each method N more times, to resampled rows, so that differences hold what the fit varies (20, say).",
+)
 @click.option("--model", metavar="NAME", help="Of a file with several models, this one.")
 @click.option(
     "--json", "json_path", metavar="PATH", help="Write JSON; with - it goes to standard output."
@@ -51,6 +58,7 @@ def command(
     seed: int,
     options: tuple[str, ...],
     reduction: str,
+    refits: int,
     model: str | None,
     json_path: str | None,
     html_path: str | None,
@@ -91,6 +99,7 @@ def command(
         seed=seed,
         in_sample=in_sample,
         reduction=reduction,
+        refits=refits,
         options=own,
         progress=progress,
     )

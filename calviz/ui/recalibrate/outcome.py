@@ -107,6 +107,7 @@ def work(plan: Plan) -> Callable[[Job], Outcome]:
             metrics=METRICS,
             reduction=settings.reduction,
             options=plan.options,
+            refits=plan.refits,
             progress=progress,
             activity=lambda key, doing: job.step(labels[key], "running", doing),
             stop=job.stopping,

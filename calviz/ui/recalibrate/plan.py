@@ -18,6 +18,9 @@ from calviz.ui.fit_rows import FitRows
 from calviz.ui.settings import Settings
 from calviz.ui.text import md, rows
 
+#: Refits that the switch asks for: a standard deviation from these is known to about a sixth.
+REFITS = 20
+
 _SUGGESTED = "calviz.recalibrate.suggested"
 
 
@@ -34,6 +37,8 @@ class Plan:
     rows : Rows
     options : dict
         Parameters of single methods.
+    refits : int
+        How often each method is fitted again, for the variation of the fit.
     """
 
     settings: Settings
@@ -41,6 +46,7 @@ class Plan:
     methods: tuple[str, ...]
     rows: Rows
     options: dict[str, dict[str, Any]]
+    refits: int = 0
 
     @property
     def data(self) -> Dataset:
@@ -60,7 +66,13 @@ class Plan:
     @property
     def key(self) -> tuple[str, ...]:
         """Names all of it."""
-        return (*self.content, *self.fit_rows.key, repr(self.options), *self.methods)
+        return (
+            *self.content,
+            *self.fit_rows.key,
+            repr(self.options),
+            str(self.refits),
+            *self.methods,
+        )
 
 
 def draw(settings: Settings) -> Plan | None:
@@ -86,7 +98,18 @@ def draw(settings: Settings) -> Plan | None:
     about = chosen.settings.rows_key
     methods = _methods(suggest(data, fit.rows), (*about, str(fit.rows)))
     floor = zeros.draw([data], about)
-    return Plan(settings, chosen, methods, found, zeros.options(methods, floor))
+    refits = 0 if found.in_sample else _refits()
+    return Plan(settings, chosen, methods, found, zeros.options(methods, floor), refits)
+
+
+def _refits() -> int:
+    with st.popover("Variation of the fit", type="tertiary"):
+        st.caption(
+            "Intervals are for the maps as fitted. Fitting each method again, to rows drawn from the fitting rows, "
+            "adds what the fit itself varies to the differences, and takes as many times longer."
+        )
+        again = st.toggle(f"Fit each method {REFITS} more times", key="refit", bind="query-params")
+    return REFITS if again else 0
 
 
 def _division(settings: Settings) -> FitRows:

@@ -69,7 +69,7 @@ def draw(outcome: Outcome) -> None:
     st.caption(
         f"**Bold**: best; {tied}Underlined: the best of the others. Change: from the uncalibrated model, with its 95 % "
         "interval; of errors that noise makes larger, without that noise, so that it may not be the difference of the "
-        f"values; better and worse: beyond noise, all methods taken into account. Best in: {BEST_IN_WORDS}. Points are "
+        f"values; better and worse: beyond noise, all methods taken into account{_fit_words(found.refits)}. Best in: {BEST_IN_WORDS}. Points are "
         "percentage points."
     )
     for sentence, labels in said(outcome).items():
@@ -77,6 +77,14 @@ def draw(outcome: Outcome) -> None:
             f"{md('; '.join(labels), 1_000)}: {md(sentence, 600)}", icon=":material/warning:"
         )
     _download(outcome, shown, values)
+
+
+def _fit_words(refits: int) -> str:
+    return (
+        f"; the variation of the fit is in them, from {refits} refits"
+        if refits
+        else ", for the maps as fitted"
+    )
 
 
 def said(outcome: Outcome) -> dict[str, list[str]]:

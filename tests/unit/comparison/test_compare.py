@@ -463,3 +463,21 @@ def test_a_stop_is_never_an_error_wherever_it_comes(data):
         found = run()
         assert not found["temperature"].ok
         assert "stopped" in found["temperature"].reason
+
+
+def test_refits_widen_differences_by_what_the_fit_varies(data):
+    methods, metrics = ["temperature", "histogram"], ["nll", "ece"]
+    once = compare(data, methods, metrics=metrics, resamples=300)
+    again = compare(data, methods, metrics=metrics, resamples=300, refits=5)
+    assert (once.refits, again.refits) == (0, 5)
+    for key in methods:
+        assert once[key].fit_spread == {}
+        for metric in metrics:
+            assert again[key].metrics[metric].value == once[key].metrics[metric].value
+            narrow, wide = (c[key].differences[metric].interval for c in (once, again))
+            assert wide.low < narrow.low
+            assert narrow.high < wide.high
+    # One parameter varies less than the levels of fifteen bins per class.
+    assert again["temperature"].fit_spread["nll"] < again["histogram"].fit_spread["nll"]
+    with pytest.raises(OptionError, match="'refits' must be 0, or 2 or more, got 1"):
+        compare(data, methods, refits=1)

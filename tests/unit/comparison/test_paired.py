@@ -169,3 +169,13 @@ def test_scaled_gaps_are_those_of_a_world_whose_error_is_known():
     # These are quadratic in them.
     square = calviz.evaluate(p, ["ece_l2"])["ece_l2"].value
     assert truths["ece_l2"][[0, 2, 4]] == pytest.approx([0, square / 4, square], abs=1e-9)
+
+
+def test_the_variation_of_the_fit_is_added_as_an_independent_part():
+    rng = np.random.default_rng(2)
+    drawn = {"a": rng.normal(0.5, 0.03, 20_000), "b": rng.normal(0.5, 1e-9, 20_000)}
+    values = {"nll": {"a": 0.5, "b": 0.5}}
+    refits = {"a": {"nll": rng.normal(0.5, 0.04, 5_000)}}
+    d = Paired(values, {"nll": drawn}, {}, refits).difference("nll", "a", "b")
+    # 3-4-5: standard deviations of 0.03 and 0.04 make 0.05.
+    np.testing.assert_allclose(d.interval, [-1.96 * 0.05, 1.96 * 0.05], rtol=0.03)
