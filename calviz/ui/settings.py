@@ -31,6 +31,7 @@ _CONDITIONS = (
 )
 _CHOSEN = "calviz.chosen"
 _SEED = "calviz.settings"
+_DEFAULT = "calviz.default_reduction"
 _HELP: Mapping[ReductionKind, str] = {
     "top-label": "the largest probability, and whether its class is the true one",
     "top-r": "the r-th largest probability, and whether its class is the true one",
@@ -211,7 +212,8 @@ def _reduction(data: Dataset, seed: Mapping[str, str]) -> Reduction:
         return Reduction()
     kinds: tuple[ReductionKind, ...] = ("top-label", "top-r", "within-top-r", "class")
     if data.n_classes == 2:
-        kinds = ("top-label", "positive")
+        kinds = ("positive", "top-label")
+    _follow_default(Reduction.default(data).kind)
     help = "Which score is compared with which event.\n\n" + "\n".join(
         f"- {kind}: {_HELP[kind]}" for kind in kinds
     )
@@ -230,6 +232,14 @@ def _reduction(data: Dataset, seed: Mapping[str, str]) -> Reduction:
         name = _choose("Class", "class", data.class_names, seed, help="Type to search.")
         return Reduction("class", class_name=name)
     return Reduction(kind)  # type: ignore[arg-type]
+
+
+def _follow_default(default: ReductionKind) -> None:
+    """Where the default of the data set before was not changed, look at that of this one."""
+    before = st.session_state.get(_DEFAULT, default)
+    st.session_state[_DEFAULT] = default
+    if before != default and st.session_state.get("reduction") == before:
+        st.session_state["reduction"] = default
 
 
 def _bins(seed: Mapping[str, str]) -> tuple[Scheme, int]:
