@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from calviz.checks import Verdict, find
+from calviz.checks import other_view as other_view_of
 from calviz.checks import verdict as verdict_on
 from calviz.core.arrays import FloatArray
 from calviz.core.convention import Conventions
@@ -149,6 +150,24 @@ def verdict(
     _check_whole("bins", bins)
     _check_choice("scheme", scheme, get_args(Scheme))
     return verdict_on(_sample(data, reduction, split), bins=bins, scheme=scheme, seed=seed)
+
+
+def other_view(
+    data: Dataset,
+    *,
+    reduction: Reduction | str | None = None,
+    split: str | None = None,
+    bins: int = DEFAULT_BINS,
+    scheme: Scheme = "equal-width",
+    seed: int = 0,
+) -> str | None:
+    """Say in one sentence what the other view of two classes shows, positive class or top label.
+
+    None where the data have no second view, and where the two show the same or nothing beyond noise.
+    Parameters are those of `verdict`.
+    """
+    sample = _sample(data, reduction, split)
+    return other_view_of(sample, bins=bins, scheme=scheme, seed=seed)
 
 
 def conventions(

@@ -141,6 +141,14 @@ class Reduction:
         known = ", ".join(data.class_names[:10]) + (", ..." if data.n_classes > 10 else "")
         raise OptionError(f"there is no class '{self.class_name}'; known: {known}.")
 
+    def other_of_two(self, data: Dataset) -> Reduction | None:
+        """The other usual view of two classes: positive class and top label; None where there is none."""
+        if data.kind == "confidence" or data.n_classes != 2:
+            return None
+        if self.kind == "top-label":
+            return Reduction("positive")
+        return Reduction() if self.kind == "positive" else None
+
     def check(self, data: Dataset) -> None:
         """Raise NotAvailable or OptionError, with the reason, where these data do not allow it."""
         if data.kind == "confidence":

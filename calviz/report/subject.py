@@ -200,6 +200,17 @@ class Subject:
             seed=self.seed,
         )
 
+    @cached_property
+    def other_view(self) -> str | None:
+        """What the other view of two classes shows, where it differs."""
+        return analysis.other_view(
+            self.data,
+            reduction=self.reduction,
+            bins=self.bins_used,
+            scheme=self.scheme,
+            seed=self.seed,
+        )
+
     def _evaluate(
         self, keys: Iterable[str], *, error_bars: bool, findings: bool = False
     ) -> Evaluation:

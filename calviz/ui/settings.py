@@ -15,6 +15,7 @@ from calviz.core.arrays import BoolArray
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction, ReductionKind
 from calviz.core.slices import Where, rows_where, where_words
+from calviz.core.words import together
 from calviz.numerics.binning import Scheme
 from calviz.ui import state
 from calviz.ui.text import distinct, md, plain, rows
@@ -279,24 +280,23 @@ def _slice(data: Dataset, seed: Mapping[str, str]) -> Where:
     return tuple(found)
 
 
-def other_view_of_two_classes(chosen: Settings) -> None:
-    """With two classes, say which of the two usual figures this is, and offer the other."""
-    if chosen.whole.n_classes != 2 or chosen.whole.kind == "confidence":
+def other_view_of_two_classes(chosen: Settings, said: str | None = None) -> None:
+    """With two classes, say which of the two usual views this is, and what was `said` of the other; offer that."""
+    other = chosen.reduction.other_of_two(chosen.whole)
+    if other is None:
         return
-    positive = chosen.reduction.kind == "positive"
     first, second = (md(name, 40) for name in chosen.whole.class_names)
-    if positive:
-        this, other, key = f"the positive class, {second}", "top label", "top-label"
-    else:
-        this, other, key = (
-            f"the top label, whichever of {first} and {second} it is",
-            "positive class",
-            "positive",
-        )
+    this = f"the top label, whichever of {first} and {second} it is"
+    if chosen.reduction.kind == "positive":
+        this = f"the positive class, {second}"
+    words = f"Two classes: this page looks at {this}."
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"Two classes: this figure looks at {this}.", width="content")
+        st.markdown(f"{words} {md(together(said))}" if said else words, width="content")
         st.button(
-            f"Show the {other}", on_click=_set_reduction, args=(key,), key="calviz.other_view"
+            f"Show the {other.label}",
+            on_click=_set_reduction,
+            args=(other.key,),
+            key="calviz.other_view",
         )
 
 

@@ -101,6 +101,16 @@ def test_a_link_without_a_reduction_shows_the_default_of_the_data(query, reducti
     assert app.selectbox(key="reduction").value == reduction
 
 
+def test_the_overview_says_what_the_other_view_of_two_classes_shows():
+    entry = b"label,p\n" + b"1,0.6\n" * 300 + b"0,0.6\n" * 700 + b"1,0.1\n" * 2 + b"0,0.1\n" * 98
+    app = _quiet(_upload(_app(), "high.csv", entry).switch_page("pages/overview.py").run())
+    assert "this page looks at the positive class" in _words(app)
+    assert "Seen by the top label, the predictions are overconfident by " in _words(app)
+    app.button(key="calviz.other_view").click().run()
+    assert _quiet(app).selectbox(key="reduction").value == "top-label"
+    assert "Seen by the positive class, the forecasts are " in _words(app)
+
+
 def test_another_data_set_brings_its_default_where_nothing_was_chosen():
     app = _app("data=digits")
     pick = app.selectbox(key="calviz.pick")

@@ -1,9 +1,14 @@
 """Two classes are judged on the positive class, by every function, where nothing else is said."""
 
+import json
+
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import calviz
+from calviz.analysis import other_view
+from calviz.cli import main
 from calviz.comparison import compare_methods
 from calviz.figures import BinSensitivity, CalibrationMap, ConventionDots, Cumulative, Reliability
 from calviz.numerics.sample import Sample
@@ -77,8 +82,42 @@ def test_figures():
     assert ConventionDots.compute(P).conventions.reduction == "positive"
 
 
-def test_one_score_column_is_two_classes(tmp_path):
+@pytest.fixture
+def file(tmp_path):
+    """One score column."""
     path = tmp_path / "rain.csv"
     rows = [f"{y},{p!r}" for y, p in zip(P.labels, P.probs[:, 1].tolist(), strict=True)]
     path.write_text("\n".join(["label,p", *rows]) + "\n")
-    assert calviz.evaluate(calviz.load(path), ["mcs"])["mcs"].value == pytest.approx(GAP)
+    return path
+
+
+def run(*arguments):
+    result = CliRunner().invoke(main, [str(a) for a in arguments])
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def test_one_score_column_is_two_classes(file):
+    assert calviz.evaluate(calviz.load(file), ["mcs"])["mcs"].value == pytest.approx(GAP)
+
+
+def test_command_line_report_and_json_say_what_the_other_view_shows(file, tmp_path):
+    said = other_view(calviz.load(file))
+    assert said.startswith("Seen by the top label, ")
+    assert said in run("audit", file, "--markdown", tmp_path / "rain.md", "--resamples", 50)
+    assert said in (tmp_path / "rain.md").read_text().replace("\\", "")
+    record = json.loads(run("audit", file, "--json", "-"))
+    assert (record["reduction"], record["other_view"]) == ("positive", said)
+    record = json.loads(run("audit", file, "--json", "-", "--reduction", "top-label"))
+    assert record["reduction"] == "top-label"
+    assert record["other_view"].startswith("Seen by the positive class, the forecasts are ")
+
+
+def test_the_commands_that_compare_judge_the_positive_class_too(file):
+    for command in (
+        ("compare", file, "--methods", "platt", "--fit-fraction", 0.5, "--json", "-"),
+        ("compare-models", file, file, "--resamples", 20, "--json", "-"),
+    ):
+        assert json.loads(run(*command))["reduction"] == "positive"
+        chosen = json.loads(run(*command, "--reduction", "top-label"))
+        assert chosen["reduction"] == "top-label"

@@ -50,6 +50,7 @@ class Audit:
     data: Dataset
     evaluation: Evaluation
     verdict: str
+    other_view: str | None
     conventions: Conventions | None = None
 
 
@@ -168,7 +169,9 @@ def _audit(
         if not quiet:
             if number == 0:
                 print_recognition(file, loaded)
-            print_evaluation(audit.evaluation, audit.verdict, named=len(loaded.models) > 1)
+            print_evaluation(
+                audit.evaluation, audit.verdict, audit.other_view, named=len(loaded.models) > 1
+            )
             if audit.conventions is not None:
                 print_conventions(audit.conventions)
         yield audit
@@ -184,11 +187,11 @@ def _judge(file: str, loaded: Loaded, data: Dataset, settings: Settings) -> Audi
         "seed": settings.seed,
     }
     evaluation = analysis.evaluate(data, ci=settings.ci, resamples=settings.resamples, **same)
-    sentence = analysis.verdict(data, **same).sentence
+    sentence, other = analysis.verdict(data, **same).sentence, analysis.other_view(data, **same)
     if not settings.conventions:
-        return Audit(file, loaded, data, evaluation, sentence)
+        return Audit(file, loaded, data, evaluation, sentence, other)
     found = analysis.conventions(data, noise=settings.ci, **same)
-    return Audit(file, loaded, data, evaluation, sentence, found)
+    return Audit(file, loaded, data, evaluation, sentence, other, found)
 
 
 def _crosses(audit: Audit, thresholds: list[Threshold]) -> bool:
@@ -211,6 +214,7 @@ def _record(audit: Audit, settings: Settings) -> dict[str, Any]:
         file=audit.file,
         notices=audit.loaded.notices,
         verdict=audit.verdict,
+        other_view=audit.other_view,
         recognised=audit.loaded.recognition.sentence(),
         repairs=audit.loaded.repairs_made,
         digest=audit.loaded.digest,
