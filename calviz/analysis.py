@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -82,7 +83,8 @@ def evaluate(
         Whether to add the table of classes and the findings, which may take longer than a metric;
         where left out, they are there when all metrics are.
     scheme : {"equal-width", "equal-mass", "sturges"}
-        The bins that the findings look at; metrics that differ in their bins have keys of their own.
+        The bins that the findings look at, and metrics of equal-width bins (ECE, ECE², RMSCE, MCE): their
+        ``params`` say which they are of. A key that names its bins (``ece_equal_mass``) keeps them.
     **options
         Parameters of the metrics (``bins=15``), passed on to those that have them.
 
@@ -110,7 +112,7 @@ def evaluate(
         kind=sample.data.kind,
         split=split,
         reduction=sample.reduction.key,
-        metrics=_results(sample, chosen, options, drawing),
+        metrics=_results(sample, chosen, options, drawing, scheme),
         classes=_classes(sample, bins) if _default(classes, everything) else (),
         findings=find(sample, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
         if _default(findings, everything)
@@ -306,7 +308,11 @@ def _classes(sample: Sample, bins: int) -> tuple[ClassRow, ...]:
 
 @one_blas_thread()
 def _results(
-    sample: Sample, metrics: list[Metric], options: Mapping[str, Any], drawing: _Drawing
+    sample: Sample,
+    metrics: list[Metric],
+    options: Mapping[str, Any],
+    drawing: _Drawing,
+    scheme: Scheme,
 ) -> dict[str, MetricResult]:
     results: dict[str, MetricResult] = {}
     sharing: dict[int, tuple[Any, list[Metric]]] = {}  # by identity; the views stay alive in it
@@ -314,7 +320,7 @@ def _results(
         checkpoint(f"measuring: {m.label}")
         own = {p.name: options[p.name] for p in m.parameters if p.name in options}
         try:
-            view = sample.view(m.view, **own)
+            view = sample.view(_over_bins(m, scheme), **own)
             value = float(m.value(view))
         except NotAvailable as error:
             results[m.key] = MetricResult(m.key, math.nan, params=own, reason=str(error))
@@ -335,6 +341,12 @@ def _results(
         for m, bars in _error_bars(sample, view, defined, results, drawing):
             results[m.key] = replace(results[m.key], **bars)
     return results
+
+
+def _over_bins(m: Metric, scheme: Scheme) -> Callable[..., Any]:
+    """The view of a metric, over the bins that are asked for where its own have equal width."""
+    equal_width = isinstance(m.view, partial) and m.view.keywords == {"scheme": "equal-width"}
+    return partial(m.view, scheme=scheme) if equal_width else m.view
 
 
 def _error_bars(

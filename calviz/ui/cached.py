@@ -98,6 +98,7 @@ def _metrics(
         keys,
         reduction=_settings.reduction,
         bins=bins,
+        scheme=_settings.scheme,
         ci=error_bars,
         classes=False,
         findings=False,

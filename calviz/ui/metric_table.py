@@ -10,6 +10,7 @@ import streamlit as st
 
 from calviz.core.metric import DIRECTION_WORDS, INTERVAL_WORDS, METRICS
 from calviz.core.results import MetricResult
+from calviz.core.written import name_of
 from calviz.report.metric_tables import families
 from calviz.report.metric_tables import texts as table
 from calviz.ui import cached, guard, learn
@@ -155,7 +156,7 @@ def details(result: MetricResult) -> None:
     """What a metric means, its formula, its source, and how this value came about."""
     metric = METRICS[result.key]
     with st.container(border=True):
-        st.subheader(metric.label, anchor=False)
+        st.subheader(name_of(result), anchor=False)
         st.markdown(md(metric.summary, 2_000))
         if not result.available:
             st.markdown(f"**Not available:** {md(result.reason or 'undefined', 500)}")

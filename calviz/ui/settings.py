@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import streamlit as st
@@ -225,8 +225,9 @@ def _reduction(data: Dataset, seed: Mapping[str, str]) -> Reduction:
             _seed("r", r, str(r))
         elif st.session_state.get("r", 2) > data.n_classes:
             st.session_state["r"] = 2
+        # The least is the default, and streamlit's own way to say that the state holds the value.
         r = st.number_input(
-            "r", 2, data.n_classes, 2, key="r", bind="query-params", help="The rank, 2 or more."
+            "r", 2, data.n_classes, "min", key="r", bind="query-params", help="The rank, 2 or more."
         )
         return Reduction(kind, int(r))  # type: ignore[arg-type]
     if kind == "class":
@@ -254,12 +255,13 @@ def _bins(seed: Mapping[str, str]) -> tuple[Scheme, int]:
     )
     if scheme == "sturges":
         return "sturges", DEFAULT_BINS
-    if "bins" in seed and seed["bins"].isdigit():
+    seeded = "bins" in seed and seed["bins"].isdigit()
+    if seeded:
         count = min(max(int(seed["bins"]), 1), MAX_BINS)
         _seed("bins", count, str(count))
-    bins = st.number_input(
-        "Number of bins", 1, MAX_BINS, DEFAULT_BINS, key="bins", bind="query-params"
-    )
+    # Without a default where the state is set in this run: streamlit warns of two values.
+    usual: int | Literal["min"] = "min" if seeded else DEFAULT_BINS
+    bins = st.number_input("Number of bins", 1, MAX_BINS, usual, key="bins", bind="query-params")
     return scheme, int(bins)  # type: ignore[return-value]
 
 
