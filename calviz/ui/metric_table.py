@@ -31,9 +31,10 @@ INTERVAL_HELP = (
 Results = dict[str, MetricResult]
 
 
-def keys_of(family: str) -> tuple[str, ...]:
-    """The metrics of a family, or all."""
-    return tuple(m.key for m in METRICS if family in (ALL, m.family))
+def keys_of(family: str, settings: Settings) -> tuple[str, ...]:
+    """The metrics of a family, or all; of two that are the same over these bins, the one that is called so."""
+    same = "" if settings.scheme == "equal-width" else "ece"
+    return tuple(m.key for m in METRICS if family in (ALL, m.family) and m.key != same)
 
 
 def is_small(settings: Settings) -> bool:
@@ -48,7 +49,7 @@ def explore(settings: Settings, family: str, *, error_bars: bool) -> Results:
     Values are shown first; error bars are filled in family by family.
     """
     place = st.empty()
-    keys = keys_of(family)
+    keys = keys_of(family, settings)
     with st.spinner(f"Computing {len(keys)} metrics of {rows(settings.whole.n)} …", show_time=True):
         results: Results = dict(cached.metrics(settings, keys, error_bars=False).metrics)
     if error_bars and cached.data(settings).n > 1:
@@ -58,7 +59,7 @@ def explore(settings: Settings, family: str, *, error_bars: bool) -> Results:
                 _draw(results, settings)
             words = f"Resampling {rows(settings.whole.n)}: {one} ({at} of {len(wanted)}) …"
             with st.spinner(words, show_time=True):
-                found = cached.metrics(settings, keys_of(one), error_bars=True)
+                found = cached.metrics(settings, keys_of(one, settings), error_bars=True)
             results.update(found.metrics)
     with place.container():
         _answer(results, settings)
