@@ -61,6 +61,7 @@ def zhang(name: str, data: Predictions, repeats: int) -> tuple[str, list[Panel]]
         repeats=repeats,
         fit_fraction=0.5,
         metrics=("kde_ece", "nll", "accuracy"),
+        reduction="top-label",
     )
     at = {(p.method, p.metric, p.rows): p for p in found.points}
     panels = []

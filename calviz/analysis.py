@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from calviz.checks import Verdict, find
+from calviz.checks import other_view as other_view_of
 from calviz.checks import verdict as verdict_on
 from calviz.core.arrays import FloatArray
 from calviz.core.convention import Conventions
@@ -37,7 +39,7 @@ def evaluate(
     data: Dataset,
     metrics: Iterable[str] | None = None,
     *,
-    reduction: Reduction | str = "top-label",
+    reduction: Reduction | str | None = None,
     split: str | None = None,
     ci: bool = False,
     noise_floor: bool | None = None,
@@ -60,8 +62,9 @@ def evaluate(
     data : Predictions or ConfidencePredictions
     metrics : iterable of str, optional
         Keys; all metrics where left out.
-    reduction : Reduction or str
-        Which (score, hit) pair the calibration metrics look at.
+    reduction : Reduction or str, optional
+        Which (score, hit) pair the calibration metrics look at; where left out, the positive class of
+        two classes, else the top label.
     split : str, optional
         Evaluate the rows of this split only.
     ci : bool
@@ -80,7 +83,8 @@ def evaluate(
         Whether to add the table of classes and the findings, which may take longer than a metric;
         where left out, they are there when all metrics are.
     scheme : {"equal-width", "equal-mass", "sturges"}
-        The bins that the findings look at; metrics that differ in their bins have keys of their own.
+        The bins that the findings look at, and metrics of equal-width bins (ECE, ECE², RMSCE, MCE): their
+        ``params`` say which they are of. A key that names its bins (``ece_equal_mass``) keeps them.
     **options
         Parameters of the metrics (``bins=15``), passed on to those that have them.
 
@@ -108,7 +112,7 @@ def evaluate(
         kind=sample.data.kind,
         split=split,
         reduction=sample.reduction.key,
-        metrics=_results(sample, chosen, options, drawing),
+        metrics=_results(sample, chosen, options, drawing, scheme),
         classes=_classes(sample, bins) if _default(classes, everything) else (),
         findings=find(sample, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
         if _default(findings, everything)
@@ -119,7 +123,7 @@ def evaluate(
 def verdict(
     data: Dataset,
     *,
-    reduction: Reduction | str = "top-label",
+    reduction: Reduction | str | None = None,
     split: str | None = None,
     bins: int = DEFAULT_BINS,
     scheme: Scheme = "equal-width",
@@ -130,8 +134,8 @@ def verdict(
     Parameters
     ----------
     data : Predictions or ConfidencePredictions
-    reduction : Reduction or str
-        Which (score, hit) pair to judge.
+    reduction : Reduction or str, optional
+        Which (score, hit) pair to judge; where left out, as `evaluate`.
     split : str, optional
         Judge the rows of this split only.
     bins, scheme
@@ -150,10 +154,28 @@ def verdict(
     return verdict_on(_sample(data, reduction, split), bins=bins, scheme=scheme, seed=seed)
 
 
+def other_view(
+    data: Dataset,
+    *,
+    reduction: Reduction | str | None = None,
+    split: str | None = None,
+    bins: int = DEFAULT_BINS,
+    scheme: Scheme = "equal-width",
+    seed: int = 0,
+) -> str | None:
+    """Say in one sentence what the other view of two classes shows, positive class or top label.
+
+    None where the data have no second view, and where the two show the same or nothing beyond noise.
+    Parameters are those of `verdict`.
+    """
+    sample = _sample(data, reduction, split)
+    return other_view_of(sample, bins=bins, scheme=scheme, seed=seed)
+
+
 def conventions(
     data: Dataset,
     *,
-    reduction: Reduction | str = "top-label",
+    reduction: Reduction | str | None = None,
     split: str | None = None,
     bins: int = DEFAULT_BINS,
     scheme: Scheme = "equal-width",
@@ -165,9 +187,9 @@ def conventions(
     Parameters
     ----------
     data : Predictions or ConfidencePredictions
-    reduction : Reduction or str
-        Which (score, hit) pair to hand to the libraries' binary functions. With the top label
-        they are given all classes, and their own defaults decide what is looked at.
+    reduction : Reduction or str, optional
+        Which (score, hit) pair to hand to the libraries' binary functions; where left out, as
+        `evaluate`. With the top label they are given all classes, and their own defaults decide what is looked at.
     split : str, optional
         Only the rows of this split.
     bins, scheme
@@ -193,7 +215,7 @@ def _default(choice: bool | None, otherwise: bool) -> bool:
     return otherwise if choice is None else choice
 
 
-def _sample(data: Dataset, reduction: Reduction | str, split: str | None) -> Sample:
+def _sample(data: Dataset, reduction: Reduction | str | None, split: str | None) -> Sample:
     return Sample(data if split is None else data.split(split), reduction)
 
 
@@ -286,7 +308,11 @@ def _classes(sample: Sample, bins: int) -> tuple[ClassRow, ...]:
 
 @one_blas_thread()
 def _results(
-    sample: Sample, metrics: list[Metric], options: Mapping[str, Any], drawing: _Drawing
+    sample: Sample,
+    metrics: list[Metric],
+    options: Mapping[str, Any],
+    drawing: _Drawing,
+    scheme: Scheme,
 ) -> dict[str, MetricResult]:
     results: dict[str, MetricResult] = {}
     sharing: dict[int, tuple[Any, list[Metric]]] = {}  # by identity; the views stay alive in it
@@ -294,7 +320,7 @@ def _results(
         checkpoint(f"measuring: {m.label}")
         own = {p.name: options[p.name] for p in m.parameters if p.name in options}
         try:
-            view = sample.view(m.view, **own)
+            view = sample.view(_over_bins(m, scheme), **own)
             value = float(m.value(view))
         except NotAvailable as error:
             results[m.key] = MetricResult(m.key, math.nan, params=own, reason=str(error))
@@ -315,6 +341,12 @@ def _results(
         for m, bars in _error_bars(sample, view, defined, results, drawing):
             results[m.key] = replace(results[m.key], **bars)
     return results
+
+
+def _over_bins(m: Metric, scheme: Scheme) -> Callable[..., Any]:
+    """The view of a metric, over the bins that are asked for where its own have equal width."""
+    equal_width = isinstance(m.view, partial) and m.view.keywords == {"scheme": "equal-width"}
+    return partial(m.view, scheme=scheme) if equal_width else m.view
 
 
 def _error_bars(

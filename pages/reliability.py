@@ -21,13 +21,7 @@ with guard.boundary():
     worst = (f.message for f in evaluation.findings if f.code == "CAL002")
     answer = next(worst, cached.verdict(chosen))
     st.markdown(f"**{md(together(as_sentence(answer)), 1_000)}**")
-    # These two have one definition only; the number says so where other bins are drawn.
-    others = dict.fromkeys(("mce", "rmsce"), "equal-width bins")
-    cards.metric_line(
-        evaluation,
-        (cached.ece_key(chosen), *others),
-        notes=others if chosen.scheme == "equal-mass" else {},
-    )
+    cards.metric_line(evaluation, (cached.ece_key(chosen), "mce", "rmsce"))
 
 bins.explore(chosen)
 

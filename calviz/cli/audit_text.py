@@ -35,13 +35,20 @@ def print_recognition(file: str, loaded: Loaded) -> None:
         out.print(cell(f"  offered: --repair {repair.key} ({repair.label})"), soft_wrap=True)
 
 
-def print_evaluation(evaluation: Evaluation, verdict: str, *, named: bool) -> None:
-    """Print the verdict, the table of metrics and the findings; `named` adds the model's name."""
+def print_evaluation(
+    evaluation: Evaluation, verdict: str, other_view: str | None = None, *, named: bool
+) -> None:
+    """Print the verdict, what the other view of two classes shows, the table of metrics and the findings.
+
+    `named` adds the model's name.
+    """
     out = console()
     out.print()
     if named:
         out.print(cell(shorten(evaluation.name), style="bold underline"))
     out.print(cell(verdict, style="bold"), soft_wrap=True)
+    if other_view:
+        out.print(cell(other_view), soft_wrap=True)
     split = f"split {shorten(evaluation.split)}" if evaluation.split else "all rows"
     reduction = shorten(Reduction.of(evaluation.reduction).label)
     out.print(cell(f"{evaluation.rows:,} rows ({split}), {reduction}"), soft_wrap=True)

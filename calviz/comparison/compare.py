@@ -40,7 +40,7 @@ def compare(
     seed: int = 0,
     in_sample: bool = False,
     metrics: Iterable[str] | None = None,
-    reduction: Reduction | str = "top-label",
+    reduction: Reduction | str | None = None,
     ci: bool = True,
     resamples: int = 1_000,
     refits: int = 0,
@@ -63,8 +63,9 @@ def compare(
         Which rows (see `choose_rows`).
     metrics : iterable of str, optional
         All metrics where left out.
-    reduction : Reduction or str
-        Which (score, hit) pair the calibration metrics look at.
+    reduction : Reduction or str, optional
+        Which (score, hit) pair the calibration metrics look at; where left out, the positive class of
+        two classes, else the top label.
     ci : bool
         Whether to compute intervals, paired differences and shares of "best".
     resamples : int
@@ -95,11 +96,12 @@ def compare(
         seed=seed,
         in_sample=in_sample,
     )
+    seen_as = Reduction.of(reduction, data)
     judging = _Judging(
         data,
         rows,
         tuple(metrics) if metrics is not None else None,
-        reduction,
+        seen_as,
         ci,
         resamples,
         refits,
@@ -145,7 +147,7 @@ def compare(
         evaluation=rows.evaluation,
         in_sample=rows.in_sample,
         seed=seed,
-        reduction=Reduction.of(reduction).key,
+        reduction=seen_as.key,
         methods=results,
         directions={key: METRICS[key].direction for key in measured},
         tied=tied,
@@ -172,7 +174,7 @@ class _Judging:
     data: Dataset
     rows: Rows
     metrics: tuple[str, ...] | None
-    reduction: Reduction | str
+    reduction: Reduction
     ci: bool
     resamples: int
     refits: int

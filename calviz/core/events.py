@@ -12,6 +12,10 @@ from calviz.core.errors import InputError
 
 #: Of so many events at most the order is kept.
 KEPT_ROWS = 1 << 18
+#: Scores in double precision that lie within this of each other, as a share, differ by rounding only.
+ROUNDING = 1e-12
+#: Rows at a time where neighbours are compared: their temporaries stay in the cache.
+_RUN = 1 << 14
 
 
 class Ordered(NamedTuple):
@@ -20,7 +24,7 @@ class Ordered(NamedTuple):
     Attributes
     ----------
     score : ndarray of float32 or float64, shape (n,)
-        Scores, ascending.
+        Scores, ascending; where some differ by rounding only, the largest of these (`one_score_per_tie`).
     hit : ndarray of bool, shape (n,)
         Their hits; among tied scores, misses come first.
     """
@@ -60,23 +64,33 @@ class BinaryEvents:
 
     @property
     def ordered(self) -> Ordered:
-        """The events sorted by score, once for everything that needs them so.
+        """The events sorted by score, once for everything that needs them so; near ties are ties.
 
         More than `KEPT_ROWS` are sorted anew whenever they are asked for: that takes less time than keeping their order
         would take room.
         """
         kept: Ordered | None = self.__dict__.get("_ordered")
         if kept is None:
-            kept = self._sorted()
+            kept = one_score_per_tie(self.rows)
             if self.n <= KEPT_ROWS:
                 self.__dict__["_ordered"] = kept
         return kept
 
+    @property
+    def rows(self) -> Ordered:
+        """The rows sorted by score, every score as it is: for sums over bins. Kept as `ordered` is."""
+        kept: Ordered | None = self.__dict__.get("_rows")
+        if kept is None:
+            kept = self._sorted()
+            if self.n <= KEPT_ROWS:
+                self.__dict__["_rows"] = kept
+        return kept
+
     def in_order(self) -> BinaryEvents:
         """The same events with their rows in the order of their scores, which they keep."""
-        ordered = self.ordered
-        events = BinaryEvents(*ordered)
-        events.__dict__["_ordered"] = ordered
+        rows = self.rows
+        events = BinaryEvents(*rows)
+        events.__dict__.update(_rows=rows, _ordered=one_score_per_tie(rows))
         return events
 
     def _sorted(self) -> Ordered:
@@ -124,3 +138,40 @@ class BinaryEvents:
         bits: IntArray = score.view(np.uint32 if score.itemsize == 4 else np.uint64)
         highest = 8 * bits.itemsize - 1
         return None if bits.size and int(bits.max()) >> highest else bits
+
+
+def one_score_per_tie(rows: Ordered) -> Ordered:
+    """Sorted rows in which scores that differ by rounding only are equal; the same object where there are none.
+
+    A run of neighbours is one tie where all of it lies within `ROUNDING` of its largest score. A longer one
+    is not rounding but many close scores (saturated ones, near 1), whose order means something. Scores in
+    single precision are coarser than that and stay as they are. Takes 3 ms per million rows without such
+    runs, 80 ms with many.
+    """
+    score, hit = rows
+    if score.itemsize < 8 or score.size < 2 or not _any_close(score):
+        return rows
+    apart = np.flatnonzero(score[1:] - score[:-1] > ROUNDING * np.abs(score[1:]))
+    starts, ends = np.append(0, apart + 1), np.append(apart, score.size - 1)
+    wide = score[ends] - score[starts] > ROUNDING * np.abs(score[ends])
+    if wide.any():
+        # Of runs that are too long for rounding only equal scores are ties.
+        inside = np.repeat(wide, ends - starts + 1)[1:] & (score[1:] != score[:-1])
+        starts = np.union1d(starts, np.flatnonzero(inside) + 1)
+        ends = np.append(starts[1:], score.size) - 1
+    sizes = ends - starts + 1
+    hits = np.add.reduceat(hit, starts, dtype=np.int64)
+    place = np.arange(score.size) - np.repeat(ends - hits, sizes)
+    return Ordered(read_only(np.repeat(score[ends], sizes)), read_only(place > 0))
+
+
+def _any_close(score: FloatArray) -> bool:
+    """Whether two neighbours are not equal but within rounding."""
+    for start in range(0, score.size - 1, _RUN):
+        part = score[start : start + _RUN + 1]
+        gap = part[1:] - part[:-1]
+        close = gap <= ROUNDING * np.abs(part[1:])
+        close &= gap > 0
+        if close.any():
+            return True
+    return False

@@ -12,8 +12,12 @@ from calviz.core.words import percent
 
 
 def name_of(result: MetricResult) -> str:
-    """What a metric is called, with the point of the curve at which it was taken, where there is one."""
-    label = METRICS[result.key].label
+    """What a metric is called, with the point of the curve, or the bins, where they are not its usual ones."""
+    metric = METRICS[result.key]
+    label, usual = metric.label, getattr(metric.view, "keywords", {}).get("scheme")
+    scheme = result.params.get("scheme", usual)
+    if usual == "equal-width" and scheme != usual:
+        return f"{label} ({'Sturges' if scheme == 'sturges' else 'equal mass'})"
     point = result.params.get("coverage", result.params.get("risk"))
     return label if point is None else f"{label} ({percent(point, 0)})"
 

@@ -12,6 +12,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
 from calviz.core.figure import FIGURES, FigureSpec, Theme
+from calviz.core.metric import METRICS
 from calviz.core.predictions import Dataset
 from calviz.core.results import Interval
 from calviz.core.words import counted, decimal, decimals_for, percent, shorten
@@ -56,7 +57,7 @@ class Choice:
     accuracy, risk : float
         Share of the kept predictions that are right, and wrong; ``nan`` where none is kept.
     interval : Interval or None
-        Exact (Clopper-Pearson) interval of the accuracy.
+        Exact (Clopper-Pearson) interval of the accuracy; where all rows are kept, that of the metric.
     sentence : str
         All of it in words.
     """
@@ -97,6 +98,8 @@ class RiskCoverage:
         Percentile bootstrap interval of the risk, each coverage for itself.
     perfect : ndarray, shape (C,)
         The risk if every wrong prediction ranked below every right one.
+    accuracy_interval : Interval or None
+        Of the accuracy of all predictions: that of the metric, so that every page says the same.
 
     References
     ----------
@@ -113,6 +116,7 @@ class RiskCoverage:
     risk: FloatArray
     band: tuple[FloatArray, FloatArray] | None
     perfect: FloatArray
+    accuracy_interval: Interval | None = None
 
     @classmethod
     def compute(
@@ -181,6 +185,9 @@ class RiskCoverage:
             risks = errors_along(drawn, kept) / kept
             low, high = np.quantile(risks, [(1 - level) / 2, (1 + level) / 2], axis=0)
             limits = low, high
+        whole = _accuracy_interval(sample, level, seed)
+        if limits is not None and whole is not None:
+            limits[0][-1], limits[1][-1] = 1 - whole.high, 1 - whole.low
         return cls(
             name=sample.data.name,
             split=split,
@@ -192,6 +199,7 @@ class RiskCoverage:
             risk=errors / kept,
             band=limits,
             perfect=np.maximum(kept - (n - errors[-1]), 0) / kept,
+            accuracy_interval=whole,
         )
 
     @property
@@ -286,6 +294,8 @@ class RiskCoverage:
         low, high = clopper_pearson(kept - errors, kept, level=self.level)
         interval = Interval(float(low), float(high))
         accuracy, referred = 1 - errors / kept, self.n - kept
+        if referred == 0 and self.accuracy_interval is not None:
+            interval = self.accuracy_interval
         shown = limit if threshold is None else threshold
         go = "goes" if referred == 1 else "go"
         sentence = (
@@ -407,6 +417,18 @@ class RiskCoverage:
             best = 1 - float(np.interp(0.8, self.coverage, self.perfect))
             parts.append(f"A perfect ranking would reach {percent(best)} there.")
         return " ".join(parts)
+
+
+def _accuracy_interval(sample: Sample, level: float, seed: int) -> Interval | None:
+    """The interval that `calviz.evaluate` gives the accuracy."""
+    if sample.data.n == 1:
+        return None
+    m = METRICS["accuracy"]
+    view = sample.view(m.view)
+    drawn = m.value(view.bootstrap(error_bars.stream(seed, "bootstrap"), RESAMPLES))
+    return error_bars.interval(
+        drawn, level, value=float(m.value(view)), method=m.interval, bounds=m.bounds
+    )
 
 
 FIGURES.register(

@@ -77,7 +77,7 @@ QUESTIONS = (
     Question(
         "What do medical reviewers ask for?",
         ("calibration_slope", "calibration_intercept", "ici", "e50", "e90", "hosmer_lemeshow"),
-        "Slope, intercept and ICI with a smooth curve. Hosmer-Lemeshow is asked for still; it rejects "
+        "Slope, intercept and ICI, here on a logistic curve. Hosmer-Lemeshow is asked for still; it rejects "
         "every model when there are enough rows.",
     ),
 )

@@ -39,9 +39,9 @@ _ECE_L2 = r"\sum_m \frac{|B_m|}{n} \left( \mathrm{conf}_m - \mathrm{acc}_m \righ
     reference="Guo et al. 2017, eq. 3; Naeini et al. 2015",
 )
 def ece(sums: BinSums) -> FloatArray:
-    """Expected calibration error: the gap between mean score and share of hits, averaged over equal-width bins by their rows.
+    """Expected calibration error: the gap between mean score and share of hits, averaged over bins by their rows.
 
-    Also of a calibrated model it is above 0: compare it with its noise floor.
+    The bins have equal width where nothing else is asked for. Also of a calibrated model it is above 0: compare it with its noise floor.
     """
     return np.asarray((sums.weight * np.abs(sums.gap)).sum(axis=-1))
 

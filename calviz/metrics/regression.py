@@ -203,11 +203,12 @@ def _distance_quantile(view: Steps, q: float) -> FloatArray:
     return np.asarray(np.take_along_axis(distance, at[..., None], axis=-1)[..., 0])
 
 
-@_ici(key="ici", label="ICI", formula=r"\overline{|\hat\pi(s) - s|}")
+@_ici(key="ici", label="ICI (logistic)", formula=r"\overline{|\hat\pi(s) - s|}")
 def ici(view: Steps) -> FloatArray:
-    """Integrated calibration index: mean distance between the scores and the fitted (logistic) calibration curve.
+    """Integrated calibration index: mean distance between the scores and a logistic calibration curve, two parameters fitted to all rows.
 
-    Austin & Steyerberg fit a loess; the logistic curve needs no bandwidth (calzone calls this Cox ICI).
+    Austin & Steyerberg fit a loess, which follows any shape. The logistic curve needs no bandwidth (calzone calls
+    this Cox ICI), and misses what is not monotone or S-shaped.
     """
     if view.size <= MAX_STEPS:
         return np.asarray((view.count * _distances(view)).sum(axis=-1) / view.n)
@@ -216,13 +217,13 @@ def ici(view: Steps) -> FloatArray:
     return np.asarray(total / view.n)
 
 
-@_ici(key="e50", label="E50", formula=r"\mathrm{median}\,|\hat\pi(s) - s|")
+@_ici(key="e50", label="E50 (logistic)", formula=r"\mathrm{median}\,|\hat\pi(s) - s|")
 def e50(view: Steps) -> FloatArray:
-    """Median distance between the scores and the fitted (logistic) calibration curve."""
+    """Median distance between the scores and a logistic calibration curve."""
     return _distance_quantile(view, 0.5)
 
 
-@_ici(key="e90", label="E90", formula=r"q_{0.9}\,|\hat\pi(s) - s|")
+@_ici(key="e90", label="E90 (logistic)", formula=r"q_{0.9}\,|\hat\pi(s) - s|")
 def e90(view: Steps) -> FloatArray:
-    """Distance between the scores and the fitted (logistic) calibration curve that 90 % of the rows stay below."""
+    """Distance between the scores and a logistic calibration curve that 90 % of the rows stay below."""
     return _distance_quantile(view, 0.9)

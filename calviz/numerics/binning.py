@@ -230,8 +230,8 @@ def bin_between(
     Sums over few bins need no order of all rows: some at a time are sorted, on several threads, and forgotten. With
     `whole`, or many bins, it is the order of all rows that is used.
     """
-    few = events.ordered if events.n <= EXACT_ROWS else None
-    ordered = events.ordered if whole or edges.size > _FEW_BINS + 1 else None
+    few = events.rows if events.n <= EXACT_ROWS else None
+    ordered = events.rows if whole or edges.size > _FEW_BINS + 1 else None
     starts = range(0, events.n, _SORTED_ROWS)
 
     def sums(start: int) -> FloatArray:

@@ -16,7 +16,7 @@ from calviz import __version__
 from calviz.core.metric import METRICS
 from calviz.core.results import MetricResult
 from calviz.core.words import as_sentence, together
-from calviz.core.written import Written
+from calviz.core.written import Written, name_of
 from calviz.report.blocks import MOST_ROWS, Chart
 from calviz.report.document import Report
 
@@ -127,14 +127,14 @@ def _card(result: MetricResult, rows: int) -> dict[str, str]:
     metric, written = METRICS[result.key], Written(result)
     if not result.available:
         return {
-            "label": metric.label,
+            "label": name_of(result),
             "value": "–",
             "unit": "",
             "interval": result.reason or "",
             "noise": "",
         }
     return {
-        "label": metric.label,
+        "label": name_of(result),
         "value": written.value,
         "unit": written.unit_words,
         "interval": written.interval(result.interval) if rows > 1 else "n = 1: not meaningful",

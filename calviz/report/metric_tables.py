@@ -53,7 +53,7 @@ def numbers(results: Results) -> pd.DataFrame:
         {
             "family": METRICS[r.key].family,
             "metric": r.key,
-            "label": METRICS[r.key].label,
+            "label": name_of(r),
             "value": r.value,
             "ci_low": r.interval.low if r.interval else math.nan,
             "ci_high": r.interval.high if r.interval else math.nan,

@@ -111,7 +111,7 @@ class Subject:
     title: str = ""
     split: str | None = None
     slice: Where = ()
-    reduction: Reduction = field(default_factory=Reduction)
+    reduction: Reduction = None  # type: ignore[assignment]  # resolved to the default of the data
     bins: int = DEFAULT_BINS
     scheme: Scheme = "equal-width"
     seed: int = 0
@@ -123,6 +123,9 @@ class Subject:
     learning: LearningCurve | None = None
     models: ModelComparison | None = None
     slices: Slices | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reduction", Reduction.of(self.reduction, self.data))
 
     @property
     def name(self) -> str:
@@ -190,6 +193,17 @@ class Subject:
     def verdict(self) -> Verdict:
         """Whether these probabilities can be trusted."""
         return analysis.verdict(
+            self.data,
+            reduction=self.reduction,
+            bins=self.bins_used,
+            scheme=self.scheme,
+            seed=self.seed,
+        )
+
+    @cached_property
+    def other_view(self) -> str | None:
+        """What the other view of two classes shows, where it differs."""
+        return analysis.other_view(
             self.data,
             reduction=self.reduction,
             bins=self.bins_used,

@@ -98,6 +98,7 @@ def _metrics(
         keys,
         reduction=_settings.reduction,
         bins=bins,
+        scheme=_settings.scheme,
         ci=error_bars,
         classes=False,
         findings=False,
@@ -182,6 +183,22 @@ def verdict(settings: Settings) -> str:
         return _verdict(
             settings.rows_key, settings.reduction.key, settings.bins, settings.scheme, settings
         )
+
+
+@kept(64)
+def _other_view(
+    key: tuple[str, ...], reduction: str, bins: int, scheme: str, _settings: Settings
+) -> str | None:
+    return analysis.other_view(
+        data(_settings), reduction=_settings.reduction, bins=bins, scheme=_settings.scheme
+    )
+
+
+def other_view(settings: Settings) -> str | None:
+    """What the other view of two classes shows, where it differs."""
+    return _other_view(
+        settings.rows_key, settings.reduction.key, settings.bins, settings.scheme, settings
+    )
 
 
 @kept(32)

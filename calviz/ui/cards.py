@@ -10,6 +10,7 @@ from calviz.core.metric import METRICS
 from calviz.core.notes import Finding
 from calviz.core.results import Evaluation, MetricResult
 from calviz.core.words import as_sentence, together
+from calviz.core.written import name_of
 from calviz.ui import learn
 from calviz.ui.text import Written, md
 
@@ -28,7 +29,7 @@ def _card(result: MetricResult, rows: int) -> None:
     metric = METRICS[result.key]
     written = Written(result)
     unit = f" ({written.unit_words})" if written.unit_words else ""
-    st.metric(f"{metric.label}{unit}", written.value, help=learn.tooltip(metric.key))
+    st.metric(f"{name_of(result)}{unit}", written.value, help=learn.tooltip(metric.key))
     if not result.available:
         st.caption(md(result.reason or "not available", 300))
         return
@@ -56,7 +57,7 @@ def _line(result: MetricResult, rows: int, note: str) -> None:
     if not result.available:
         st.markdown(f"**{metric.label}** {md(result.reason or 'not available', 300)}")
         return
-    label = f"{metric.label} ({note})" if note else metric.label
+    label = f"{metric.label} ({note})" if note else name_of(result)
     unit = f" {written.unit_words}" if written.unit_words else ""
     parts = [f"**{label} {written.value}{unit}**"]
     if rows == 1:

@@ -10,6 +10,7 @@ import streamlit as st
 
 from calviz.core.metric import DIRECTION_WORDS, INTERVAL_WORDS, METRICS
 from calviz.core.results import MetricResult
+from calviz.core.written import name_of
 from calviz.report.metric_tables import families
 from calviz.report.metric_tables import texts as table
 from calviz.ui import cached, guard, learn
@@ -30,9 +31,10 @@ INTERVAL_HELP = (
 Results = dict[str, MetricResult]
 
 
-def keys_of(family: str) -> tuple[str, ...]:
-    """The metrics of a family, or all."""
-    return tuple(m.key for m in METRICS if family in (ALL, m.family))
+def keys_of(family: str, settings: Settings) -> tuple[str, ...]:
+    """The metrics of a family, or all; of two that are the same over these bins, the one that is called so."""
+    same = "" if settings.scheme == "equal-width" else "ece"
+    return tuple(m.key for m in METRICS if family in (ALL, m.family) and m.key != same)
 
 
 def is_small(settings: Settings) -> bool:
@@ -47,7 +49,7 @@ def explore(settings: Settings, family: str, *, error_bars: bool) -> Results:
     Values are shown first; error bars are filled in family by family.
     """
     place = st.empty()
-    keys = keys_of(family)
+    keys = keys_of(family, settings)
     with st.spinner(f"Computing {len(keys)} metrics of {rows(settings.whole.n)} …", show_time=True):
         results: Results = dict(cached.metrics(settings, keys, error_bars=False).metrics)
     if error_bars and cached.data(settings).n > 1:
@@ -57,7 +59,7 @@ def explore(settings: Settings, family: str, *, error_bars: bool) -> Results:
                 _draw(results, settings)
             words = f"Resampling {rows(settings.whole.n)}: {one} ({at} of {len(wanted)}) …"
             with st.spinner(words, show_time=True):
-                found = cached.metrics(settings, keys_of(one), error_bars=True)
+                found = cached.metrics(settings, keys_of(one, settings), error_bars=True)
             results.update(found.metrics)
     with place.container():
         _answer(results, settings)
@@ -155,7 +157,7 @@ def details(result: MetricResult) -> None:
     """What a metric means, its formula, its source, and how this value came about."""
     metric = METRICS[result.key]
     with st.container(border=True):
-        st.subheader(metric.label, anchor=False)
+        st.subheader(name_of(result), anchor=False)
         st.markdown(md(metric.summary, 2_000))
         if not result.available:
             st.markdown(f"**Not available:** {md(result.reason or 'undefined', 500)}")

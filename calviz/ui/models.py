@@ -47,11 +47,12 @@ def pick(entry: state.Entry) -> Chosen:
     offered = {m.name: m for m in on_offer(entry)}
     shown = distinct(tuple(offered), 60)
     likely = list(usual(entry).models)
-    _choose_new(list(offered), likely)
+    renewed = _choose_new(list(offered), likely)
     chosen = st.multiselect(
         "Models",
         list(offered),
-        default=likely,
+        # No default where the state is set in this run: streamlit warns of two values.
+        default=None if renewed else likely,
         max_selections=MOST,
         format_func=lambda name: shown.get(name, str(name)),
         key="models",
@@ -79,12 +80,14 @@ def _alike(one: Dataset, other: Dataset) -> bool:
     return same_rows and one.n_classes == other.n_classes
 
 
-def _choose_new(offered: list[str], likely: list[str]) -> None:
+def _choose_new(offered: list[str], likely: list[str]) -> bool:
     """Choose anew where the files are others than before; a widget keeps what is no longer there."""
     known = st.session_state.get(_KNOWN)
-    if known is not None and known != offered and "models" in st.session_state:
+    renewed = known is not None and known != offered and "models" in st.session_state
+    if renewed:
         st.session_state["models"] = likely
     st.session_state[_KNOWN] = offered
+    return renewed
 
 
 def _another_file(models: int) -> None:

@@ -42,10 +42,14 @@ def draw(data: Collection[Dataset], about: tuple[str, ...]) -> float | None:
     if not found:
         return None
     kept: dict[str, Any] = st.session_state.setdefault(_KEPT, {})
-    for key, value in kept.items():
-        if key not in st.session_state and key not in st.query_params:
-            st.session_state[key] = value
-    floor = _choice(_where(found, data), other)
+    again = {
+        key: value
+        for key, value in kept.items()
+        if key not in st.session_state and key not in st.query_params
+    }
+    for key, value in again.items():
+        st.session_state[key] = value
+    floor = _choice(_where(found, data), other, again)
     kept.update({key: st.session_state[key] for key in _KEYS if key in st.session_state})
     return floor
 
@@ -56,7 +60,8 @@ def _where(found: int, data: Collection[Dataset]) -> str:
     return f"In {rows(found)} a class has a probability of exactly 0"
 
 
-def _choice(where: str, other: float) -> float | None:
+def _choice(where: str, other: float, again: Collection[str]) -> float | None:
+    # What is put into the state again stands without a default: streamlit warns of two values.
     half = other / 2
     ways = [way for way in WAYS if way != "half" or half > SMALLEST]
     if st.session_state.get("zeros") not in (None, *ways):
@@ -65,7 +70,7 @@ def _choice(where: str, other: float) -> float | None:
         way = st.segmented_control(
             "Read exact zeros as",
             ways,
-            default="least",
+            default=None if "zeros" in again else "least",
             required=True,
             key="zeros",
             bind="query-params",
@@ -80,7 +85,7 @@ def _choice(where: str, other: float) -> float | None:
                 "Number",
                 SMALLEST,
                 0.5,
-                max(SMALLEST, half),
+                "min" if "zeros-as" in again else max(SMALLEST, half),
                 format="%g",
                 key="zeros-as",
                 bind="query-params",

@@ -4,6 +4,7 @@ import re
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 from streamlit.testing.v1 import AppTest
@@ -84,6 +85,45 @@ def test_the_evaluation_split_is_the_one_whose_name_says_so():
     assert app.selectbox(key="split").value == "test"
     app.selectbox(key="split").set_value("all rows").run()
     assert "all splits" in _words(_quiet(app))
+
+
+@pytest.mark.parametrize(
+    ("query", "reduction"),
+    [
+        ("data=breast_cancer", "positive"),
+        ("data=breast_cancer&reduction=positive", "positive"),
+        ("data=breast_cancer&reduction=top-label", "top-label"),
+        ("data=digits", "top-label"),
+        ("data=digits&reduction=top-r", "top-r"),
+    ],
+)
+def test_a_link_without_a_reduction_shows_the_default_of_the_data(query, reduction):
+    app = _quiet(_app(query))
+    assert app.selectbox(key="reduction").value == reduction
+
+
+def test_the_overview_says_what_the_other_view_of_two_classes_shows():
+    entry = b"label,p\n" + b"1,0.6\n" * 300 + b"0,0.6\n" * 700 + b"1,0.1\n" * 2 + b"0,0.1\n" * 98
+    app = _quiet(_upload(_app(), "high.csv", entry).switch_page("pages/overview.py").run())
+    assert "this page looks at the positive class" in _words(app)
+    assert "Seen by the top label, the predictions are overconfident by " in _words(app)
+    app.button(key="calviz.other_view").click().run()
+    assert _quiet(app).selectbox(key="reduction").value == "top-label"
+    assert "Seen by the positive class, the forecasts are " in _words(app)
+
+
+def test_another_data_set_brings_its_default_where_nothing_was_chosen():
+    app = _app("data=digits")
+    pick = app.selectbox(key="calviz.pick")
+    assert app.selectbox(key="reduction").value == "top-label"
+    pick.set_value("breast_cancer").run()
+    assert _quiet(app).selectbox(key="reduction").value == "positive"
+    app.selectbox(key="calviz.pick").set_value("digits").run()
+    assert _quiet(app).selectbox(key="reduction").value == "top-label"
+    # What was chosen stays, where the data have it.
+    app.selectbox(key="reduction").set_value("top-r").run()
+    app.selectbox(key="calviz.pick").set_value("simulated_100_classes").run()
+    assert _quiet(app).selectbox(key="reduction").value == "top-r"
 
 
 @pytest.mark.parametrize("reduction", ["top-r", "within-top-r", "class"])
@@ -392,9 +432,23 @@ def test_the_table_of_classes_is_in_the_order_of_the_bars():
     assert _table(app)["class"].to_list() == [str(k) for k in range(10)]
 
 
-def test_numbers_of_other_bins_than_those_drawn_say_so():
-    app = _app("scheme=equal-mass", "reliability")
-    assert "**MCE (equal-width bins)" in _words(_quiet(app))
+@pytest.mark.parametrize(
+    ("scheme", "name"), [("equal-mass", " (equal mass)"), ("sturges", " (Sturges)"), ("", "")]
+)
+def test_numbers_are_of_the_bins_that_are_drawn_on_every_page(scheme, name):
+    def value(words):
+        return re.search(rf"\*\*MCE{re.escape(name)} ([\d.]+) points", words)[1]
+
+    app = _quiet(_app(f"scheme={scheme}" if scheme else "", "reliability"))
+    drawn = re.search(r"\*\*ECE[^*]*? ([\d.]+) points", _words(app))[1]
+    largest = value(_words(app))
+    app.switch_page("pages/metrics.py").run()
+    table = _table(_quiet(app)).set_index("metric")["value"].to_dict()
+    assert 100 * table[f"ECE{name} (points)"] == pytest.approx(float(drawn), abs=0.051)
+    assert 100 * table[f"MCE{name} (points)"] == pytest.approx(float(largest), abs=0.051)
+    app.switch_page("pages/overview.py").run()
+    cards = {m.label: m.value for m in _quiet(app).metric}
+    assert next(v for k, v in cards.items() if k.startswith("ECE")) == drawn
 
 
 @pytest.mark.parametrize("by", ["share", "threshold", "error"])
@@ -481,3 +535,37 @@ def test_a_click_while_the_first_file_is_read_does_not_lose_it(tmp_path, monkeyp
     assert len(calls) == 2
     assert not app.exception
     assert app.sidebar.selectbox[0].value == next(iter(app.session_state["calviz.files"]))
+
+
+def test_no_widget_has_a_default_and_a_value_set_beside_it(monkeypatch):
+    # streamlit warns of two values once per process, in the log of the server only.
+    from streamlit.elements.lib import policies
+    from streamlit.runtime.state import get_session_state
+
+    twice = []
+
+    def check(default_value, key, writes_allowed=True):
+        is_set = key is not None and get_session_state().is_new_state_value(key)
+        twice.extend([key] if is_set and default_value is not None else [])
+
+    monkeypatch.setattr(policies, "check_session_state_rules", check)
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 11, 200) / 10
+    cells = zip(
+        np.where(rng.random(200) < first, "a", "b"), first, (1 - first).round(1), strict=True
+    )
+    content = "label,p_a,p_b,split\n" + "".join(
+        f"{label},{a:.1f},{b:.1f},{'test' if i % 2 else 'cal'}\n"
+        for i, (label, a, b) in enumerate(cells)
+    )
+    app = _upload(_app("bins=4"), "zeros.csv", content.encode())
+    for page in ("learning_curve", "overview", "learning_curve", "recalibrate"):
+        app = _quiet(app.switch_page(f"pages/{page}.py").run())
+        zeros = [w for w in app.button_group if w.key == "zeros"]
+        if zeros and page == "learning_curve":
+            zeros[0].set_value("half").run()
+    assert "read as 0.05 by the methods" in _words(app)
+    link = _app(f"data={app.query_params['data'][0]}&bins=7&scheme=equal-width")
+    _quiet(_upload(link, "zeros.csv", content.encode()))
+    assert link.number_input(key="bins").value == 7
+    assert twice == []

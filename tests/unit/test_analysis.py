@@ -142,7 +142,7 @@ def test_confidence_only_data_have_top_label_metrics_and_reasons_for_the_rest():
     confidence = full.probs.max(axis=1)
     correct = full.probs.argmax(axis=1) == full.labels
     only = calviz.ConfidencePredictions(confidence=confidence, correct=correct)
-    expected = calviz.evaluate(full, ci=True, resamples=50)
+    expected = calviz.evaluate(full, reduction="top-label", ci=True, resamples=50)
     found = calviz.evaluate(only, ci=True, resamples=50)
     for key in ("accuracy", "ece", "mce", "mcs", "ece_equal_mass"):
         assert same(found[key], expected[key])
@@ -154,6 +154,33 @@ def test_confidence_only_data_have_top_label_metrics_and_reasons_for_the_rest():
         assert found[key].noise_floor is None
     with pytest.raises(NotAvailable, match="confidence-only"):
         calviz.evaluate(only, reduction="top-2")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "key"), [("equal-mass", "ece_equal_mass"), ("sturges", "ece_sturges")]
+)
+def test_metrics_of_equal_width_honour_another_scheme(scheme, key):
+    data = binary(500, 3)
+    keys = ["ece", "ece_l2", "rmsce", "mce", "ece_equal_mass", "ece_sturges"]
+    found = calviz.evaluate(data, keys, scheme=scheme, ci=True, resamples=50)
+    usual = calviz.evaluate(data, keys, ci=True, resamples=50)
+    assert found["ece"].params["scheme"] == scheme
+    assert (found["ece"].value, found["ece"].interval) == (usual[key].value, usual[key].interval)
+    assert found["ece"].value != usual["ece"].value
+    diagram = calviz.figures.Reliability.compute(data, scheme=scheme)
+    assert found["ece"].value == diagram.ece
+    # By hand, of the bins that are drawn: weights and gaps.
+    bins = diagram.frame().query("rows > 0")
+    gap, weight = (bins.mean_score - bins.observed).abs(), bins.rows / 500
+    for metric, expected in (
+        ("ece", (weight * gap).sum()),
+        ("ece_l2", (weight * gap**2).sum()),
+        ("rmsce", math.sqrt((weight * gap**2).sum())),
+        ("mce", gap.max()),
+    ):
+        assert found[metric].value == pytest.approx(expected, abs=1e-12)
+    for named in ("ece_equal_mass", "ece_sturges"):
+        assert found[named].value == usual[named].value
 
 
 def test_one_row_has_values_and_no_interval():

@@ -42,14 +42,16 @@ def choose(outcome: Outcome, advised: str) -> str:
     """Draw the choice of a method; it follows the advice until a person chooses another one."""
     methods = [m.key for m in outcome.fitted]
     held, before = st.session_state.get("method"), st.session_state.get(_ADVISED)
-    if held not in (None, advised) and (held not in methods or held == before):
+    follows = held not in (None, advised) and (held not in methods or held == before)
+    if follows:
         st.session_state["method"] = advised
     st.session_state[_ADVISED] = advised
     return str(
         st.selectbox(
             "Method",
             methods,
-            index=methods.index(advised),
+            # No default where the state is set in this run: streamlit warns of two values.
+            index=0 if follows else methods.index(advised),
             format_func=lambda key: RECALIBRATORS[key].label,
             key="method",
             bind="query-params",

@@ -165,3 +165,24 @@ def test_many_rows_are_light():
     score = rng.random(1_000_000)
     figure = RiskCoverage.compute(confidence(score, rng.random(1_000_000) < score))
     assert len(figure.plot(caption=True, at=0.5).to_json()) < 60_000
+
+
+@pytest.mark.parametrize("ranking", ["confidence", "entropy", "margin"])
+@pytest.mark.parametrize("n", [200, 4_000])
+def test_of_all_predictions_the_interval_is_that_of_the_metric(ranking, n):
+    rng = np.random.default_rng(n)
+    probs = rng.dirichlet([0.5, 0.5, 0.5], n)
+    labels = np.where(rng.random(n) < 0.7, probs.argmax(axis=1), rng.integers(3, size=n))
+    data = calviz.Predictions(probs=probs, labels=labels)
+    metric = calviz.evaluate(data, ["accuracy"], reduction="class:1", ci=True)["accuracy"].interval
+    figure = RiskCoverage.compute(data, ranking=ranking)
+    assert figure.at_coverage(1).interval == metric
+    last = figure.frame().iloc[-1]
+    assert (last.risk_low, last.risk_high) == (1 - metric.high, 1 - metric.low)
+    # As a binomial proportion, to the noise of 1,000 resamples.
+    exact = binomtest(round(metric_value(data) * n), n).proportion_ci(method="wilson")
+    assert metric == pytest.approx(tuple(exact), abs=0.15 * (exact.high - exact.low))
+
+
+def metric_value(data):
+    return (data.probs.argmax(axis=1) == data.labels).mean()

@@ -1,0 +1,89 @@
+"""Scores that differ by rounding only are ties: two ways to compute them give the same numbers."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, softmax
+
+import calviz
+from calviz.core.events import BinaryEvents, Ordered, one_score_per_tie
+
+KEYS = ["ks", "ks_signed", "ece_equal_mass", "ece_sweep", "aurc", "e_aurc", "auroc_failure"]
+KEYS += ["brier_miscalibration", "brier_discrimination", "kde_ece", "smece"]
+
+
+def two_ways(n, seed, levels):
+    """The same probabilities from logits: softmax, and expit of the difference; many rows per level."""
+    rng = np.random.default_rng(seed)
+    difference = rng.normal(0, 2, levels)[rng.integers(levels, size=n)]
+    shift = rng.normal(0, 3, n)  # changes the rounding, not the probabilities
+    logits = np.stack([shift, shift + difference], axis=1)
+    labels = rng.random(n) < expit(0.7 * difference)
+    return softmax(logits, axis=1)[:, 1], expit(difference), labels
+
+
+@pytest.mark.parametrize(("n", "levels"), [(300, 12), (4_000, 40), (20_000, 5_000)])
+@pytest.mark.parametrize("reduction", ["positive", "top-label"])
+def test_two_ways_to_compute_scores_give_the_same_numbers(n, levels, reduction):
+    one, other, labels = two_ways(n, 1, levels)
+    assert np.unique(one).size > np.unique(other).size == min(levels, np.unique(other).size)
+    found = [
+        calviz.evaluate(calviz.Predictions(probs=p, labels=labels), KEYS, reduction=reduction)
+        for p in (one, other)
+    ]
+    for a, b in zip(*found, strict=True):
+        assert a.value == pytest.approx(b.value, rel=1e-10, abs=1e-12), a.key
+
+
+def test_the_largest_score_stands_for_a_tie_and_misses_come_first():
+    score = np.array([0.2, 0.2 * (1 + 1e-15), 0.2 * (1 + 3e-13), 0.5, 0.5, 0.7])
+    hit = np.array([True, False, True, False, True, True])
+    found = one_score_per_tie(Ordered(score, hit))
+    assert found.score.tolist() == [score[2]] * 3 + [0.5, 0.5, 0.7]
+    assert found.hit.tolist() == [False, True, True, False, True, True]
+
+
+def test_without_near_ties_nothing_changes():
+    rng = np.random.default_rng(0)
+    for score in (np.sort(rng.random(1_000)), np.sort(rng.integers(0, 9, 1_000) / 9)):
+        rows = Ordered(score, rng.random(1_000) < 0.5)
+        assert one_score_per_tie(rows) is rows
+    # Just beyond rounding.
+    rows = Ordered(np.array([0.3, 0.3 * (1 + 2e-12)]), np.array([True, False]))
+    assert one_score_per_tie(rows) is rows
+
+
+def test_single_precision_is_left_alone():
+    score = np.array([0.5, np.nextafter(np.float32(0.5), np.float32(1))], dtype=np.float32)
+    rows = Ordered(score, np.array([True, False]))
+    assert one_score_per_tie(rows) is rows
+
+
+def test_many_close_scores_near_1_keep_their_order():
+    # Saturated: each is within rounding of the next, the first and the last are not.
+    rng = np.random.default_rng(0)
+    score = np.sort(1 - 10 ** -rng.uniform(7, 15, 100_000))
+    hit = rng.random(score.size) < 0.5
+    found = one_score_per_tie(Ordered(score, hit))
+    assert np.unique(found.score).size > 0.5 * np.unique(score).size
+    assert np.abs(found.score / score - 1).max() <= 1e-12
+    assert (np.diff(found.score) >= 0).all()
+    assert found.hit.sum() == hit.sum()
+
+
+def test_exact_ties_inside_a_long_run_stay_ties():
+    score = np.array([1 - 3e-12, 1 - 2.2e-12, 1 - 2.2e-12, 1 - 1.4e-12, 1 - 0.6e-12])
+    hit = np.array([False, True, True, False, True])
+    found = one_score_per_tie(Ordered(score, hit))
+    np.testing.assert_array_equal(found.score, score)
+    np.testing.assert_array_equal(found.hit, hit)
+
+
+def test_bins_count_every_score_as_it_is():
+    # One row on the edge 0.2 of equal-width bins, one a rounding error above it.
+    above = np.nextafter(0.2, 1)
+    events = BinaryEvents(np.array([above, 0.2]), np.array([False, True]))
+    assert events.rows.score.tolist() == [0.2, above]
+    assert events.ordered.score.tolist() == [above, above]
+    p = calviz.Predictions(probs=events.score, labels=events.hit)
+    e = calviz.evaluate(p, ["ece"], bins=5, ci=True, resamples=50)
+    assert e["ece"].value == pytest.approx((0.8 + 0.2) / 2)
