@@ -72,9 +72,10 @@ def learning_curve(
             raise OptionError(
                 f"'sizes' must be from {LEAST_ROWS} to the {pool.size:,} calibration rows, got {size}."
             )
+    seen_as = Reduction.of(reduction, data)
     judged_before = data.take(judged)
     before = evaluate(
-        judged_before, metrics, reduction=reduction, ci=True, noise_floor=True, seed=seed
+        judged_before, metrics, reduction=seen_as, ci=True, noise_floor=True, seed=seed
     )
     found: dict[tuple[str, int, str], list[float]] = {}
     verdicts: dict[tuple[str, int, str], Verdict] = {}
@@ -87,7 +88,7 @@ def learning_curve(
             failures=failures,
             fit=rows.fit,
             evaluation=rows.evaluation,
-            reduction=Reduction.of(reduction, data).key,
+            reduction=seen_as.key,
             seed=seed,
             uncalibrated=before.metrics,
             directions={key: METRICS[key].direction for key in metrics},
@@ -108,10 +109,10 @@ def learning_curve(
                 values = before.metrics
                 if spec.key != UNCALIBRATED:
                     fitted = fit_and_apply(data, spec, part, (options or {}).get(spec.key, {}))
-                    values = evaluate(fitted.calibrated, metrics, reduction=reduction).metrics
+                    values = evaluate(fitted.calibrated, metrics, reduction=seen_as).metrics
                     if repeat == 0:
                         sets = {spec.key: fitted.calibrated, UNCALIBRATED: judged_before}
-                        for metric, verdict in _beyond_noise(sets, metrics, reduction, seed):
+                        for metric, verdict in _beyond_noise(sets, metrics, seen_as, seed):
                             verdicts[spec.key, size, metric] = verdict
                 for metric in metrics:
                     key = (spec.key, size, metric)
@@ -128,7 +129,7 @@ def learning_curve(
 
 
 def _beyond_noise(
-    sets: Mapping[str, Dataset], metrics: Sequence[str], reduction: Reduction | str, seed: int
+    sets: Mapping[str, Dataset], metrics: Sequence[str], reduction: Reduction, seed: int
 ) -> Iterator[tuple[str, Verdict]]:
     """The first set against the second, by metric."""
     one, other = sets
