@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, Protocol, Self, TypeVar
+from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar
 
 import numpy.typing as npt
 
@@ -19,6 +19,9 @@ from calviz.core.registry import Registry
 Input = Literal["probabilities", "logits"]
 #: What a method computes with; logits become probabilities, probabilities become logarithms.
 Needs = Literal["probabilities", "logits", "log-probabilities"]
+#: What an exact probability of 0 counts as before its logarithm: what the calibration rows say, a number, or (None) the
+#: smallest normal number of its type.
+FloorChoice: TypeAlias = float | Literal["auto"] | None
 Family = Literal["Uncalibrated", "Parametric", "Non-parametric", "Composition"]
 
 #: The headings that recalibrators stand under, in the order in which they are shown.
@@ -176,7 +179,7 @@ def compose(registry: Registry[RecalibratorSpec], key: str) -> RecalibratorSpec:
 
 
 def _composition(
-    *, first: str, second: str, floor: float | None = None, input: Input = "probabilities"
+    *, first: str, second: str, floor: FloorChoice = "auto", input: Input = "probabilities"
 ) -> Any:
     # Imported when it is made: the registry lies below the recalibrators.
     import importlib

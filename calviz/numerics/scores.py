@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.blocks import for_row_blocks
+from calviz.numerics.floor import NO_FLOOR, Floor
 
 Form = Literal["probabilities", "logits", "log-probabilities"]
 
@@ -58,11 +58,6 @@ def complement(probs: FloatArray) -> FloatArray:
     return rest
 
 
-def smallest_normal(dtype: npt.DTypeLike) -> float:
-    """What an exact probability of 0 is read as where its logarithm is needed: -87 in float32, -708 in float64."""
-    return float(np.finfo(dtype).tiny)
-
-
 @dataclass(frozen=True, eq=False)
 class Scores:
     """Scores of n rows and K classes, handed out in the wanted form.
@@ -75,15 +70,14 @@ class Scores:
         What `array` holds.
     wanted : {"probabilities", "logits", "log-probabilities"}
         What blocks hold. Probabilities stand in for logits by their logarithm.
-    floor : float
-        Where logarithms are needed, no probability is taken as less than this, nor than the smallest normal
-        number of its type.
+    floor : Floor
+        How probabilities are read where their logarithms are needed.
     """
 
     array: FloatArray
     given: Form
     wanted: Form
-    floor: float = 0.0
+    floor: Floor = NO_FLOOR
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -105,7 +99,7 @@ class Scores:
             return log_softmax(block) if self.wanted == "log-probabilities" else block
         if self.wanted == "probabilities":
             return block
-        raise_to(self.least(block.dtype), block)
+        self.floor.raise_zeros(block)
         return np.log(block, out=block)
 
     def look(self, rows: slice, dtype: type) -> FloatArray:
@@ -113,10 +107,6 @@ class Scores:
         if self.as_given and self.array.dtype == dtype:
             return self.array[rows]
         return self.block(rows, dtype)
-
-    def least(self, dtype: npt.DTypeLike) -> float:
-        """The least probability whose logarithm is taken, in numbers of this type."""
-        return max(self.floor, smallest_normal(dtype))
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import InputError, NotAvailable, OptionError
-from calviz.core.recalibrator import Input
+from calviz.core.recalibrator import FloorChoice, Input
 from calviz.core.watch import checkpoint
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.linear import fit_linear
@@ -50,7 +50,7 @@ class LinearMaps(BaseRecalibrator):
         intercept: float | None = None,
         folds: int = 3,
         max_seconds: float = 60.0,
-        floor: float | None = None,
+        floor: FloorChoice = "auto",
         input: Input = "probabilities",
     ) -> None:
         self.regularisation = regularisation

@@ -11,7 +11,8 @@ from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.recalibrator import Input, recalibrator
 from calviz.numerics.blocks import for_row_blocks
-from calviz.numerics.scores import Scores, row_sums, smallest_normal
+from calviz.numerics.floor import smallest_normal
+from calviz.numerics.scores import Scores, row_sums
 from calviz.numerics.spline import RunOut, spline_map
 from calviz.recalibrators import source
 from calviz.recalibrators.one_map import OneMap
