@@ -48,6 +48,9 @@ def print_evaluation(evaluation: Evaluation, verdict: str, *, named: bool) -> No
     out.print()
     out.print(_table([r for r in evaluation if r.available]))
     out.print()
+    for r in evaluation:
+        if r.note:
+            out.print(cell(f"{METRICS[r.key].label}: {r.note}", style="dim"), soft_wrap=True)
     for reason, labels in _missing(evaluation).items():
         out.print(cell(f"{', '.join(labels)}: {reason}", style="dim"), soft_wrap=True)
     for finding in evaluation.findings:

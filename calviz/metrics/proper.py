@@ -7,7 +7,7 @@ from functools import partial
 
 from calviz.core.arrays import FloatArray
 from calviz.core.metric import metric
-from calviz.numerics.losses import MeanLoss, negative_log_likelihood, squared_error
+from calviz.numerics.losses import MeanLoss, clipped_words, negative_log_likelihood, squared_error
 
 _proper = partial(
     metric,
@@ -25,6 +25,7 @@ _proper = partial(
     formula=r"-\frac{1}{n} \sum_i \log p_{i, y_i}",
     reference="Guo et al. 2017, eq. 6, divided by n",
     view=negative_log_likelihood,
+    note=clipped_words,
 )
 def nll(view: MeanLoss) -> FloatArray:
     """Negative log-likelihood (log loss, cross-entropy) of the true classes, in nats; a single confident mistake weighs heavily.

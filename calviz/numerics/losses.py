@@ -13,6 +13,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import BLOCK_BYTES, Predictions
+from calviz.core.words import counted, percent
 from calviz.numerics.blocks import for_row_blocks, row_blocks
 from calviz.numerics.floor import EPSILON
 from calviz.numerics.resample import resample_cells, shifted_gamma
@@ -27,6 +28,8 @@ _CELL_GROWTH = 0.25
 _TINY = np.finfo(np.float64).tiny
 #: Below this a probability that was made of logits has lost digits: its loss comes from the logits.
 _ROUNDED = 1e-30
+#: No loss is larger, so that sums of squares are finite whatever the logits.
+_LARGEST = 1e100
 
 #: (rows, K) probabilities to the (rows, K) losses, were the label each class in turn.
 LossPerClass = Callable[[FloatArray], FloatArray]
@@ -193,6 +196,20 @@ def negative_log_likelihood(sample: Sample) -> MeanLoss:
     )
 
 
+def clipped_words(view: MeanLoss) -> str | None:
+    """What to say of the rows that the negative log-likelihood counts at its clip."""
+    rows = int(view.details.get("clipped_rows", 0))
+    if not rows or view.random_labels is None:
+        return None
+    n = view.random_labels.probs.shape[0]
+    give = "gives" if rows == 1 else "give"
+    return (
+        f"{counted(rows, 'row')} ({percent(rows / n, 2)}) {give} the true class probability 0: the NLL is infinite, "
+        f"and finite here only because such a 0 counts as {EPSILON:.2g}, a loss of {-math.log(EPSILON):.0f}, as in "
+        "scikit-learn."
+    )
+
+
 def squared_error(sample: Sample) -> MeanLoss:
     """Squared distance to the one-hot label, summed over classes, per row."""
     data = full_predictions(sample)
@@ -235,7 +252,8 @@ def _over_rows(
 
 
 def _kept(data: Predictions, passed: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    losses = np.empty(data.n, dtype=data.probs.dtype)
+    # Losses of logits may be beyond the numbers of their type.
+    losses = np.empty(data.n, dtype=np.float64 if data.kind == "logits" else data.probs.dtype)
     passed(losses)
     return losses
 
@@ -265,7 +283,7 @@ def _from_logits(logits: FloatArray, labels: IntArray) -> FloatArray:
     z = logits.astype(np.longdouble)
     z -= z.max(axis=1, keepdims=True)
     loss = np.log(np.exp(z).sum(axis=1)) - z[np.arange(labels.size), labels]
-    return np.asarray(np.minimum(loss, np.finfo(np.float64).max), dtype=np.float64)
+    return np.asarray(np.minimum(loss, _LARGEST), dtype=np.float64)
 
 
 def _of_label(probs: FloatArray, labels: IntArray) -> FloatArray:
