@@ -14,6 +14,8 @@ from calviz.numerics.scores import Scores, row_sums
 from calviz.recalibrators import source
 from calviz.recalibrators.base import BaseRecalibrator
 
+#: The largest margins whose shares are normal numbers.
+FARTHEST: dict[Any, float] = {np.float32: 80.0, np.float64: 700.0}
 #: Keeps a row whose classes all underflow from having no distribution at all.
 _LEAST = 1e-30
 
@@ -89,7 +91,7 @@ def {name}_of(p):
         others[rows, top] = 0
         rest[rows, top] = others.sum(axis=1)
         log_p, log_rest = np.log({read("p")}), np.log({read("rest")})
-    margin = {self._margin(name)}
+    margin = np.clip({self._margin(name)}, -700, 700)
     if p.shape[1] == 2:
         return np.concatenate([1 / (1 + np.exp(margin)), 1 / (1 + np.exp(-margin))], axis=1)
     out = 1 / (1 + np.exp(-margin)) + {_LEAST!r} * p
@@ -103,7 +105,8 @@ def {name}_of(p):
 
 def sigmoid(margin: FloatArray) -> FloatArray:
     """1 / (1 + exp(-margin)), without overflow."""
-    e = np.exp(-np.abs(margin))
+    # No further than exponents of normal numbers go: a share of exactly 0 on the true class would have an infinite loss.
+    e = np.exp(-np.minimum(np.abs(margin), FARTHEST[margin.dtype.type]))
     return np.asarray(np.where(margin >= 0, 1, e) / (1 + e))
 
 
