@@ -70,14 +70,19 @@ class Scores:
         What `array` holds.
     wanted : {"probabilities", "logits", "log-probabilities"}
         What blocks hold. Probabilities stand in for logits by their logarithm.
-    floor : Floor
-        How probabilities are read where their logarithms are needed.
+    floor : Floor or float
+        How probabilities are read where their logarithms are needed; a number is a floor that clips.
     """
 
     array: FloatArray
     given: Form
     wanted: Form
-    floor: Floor = NO_FLOOR
+    floor: Floor | float = NO_FLOOR
+
+    def raise_zeros(self, block: FloatArray) -> FloatArray:
+        """Set the probabilities of a block to what they count as, in place."""
+        floor = self.floor if isinstance(self.floor, Floor) else Floor(self.floor)
+        return floor.raise_zeros(block)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -99,7 +104,7 @@ class Scores:
             return log_softmax(block) if self.wanted == "log-probabilities" else block
         if self.wanted == "probabilities":
             return block
-        self.floor.raise_zeros(block)
+        self.raise_zeros(block)
         return np.log(block, out=block)
 
     def look(self, rows: slice, dtype: type) -> FloatArray:

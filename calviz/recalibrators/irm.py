@@ -73,7 +73,7 @@ class MulticlassIsotonic(OneMap):
 
     def _apply(self, block: FloatArray) -> FloatArray:
         out = self.map_(block)
-        out += self.epsilon * block + LEAST
+        out += np.maximum(self.epsilon * block, LEAST)
         # In double precision: the small part would vanish beside a float32 number.
         out /= row_sums(out)[:, None]
         return out
@@ -84,6 +84,6 @@ class MulticlassIsotonic(OneMap):
 
 
 def {name}_of(p):
-    out = np.interp(p, {name}_x, {name}_y) + {self.epsilon!r} * p + {LEAST!r}
+    out = np.interp(p, {name}_x, {name}_y) + np.maximum({self.epsilon!r} * p, {LEAST!r})
     return out / out.sum(axis=1, keepdims=True)
 """

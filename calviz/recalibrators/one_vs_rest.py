@@ -19,7 +19,7 @@ from calviz.recalibrators.base import BaseRecalibrator
 #: How much of the original probability is added before normalising (Zhang 2020, section 3.3.2): without it a row
 #: whose classes are all mapped to 0 has no distribution.
 EPSILON = 1e-9
-#: What is added to every class besides: an exact 0 on the true class has an infinite loss, and this one of 35.
+#: No less than this is added: an exact 0 on the true class has an infinite loss, and this one of 35.
 LEAST = 1e-15
 
 
@@ -81,7 +81,7 @@ class OneVsRest(BaseRecalibrator):
             if start == 1:
                 np.subtract(1, block[:, 1], out=block[:, 0])
             before *= self.epsilon
-            before += LEAST
+            np.maximum(before, before.dtype.type(LEAST), out=before)
             block += before
             block /= row_sums(block)[:, None]
 
@@ -154,6 +154,6 @@ def {name}_of(p):
             out[:, k] = y[np.searchsorted(x, p[:, k], side="left")]
     if len({name}_x) == 1:
         out[:, 0] = 1 - out[:, 1]
-    out += {self.epsilon!r} * p + {LEAST!r}
+    out += np.maximum({self.epsilon!r} * p, {LEAST!r})
     return out / out.sum(axis=1, keepdims=True)
 """
