@@ -24,6 +24,8 @@ Needs = Literal["probabilities", "logits", "log-probabilities"]
 FloorChoice: TypeAlias = float | Literal["auto"] | None
 Family = Literal["Uncalibrated", "Parametric", "Non-parametric", "Composition"]
 
+#: Up to this a floor is that of calibration rows without zeros.
+_EPSILON = 2.220446049250313e-16
 #: The headings that recalibrators stand under, in the order in which they are shown.
 FAMILIES = ("Uncalibrated", "Parametric", "Non-parametric", "Composition")
 
@@ -53,6 +55,22 @@ class Recalibrator(Protocol):
     def snippet(self) -> str:
         """Python source that does what `transform` does, with nothing but NumPy."""
         ...
+
+
+def zero_words(params: Mapping[str, Any]) -> str | None:
+    """What a fitted map reads an exact 0 as, in words; None where no calibration row asked for it.
+
+    Parameters
+    ----------
+    params : mapping
+        What `Recalibrator.describe` says; of a composition, what it says of both parts.
+    """
+    for name, value in params.items():
+        if name == "floor" and value > _EPSILON:
+            return f"an exact probability of 0 counts as {value:.3g}"
+        if isinstance(value, Mapping) and (said := zero_words(value)):
+            return said
+    return None
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,15 @@ import streamlit as st
 
 from calviz.comparison.fitting import scores_of
 from calviz.core.predictions import Dataset
-from calviz.core.recalibrator import RECALIBRATORS
+from calviz.core.recalibrator import RECALIBRATORS, FloorChoice
+from calviz.numerics.automatic_floor import MOST, UNDERFLOW
 from calviz.numerics.blocks import row_blocks
 from calviz.ui.text import rows
 
 #: What a zero may be read as.
 WAYS = {
+    "auto": "automatic",
     "least": "smallest number",
-    "half": "half of the next",
     "own": "a number",
 }
 #: Below this a floor is as good as none.
@@ -26,8 +27,8 @@ _KEYS = ("zeros", "zeros-as")
 _KEPT = "calviz.zeros.kept"
 
 
-def draw(data: Collection[Dataset], about: tuple[str, ...]) -> float | None:
-    """Draw the choice where some scores are zero; None stands for the smallest number.
+def draw(data: Collection[Dataset], about: tuple[str, ...]) -> FloorChoice:
+    """Draw the choice where some scores are zero: the parameter `floor` of the methods that have one.
 
     It is one choice for all pages that have it.
 
@@ -40,7 +41,7 @@ def draw(data: Collection[Dataset], about: tuple[str, ...]) -> float | None:
     """
     found, other = _zeros(about, data)
     if not found:
-        return None
+        return "auto"
     kept: dict[str, Any] = st.session_state.setdefault(_KEPT, {})
     for key, value in kept.items():
         if key not in st.session_state and key not in st.query_params:
@@ -56,25 +57,25 @@ def _where(found: int, data: Collection[Dataset]) -> str:
     return f"In {rows(found)} a class has a probability of exactly 0"
 
 
-def _choice(where: str, other: float) -> float | None:
-    half = other / 2
-    ways = [way for way in WAYS if way != "half" or half > SMALLEST]
-    if st.session_state.get("zeros") not in (None, *ways):
+def _choice(where: str, other: float) -> FloorChoice:
+    half = min(other / 2, MOST)
+    if st.session_state.get("zeros") not in (None, *WAYS):
         del st.session_state["zeros"]
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         way = st.segmented_control(
             "Read exact zeros as",
-            ways,
-            default="least",
+            list(WAYS),
+            default="auto",
             required=True,
             key="zeros",
             bind="query-params",
             format_func=lambda key: WAYS[key],
-            help="Methods that take logarithms need a number in place of 0. The smallest one there is makes a "
-            "true class of probability 0 weigh as much as hundreds of other rows. The next: the smallest "
-            "probability above 0.",
+            help="Methods that take logarithms need a number in place of 0. Automatic: half of the smallest probability "
+            "above 0 of the rows that fit the map, at most 0.01; by cross-validation where that is an underflow and true "
+            "classes have a 0. The smallest number there is makes a true class of probability 0 weigh as much as hundreds "
+            "of other rows.",
         )
-        floor = half if way == "half" else None
+        floor: FloorChoice = "auto" if way == "auto" else None
         if way == "own":
             floor = st.number_input(
                 "Number",
@@ -86,19 +87,31 @@ def _choice(where: str, other: float) -> float | None:
                 bind="query-params",
                 width=160,
             )
-    st.caption(
-        f"{where}; the next smallest is "
-        f"{other:.3g}. Temperature, Platt, beta and the like depend on what a 0 is read as (their parameter "
-        "'floor'); histograms and isotonic regression do not."
-        if floor is None
-        else f"{where}, read as {floor:.3g} by the methods that take logarithms."
-    )
+    takes = "by the methods that take logarithms"
+    if floor == "auto" and other >= UNDERFLOW:
+        said = (
+            f"{where}. The smallest probability above 0 is {other:.3g}: half of that, at most {MOST:g}, is what a 0 counts "
+            f"as {takes}."
+        )
+    elif floor == "auto":
+        said = (
+            f"{where}. The smallest probability above 0, {other:.3g}, is an underflow: where the true class of a row has "
+            f"a 0, what it counts as is cross-validated {takes}."
+        )
+    elif floor is None:
+        said = (
+            f"{where}; the next smallest is {other:.3g}. Temperature, Platt, beta and the like depend on what a 0 is read "
+            "as (their parameter 'floor'); histograms and isotonic regression do not."
+        )
+    else:
+        said = f"{where}, read as {floor:.3g} {takes}."
+    st.caption(said)
     return floor
 
 
-def options(methods: Iterable[str], floor: float | None) -> dict[str, dict[str, Any]]:
+def options(methods: Iterable[str], floor: FloorChoice) -> dict[str, dict[str, Any]]:
     """The floor as a parameter of the methods that have one."""
-    if floor is None:
+    if floor == "auto":
         return {}
     return {
         m: {"floor": floor}
