@@ -73,7 +73,8 @@ class MulticlassIsotonic(OneMap):
 
     def _apply(self, block: FloatArray) -> FloatArray:
         out = self.map_(block)
-        out += np.maximum(self.epsilon * block, LEAST)
+        block = block * np.float64(self.epsilon)
+        out += np.maximum(block, LEAST, out=block)
         # In double precision: the small part would vanish beside a float32 number.
         out /= row_sums(out)[:, None]
         return out

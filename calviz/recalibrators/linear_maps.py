@@ -22,6 +22,11 @@ from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.strengths import GRID, SHORT_PASSES, StrengthSearch
 from calviz.recalibrators.vector import present_classes, separated_below
 
+#: What the strengths of matrix scaling multiply.
+STRENGTHS_UNIT = (
+    "weights of logits divided by their spread s (root mean square about the mean of their row): the first strength times "
+    "s squared is that of Kull et al."
+)
 #: Passes over the rows that a fit is reckoned to need.
 _PASSES = 60
 #: The smallest ridge that gives separable data a finite answer.
@@ -179,8 +184,10 @@ class LinearMaps(BaseRecalibrator):
     def _described(self) -> dict[str, Any]:
         """The strengths, the diagonal, the size of the rest, and the offsets."""
         off = self.weights_ - np.diag(np.diag(self.weights_))
+        unit = {"strengths_unit": STRENGTHS_UNIT} if self.in_units_of_scores else {}
         return {
             "strengths": self.strengths_.tolist(),
+            **unit,
             "diagonal": np.diag(self.weights_).tolist(),
             "largest_off_diagonal": float(np.abs(off).max()),
             "intercepts": self.intercepts_.tolist(),

@@ -67,7 +67,9 @@ def test_certain_mistakes_stay_finite_and_are_counted(dtype):
     clip = -math.log(np.finfo(np.float64).eps)
     assert result.value == pytest.approx((clip + math.log(2)) / 3, abs=1e-12)
     assert result.details["clipped_rows"] == 1
-    assert result.note.startswith("1 row (33.33 %) gives the true class probability 0: the NLL is infinite")
+    assert result.note.startswith(
+        "1 row (33.33 %) gives the true class probability 0: the NLL is infinite"
+    )
     sure = calviz.evaluate(Predictions(probs=np.eye(2), labels=[0, 1]), ["nll"])["nll"]
     assert math.copysign(1, sure.value) == 1  # 0, not -0
     assert sure.details["clipped_rows"] == 0

@@ -45,7 +45,9 @@ def zeros(request):
     x = x + rng.normal(size=x.shape) * 4
     order = rng.permutation(y.size)
     train, fit, judge = np.split(order, [int(0.3 * y.size), int(0.65 * y.size)])
-    trees = RandomForestClassifier(20, max_features=40, bootstrap=False, random_state=0).fit(x[train], y[train])
+    trees = RandomForestClassifier(20, max_features=40, bootstrap=False, random_state=0).fit(
+        x[train], y[train]
+    )
     return trees.predict_proba(x[fit]), y[fit], trees.predict_proba(x[judge]), y[judge]
 
 
