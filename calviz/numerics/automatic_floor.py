@@ -80,4 +80,4 @@ def chosen_floor(probs: FloatArray, labels: IntArray) -> float:
             fitted = fit_temperature(Scores(logs[kept], "logits", "logits"), y[kept])
             block = log_softmax(logs[held_out] / fitted.value)
             losses[at] -= block[np.arange(block.shape[0]), y[held_out]].sum()
-    return candidates[int(np.argmin(losses))]
+    return float(candidates[int(np.argmin(losses))])
