@@ -13,7 +13,7 @@ from calviz.numerics.isotonic import Between, isotonic_map
 from calviz.numerics.scores import Scores, row_sums
 from calviz.recalibrators import source
 from calviz.recalibrators.one_map import OneMap
-from calviz.recalibrators.one_vs_rest import EPSILON, LEAST
+from calviz.recalibrators.one_vs_rest import ADDED, EPSILON
 
 #: Probabilities that are sorted at a time: long runs, because each costs a search per positive.
 _RUN_BYTES = 1 << 23
@@ -73,8 +73,7 @@ class MulticlassIsotonic(OneMap):
 
     def _apply(self, block: FloatArray) -> FloatArray:
         out = self.map_(block)
-        block = block * np.float64(self.epsilon)
-        out += np.maximum(block, LEAST, out=block)
+        out += ADDED.raise_zeros(self.epsilon * block.astype(np.float64, copy=False))
         # In double precision: the small part would vanish beside a float32 number.
         out /= row_sums(out)[:, None]
         return out
@@ -85,6 +84,7 @@ class MulticlassIsotonic(OneMap):
 
 
 def {name}_of(p):
-    out = np.interp(p, {name}_x, {name}_y) + np.maximum({self.epsilon!r} * p, {LEAST!r})
+    added = {self.epsilon!r} * p
+    out = np.interp(p, {name}_x, {name}_y) + {ADDED.source("added")}
     return out / out.sum(axis=1, keepdims=True)
 """

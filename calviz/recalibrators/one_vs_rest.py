@@ -11,6 +11,7 @@ from calviz.core.errors import InputError
 from calviz.core.recalibrator import Needs
 from calviz.numerics.blocks import for_row_blocks
 from calviz.numerics.columns import for_columns, rows_by_class
+from calviz.numerics.floor import Floor
 from calviz.numerics.piecewise import UNCHANGED, Piecewise
 from calviz.numerics.scores import Scores, row_sums
 from calviz.recalibrators import source
@@ -19,8 +20,9 @@ from calviz.recalibrators.base import BaseRecalibrator
 #: How much of the original probability is added before normalising (Zhang 2020, section 3.3.2): without it a row
 #: whose classes are all mapped to 0 has no distribution.
 EPSILON = 1e-9
-#: No less than this is added: an exact 0 on the true class has an infinite loss, and this one of 35.
-LEAST = 1e-15
+#: Of an exact 0 this is added, or less where the row has smaller ones: a 0 on the true class has an infinite loss, and this
+#: one of 35.
+ADDED = Floor(1e-15, clips=False)
 
 
 class OneVsRest(BaseRecalibrator):
@@ -81,8 +83,7 @@ class OneVsRest(BaseRecalibrator):
             if start == 1:
                 np.subtract(1, block[:, 1], out=block[:, 0])
             before *= self.epsilon
-            np.maximum(before, before.dtype.type(LEAST), out=before)
-            block += before
+            block += ADDED.raise_zeros(before)
             block /= row_sums(block)[:, None]
 
         if scores.as_given:
@@ -154,6 +155,7 @@ def {name}_of(p):
             out[:, k] = y[np.searchsorted(x, p[:, k], side="left")]
     if len({name}_x) == 1:
         out[:, 0] = 1 - out[:, 1]
-    out += np.maximum({self.epsilon!r} * p, {LEAST!r})
+    added = {self.epsilon!r} * p
+    out += {ADDED.source("added")}
     return out / out.sum(axis=1, keepdims=True)
 """

@@ -87,16 +87,16 @@ def _choice(where: str, other: float) -> FloorChoice:
                 bind="query-params",
                 width=160,
             )
-    takes = "by the methods that take logarithms"
+    read = "Methods that take logarithms read it as"
     if floor == "auto" and other >= UNDERFLOW:
         said = (
-            f"{where}. The smallest probability above 0 is {other:.3g}: half of that, at most {MOST:g}, is what a 0 counts "
-            f"as {takes}."
+            f"{where}. {read} half of the smallest probability above 0 of the rows that fit the map, at most {MOST:g} "
+            f"(of all rows: {half:.3g})."
         )
     elif floor == "auto":
         said = (
-            f"{where}. The smallest probability above 0, {other:.3g}, is an underflow: where the true class of a row has "
-            f"a 0, what it counts as is cross-validated {takes}."
+            f"{where}. The smallest probability above 0, {other:.3g}, is an underflow. {read} half of that, or, if the "
+            "true class of a row has a 0, as what cross-validation chooses."
         )
     elif floor is None:
         said = (
@@ -104,7 +104,7 @@ def _choice(where: str, other: float) -> FloorChoice:
             "as (their parameter 'floor'); histograms and isotonic regression do not."
         )
     else:
-        said = f"{where}, read as {floor:.3g} {takes}."
+        said = f"{where}, read as {floor:.3g} by the methods that take logarithms."
     st.caption(said)
     return floor
 

@@ -210,7 +210,10 @@ def test_exact_zeros_are_said_and_can_be_read_as_something_else():
     app = opened(with_zeros())
     assert "In 100 rows a class has a probability of exactly 0" in words(app)
     app.multiselect(key="methods").set_value(["temperature", "temperature+irm", "irm"]).run()
-    assert "half of that, at most 0.01, is what a 0 counts as" in words(app)
+    assert (
+        "half of the smallest probability above 0 of the rows that fit the map, at most 0.01 (of all rows: 0.01)"
+        in words(app)
+    )
     better = compared(app).comparison
     assert not [w for w in app.warning if "true class" in w.value]
     for method in ("temperature", "temperature+irm"):
