@@ -332,6 +332,7 @@ def _results(
             params=dict(view.params),
             details=dict(m.details(view)) if m.details else {},
             reason=None if is_defined else m.undefined,
+            note=m.note(view) if m.note and is_defined else None,
         )
         sharing.setdefault(id(view), (view, []))[1].append(m)
     for view, family in sharing.values():

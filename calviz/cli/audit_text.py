@@ -55,6 +55,9 @@ def print_evaluation(
     out.print()
     out.print(_table([r for r in evaluation if r.available]))
     out.print()
+    for r in evaluation:
+        if r.note:
+            out.print(cell(f"{METRICS[r.key].label}: {r.note}", style="dim"), soft_wrap=True)
     for reason, labels in _missing(evaluation).items():
         out.print(cell(f"{', '.join(labels)}: {reason}", style="dim"), soft_wrap=True)
     for finding in evaluation.findings:

@@ -10,6 +10,7 @@ from rich.text import Text
 from calviz.cli.text import cell, console, one_line
 from calviz.core.comparison import TIED_WORDS
 from calviz.core.metric import METRICS
+from calviz.core.recalibrator import zero_words
 
 if TYPE_CHECKING:
     from calviz.core.comparison import Comparison
@@ -39,6 +40,12 @@ def print_comparison(found: Comparison) -> None:
         if key in SHOWN and len(names) > 1:
             text = f"{METRICS[key].label}: {TIED_WORDS}: {', '.join(names)}"
             out.print(cell(text, style="dim"), soft_wrap=True)
+    read: dict[str, list[str]] = {}
+    for m in found:
+        if m.ok and (said := zero_words(m.params)):
+            read.setdefault(said, []).append(m.key)
+    for said, methods in read.items():
+        out.print(cell(f"{said}: {', '.join(methods)}", style="dim"), soft_wrap=True)
     for m in found:
         if not m.ok:
             out.print(cell(f"{m.key}: {one_line(m.reason or '')}", style="yellow"), soft_wrap=True)

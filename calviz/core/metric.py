@@ -143,6 +143,8 @@ class Metric:
         ``details(view)`` gives further numbers to show beside the value.
     undefined : str
         The sentence to show where the value is ``nan`` or infinite: on which rows that happens.
+    note : callable, optional
+        ``note(view)`` gives a sentence to show beside the value where something about it has to be known, or None.
     """
 
     key: str
@@ -160,6 +162,7 @@ class Metric:
     interval: IntervalMethod = "percentile"
     details: Callable[[Any], Mapping[str, float]] | None = field(default=None)
     undefined: str = "undefined on these rows."
+    note: Callable[[Any], str | None] | None = field(default=None)
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -205,6 +208,7 @@ def metric(
     interval: IntervalMethod = "percentile",
     details: Callable[[V], Mapping[str, float]] | None = None,
     undefined: str = Metric.undefined,
+    note: Callable[[V], str | None] | None = None,
 ) -> Callable[[Callable[[V], FloatArray]], Callable[[V], FloatArray]]:
     """Register the decorated function as a metric; its docstring's first paragraph is the summary."""
 
@@ -227,6 +231,7 @@ def metric(
                 interval=interval,
                 details=details,
                 undefined=undefined,
+                note=note,
             )
         )
         return value

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, Protocol, Self, TypeVar
+from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar
 
 import numpy.typing as npt
 
@@ -19,8 +19,13 @@ from calviz.core.registry import Registry
 Input = Literal["probabilities", "logits"]
 #: What a method computes with; logits become probabilities, probabilities become logarithms.
 Needs = Literal["probabilities", "logits", "log-probabilities"]
+#: What an exact probability of 0 counts as before its logarithm: what the calibration rows say, a number, or (None) the
+#: smallest normal number of its type.
+FloorChoice: TypeAlias = float | Literal["auto"] | None
 Family = Literal["Uncalibrated", "Parametric", "Non-parametric", "Composition"]
 
+#: Up to this a floor is that of calibration rows without zeros.
+_EPSILON = 2.220446049250313e-16
 #: The headings that recalibrators stand under, in the order in which they are shown.
 FAMILIES = ("Uncalibrated", "Parametric", "Non-parametric", "Composition")
 
@@ -50,6 +55,22 @@ class Recalibrator(Protocol):
     def snippet(self) -> str:
         """Python source that does what `transform` does, with nothing but NumPy."""
         ...
+
+
+def zero_words(params: Mapping[str, Any]) -> str | None:
+    """What a fitted map reads an exact 0 as, in words; None where no calibration row asked for it.
+
+    Parameters
+    ----------
+    params : mapping
+        What `Recalibrator.describe` says; of a composition, what it says of both parts.
+    """
+    for name, value in params.items():
+        if name == "floor" and value > _EPSILON:
+            return f"an exact probability of 0 counts as {value:.3g}"
+        if isinstance(value, Mapping) and (said := zero_words(value)):
+            return said
+    return None
 
 
 @dataclass(frozen=True)
@@ -176,7 +197,7 @@ def compose(registry: Registry[RecalibratorSpec], key: str) -> RecalibratorSpec:
 
 
 def _composition(
-    *, first: str, second: str, floor: float | None = None, input: Input = "probabilities"
+    *, first: str, second: str, floor: FloorChoice = "auto", input: Input = "probabilities"
 ) -> Any:
     # Imported when it is made: the registry lies below the recalibrators.
     import importlib

@@ -60,6 +60,8 @@ class MetricResult:
         Why there is no value.
     interval_method : str or None
         How the interval was made ("percentile", "inverted"; see `Metric.interval`); None without one.
+    note : str or None
+        What has to be known about the value, such as what was done to it so that it is finite.
     """
 
     key: str
@@ -70,6 +72,7 @@ class MetricResult:
     details: Mapping[str, float] = field(default_factory=dict)
     reason: str | None = None
     interval_method: IntervalMethod | None = None
+    note: str | None = None
 
     @property
     def available(self) -> bool:

@@ -86,6 +86,13 @@ GLOSSARY = tuple(
             "taken instead.",
         ),
         (
+            "Floor (of zeros)",
+            "What a probability of exactly 0 counts as before its logarithm: half of the smallest positive one of the calibration "
+            "rows, at most 0.01 (floor=auto). Forests, votes, neighbours and rounded files have such zeros. Where the smallest "
+            "one is an underflow and true classes have zeros, it is chosen by cross-validation. A smaller positive probability "
+            "counts as the floor too; where no calibration row has a 0, nothing but zeros is changed.",
+        ),
+        (
             "Noise floor",
             "What a metric shows when the model is perfectly calibrated, only because there are so few "
             "rows. An ECE below the noise floor's 95 % quantile is no evidence of anything.",

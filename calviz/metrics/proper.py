@@ -7,7 +7,7 @@ from functools import partial
 
 from calviz.core.arrays import FloatArray
 from calviz.core.metric import metric
-from calviz.numerics.losses import MeanLoss, negative_log_likelihood, squared_error
+from calviz.numerics.losses import MeanLoss, clipped_words, negative_log_likelihood, squared_error
 
 _proper = partial(
     metric,
@@ -25,14 +25,16 @@ _proper = partial(
     formula=r"-\frac{1}{n} \sum_i \log p_{i, y_i}",
     reference="Guo et al. 2017, eq. 6, divided by n",
     view=negative_log_likelihood,
+    note=clipped_words,
 )
 def nll(view: MeanLoss) -> FloatArray:
     """Negative log-likelihood (log loss, cross-entropy) of the true classes, in nats; a single confident mistake weighs heavily.
 
-    A true class of probability 0 has an infinite loss. So that the mean stays finite, probabilities are clipped
-    at the smallest normal float64 (a loss of 708); the detail ``clipped_rows`` says how many rows were.
-    scikit-learn clips at the precision of the dtype instead (2.2e-16, a loss of 36); torch-uncertainty
-    and model-diagnostics give infinity. Rows are taken as they are, not renormalised.
+    A true class of probability 0 has an infinite loss. So that the mean stays finite, it counts as 2.2e-16, the precision
+    of double numbers (a loss of 36), as scikit-learn has it; the detail ``clipped_rows`` says how many rows do. Positive
+    probabilities count as they are, and nothing is clipped where there are logits. scikit-learn takes
+    positive ones below 2.2e-16 for it as well, and in float32 those below 1.2e-7; torch-uncertainty and model-diagnostics give
+    infinity. Rows are taken as they are, not renormalised.
     """
     return view.mean
 

@@ -13,6 +13,7 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.metric import metric
 from calviz.numerics import logistic
 from calviz.numerics.binning import BinSums
+from calviz.numerics.floor import EPSILON
 from calviz.numerics.memo import once_per_view
 from calviz.numerics.sample import Sample, bin_sums
 from calviz.numerics.steps import MAX_STEPS, Steps, steps
@@ -90,7 +91,16 @@ _NO_FIT = (
     "undefined: no logistic curve fits, as all hits are alike, all scores are equal, or the scores "
     "separate hits from misses."
 )
-_logistic = partial(metric, family=_FAMILY, view=steps, tail="two-sided", undefined=_NO_FIT)
+
+
+def _floor(view: Steps) -> Mapping[str, float]:
+    least = logistic.floor(view)
+    return {"floor": least} if least > EPSILON else {}
+
+
+_logistic = partial(
+    metric, family=_FAMILY, view=steps, tail="two-sided", undefined=_NO_FIT, details=_floor
+)
 
 
 @_logistic(
@@ -102,7 +112,11 @@ _logistic = partial(metric, family=_FAMILY, view=steps, tail="two-sided", undefi
     reference="Cox 1958; Van Calster et al. 2019",
 )
 def calibration_slope(view: Steps) -> FloatArray:
-    """Slope of the logistic recalibration of the scores: 1 is calibrated, below 1 too extreme (overconfident), above 1 too modest."""
+    """Slope of the logistic recalibration of the scores: 1 is calibrated, below 1 too extreme (overconfident), above 1 too modest.
+
+    A score of exactly 0 or 1 counts as half of the smallest positive distance of a score from 0 or 1, at most 0.01 away from
+    it; the detail ``floor`` says how far. Without such scores nothing changes.
+    """
     return np.asarray(logistic.fit(view)[..., 1])
 
 
@@ -141,7 +155,7 @@ _INTERVALS = 4_096
 
 def _distance(part: Steps, theta: FloatArray) -> FloatArray:
     """Between the scores and the fitted curve, shape (..., G)."""
-    distance = logistic.curve(theta, part.score)
+    distance = logistic.curve(theta, part)
     distance -= part.score
     return np.abs(distance, out=distance)
 

@@ -5,17 +5,52 @@ from __future__ import annotations
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray
+from calviz.numerics.automatic_floor import ENTRIES, MOST, UNDERFLOW, chosen_floor
+from calviz.numerics.floor import EPSILON
 from calviz.numerics.memo import once_per_view
 from calviz.numerics.steps import MAX_STEPS, Steps
 
-#: Scores are clipped to [CLIP, 1 - CLIP] before the log-odds (float64 epsilon, as scikit-learn,
-#: netcal and betacal do). On scores of exactly 0 or 1 the slope depends on it.
-CLIP = 2.220446049250313e-16
+#: Newton steps are taken until one is shorter than this, relative to the parameters: the error that is left is about its
+#: square, or that of rounding.
+SHORT = 1e-7
+#: The same of a resample, whose own spread is far above the square of this.
+SHORT_OF_RESAMPLE = 1e-5
 
 
-def log_odds(score: FloatArray) -> FloatArray:
-    """log(s / (1 - s)), clipped."""
-    s = np.clip(score, CLIP, 1 - CLIP)
+@once_per_view
+def _sample_floor(view: Steps) -> float:
+    """What scores are clipped at, [f, 1 - f], before their log-odds.
+
+    Without scores of exactly 0 or 1 the precision of double numbers, as scikit-learn, netcal and betacal have it; otherwise
+    what an exact 0, of the score or of its distance from 1, counts as (`automatic_floor`).
+    """
+    score = view.score
+    ends = score <= 0, score >= 1
+    if not (ends[0].any() or ends[1].any()):
+        return EPSILON
+    count, hits = view.count, view.hits
+    inner = score[~(ends[0] | ends[1])]
+    refuted = bool(hits[ends[0]].any() or (count - hits)[ends[1]].any())
+    smallest = min(float(inner[0]), float(1 - inner[-1])) if inner.size else 1.0
+    if smallest >= UNDERFLOW or not refuted:
+        return max(min(smallest / 2, MOST), EPSILON)
+    # Row by row, as many as the choice looks at: hits of a step come first.
+    upto = np.cumsum(count)
+    rank = np.arange(0, int(upto[-1]), max(1, int(upto[-1]) // ENTRIES))
+    at = np.searchsorted(upto, rank, side="right")
+    label = rank - (upto - count)[at] < hits[at]
+    return chosen_floor(np.stack([1 - score[at], score[at]], axis=1), label.astype(np.intp))
+
+
+def floor(view: Steps) -> float:
+    """What an exact 0 of a score, or of 1 minus a score, counts as: that of the sample, for its resamples too."""
+    return _sample_floor(view.of_sample)
+
+
+def log_odds(view: Steps) -> FloatArray:
+    """log(s / (1 - s)) of every step, shape (G,)."""
+    least = floor(view)
+    s = np.clip(view.score, least, 1 - least)
     return np.asarray(np.log(s) - np.log1p(-s))
 
 
@@ -31,7 +66,7 @@ def fit(view: Steps) -> FloatArray:
         near = _fit_near(view, fit(view.merged()))
         if np.isfinite(near).all():
             return near
-    x = log_odds(view.score)
+    x = log_odds(view)
     scale = max(float(np.abs(x).max()), 1.0)
     x = x / scale
     count, hits = np.atleast_2d(view.count), np.atleast_2d(view.hits)
@@ -59,16 +94,16 @@ def _fit_near(view: Steps, start: FloatArray) -> FloatArray:
     overlap, and so do theirs.
     """
     theta = start
-    for _ in range(5):
+    for _ in range(10):
         if not np.isfinite(theta).all():
             break
         sums: FloatArray = np.zeros((5, 1))
         for part in view.blocks():
-            x = log_odds(part.score)
+            x = log_odds(part)
             sums = sums + _sums(theta[None], x, part.count[None], part.hits[None])
         step, good = _solved(sums)
         theta = theta + step[0]
-        if good.all() and (np.abs(step[0]) <= 1e-4 * (1 + np.abs(theta))).all():
+        if good.all() and (np.abs(step[0]) <= SHORT * (1 + np.abs(theta))).all():
             return np.asarray(theta)
     return np.full(2, np.nan)
 
@@ -119,13 +154,13 @@ def _plain_newton(
 ) -> FloatArray:
     """Full steps from a start nearby; ``nan`` where they have not settled after a few.
 
-    Convergence is quadratic: a step of 1e-4 leaves an error of about 1e-8.
+    Convergence is quadratic: the last step leaves an error of about its square.
     """
     theta = np.repeat(start, count.shape[0], axis=0)
     for _ in range(5):
         step, good = _step(theta, x, count, hits)
         theta += step
-        settled = good & (np.abs(step) <= 1e-4 * (1 + np.abs(theta))).all(axis=1)
+        settled = good & (np.abs(step) <= SHORT_OF_RESAMPLE * (1 + np.abs(theta))).all(axis=1)
         if settled.all():
             break
     theta[~settled] = np.nan
@@ -167,6 +202,6 @@ def _expit(eta: FloatArray) -> FloatArray:
     return np.divide(1, eta, out=eta)
 
 
-def curve(theta: FloatArray, score: FloatArray) -> FloatArray:
-    """The fitted probability at the scores, shape (..., G)."""
-    return _expit(theta[..., :1] + theta[..., 1:] * log_odds(score))
+def curve(theta: FloatArray, view: Steps) -> FloatArray:
+    """The fitted probability at the scores of the steps, shape (..., G)."""
+    return _expit(theta[..., :1] + theta[..., 1:] * log_odds(view))

@@ -13,7 +13,9 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import BLOCK_BYTES, Predictions
+from calviz.core.words import counted, percent
 from calviz.numerics.blocks import for_row_blocks, row_blocks
+from calviz.numerics.floor import EPSILON
 from calviz.numerics.resample import resample_cells, shifted_gamma
 from calviz.numerics.sample import Sample
 
@@ -24,6 +26,10 @@ _SINGLE_CELLS = 16
 #: Each further cell holds this many times the rows above it.
 _CELL_GROWTH = 0.25
 _TINY = np.finfo(np.float64).tiny
+#: Below this a probability that was made of logits has lost digits: its loss comes from the logits.
+_ROUNDED = 1e-30
+#: No loss is larger, so that sums of squares are finite whatever the logits.
+_LARGEST = 1e100
 
 #: (rows, K) probabilities to the (rows, K) losses, were the label each class in turn.
 LossPerClass = Callable[[FloatArray], FloatArray]
@@ -157,17 +163,28 @@ class MeanLoss:
 def negative_log_likelihood(sample: Sample) -> MeanLoss:
     """-log of the probability of the true class, per row (nats).
 
-    Probabilities are clipped at the smallest normal float64, so that the mean stays finite;
-    ``details["clipped_rows"]`` says how many rows that changed.
+    A probability of exactly 0 (or below the smallest normal float64) counts as the precision of float64, 2.2e-16, as in
+    scikit-learn, so that the mean stays finite; ``details["clipped_rows"]`` says how many rows that changed. Of
+    logits none is: where their softmax is too small to hold its digits, the loss is taken from them.
     """
     data = full_predictions(sample)
+    logits = data.logits if data.kind == "logits" else None
     clipped: list[int] = []
 
-    def of_rows(block: FloatArray, labels: IntArray) -> FloatArray:
+    def of_rows(rows: slice, block: FloatArray, labels: IntArray) -> FloatArray:
         p = _of_label(block, labels)
-        clipped.append(int(np.count_nonzero(p < _TINY)))
+        if logits is not None:
+            small = np.flatnonzero(p < _ROUNDED)
+            p[small] = 1
+            losses = 0.0 - np.log(p)
+            if small.size:
+                losses[small] = _from_logits(logits[rows][small], labels[small])
+            return losses
+        zero = p < _TINY
+        clipped.append(int(np.count_nonzero(zero)))
+        p[zero] = EPSILON
         # A certain row has a loss of 0, not of -0.
-        return 0.0 - np.log(np.maximum(p, _TINY))
+        return 0.0 - np.log(p)
 
     # Nearly all of the array is passed over: large blocks only save calls, up to many rows.
     block_bytes = min(1 << 22, data.probs[:1].nbytes << 14)
@@ -179,11 +196,25 @@ def negative_log_likelihood(sample: Sample) -> MeanLoss:
     )
 
 
+def clipped_words(view: MeanLoss) -> str | None:
+    """What to say of the rows that the negative log-likelihood counts at its clip."""
+    rows = int(view.details.get("clipped_rows", 0))
+    if not rows or view.random_labels is None:
+        return None
+    n = view.random_labels.probs.shape[0]
+    give = "gives" if rows == 1 else "give"
+    return (
+        f"{counted(rows, 'row')} ({percent(rows / n, 2)}) {give} the true class probability 0: the NLL is infinite, "
+        f"and finite here only because such a 0 counts as {EPSILON:.2g}, a loss of {-math.log(EPSILON):.0f}, as in "
+        "scikit-learn."
+    )
+
+
 def squared_error(sample: Sample) -> MeanLoss:
     """Squared distance to the one-hot label, summed over classes, per row."""
     data = full_predictions(sample)
 
-    def of_rows(block: FloatArray, labels: IntArray) -> FloatArray:
+    def of_rows(_: slice, block: FloatArray, labels: IntArray) -> FloatArray:
         wide = block.astype(np.float64, order="C")
         squares: FloatArray = np.einsum("ij,ij->i", wide, wide)
         return squares + 1 - 2 * _of_label(wide, labels)
@@ -201,7 +232,7 @@ def squared_error(sample: Sample) -> MeanLoss:
 
 def _over_rows(
     data: Predictions,
-    of_rows: Callable[[FloatArray, IntArray], FloatArray],
+    of_rows: Callable[[slice, FloatArray, IntArray], FloatArray],
     losses: FloatArray | None = None,
     *,
     block_bytes: int = BLOCK_BYTES,
@@ -210,7 +241,7 @@ def _over_rows(
     sums: list[float] = []
 
     def work(rows: slice) -> None:
-        values = of_rows(data.probs[rows], data.labels[rows])
+        values = of_rows(rows, data.probs[rows], data.labels[rows])
         if losses is not None:
             losses[rows] = values
         sums.append(float(values.sum()))
@@ -221,7 +252,8 @@ def _over_rows(
 
 
 def _kept(data: Predictions, passed: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    losses = np.empty(data.n, dtype=data.probs.dtype)
+    # Losses of logits may be beyond the numbers of their type.
+    losses = np.empty(data.n, dtype=np.float64 if data.kind == "logits" else data.probs.dtype)
     passed(losses)
     return losses
 
@@ -244,6 +276,14 @@ def _weights(block: FloatArray) -> FloatArray:
     weights = np.maximum(block, 0)
     weights /= weights.sum(axis=1, keepdims=True)
     return weights
+
+
+def _from_logits(logits: FloatArray, labels: IntArray) -> FloatArray:
+    """The loss of some rows, in extended precision where the machine has it: logits may be as large as numbers get."""
+    z = logits.astype(np.longdouble)
+    z -= z.max(axis=1, keepdims=True)
+    loss = np.log(np.exp(z).sum(axis=1)) - z[np.arange(labels.size), labels]
+    return np.asarray(np.minimum(loss, _LARGEST), dtype=np.float64)
 
 
 def _of_label(probs: FloatArray, labels: IntArray) -> FloatArray:

@@ -43,8 +43,7 @@ def log_parts(
     probs = Scores(scores.array, scores.given, "probabilities").block(rows, dtype)
     rest = complement(probs)
     for part in (probs, rest):
-        np.maximum(part, scores.least(part.dtype), out=part)
-        np.log(part, out=part)
+        np.log(scores.raise_zeros(part), out=part)
     return probs, rest
 
 

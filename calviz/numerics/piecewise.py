@@ -88,6 +88,10 @@ class Piecewise:
         slope = (high - low) / (right - left)
         return low - slope * left, slope, crossed
 
+    def within(self, margin: float) -> Piecewise:
+        """The same with its values held in [margin, 1 - margin]."""
+        return Piecewise(self.x, np.clip(self.y, margin, 1 - margin))
+
     def to_dict(self) -> dict[str, list[float]]:
         """Plain values, for JSON."""
         return {"x": self.x.tolist(), "y": self.y.tolist()}

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.blocks import for_row_blocks
+from calviz.numerics.floor import NO_FLOOR, Floor
 
 Form = Literal["probabilities", "logits", "log-probabilities"]
 
@@ -58,11 +58,6 @@ def complement(probs: FloatArray) -> FloatArray:
     return rest
 
 
-def smallest_normal(dtype: npt.DTypeLike) -> float:
-    """What an exact probability of 0 is read as where its logarithm is needed: -87 in float32, -708 in float64."""
-    return float(np.finfo(dtype).tiny)
-
-
 @dataclass(frozen=True, eq=False)
 class Scores:
     """Scores of n rows and K classes, handed out in the wanted form.
@@ -75,15 +70,19 @@ class Scores:
         What `array` holds.
     wanted : {"probabilities", "logits", "log-probabilities"}
         What blocks hold. Probabilities stand in for logits by their logarithm.
-    floor : float
-        Where logarithms are needed, no probability is taken as less than this, nor than the smallest normal
-        number of its type.
+    floor : Floor or float
+        How probabilities are read where their logarithms are needed; a number is a floor that clips.
     """
 
     array: FloatArray
     given: Form
     wanted: Form
-    floor: float = 0.0
+    floor: Floor | float = NO_FLOOR
+
+    def raise_zeros(self, block: FloatArray) -> FloatArray:
+        """Set the probabilities of a block to what they count as, in place."""
+        floor = self.floor if isinstance(self.floor, Floor) else Floor(self.floor)
+        return floor.raise_zeros(block)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -105,7 +104,7 @@ class Scores:
             return log_softmax(block) if self.wanted == "log-probabilities" else block
         if self.wanted == "probabilities":
             return block
-        raise_to(self.least(block.dtype), block)
+        self.raise_zeros(block)
         return np.log(block, out=block)
 
     def look(self, rows: slice, dtype: type) -> FloatArray:
@@ -113,10 +112,6 @@ class Scores:
         if self.as_given and self.array.dtype == dtype:
             return self.array[rows]
         return self.block(rows, dtype)
-
-    def least(self, dtype: npt.DTypeLike) -> float:
-        """The least probability whose logarithm is taken, in numbers of this type."""
-        return max(self.floor, smallest_normal(dtype))
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,8 @@ class Steps:
     merged_square : ndarray of float64, shape (G,), optional
         Mean squared score per step, where steps were merged.
     params : mapping
+    whole : Steps, optional
+        The steps of the sample itself, where these are resamples of them, or some of them put together.
     """
 
     score: FloatArray
@@ -52,6 +54,12 @@ class Steps:
     hits: FloatArray
     merged_square: FloatArray | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
+    whole: Steps | None = None
+
+    @property
+    def of_sample(self) -> Steps:
+        """The steps of the sample itself."""
+        return self if self.whole is None else self.whole
 
     @property
     def size(self) -> int:
@@ -108,7 +116,7 @@ class Steps:
             mass = part.score_sum, part.count, part.hits, part.count * part.square
             sums[:, group[starts]] += [np.add.reduceat(m, starts) for m in mass]
         score, count, hits, square = sums[:, sums[1] > 0]
-        return Steps(score / count, count, hits, square / count, self.params)
+        return Steps(score / count, count, hits, square / count, self.params, self.of_sample)
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Steps:
         """Rows drawn with replacement: multinomial over the (step, hit) cells."""
@@ -121,7 +129,7 @@ class Steps:
             return drawn[:, 0] + hits, hits
 
         count, hits = kept_draw(self, f"bootstrap {resamples}", rng, draw)
-        return Steps(base.score, count, hits, base.merged_square, base.params)
+        return Steps(base.score, count, hits, base.merged_square, base.params, self.of_sample)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Steps:
         """Hits redrawn from the scores: binomial per step."""
@@ -133,19 +141,20 @@ class Steps:
             lambda: _binomial(rng, base.count, np.clip(base.score, 0, 1), resamples),
         )
         count = np.broadcast_to(base.count, hits.shape)
-        return Steps(base.score, count, hits, base.merged_square, base.params)
+        return Steps(base.score, count, hits, base.merged_square, base.params, self.of_sample)
 
     def as_drawn(self) -> Steps:
         """The sample itself as one resample: over the same steps as they are."""
         base = self.merged()
-        return Steps(base.score, base.count[None], base.hits[None], base.merged_square, base.params)
+        one = base.count[None], base.hits[None]
+        return Steps(base.score, *one, base.merged_square, base.params, self.of_sample)
 
     def parts(self) -> Iterator[Steps]:
         """The resamples in blocks that stay in the cache while a metric goes through them."""
         block = max(1, BLOCK_ENTRIES // self.size)
         for start in range(0, self.count.shape[0], block):
             count, hits = self.count[start : start + block], self.hits[start : start + block]
-            yield Steps(self.score, count, hits, self.merged_square, self.params)
+            yield replace(self, count=count, hits=hits)
 
 
 class SampleSteps(Steps):
@@ -157,7 +166,7 @@ class SampleSteps(Steps):
 
     def __init__(self, score: FloatArray, count: IntArray, hits: IntArray) -> None:
         columns: Any = (score, count, hits)
-        self.__dict__.update(columns=columns, merged_square=None, params={})
+        self.__dict__.update(columns=columns, merged_square=None, params={}, whole=None)
 
     @property
     def score(self) -> FloatArray:
@@ -199,7 +208,7 @@ class SampleSteps(Steps):
         for start in reversed(starts) if descending else starts:
             rows = slice(start, start + STEP_BLOCK)
             score, count, hits = (c[rows].astype(np.float64) for c in self.__dict__["columns"])
-            yield Steps(score, count, hits)
+            yield Steps(score, count, hits, whole=self)
 
 
 def _multinomial(rng: np.random.Generator, cells: FloatArray, resamples: int) -> IntArray:

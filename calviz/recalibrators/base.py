@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,9 +14,11 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import InputError, OptionError
 from calviz.core.metric import parameters_of
-from calviz.core.recalibrator import Input, Needs
+from calviz.core.recalibrator import FloorChoice, Input, Needs
+from calviz.numerics.automatic_floor import automatic_floor, true_zeros
 from calviz.numerics.blocks import for_row_blocks, row_blocks
-from calviz.numerics.scores import Scores, smallest_normal
+from calviz.numerics.floor import NO_FLOOR, Floor, check_floor, smallest_normal
+from calviz.numerics.scores import Scores
 from calviz.numerics.threads import one_blas_thread
 from calviz.recalibrators import source
 
@@ -50,8 +53,11 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     _needs_two_classes: ClassVar[bool] = True
 
     input: Input
-    #: What a smaller probability counts as before its logarithm; 0 where none is taken of probabilities.
+    floor: FloorChoice
+    #: What an exact probability of 0 counts as before its logarithm; 0 where none is taken of probabilities.
     floor_: float
+    #: Whether smaller positive probabilities count as it too, so that their order is kept (see `Floor`).
+    floor_clips_: bool
     warnings_: tuple[str, ...]
 
     # ---------------------------------------------------------------- scikit-learn
@@ -76,7 +82,8 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         labels = self._check_labels(y, array)
         self.classes_ = np.arange(array.shape[1])
         self._notes: list[str] = []
-        self.floor_ = self._find_floor(array)
+        floor = self._find_floor(array, labels)
+        self.floor_, self.floor_clips_ = floor.value, floor.clips
         self._warn_of_zeros(array, labels)
         with one_blas_thread():
             self._fit(self._scores(array), labels)
@@ -139,7 +146,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def describe(self) -> dict[str, Any]:
         """The fitted parameters, by name, in a form that a person can read.
 
-        Where logarithms of probabilities are taken, `floor` is the least that a probability counts as.
+        Where logarithms of probabilities are taken, `floor` is what an exact probability of 0 counts as.
         """
         check_is_fitted(self, "classes_")
         return self._described() | ({"floor": self.floor_} if self.floor_ else {})
@@ -206,29 +213,27 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         return labels
 
-    def _find_floor(self, array: FloatArray) -> float:
+    def _find_floor(self, array: FloatArray, labels: IntArray) -> Floor:
         given = getattr(self, "floor", None)
-        if given is not None and not 0 < given < 1:
-            raise OptionError(f"'floor' must lie between 0 and 1, got {given!r}.")
+        check_floor(given)
         if self.input == "logits" or not self._takes_logarithms():
-            return 0.0
-        return smallest_normal(array.dtype) if given is None else float(given)
+            return NO_FLOOR
+        if given == "auto":
+            found = automatic_floor(array, labels)
+            return replace(found, value=found.least(array.dtype))
+        return Floor(smallest_normal(array.dtype) if given is None else float(given))
 
     def _warn_of_zeros(self, array: FloatArray, labels: IntArray) -> None:
         effect = self._effect_of_zeros()
-        # Most files have no zero at all: one look is a fraction of picking out every row's own.
-        if not self.floor_ or not effect or array.min() > 0:
+        # The automatic floor is no reason to warn; most files have no zero at all, and one look is a fraction of counting.
+        if not self.floor_ or not effect or self.floor == "auto" or array.min() > 0:
             return
-        zeros = 0
-        for rows in row_blocks(array):
-            own = array[np.arange(rows.start, rows.stop), labels[rows]]
-            zeros += int(np.count_nonzero(own <= 0))
-        half = float(np.min(array, where=array > 0, initial=1)) / 2
-        if zeros and 2 * self.floor_ < half:
+        zeros = true_zeros(array, labels)
+        automatic = automatic_floor(array, labels).value if zeros else 0.0
+        if zeros and 2 * self.floor_ < automatic:
             self._warn(
                 f"{zeros:,} of {labels.size:,} calibration rows give their true class a probability of 0, read as "
-                f"{self.floor_:.3g}: {effect}. For less, set 'floor', for example to {half:.3g}, "
-                "half the smallest other probability."
+                f"{self.floor_:.3g}: {effect}. For less, leave 'floor' at \"auto\", which is {automatic:.3g} here."
             )
 
     def _effect_of_zeros(self) -> str:
@@ -241,7 +246,11 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _scores(self, array: FloatArray) -> Scores:
         wanted = self.needs
-        return Scores(array, self.input, wanted, self.floor_)
+        return Scores(array, self.input, wanted, self._floor)
+
+    @property
+    def _floor(self) -> Floor:
+        return Floor(self.floor_, self.floor_clips_)
 
     # ---------------------------------------------------------------- taking it home
 
@@ -254,6 +263,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "classes": int(self.classes_.size),
             "parameters": {k: plain(v) for k, v in self.get_params(deep=False).items()},
             "floor": self.floor_,
+            "floor_clips": self.floor_clips_,
             "fitted": {name: plain(getattr(self, name)) for name in self.fitted},
             "warnings": list(self.warnings_),
         }
@@ -285,7 +295,11 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         k = int(record["classes"])
         self.classes_ = np.arange(k)
         self.n_features_in_ = k
-        self.floor_ = float(record["floor"])
+        # Maps of earlier versions always did.
+        self.floor_, self.floor_clips_ = (
+            float(record["floor"]),
+            bool(record.get("floor_clips", True)),
+        )
         for name in cls.fitted:
             setattr(self, name, restored(record["fitted"][name]))
         self.warnings_ = tuple(str(w) for w in record.get("warnings", ()))
@@ -307,7 +321,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _pieces(self, name: str) -> source.Pieces:
         """What the program of `snippet` is made of."""
         return source.Pieces(
-            name, self.needs, self.input, self.floor_, self._source(name), self.accuracy_preserving
+            name, self.needs, self.input, self._floor, self._source(name), self.accuracy_preserving
         )
 
 

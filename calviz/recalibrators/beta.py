@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calviz.core.recalibrator import Input, recalibrator
+from calviz.core.recalibrator import FloorChoice, Input, recalibrator
 from calviz.recalibrators.logistic_maps import LogisticMaps
 
 
@@ -36,7 +36,7 @@ class BetaCalibration(LogisticMaps):
     start = (1.0, 1.0, 0.0)
     non_negative = 2
 
-    def __init__(self, *, floor: float | None = None, input: Input = "probabilities") -> None:
+    def __init__(self, *, floor: FloorChoice = "auto", input: Input = "probabilities") -> None:
         self.floor = floor
         self.input = input
 

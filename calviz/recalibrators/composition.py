@@ -9,7 +9,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import InputError
-from calviz.core.recalibrator import RECALIBRATORS, Input, compose
+from calviz.core.recalibrator import RECALIBRATORS, FloorChoice, Input, compose
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.scores import Scores
 from calviz.recalibrators import source
@@ -26,8 +26,8 @@ class Composition(BaseRecalibrator):
     ----------
     first, second : str
         Keys of a parametric and of a non-parametric recalibrator.
-    floor : float, optional
-        Of the first one, where it has one: what it reads a smaller probability as.
+    floor : float, "auto" or None
+        Of the first one, where it has one, as in `TemperatureScaling`.
     input : {"probabilities", "logits"}
         What X holds.
 
@@ -44,7 +44,7 @@ class Composition(BaseRecalibrator):
         *,
         first: str = "temperature",
         second: str = "isotonic",
-        floor: float | None = None,
+        floor: FloorChoice = "auto",
         input: Input = "probabilities",
     ) -> None:
         self.first = first
@@ -67,9 +67,10 @@ class Composition(BaseRecalibrator):
 
     def _make(self) -> tuple[Any, Any]:
         compose(RECALIBRATORS, self.key)
-        floor = {} if self.floor is None else {"floor": self.floor}
+        first = RECALIBRATORS[self.first]
+        floor = {"floor": self.floor} if any(p.name == "floor" for p in first.parameters) else {}
         return (
-            RECALIBRATORS[self.first].make(input=self.input, **floor),
+            first.make(input=self.input, **floor),
             RECALIBRATORS[self.second].make(input="probabilities"),
         )
 
@@ -101,6 +102,7 @@ class Composition(BaseRecalibrator):
             "classes": int(self.classes_.size),
             "parameters": {k: plain(v) for k, v in self.get_params(deep=False).items()},
             "floor": 0.0,
+            "floor_clips": True,
             "fitted": {"first": self.first_.to_dict(), "second": self.second_.to_dict()},
             "warnings": list(self.warnings_),
         }
@@ -117,7 +119,8 @@ class Composition(BaseRecalibrator):
         self.first_ = type(first).from_dict(parts["first"])
         self.second_ = type(second).from_dict(parts["second"])
         k = int(record["classes"])
-        self.classes_, self.n_features_in_, self.floor_ = np.arange(k), k, 0.0
+        self.classes_, self.n_features_in_ = np.arange(k), k
+        self.floor_, self.floor_clips_ = 0.0, True
         self.warnings_ = tuple(str(w) for w in record.get("warnings", ()))
         return self
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
-from calviz.core.recalibrator import Input, recalibrator
+from calviz.core.recalibrator import FloorChoice, Input, recalibrator
 from calviz.numerics.blocks import for_row_blocks
 from calviz.numerics.gammas import best_gamma
 from calviz.numerics.scores import Scores, softmax
@@ -67,7 +67,7 @@ class ClasswiseTemperature(BaseRecalibrator):
         *,
         normalize: Literal["max", "iqr-max"] = "max",
         temperature: float | None = None,
-        floor: float | None = None,
+        floor: FloorChoice = "auto",
         input: Input = "probabilities",
     ) -> None:
         self.normalize = normalize

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.recalibrator import Input, recalibrator
+from calviz.core.recalibrator import FloorChoice, Input, recalibrator
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.mixture import likelihood_weights, squared_error_weights
 from calviz.numerics.passes import sum_over_blocks
@@ -66,7 +66,7 @@ class EnsembleTemperatureScaling(BaseRecalibrator):
         *,
         loss: Literal["mse", "nll"] = "mse",
         joint: bool = False,
-        floor: float | None = None,
+        floor: FloorChoice = "auto",
         input: Input = "probabilities",
     ) -> None:
         self.loss = loss

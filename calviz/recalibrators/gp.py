@@ -8,7 +8,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import InputError
-from calviz.core.recalibrator import Input, recalibrator
+from calviz.core.recalibrator import FloorChoice, Input, recalibrator
 from calviz.numerics.latent import LatentProblem, warp
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
@@ -61,7 +61,7 @@ class GaussianProcess(BaseRecalibrator):
         *,
         inducing: int = 10,
         max_pairs: int = 500_000,
-        floor: float | None = None,
+        floor: FloorChoice = "auto",
         input: Input = "probabilities",
     ) -> None:
         self.inducing = inducing

@@ -34,6 +34,9 @@ class HistogramBinning(OneVsRest):
         Number of bins per class.
     scheme : {"equal-width", "equal-mass"}
         How the edges are placed; bins are right-closed and tied scores stay together.
+    cap : bool
+        Whether to hold the map in [1 / (K (n + 1)), 1 - 1 / (K (n + 1))], which is what n calibration rows of K classes
+        support. Where not, a bin without hits is 0 and one without misses 1, by definition.
     input : {"probabilities", "logits"}
         What X holds.
 
@@ -49,10 +52,12 @@ class HistogramBinning(OneVsRest):
         *,
         bins: int = 15,
         scheme: Literal["equal-width", "equal-mass"] = "equal-width",
+        cap: bool = False,
         input: Input = "probabilities",
     ) -> None:
         self.bins = bins
         self.scheme = scheme
+        self.cap = cap
         self.input = input
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
@@ -66,10 +71,11 @@ class HistogramBinning(OneVsRest):
         share = np.where(rows > 0, hits / np.maximum(rows, 1), centres)
         present = hits.sum(axis=1) > 0
         first = 1 if count == 2 else 0
-        self.maps_ = [
+        maps = [
             steps_merged(edges[1:-1], share[k]) if present[k] else UNCHANGED
             for k in range(first, count)
         ]
+        self.maps_ = self._capped(maps, scores)
         self._warn_absent(
             hits.sum(axis=1).astype(np.intp), "their probabilities are only normalised"
         )

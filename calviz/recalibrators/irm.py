@@ -13,7 +13,7 @@ from calviz.numerics.isotonic import Between, isotonic_map
 from calviz.numerics.scores import Scores, row_sums
 from calviz.recalibrators import source
 from calviz.recalibrators.one_map import OneMap
-from calviz.recalibrators.one_vs_rest import EPSILON
+from calviz.recalibrators.one_vs_rest import ADDED, EPSILON
 
 #: Probabilities that are sorted at a time: long runs, because each costs a search per positive.
 _RUN_BYTES = 1 << 23
@@ -37,6 +37,9 @@ class MulticlassIsotonic(OneMap):
     ----------
     epsilon : float
         That multiple.
+    cap : bool
+        Whether to hold the map in [1 / (K (n + 1)), 1 - 1 / (K (n + 1))], which is what n calibration rows of K classes
+        support. Where not, its outermost pieces are 0 and 1 wherever they hold no hits or no misses.
     input : {"probabilities", "logits"}
         What X holds.
 
@@ -49,8 +52,11 @@ class MulticlassIsotonic(OneMap):
     needs = "probabilities"
     accuracy_preserving = True
 
-    def __init__(self, *, epsilon: float = EPSILON, input: Input = "probabilities") -> None:
+    def __init__(
+        self, *, epsilon: float = EPSILON, cap: bool = False, input: Input = "probabilities"
+    ) -> None:
         self.epsilon = epsilon
+        self.cap = cap
         self.input = input
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
@@ -62,10 +68,12 @@ class MulticlassIsotonic(OneMap):
             for rows in row_blocks(whole, block_bytes=_RUN_BYTES)
         )
         self.map_ = isotonic_map(reduce(Between.merged, runs), positives)
+        if self.cap:
+            self.map_ = self.map_.within(1 / (whole.shape[1] * (n + 1)))
 
     def _apply(self, block: FloatArray) -> FloatArray:
         out = self.map_(block)
-        out += self.epsilon * block
+        out += ADDED.raise_zeros(self.epsilon * block.astype(np.float64, copy=False))
         # In double precision: the small part would vanish beside a float32 number.
         out /= row_sums(out)[:, None]
         return out
@@ -76,6 +84,7 @@ class MulticlassIsotonic(OneMap):
 
 
 def {name}_of(p):
-    out = np.interp(p, {name}_x, {name}_y) + {self.epsilon!r} * p
+    added = {self.epsilon!r} * p
+    out = np.interp(p, {name}_x, {name}_y) + {ADDED.source("added")}
     return out / out.sum(axis=1, keepdims=True)
 """

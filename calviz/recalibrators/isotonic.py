@@ -24,8 +24,14 @@ from calviz.recalibrators.one_vs_rest import OneVsRest
 class IsotonicRecalibrator(OneVsRest):
     """For every class the increasing function that fits best, by pooling adjacent violators; then each row is normalised.
 
+    Its outermost pieces are exactly 0 or 1 by definition wherever they hold no hits or no misses: a single wrong row then
+    costs a loss of 35.
+
     Parameters
     ----------
+    cap : bool
+        Whether to hold the map in [1 / (K (n + 1)), 1 - 1 / (K (n + 1))], which is what n calibration rows of K classes
+        support. Where not, the map is isotonic regression as it is defined.
     input : {"probabilities", "logits"}
         What X holds.
 
@@ -37,7 +43,8 @@ class IsotonicRecalibrator(OneVsRest):
 
     key = "isotonic"
 
-    def __init__(self, *, input: Input = "probabilities") -> None:
+    def __init__(self, *, cap: bool = False, input: Input = "probabilities") -> None:
+        self.cap = cap
         self.input = input
 
     def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:

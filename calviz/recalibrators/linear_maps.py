@@ -9,7 +9,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import InputError, NotAvailable, OptionError
-from calviz.core.recalibrator import Input
+from calviz.core.recalibrator import FloorChoice, Input
 from calviz.core.watch import checkpoint
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.linear import fit_linear
@@ -22,6 +22,11 @@ from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.strengths import GRID, SHORT_PASSES, StrengthSearch
 from calviz.recalibrators.vector import present_classes, separated_below
 
+#: What the strengths of matrix scaling multiply.
+STRENGTHS_UNIT = (
+    "weights of logits divided by their spread s (root mean square about the mean of their row): the first strength times "
+    "s squared is that of Kull et al."
+)
 #: Passes over the rows that a fit is reckoned to need.
 _PASSES = 60
 #: The smallest ridge that gives separable data a finite answer.
@@ -50,7 +55,7 @@ class LinearMaps(BaseRecalibrator):
         intercept: float | None = None,
         folds: int = 3,
         max_seconds: float = 60.0,
-        floor: float | None = None,
+        floor: FloorChoice = "auto",
         input: Input = "probabilities",
     ) -> None:
         self.regularisation = regularisation
@@ -179,8 +184,10 @@ class LinearMaps(BaseRecalibrator):
     def _described(self) -> dict[str, Any]:
         """The strengths, the diagonal, the size of the rest, and the offsets."""
         off = self.weights_ - np.diag(np.diag(self.weights_))
+        unit = {"strengths_unit": STRENGTHS_UNIT} if self.in_units_of_scores else {}
         return {
             "strengths": self.strengths_.tolist(),
+            **unit,
             "diagonal": np.diag(self.weights_).tolist(),
             "largest_off_diagonal": float(np.abs(off).max()),
             "intercepts": self.intercepts_.tolist(),

@@ -10,10 +10,12 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.recalibrator import Needs
 from calviz.numerics.blocks import for_row_blocks
 from calviz.numerics.per_class_logistic import BOUND, FEATURES, LogisticFit, fit_logistic, log_parts
-from calviz.numerics.scores import Scores, row_sums, smallest_normal
+from calviz.numerics.scores import Scores, row_sums
 from calviz.recalibrators import source
 from calviz.recalibrators.base import BaseRecalibrator
 
+#: The largest margins whose shares are normal numbers.
+FARTHEST: dict[Any, float] = {np.float32: 80.0, np.float64: 700.0}
 #: Keeps a row whose classes all underflow from having no distribution at all.
 _LEAST = 1e-30
 
@@ -74,13 +76,13 @@ class LogisticMaps(BaseRecalibrator):
         return {name: row.tolist() if row.size > 1 else float(row[0]) for name, row in rows}
 
     def _source(self, name: str) -> str:
-        floor = repr(max(self.floor_, smallest_normal(np.float64)))
+        read = self._floor.source
         return f"""{name}_w = {source.array(self.coefficients_)}
 
 
 def {name}_of(p):
     if p.shape[1] == 2:
-        p = np.maximum(p, {floor})
+        p = {read("p")}
         log_p, log_rest = np.log(p[:, 1:]), np.log(p[:, :1])
     else:
         top, rest = p.argmax(axis=1), 1 - p
@@ -88,8 +90,8 @@ def {name}_of(p):
         others = p.copy()
         others[rows, top] = 0
         rest[rows, top] = others.sum(axis=1)
-        log_p, log_rest = np.log(np.maximum(p, {floor})), np.log(np.maximum(rest, {floor}))
-    margin = {self._margin(name)}
+        log_p, log_rest = np.log({read("p")}), np.log({read("rest")})
+    margin = np.clip({self._margin(name)}, -700, 700)
     if p.shape[1] == 2:
         return np.concatenate([1 / (1 + np.exp(margin)), 1 / (1 + np.exp(-margin))], axis=1)
     out = 1 / (1 + np.exp(-margin)) + {_LEAST!r} * p
@@ -103,7 +105,8 @@ def {name}_of(p):
 
 def sigmoid(margin: FloatArray) -> FloatArray:
     """1 / (1 + exp(-margin)), without overflow."""
-    e = np.exp(-np.abs(margin))
+    # No further than exponents of normal numbers go: a share of exactly 0 on the true class would have an infinite loss.
+    e = np.exp(-np.minimum(np.abs(margin), FARTHEST[margin.dtype.type]))
     return np.asarray(np.where(margin >= 0, 1, e) / (1 + e))
 
 

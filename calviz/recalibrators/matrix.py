@@ -14,7 +14,7 @@ from calviz.recalibrators.linear_maps import LinearMaps
     needs="logits",
     reference="Guo et al. 2017, section 4.2; Kull et al. 2019 (ODIR)",
     formula=r"\mathrm{softmax}(W z + b)",
-    summary="Matrix scaling with penalties on the off-diagonal weights and on the offsets (ODIR), whose strengths are found by cross-validation.",
+    summary="Matrix scaling with penalties on the off-diagonal weights and on the offsets (ODIR), whose strengths are found by cross-validation. The off-diagonal one is for logits divided by their spread, so that logits times 100 are the same problem: times the spread squared it is that of Kull et al.",
     preset={"regularisation": "odir"},
 )
 @recalibrator(
@@ -38,7 +38,9 @@ class MatrixScaling(LinearMaps):
     l2 : float
         A ridge; at least 1e-8 is always there, so that separable data have an answer.
     off_diagonal, intercept : float, optional
-        Strengths of ODIR; where left out, by k-fold cross-validation of the likelihood over a small grid.
+        Strengths of ODIR; where left out, by k-fold cross-validation of the likelihood over a small grid. The first (and `l2`,
+        of the weights) is for logits divided by their spread, the root mean square about the mean of their row: that of
+        Kull et al. 2019 is it times the square of the spread.
     folds : int
         Folds of that cross-validation.
     max_seconds : float

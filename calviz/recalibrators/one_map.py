@@ -19,8 +19,9 @@ class OneMap(BaseRecalibrator):
     map_: Piecewise
 
     def _described(self) -> dict[str, Any]:
-        """How many points the map has."""
-        return {"points": int(self.map_.y.size)}
+        """How many points the map has, and the range of its values."""
+        y = self.map_.y
+        return {"points": int(y.size), "lowest": float(y.min()), "highest": float(y.max())}
 
     def curve(self, score: FloatArray) -> FloatArray:
         """The map at some scores, before normalising."""

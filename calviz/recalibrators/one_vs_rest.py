@@ -11,14 +11,18 @@ from calviz.core.errors import InputError
 from calviz.core.recalibrator import Needs
 from calviz.numerics.blocks import for_row_blocks
 from calviz.numerics.columns import for_columns, rows_by_class
+from calviz.numerics.floor import Floor
 from calviz.numerics.piecewise import UNCHANGED, Piecewise
 from calviz.numerics.scores import Scores, row_sums
 from calviz.recalibrators import source
 from calviz.recalibrators.base import BaseRecalibrator
 
 #: How much of the original probability is added before normalising (Zhang 2020, section 3.3.2): without it a row
-#: whose classes are all mapped to 0 has no distribution, and an exact 0 on the true class an infinite loss.
+#: whose classes are all mapped to 0 has no distribution.
 EPSILON = 1e-9
+#: Of an exact 0 this is added, or less where the row has smaller ones: a 0 on the true class has an infinite loss, and this
+#: one of 35.
+ADDED = Floor(1e-15, clips=False)
 
 
 class OneVsRest(BaseRecalibrator):
@@ -31,6 +35,8 @@ class OneVsRest(BaseRecalibrator):
     fitted = ("maps_",)
     #: How much of the original probability is added.
     epsilon: ClassVar[float] = EPSILON
+    #: Whether the values of the maps are held in [1 / (K (n + 1)), 1 - 1 / (K (n + 1))]; n calibration rows support no more.
+    cap: bool = False
     #: One map per class, or the map of class 1 alone where there are two.
     maps_: list[Piecewise]
 
@@ -49,7 +55,7 @@ class OneVsRest(BaseRecalibrator):
                 maps[k - start] = self._fit_column(k, column, own[k])
 
         for_columns(scores, work, start=start)
-        self.maps_ = maps
+        self.maps_ = self._capped(maps, scores)
         self._warn_absent(
             np.array([rows.size for rows in own]), "their probabilities are only normalised"
         )
@@ -59,6 +65,13 @@ class OneVsRest(BaseRecalibrator):
                 f"{small} of {count} classes have fewer than {few} calibration rows: "
                 "their maps follow single rows."
             )
+
+    def _capped(self, maps: list[Piecewise], scores: Scores) -> list[Piecewise]:
+        """The maps of the classes that have rows, held within the cap if there is one."""
+        if not self.cap:
+            return maps
+        n, k = scores.shape
+        return [m if m is UNCHANGED else m.within(1 / (k * (n + 1))) for m in maps]
 
     def _rows_needed(self) -> int:
         return 10
@@ -70,7 +83,7 @@ class OneVsRest(BaseRecalibrator):
             if start == 1:
                 np.subtract(1, block[:, 1], out=block[:, 0])
             before *= self.epsilon
-            block += before
+            block += ADDED.raise_zeros(before)
             block /= row_sums(block)[:, None]
 
         if scores.as_given:
@@ -92,9 +105,15 @@ class OneVsRest(BaseRecalibrator):
         for_row_blocks(scores.array, work, block_bytes=1 << 21)
 
     def _described(self) -> dict[str, Any]:
-        """How many pieces the maps have."""
+        """How many pieces the maps have, and the range of their values."""
         sizes = [m.y.size for m in self.maps_]
-        return {"maps": len(sizes), "points": sum(sizes), "most_points": max(sizes)}
+        return {
+            "maps": len(sizes),
+            "points": sum(sizes),
+            "most_points": max(sizes),
+            "lowest": min(float(m.y.min()) for m in self.maps_),
+            "highest": max(float(m.y.max()) for m in self.maps_),
+        }
 
     def curve(self, score: FloatArray, k: int = 0) -> FloatArray:
         """The map of a class (with two classes: of class 1) at some scores, before normalising."""
@@ -136,6 +155,7 @@ def {name}_of(p):
             out[:, k] = y[np.searchsorted(x, p[:, k], side="left")]
     if len({name}_x) == 1:
         out[:, 0] = 1 - out[:, 1]
-    out += {self.epsilon!r} * p
+    added = {self.epsilon!r} * p
+    out += {ADDED.source("added")}
     return out / out.sum(axis=1, keepdims=True)
 """

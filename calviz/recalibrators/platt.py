@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calviz.core.recalibrator import Input, recalibrator
+from calviz.core.recalibrator import FloorChoice, Input, recalibrator
 from calviz.recalibrators.logistic_maps import LogisticMaps
 
 
@@ -23,9 +23,8 @@ class PlattScaling(LogisticMaps):
 
     Parameters
     ----------
-    floor : float, optional
-        No p and no 1 - p is taken as less than this before its logarithm. Where left out, the smallest normal
-        number of its type: 1.2e-38 in float32, 2.2e-308 in float64.
+    floor : float, "auto" or None
+        What a p or 1 - p of exactly 0 counts as before its logarithm, as in `TemperatureScaling`.
     input : {"probabilities", "logits"}
         What X holds.
 
@@ -40,7 +39,7 @@ class PlattScaling(LogisticMaps):
     kind = "log-odds"
     start = (1.0, 0.0)
 
-    def __init__(self, *, floor: float | None = None, input: Input = "probabilities") -> None:
+    def __init__(self, *, floor: FloorChoice = "auto", input: Input = "probabilities") -> None:
         self.floor = floor
         self.input = input
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
-from calviz.core.recalibrator import RECALIBRATORS, Input, recalibrator
+from calviz.core.recalibrator import RECALIBRATORS, FloorChoice, Input, recalibrator
 from calviz.numerics.binning import equal_mass_edges
 from calviz.numerics.piecewise import Piecewise, halfway, steps_merged
 from calviz.recalibrators.composition import Composition
@@ -62,7 +62,7 @@ class ScalingBinning(Composition):
         Key of the parametric recalibrator.
     bins : int
         Equal-mass bins per class.
-    floor : float, optional
+    floor : float, "auto" or None
         As in `PlattScaling`.
     input : {"probabilities", "logits"}
         What X holds.
@@ -76,7 +76,7 @@ class ScalingBinning(Composition):
         *,
         base: str = "platt",
         bins: int = 15,
-        floor: float | None = None,
+        floor: FloorChoice = "auto",
         input: Input = "probabilities",
     ) -> None:
         self.base = base

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from calviz.core.errors import NotAvailable
 from calviz.core.recalibrator import Input, Needs
+from calviz.numerics.floor import Floor
 
 #: More numbers than this do not belong into a source file.
 MAX_NUMBERS = 500_000
@@ -31,8 +32,8 @@ class Pieces:
         Name of its function of the scores.
     needs, given : str
         The form that `body` needs, and the form of the scores.
-    floor : float
-        The least probability whose logarithm is taken.
+    floor : Floor
+        How probabilities are read where their logarithms are needed.
     body : str
         Source that defines ``<name>_of``, from the form that is needed to probabilities.
     accuracy_preserving : bool
@@ -42,7 +43,7 @@ class Pieces:
     name: str
     needs: Needs
     given: Input
-    floor: float
+    floor: Floor
     body: str
     accuracy_preserving: bool
 
@@ -55,7 +56,7 @@ class Pieces:
         elif self.given == "logits":
             form = "np.log(np.maximum(softmax(scores), 1e-300))"
         else:
-            form = f"np.log(np.maximum(scores, {self.floor!r}))"
+            form = f"np.log({self.floor.source('scores')})"
         return f"{self.body.rstrip()}\n\n\ndef {self.name}(scores):\n    return {self.name}_of({form})\n"
 
 

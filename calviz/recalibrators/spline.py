@@ -9,9 +9,10 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents
-from calviz.core.recalibrator import Input, recalibrator
+from calviz.core.recalibrator import FloorChoice, Input, recalibrator
 from calviz.numerics.blocks import for_row_blocks
-from calviz.numerics.scores import Scores, row_sums, smallest_normal
+from calviz.numerics.floor import smallest_normal
+from calviz.numerics.scores import Scores, row_sums
 from calviz.numerics.spline import RunOut, spline_map
 from calviz.recalibrators import source
 from calviz.recalibrators.one_map import OneMap
@@ -44,6 +45,12 @@ class SplineRecalibrator(OneMap):
         How the second derivative continues beyond the outermost knots.
     bounded : bool
         Whether to hold the derivative of the spline in [0, 1], by a quadratic programme (Gupta 2021, section 4.1).
+    cap : bool
+        Whether to hold the recalibrated confidence in [1 / (2 (n + 1)), 1 - 1 / (2 (n + 1))], which is what n calibration rows
+        support, and to let no other class of a row be exactly 0. Where not, the spline is cut off at 0 and 1 only, as in the
+        paper: a single wrong row there has an infinite loss.
+    floor : float, "auto" or None
+        With `cap`: what an exact 0 of another class counts as when the rest of the row is rescaled, as in `TemperatureScaling`.
     input : {"probabilities", "logits"}
         What X holds.
 
@@ -63,6 +70,8 @@ class SplineRecalibrator(OneMap):
         knots: int = 6,
         run_out: RunOut = "natural",
         bounded: bool = False,
+        cap: bool = True,
+        floor: FloorChoice = "auto",
         input: Input = "probabilities",
     ) -> None:
         self.mode = mode
@@ -70,11 +79,20 @@ class SplineRecalibrator(OneMap):
         self.knots = knots
         self.run_out = run_out
         self.bounded = bounded
+        self.cap = cap
+        self.floor = floor
         self.input = input
 
     @property
     def _rank(self) -> int:
         return 1 if self.mode == "top-label" else self.r
+
+    def _takes_logarithms(self) -> bool:
+        # None are taken, but zeros are read as where some are.
+        return self.cap
+
+    def _effect_of_zeros(self) -> str:
+        return ""
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
         n, k = scores.shape
@@ -99,7 +117,8 @@ class SplineRecalibrator(OneMap):
             )
         # In their order from here on; as they came, they would need as much room again.
         score, hit = ordered = BinaryEvents(score, hit).ordered
-        self.map_ = spline_map(ordered, self.knots, self.run_out, bounded=self.bounded)
+        found = spline_map(ordered, self.knots, self.run_out, bounded=self.bounded)
+        self.map_ = found.within(1 / (2 * (n + 1))) if self.cap else found
 
     def _apply(self, block: FloatArray) -> FloatArray:
         rows = np.arange(block.shape[0])[:, None]
@@ -109,6 +128,8 @@ class SplineRecalibrator(OneMap):
         inside[rows, top] = True
         old = np.minimum(block[rows, top].sum(axis=1), 1).astype(np.float64)
         new = self.map_(old)
+        if self.floor_:
+            self._floor.raise_zeros(block)
         others = row_sums(np.where(inside, 0, block)).astype(np.float64)
         held = row_sums(np.where(inside, block, 0)).astype(np.float64)
         out = block.astype(np.float64)
@@ -130,6 +151,7 @@ class SplineRecalibrator(OneMap):
         return out
 
     def _source(self, name: str) -> str:
+        read = f"\n    p = {self._floor.source('p')}" if self.floor_ else ""
         return f"""{name}_x = {source.array(self.map_.x)}
 {name}_y = {source.array(self.map_.y)}
 
@@ -140,9 +162,9 @@ def {name}_of(p):
     top = np.argsort(-p, axis=1, kind="stable")[:, :r]
     inside = np.zeros(p.shape, dtype=bool)
     inside[rows, top] = True
+    new = np.interp(np.minimum(np.where(inside, p, 0).sum(axis=1), 1), {name}_x, {name}_y){read}
     held = np.where(inside, p, 0).sum(axis=1)
     others = np.where(inside, 0, p).sum(axis=1)
-    new = np.interp(np.minimum(held, 1), {name}_x, {name}_y)
     even = others <= 0
     factor = np.where(even, 0, (1 - new) / np.where(even, 1, others))
     rest = p * factor[:, None] + np.where(even, (1 - new) / (k - r), 0)[:, None]

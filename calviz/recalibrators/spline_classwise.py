@@ -31,6 +31,9 @@ class ClasswiseSpline(OneVsRest):
         How the second derivative continues beyond the outermost knots.
     bounded : bool
         Whether to hold the derivative of the spline in [0, 1], by a quadratic programme (Gupta 2021, section 4.1).
+    cap : bool
+        Whether to hold the map in [1 / (K (n + 1)), 1 - 1 / (K (n + 1))], which is what n calibration rows of K classes
+        support. Where not, the spline is cut off at 0 and 1 only, as in the paper.
     input : {"probabilities", "logits"}
         What X holds.
     """
@@ -43,11 +46,13 @@ class ClasswiseSpline(OneVsRest):
         knots: int = 6,
         run_out: RunOut = "natural",
         bounded: bool = False,
+        cap: bool = True,
         input: Input = "probabilities",
     ) -> None:
         self.knots = knots
         self.run_out = run_out
         self.bounded = bounded
+        self.cap = cap
         self.input = input
 
     def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.recalibrator import Input, recalibrator
+from calviz.core.recalibrator import FloorChoice, Input, recalibrator
 from calviz.numerics.scores import Scores
 from calviz.numerics.temperature import RANGE, Temperature, fit_temperature, tempered
 from calviz.recalibrators.base import BaseRecalibrator
@@ -39,9 +39,10 @@ class TemperatureScaling(BaseRecalibrator):
     ----------
     loss : {"nll", "mse"}
         What T minimises on the calibration rows: the negative log-likelihood or the squared error.
-    floor : float, optional
-        Without logits: no probability is taken as less than this before its logarithm. Where left out, the
-        smallest normal number of its type: 1.2e-38 in float32, 2.2e-308 in float64.
+    floor : float, "auto" or None
+        Without logits: what an exact probability of 0, and any below it, counts as before its logarithm. "auto": half of
+        the smallest positive probability of the calibration rows, at most 0.01 (see `automatic_floor`); rows without zeros
+        stay as they are. None: the smallest normal number of its type, 1.2e-38 in float32, 2.2e-308 in float64.
     input : {"probabilities", "logits"}
         What X holds.
 
@@ -61,7 +62,7 @@ class TemperatureScaling(BaseRecalibrator):
         self,
         *,
         loss: Literal["nll", "mse"] = "nll",
-        floor: float | None = None,
+        floor: FloorChoice = "auto",
         input: Input = "probabilities",
     ) -> None:
         self.loss = loss

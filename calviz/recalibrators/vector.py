@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.recalibrator import Input, recalibrator
+from calviz.core.recalibrator import FloorChoice, Input, recalibrator
 from calviz.numerics.linear import fit_linear
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
@@ -48,7 +48,7 @@ class VectorScaling(BaseRecalibrator):
     weights_: FloatArray
     intercepts_: FloatArray
 
-    def __init__(self, *, floor: float | None = None, input: Input = "probabilities") -> None:
+    def __init__(self, *, floor: FloorChoice = "auto", input: Input = "probabilities") -> None:
         self.floor = floor
         self.input = input
 

@@ -100,6 +100,8 @@ def _metric(result: MetricResult) -> Record:
         record["reason"] = result.reason or "undefined on these rows."
     if result.details:
         record["details"] = result.details
+    if result.note:
+        record["note"] = result.note
     return record
 
 

@@ -43,7 +43,7 @@ def _row(metric: Metric, result: MetricResult) -> dict[str, str]:
         "p-value": "" if floor is None else p_number(floor.p_value),
         "better": DIRECTION_WORDS[metric.direction],
         "family": metric.family,
-        "note": "" if result.available else result.reason or "undefined.",
+        "note": result.note or "" if result.available else result.reason or "undefined.",
     }
 
 
@@ -62,6 +62,7 @@ def numbers(results: Results) -> pd.DataFrame:
             "p_value": r.noise_floor.p_value if r.noise_floor else math.nan,
             "better": DIRECTION_WORDS[METRICS[r.key].direction],
             "reason": "" if r.available else r.reason or "",
+            "note": r.note or "",
         }
         for r in results.values()
     )

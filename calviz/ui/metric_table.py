@@ -80,7 +80,10 @@ def _answer(results: Results, settings: Settings) -> None:
 
 
 def _reasons(results: Results) -> None:
-    """Why metrics have no value, each reason once."""
+    """What has to be known about values; why metrics have none, each reason once."""
+    for key, result in results.items():
+        if result.note:
+            st.caption(f"{md(METRICS[key].label, 200)}: {md(result.note, 500)}")
     by_reason: dict[str, list[str]] = {}
     for key, result in results.items():
         if not result.available:
@@ -161,6 +164,8 @@ def details(result: MetricResult) -> None:
         st.markdown(md(metric.summary, 2_000))
         if not result.available:
             st.markdown(f"**Not available:** {md(result.reason or 'undefined', 500)}")
+        if result.note:
+            st.markdown(md(result.note, 500))
         st.latex(metric.formula)
         low, high = (number(v) for v in metric.bounds)
         facts = [f"Better: {DIRECTION_WORDS[metric.direction]}", f"range {low} to {high}"]

@@ -10,14 +10,15 @@ import streamlit as st
 
 from calviz.comparison.fitting import scores_of
 from calviz.core.predictions import Dataset
-from calviz.core.recalibrator import RECALIBRATORS
+from calviz.core.recalibrator import RECALIBRATORS, FloorChoice
+from calviz.numerics.automatic_floor import MOST, UNDERFLOW
 from calviz.numerics.blocks import row_blocks
 from calviz.ui.text import rows
 
 #: What a zero may be read as.
 WAYS = {
+    "auto": "automatic",
     "least": "smallest number",
-    "half": "half of the next",
     "own": "a number",
 }
 #: Below this a floor is as good as none.
@@ -26,8 +27,8 @@ _KEYS = ("zeros", "zeros-as")
 _KEPT = "calviz.zeros.kept"
 
 
-def draw(data: Collection[Dataset], about: tuple[str, ...]) -> float | None:
-    """Draw the choice where some scores are zero; None stands for the smallest number.
+def draw(data: Collection[Dataset], about: tuple[str, ...]) -> FloorChoice:
+    """Draw the choice where some scores are zero: the parameter `floor` of the methods that have one.
 
     It is one choice for all pages that have it.
 
@@ -40,7 +41,7 @@ def draw(data: Collection[Dataset], about: tuple[str, ...]) -> float | None:
     """
     found, other = _zeros(about, data)
     if not found:
-        return None
+        return "auto"
     kept: dict[str, Any] = st.session_state.setdefault(_KEPT, {})
     again = {
         key: value
@@ -60,26 +61,26 @@ def _where(found: int, data: Collection[Dataset]) -> str:
     return f"In {rows(found)} a class has a probability of exactly 0"
 
 
-def _choice(where: str, other: float, again: Collection[str]) -> float | None:
+def _choice(where: str, other: float, again: Collection[str]) -> FloorChoice:
     # What is put into the state again stands without a default: streamlit warns of two values.
-    half = other / 2
-    ways = [way for way in WAYS if way != "half" or half > SMALLEST]
-    if st.session_state.get("zeros") not in (None, *ways):
+    half = min(other / 2, MOST)
+    if st.session_state.get("zeros") not in (None, *WAYS):
         del st.session_state["zeros"]
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         way = st.segmented_control(
             "Read exact zeros as",
-            ways,
-            default=None if "zeros" in again else "least",
+            list(WAYS),
+            default=None if "zeros" in again else "auto",
             required=True,
             key="zeros",
             bind="query-params",
             format_func=lambda key: WAYS[key],
-            help="Methods that take logarithms need a number in place of 0. The smallest one there is makes a "
-            "true class of probability 0 weigh as much as hundreds of other rows. The next: the smallest "
-            "probability above 0.",
+            help="Methods that take logarithms need a number in place of 0. Automatic: half of the smallest probability "
+            "above 0 of the rows that fit the map, at most 0.01; by cross-validation where that is an underflow and true "
+            "classes have a 0. The smallest number there is makes a true class of probability 0 weigh as much as hundreds "
+            "of other rows.",
         )
-        floor = half if way == "half" else None
+        floor: FloorChoice = "auto" if way == "auto" else None
         if way == "own":
             floor = st.number_input(
                 "Number",
@@ -91,19 +92,31 @@ def _choice(where: str, other: float, again: Collection[str]) -> float | None:
                 bind="query-params",
                 width=160,
             )
-    st.caption(
-        f"{where}; the next smallest is "
-        f"{other:.3g}. Temperature, Platt, beta and the like depend on what a 0 is read as (their parameter "
-        "'floor'); histograms and isotonic regression do not."
-        if floor is None
-        else f"{where}, read as {floor:.3g} by the methods that take logarithms."
-    )
+    read = "Methods that take logarithms read it as"
+    if floor == "auto" and other >= UNDERFLOW:
+        said = (
+            f"{where}. {read} half of the smallest probability above 0 of the rows that fit the map, at most {MOST:g} "
+            f"(of all rows: {half:.3g})."
+        )
+    elif floor == "auto":
+        said = (
+            f"{where}. The smallest probability above 0, {other:.3g}, is an underflow. {read} half of that, or, if the "
+            "true class of a row has a 0, as what cross-validation chooses."
+        )
+    elif floor is None:
+        said = (
+            f"{where}; the next smallest is {other:.3g}. Temperature, Platt, beta and the like depend on what a 0 is read "
+            "as (their parameter 'floor'); histograms and isotonic regression do not."
+        )
+    else:
+        said = f"{where}, read as {floor:.3g} by the methods that take logarithms."
+    st.caption(said)
     return floor
 
 
-def options(methods: Iterable[str], floor: float | None) -> dict[str, dict[str, Any]]:
+def options(methods: Iterable[str], floor: FloorChoice) -> dict[str, dict[str, Any]]:
     """The floor as a parameter of the methods that have one."""
-    if floor is None:
+    if floor == "auto":
         return {}
     return {
         m: {"floor": floor}

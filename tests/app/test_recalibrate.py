@@ -210,18 +210,21 @@ def test_exact_zeros_are_said_and_can_be_read_as_something_else():
     app = opened(with_zeros())
     assert "In 100 rows a class has a probability of exactly 0" in words(app)
     app.multiselect(key="methods").set_value(["temperature", "temperature+irm", "irm"]).run()
+    assert (
+        "half of the smallest probability above 0 of the rows that fit the map, at most 0.01 (of all rows: 0.01)"
+        in words(app)
+    )
+    better = compared(app).comparison
+    assert not [w for w in app.warning if "true class" in w.value]
+    for method in ("temperature", "temperature+irm"):
+        assert better[method].recalibrator.floor == "auto"
+    assert better["temperature"].recalibrator.floor_ == pytest.approx(0.01)
+    app.segmented_control(key="zeros").set_value("least").run()
+    assert "depend on what a 0 is read as" in words(app)
+    assert "The results below are of other choices" in words(app)
     poor = compared(app).comparison
     said = [w.value for w in app.warning if "calibration rows give their true class" in w.value]
     assert len(said) == 1  # once, with the names of the methods
-    app.segmented_control(key="zeros").set_value("half").run()
-    assert "exactly 0, read as 0.025" in words(app)
-    assert "The results below are of other choices" in words(app)
-    better = compared(app).comparison
-    assert app.selectbox(key="method").value == "identity"
-    assert "Advice: leave the model as it is" in words(app)
-    assert not [w for w in app.warning if "true class" in w.value and "0.025" not in w.value]
-    for method in ("temperature", "temperature+irm"):
-        assert better[method].recalibrator.floor == pytest.approx(0.025)
     assert (
         better["temperature"].metrics["nll"].value < poor["temperature"].metrics["nll"].value - 0.05
     )

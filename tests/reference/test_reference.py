@@ -107,15 +107,6 @@ def accuracy(dataset, part):
     return calviz.evaluate(data, ["accuracy"])["accuracy"].value
 
 
-def nll_with_sklearns_clip(dataset, part):
-    # It clips at the precision of float64 and we at its smallest normal number: so many rows, so far apart.
-    result = evaluated(dataset, part)["nll"]
-    info = np.finfo(np.float64)
-    apart = np.log(info.eps) - np.log(info.tiny)
-    data = load(dataset, part)
-    return result.value - result.details["clipped_rows"] / data.n * apart
-
-
 def brier_per_class(dataset, part):
     return evaluated(dataset, part)["brier"].value / load(dataset, part).n_classes
 
@@ -227,7 +218,7 @@ COMPARED = {
     "accuracy": accuracy,
     "mean_conf": mean_score("top-label"),
     "mean_p": mean_score("positive"),
-    "nll": nll_with_sklearns_clip,
+    "nll": metric("nll"),
     "brier": brier_for_sklearn,
     "brier_top1": brier_top_label,
     "ece_top1_ew15": metric("ece"),

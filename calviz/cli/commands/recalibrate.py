@@ -14,6 +14,7 @@ from calviz.cli.splitting import fitting_options, one_model
 from calviz.cli.text import say
 from calviz.core.errors import OptionError
 from calviz.core.output import write_output
+from calviz.core.recalibrator import zero_words
 
 if TYPE_CHECKING:
     from calviz.data import ReadingOptions
@@ -75,6 +76,8 @@ def command(
         seed=seed,
         **own.get(method, {}),
     )
+    if done.recalibrator is not None and (said := zero_words(done.recalibrator.describe())):
+        say(f"{method}: {said}")
     for sentence in done.warnings:
         say(f"{method}: {sentence}")
     write_predictions(done.calibrated, out)

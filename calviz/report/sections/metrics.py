@@ -34,6 +34,8 @@ def make(subject: Subject) -> Iterator[Block]:
         yield Note(
             "The data are large: intervals and noise floors are computed for the headline metrics only."
         )
+    if noted := [(METRICS[r.key].label, r.note) for r in results.values() if r.note]:
+        yield Facts(tuple(noted))
     missing: dict[str, list[str]] = {}
     for r in results.values():
         if not r.available:

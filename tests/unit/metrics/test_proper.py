@@ -4,7 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 from sklearn import metrics as sklearn
+from sklearn.metrics import log_loss
 
 import calviz
 from calviz.core.predictions import ConfidencePredictions, Predictions
@@ -61,12 +63,49 @@ def test_one_column_form_of_two_classes():
 def test_certain_mistakes_stay_finite_and_are_counted(dtype):
     data = Predictions(probs=np.array([[1, 0], [1, 0], [0.5, 0.5]], dtype=dtype), labels=[0, 1, 1])
     result = calviz.evaluate(data, ["nll"])["nll"]
-    clip = -math.log(np.finfo(np.float64).tiny)
+    # In double precision, whatever the file's: that is what scikit-learn has in double precision.
+    clip = -math.log(np.finfo(np.float64).eps)
     assert result.value == pytest.approx((clip + math.log(2)) / 3, abs=1e-12)
     assert result.details["clipped_rows"] == 1
+    assert result.note.startswith(
+        "1 row (33.33 %) gives the true class probability 0: the NLL is infinite"
+    )
     sure = calviz.evaluate(Predictions(probs=np.eye(2), labels=[0, 1]), ["nll"])["nll"]
     assert math.copysign(1, sure.value) == 1  # 0, not -0
     assert sure.details["clipped_rows"] == 0
+    assert sure.note is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [2, 5])
+def test_nll_with_zeros_is_that_of_scikit_learn_in_double_precision(dtype, k):
+    rng = np.random.default_rng(k)
+    votes = rng.multinomial(10, rng.dirichlet(np.full(k, 0.3), size=400))
+    p, y = (votes / 10).astype(dtype), rng.integers(k, size=400)
+    result = calviz.evaluate(Predictions(probs=p, labels=y), ["nll"], ci=True, resamples=50)["nll"]
+    wide = p.astype(np.float64)
+    wide /= wide.sum(axis=1, keepdims=True)
+    assert result.value == pytest.approx(log_loss(y, wide, labels=range(k)), rel=1e-6)
+    assert result.details["clipped_rows"] == np.count_nonzero(p[np.arange(400), y] == 0) > 0
+    assert result.interval.low < result.value < result.interval.high
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_nll_of_logits_is_exact_where_their_softmax_is_zero(dtype):
+    z = np.array([[0, 900, -5], [0, -3_000, -80], [2, 1, 0]], dtype=dtype)
+    y = [0, 1, 2]
+    result = calviz.evaluate(Predictions(logits=z, labels=y), ["nll"], ci=True, resamples=50)["nll"]
+    wanted = (logsumexp(z.astype(float), axis=1) - z[np.arange(3), y]).mean()
+    assert result.value == pytest.approx(wanted, rel=1e-7)
+    assert result.details["clipped_rows"] == 0
+    assert result.note is None
+
+
+def test_a_positive_probability_counts_as_it_is_however_small():
+    p = np.array([[1 - 1e-20, 1e-20], [0.5, 0.5]])
+    result = calviz.evaluate(Predictions(probs=p, labels=[1, 1]), ["nll"])["nll"]
+    assert result.value == pytest.approx((20 * math.log(10) + math.log(2)) / 2)
+    assert result.details["clipped_rows"] == 0
 
 
 def test_a_tie_predicts_the_first_class():

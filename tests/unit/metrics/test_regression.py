@@ -13,6 +13,7 @@ KEYS = (
     *("spiegelhalter_z", "hosmer_lemeshow", "calibration_slope", "calibration_intercept"),
     *("ici", "e50", "e90"),
 )
+EPS = np.finfo(np.float64).eps
 NO_FIT = ("calibration_slope", "calibration_intercept", "ici", "e50", "e90")
 
 
@@ -54,6 +55,79 @@ def test_many_rows_start_from_their_summary():
     result = evaluated(score, hit)
     assert result["calibration_intercept"].value == pytest.approx(intercept, abs=1e-5)
     assert result["calibration_slope"].value == pytest.approx(slope, abs=1e-5)
+
+
+def tight_fit(x, hit):
+    """Intercept and slope by SciPy, at a gradient of nothing."""
+    from scipy.optimize import root
+    from scipy.special import expit
+
+    def gradient(theta):
+        left = expit(theta[0] + theta[1] * x) - hit
+        return [left.mean(), (left * x).mean()]
+
+    found = root(gradient, [0.0, 1.0], tol=1e-14)
+    assert np.abs(gradient(found.x)).max() < 1e-14
+    return found.x
+
+
+@pytest.mark.parametrize("n", [300, 6_000, 40_000])
+@pytest.mark.parametrize("steepness", [0.2, 3.0])
+def test_slope_and_intercept_are_at_their_optimum(n, steepness):
+    rng = np.random.default_rng(n)
+    x = rng.normal(-1, 2, size=n)
+    score = 1 / (1 + np.exp(-x))
+    hit = rng.random(n) < 1 / (1 + np.exp(-0.5 - steepness * x))
+    result = evaluated(score, hit, ["calibration_slope", "calibration_intercept"])
+    intercept, slope = tight_fit(np.log(score) - np.log1p(-score), hit)
+    assert result["calibration_slope"].value == pytest.approx(slope, rel=1e-10)
+    assert result["calibration_intercept"].value == pytest.approx(intercept, rel=1e-10)
+    assert not result["calibration_slope"].details
+
+
+def test_scores_of_0_and_1_count_as_half_of_the_smallest_distance():
+    rng = np.random.default_rng(5)
+    truth = rng.beta(0.4, 0.4, size=2_000)
+    score, hit = np.round(truth, 2), rng.random(2_000) < truth
+    assert (score == 0).any()
+    assert (score == 1).any()
+    hit[np.flatnonzero(score == 0)[:5]] = True
+    result = evaluated(score, hit)
+    s = np.clip(score, 0.005, 0.995)
+    intercept, slope = tight_fit(np.log(s) - np.log1p(-s), hit)
+    assert result["calibration_slope"].value == pytest.approx(slope, rel=1e-10)
+    assert result["calibration_intercept"].value == pytest.approx(intercept, rel=1e-9)
+    assert result["calibration_slope"].details == {"floor": pytest.approx(0.005)}
+    # Clipped at 2.2e-16 as it was, a handful of rows flatten the slope of a calibrated file.
+    assert slope == pytest.approx(1, abs=0.1)
+    s = np.clip(score, EPS, 1 - EPS)
+    assert tight_fit(np.log(s) - np.log1p(-s), hit)[1] < 0.75
+
+
+def test_an_underflow_that_a_hit_refutes_is_cross_validated():
+    rng = np.random.default_rng(6)
+    score = rng.uniform(0.05, 0.95, size=3_000)
+    hit = rng.random(3_000) < score
+    score[:200], hit[:200] = 0, rng.random(200) < 0.02
+    score[200] = 1e-20
+    floor = evaluated(score, hit, ["calibration_slope"])["calibration_slope"].details["floor"]
+    candidates = [1e-15, 1e-12, 1e-9, 1e-6, 1 / (2 * 3_001), 1e-3]
+    assert min(abs(floor / c - 1) for c in candidates) < 1e-12
+    # In truth these scores are 0.02: the closest candidate is the best.
+    assert floor == 1e-3
+
+
+def test_resamples_read_zeros_as_the_sample_does():
+    rng = np.random.default_rng(7)
+    truth = rng.beta(0.4, 0.4, size=500)
+    score, hit = np.round(truth, 2), rng.random(500) < truth
+    low, high = evaluated(score, hit, ["calibration_slope"], ci=True)["calibration_slope"].interval
+    s = np.clip(score, 0.005, 0.995)
+    x = np.log(s) - np.log1p(-s)
+    rows = [rng.integers(500, size=500) for _ in range(200)]
+    drawn = [tight_fit(x[r], hit[r])[1] for r in rows]
+    wanted = np.quantile(drawn, [0.025, 0.975])
+    np.testing.assert_allclose((low, high), wanted, atol=0.25 * (wanted[1] - wanted[0]))
 
 
 def test_spiegelhalter_by_its_formula():

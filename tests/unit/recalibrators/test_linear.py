@@ -139,6 +139,22 @@ def test_odir_is_the_mean_square_of_the_off_diagonal_and_of_the_offsets(k):
     assert np.abs(fitted.intercepts_).max() > 1e-3
 
 
+def test_strengths_of_matrix_scaling_are_kulls_divided_by_the_spread_squared():
+    z, y = simulate(400, 3, temperature=2)
+    p = softmax(z)
+    logs = np.log(p)
+    spread = np.sqrt(((logs - logs.mean(axis=1, keepdims=True)) ** 2).mean())
+    assert spread > 1.5
+    mine = MatrixScaling(regularisation="odir", off_diagonal=0.3, intercept=0.7).fit(p, y)
+    # Dirichlet calibration has the penalty of the paper, and without logits the same scores.
+    kull = DirichletCalibration(
+        regularisation="odir", off_diagonal=0.3 * spread**2, intercept=0.7
+    ).fit(p, y)
+    np.testing.assert_allclose(mine.transform(p), kull.transform(p), atol=1e-5)
+    assert "s squared is that of Kull" in mine.describe()["strengths_unit"]
+    assert "strengths_unit" not in kull.describe()
+
+
 def test_odir_strengths_shrink_what_they_name():
     z, y, _, _ = mapped()
     strong = {"regularisation": "odir", "input": "logits"}

@@ -112,10 +112,10 @@ def test_logits_and_their_probabilities_have_one_temperature():
 
 
 @pytest.mark.parametrize(("dtype", "least"), [(np.float32, 2.0**-126), (np.float64, 2.0**-1022)])
-def test_zeros_count_as_the_smallest_normal_number_of_their_type(dtype, least):
+def test_without_a_floor_zeros_count_as_the_smallest_normal_number_of_their_type(dtype, least):
     subnormal = np.nextafter(dtype(0), dtype(1))
     p = np.array([[0.99, 0.01, 0.0], [0.2, 0.4, 0.4], [1 - 0.25, 0.25, subnormal]], dtype=dtype)
-    fitted = TemperatureScaling().fit(p, [0, 1, 1])
+    fitted = TemperatureScaling(floor=None).fit(p, [0, 1, 1])
     assert fitted.floor_ == fitted.describe()["floor"] == fitted.to_dict()["floor"] == least
     block = Scores(p, "probabilities", "logits", fitted.floor_).block(slice(0, 3))
     np.testing.assert_array_equal(block[[0, 2], 2], np.log(dtype(least)))
@@ -139,14 +139,16 @@ def test_zeros_on_the_true_class_are_said():
     p = np.array([[1.0, 0.0], [0.6, 0.4], [0.3, 0.7]] * 20)
     y = np.array([0, 1, 1] * 20)
     y[:6:3] = 1
-    (said,) = TemperatureScaling().fit(p, y).warnings_
+    assert not TemperatureScaling().fit(p, y).warnings_
+    (said,) = TemperatureScaling(floor=None).fit(p, y).warnings_
     assert (
         "2 of 60 calibration rows give their true class a probability of 0, read as 2.23e-308"
         in said
     )
-    (said,) = TemperatureScaling(loss="mse").fit(p, y).warnings_
+    assert "leave 'floor' at \"auto\", which is 0.01 here" in said
+    (said,) = TemperatureScaling(loss="mse", floor=None).fit(p, y).warnings_
     assert "they hardly count in the fit, and stay next to 0" in said
-    before = TemperatureScaling(loss="mse").fit(p, y).transform(p[:1])[0, 1]
+    before = TemperatureScaling(loss="mse", floor=None).fit(p, y).transform(p[:1])[0, 1]
     after = TemperatureScaling(loss="mse", floor=0.01).fit(p, y).transform(p[:1])[0, 1]
     assert before < 1e-6 < after
 

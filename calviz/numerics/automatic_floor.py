@@ -1,0 +1,83 @@
+"""The floor that calibration rows speak for: ``floor="auto"``, the default wherever a logarithm of a score is taken."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.numerics.blocks import row_blocks
+from calviz.numerics.floor import EPSILON, Floor
+from calviz.numerics.scores import Scores, log_softmax
+from calviz.numerics.temperature import fit_temperature
+
+#: No zero is read as more than this.
+MOST = 0.01
+#: A positive score below this is an underflow, which says nothing about how small a score can be.
+UNDERFLOW = 1e-12
+#: What a zero may count as where the positive scores do not say it; beside 1 / (K (n + 1)).
+CANDIDATES = (1e-15, 1e-12, 1e-9, 1e-6, 1e-3)
+#: Folds of the cross-validation among them, and the probabilities and the fewest rows that it looks at.
+FOLDS, ENTRIES, ROWS = 5, 60_000, 500
+
+
+def automatic_floor(probs: FloatArray, labels: IntArray) -> Floor:
+    """The floor that the calibration rows speak for.
+
+    An exact 0 counts as half of the smallest positive score, at most `MOST`. Where that score is an underflow (below
+    `UNDERFLOW`) and the true class of a row has a 0, the floor is chosen by cross-validation (`chosen_floor`).
+    Rows without zeros are fitted as they are; a 0 among other rows then counts as half of their smallest score, but not as
+    more than `EPSILON`, which no other score needs to make room for.
+
+    Parameters
+    ----------
+    probs : ndarray, shape (n, K)
+        The scores of the calibration rows, of all classes: with two classes p and 1 - p.
+    labels : ndarray of int, shape (n,)
+    """
+    lowest = float(probs.min())
+    if lowest > 0:
+        return Floor(min(lowest / 2, EPSILON), clips=False)
+    smallest = 1.0
+    for rows in row_blocks(probs):
+        block = probs[rows]
+        smallest = min(smallest, float(np.min(block, where=block > 0, initial=1)))
+    if smallest < UNDERFLOW and true_zeros(probs, labels):
+        return Floor(chosen_floor(probs, labels))
+    return Floor(min(smallest / 2, MOST))
+
+
+def true_zeros(probs: FloatArray, labels: IntArray) -> int:
+    """The rows whose true class has a score of 0."""
+    own = probs[np.arange(labels.size), labels]
+    return int(np.count_nonzero(own <= 0))
+
+
+def chosen_floor(probs: FloatArray, labels: IntArray) -> float:
+    """The floor under which temperature scaling has the lowest cross-validated negative log-likelihood.
+
+    Parameters
+    ----------
+    probs : ndarray, shape (n, K)
+    labels : ndarray of int, shape (n,)
+
+    Notes
+    -----
+    Of large data, evenly spaced rows, those with a 0 on the true class in their share: six floors times five folds.
+    """
+    n, k = probs.shape
+    own = probs[np.arange(n), labels]
+    step = -(-n // max(ROWS, ENTRIES // k))
+    order = np.lexsort((labels, own > 0))[::step]
+    array, y = probs[order].astype(np.float64), labels[order]
+    # In that order every fold gets its share of the zeros, and of every class.
+    fold = np.arange(y.size) % min(FOLDS, y.size)
+    candidates = sorted({*CANDIDATES, 1 / (k * (n + 1))})
+    losses = np.zeros(len(candidates))
+    for at, value in enumerate(candidates):
+        logs = np.log(Floor(value).raise_zeros(array.copy()))
+        for one in range(int(fold.max()) + 1):
+            kept, held_out = fold != one, fold == one
+            fitted = fit_temperature(Scores(logs[kept], "logits", "logits"), y[kept])
+            block = log_softmax(logs[held_out] / fitted.value)
+            losses[at] -= block[np.arange(block.shape[0]), y[held_out]].sum()
+    return float(candidates[int(np.argmin(losses))])

@@ -1,0 +1,78 @@
+"""What an exact score of 0 counts as wherever a logarithm of it is taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.arrays import FloatArray
+from calviz.core.errors import OptionError
+
+#: Precision of double numbers, 2.2e-16: what scikit-learn's log loss takes an exact 0 for.
+EPSILON = float(np.finfo(np.float64).eps)
+
+
+def smallest_normal(dtype: npt.DTypeLike) -> float:
+    """The smallest normal number: its logarithm is -87 in float32, -708 in float64."""
+    return float(np.finfo(dtype).tiny)
+
+
+@dataclass(frozen=True)
+class Floor:
+    """How scores are read before their logarithm is taken.
+
+    Attributes
+    ----------
+    value : float
+        What an exact 0 counts as; 0 stands for the smallest normal number of the type.
+    clips : bool
+        Whether positive scores below `value` count as it too, so that a score of 0 is never above a positive one.
+        Where not, they stay as they are, and a 0 counts as no more than half of the smallest positive score of its row.
+    """
+
+    value: float = 0.0
+    clips: bool = True
+
+    def least(self, dtype: npt.DTypeLike) -> float:
+        """What a 0 counts as in numbers of this type."""
+        return max(self.value, smallest_normal(dtype))
+
+    def raise_zeros(self, block: FloatArray) -> FloatArray:
+        """Set the scores of some rows to what they count as, in place."""
+        least, normal = self.least(block.dtype), smallest_normal(block.dtype)
+        # To look whether there is any to raise takes a fraction of doing it.
+        lowest = block.min(initial=least)
+        if lowest >= least:
+            return block
+        if self.clips:
+            return np.maximum(block, block.dtype.type(least), out=block)
+        if lowest <= 0:
+            positive = block > 0
+            half = np.min(block, axis=1, where=positive, initial=1) / 2
+            value = np.minimum(half, least).astype(block.dtype)
+            np.copyto(block, value[:, None], where=~positive)
+        return np.maximum(block, block.dtype.type(normal), out=block) if lowest < normal else block
+
+    def source(self, name: str) -> str:
+        """Python source of what `raise_zeros` returns, for the array of double numbers that is called so."""
+        least = self.least(np.float64)
+        if self.clips:
+            return f"np.maximum({name}, {least!r})"
+        half = f"np.where({name} > 0, {name}, 1).min(axis=1, keepdims=True) / 2"
+        return f"np.where({name} > 0, {name}, np.maximum(np.minimum({half}, {least!r}), 1e-300))"
+
+
+#: Zeros count as the smallest normal number.
+NO_FLOOR = Floor()
+
+
+def check_floor(given: object) -> None:
+    """Raise OptionError unless this may be a floor."""
+    is_number = isinstance(given, int | float | np.number) and not isinstance(given, bool)
+    if given is None or given == "auto" or (is_number and 0 < float(given) < 1):  # type: ignore[arg-type]
+        return
+    raise OptionError(
+        f"'floor' must be \"auto\" or a number that lies between 0 and 1, got {given!r}."
+    )
