@@ -21,9 +21,9 @@ from calviz.numerics.sample import Sample
 from calviz.numerics.skewed import above_drawn
 
 #: Labels are redrawn this often: the tail of the few draws is fitted, so that more would change little.
-REDRAWS = 200
-#: Rows, and probabilities, that labels are redrawn for: about a second. Of larger data, some rows are judged.
-MOST_ROWS, MOST_ENTRIES = 50_000, 1 << 22
+REDRAWS = 100
+#: Rows, and probabilities, that labels are redrawn for: about half a second. Of larger data, some rows are judged.
+MOST_ROWS, MOST_ENTRIES = 20_000, 1 << 22
 #: Each of the three tests (means of the classes, class-wise ECE, class-wise KS).
 LEVEL = CLASS_TEST / 3
 

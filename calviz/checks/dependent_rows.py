@@ -83,7 +83,7 @@ def dependence(residual: FloatArray, rate: FloatArray, cluster: IntArray) -> Dep
     t = v * (1 - 2 * rate)
 
     def total(weight: FloatArray) -> FloatArray:
-        return np.bincount(cluster, weight)
+        return np.bincount(cluster, weight).astype(np.float64)
 
     rows = np.bincount(cluster)
     value = float((total(residual) ** 2 - total(residual**2)).sum())
@@ -91,7 +91,7 @@ def dependence(residual: FloatArray, rate: FloatArray, cluster: IntArray) -> Dep
     variance = 2 * (v1**2 - v2).sum()
     third = 8 * (v1**3 - 3 * v1 * v2 + 2 * v3).sum() + 4 * (t1**2 - t2).sum()
     pairs = float((total(np.sqrt(v)) ** 2 - v1).sum())
-    p = float(above(np.array(value), np.array(0.0), np.array(variance), np.array(third)))
+    p = float(above(value, 0.0, variance, third))
     return Dependence(
         p_value=p if variance > 0 else 1.0,
         icc=min(value / pairs, 1.0) if pairs > 0 else 0.0,
@@ -145,13 +145,13 @@ def _candidates(sample: Sample) -> Iterator[tuple[str, IntArray, float]]:
         if codes.size and np.count_nonzero(np.bincount(codes) > 1) >= LEVELS:
             alone = np.arange(codes.max() + 1, codes.max() + 1 + data.n)
             alone[open_] = codes
-            yield "with exactly the same scores", np.unique(alone, return_inverse=True)[1], COPIES
+            yield "with exactly the same scores", _codes(alone), COPIES
 
 
 def _codes(keys: npt.NDArray[Any]) -> IntArray:
-    if keys.dtype == object:
-        keys = keys.astype(str)
-    return np.asarray(np.unique(keys, return_inverse=True)[1], dtype=np.intp)
+    from pandas import factorize  # many times as fast on texts as sorting them
+
+    return np.asarray(factorize(keys)[0], dtype=np.intp)
 
 
 CHECKS.register(Check("CAL022", "Rows that are not independent", dependent_rows))

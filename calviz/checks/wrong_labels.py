@@ -71,8 +71,8 @@ def ruled_out(sample: Sample) -> RuledOut | None:
     """
     data, events = sample.data, sample.top_events
     if isinstance(data, Predictions):
-        probs = data.probs
-        given = probs[np.arange(data.n), data.labels].astype(np.float64)
+        probs: FloatArray = data.probs
+        given: FloatArray = probs[np.arange(data.n), data.labels].astype(np.float64)
         is_out = given <= TINY
     else:
         probs = np.maximum(1 - events.score.astype(np.float64), 0)[:, None]
@@ -89,7 +89,7 @@ def ruled_out(sample: Sample) -> RuledOut | None:
         variance = out * (1 - out)
         moments += out.sum(), variance.sum(), (variance * (1 - 2 * out)).sum()
     # Half a row is the correction for continuity.
-    too_many = float(above(rows.size - 0.5, *(np.array(m) for m in moments)))
+    too_many = float(above(rows.size - 0.5, *moments))
     flat = _flat(probs, given[rows]) if too_many <= CLASS_TEST else 1.0
     return RuledOut(rows, given[rows], float(moments[0]), too_many, flat)
 
@@ -108,8 +108,8 @@ def _flat(probs: FloatArray, given: FloatArray) -> float:
     second, third = (weight @ (x - mean) ** j for j in (2, 3))
     m = given.size
     # Smaller is what is looked for: with the sign turned, larger.
-    moments = (np.array(v) for v in (-m * mean, m * second, -m * third))
-    return float(above(-np.log(np.maximum(given, least)).sum(), *moments))
+    total = np.log(np.maximum(given, least)).sum()
+    return float(above(-total, -m * mean, m * second, -m * third))
 
 
 def wrong_labels(sample: Sample) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Self, get_args
 
@@ -343,6 +344,22 @@ class ClassBars:
             head = "Never predicted" if self.mode == "predicted-class" else "Without rows"
             text += f" {head}: {listed(self.missing)}."
         return text
+
+
+def headline(views: Iterable[ClassBars]) -> tuple[str, bool]:
+    """How many classes are outside the range of a calibrated model in each of some views, and whether any is."""
+    judged = [view for view in views if view.band is not None]
+    if not judged:
+        return "No class is judged: what a calibrated model would show is not known.", False
+    outside = [(int((view.over | view.under).sum()), view) for view in judged]
+    parts = [
+        f"{count:,} of {counted(view.value.size, *_NOUNS[view.mode])}"
+        for count, view in outside
+        if count
+    ]
+    if not parts:
+        return "No class is outside the range that a calibrated model would show.", False
+    return f"Outside the range that a calibrated model would show: {', '.join(parts)}.", True
 
 
 _Ends = tuple[FloatArray, FloatArray]

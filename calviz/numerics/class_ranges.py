@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray
+from calviz.core.arrays import BoolArray, FloatArray
 from calviz.core.errors import NotAvailable
 from calviz.core.levels import class_level
 from calviz.core.predictions import Predictions
@@ -47,7 +47,7 @@ class ClassRanges:
 
     value: FloatArray
     rows: FloatArray
-    has: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    has: BoolArray
     range: tuple[FloatArray, FloatArray] | None
 
     @property
@@ -84,7 +84,7 @@ def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
     """
     if view == "predicted-class":
         sums = sample.view(predicted_class_sums)
-        has = sums.rows > 0
+        has = np.asarray(sums.rows > 0)
         level = class_level(int(has.sum()))
         return ClassRanges(sums.gap, sums.rows, has, sums.calibrated(level))
     if view == "one-vs-rest":
@@ -95,7 +95,7 @@ def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
     limits = None
     if isinstance(sample.data, Predictions):
         limits = sample.view(class_expectation).calibrated(class_level(true.rows.size))
-    return ClassRanges(true.mcs, true.rows, true.rows > 0, limits)
+    return ClassRanges(true.mcs, true.rows, np.asarray(true.rows > 0), limits)
 
 
 def available_views(sample: Sample) -> tuple[ClassView, ...]:

@@ -19,7 +19,8 @@ _FLAT = 1e-4
 
 def _shape(variance: FloatArray, third: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Standard deviation, skewness, and shape of the gamma variable (1 where it is taken for normal)."""
-    sd = np.sqrt(np.maximum(variance, 0))
+    # Less than this is no event that ever happens, and its cube no number.
+    sd = np.sqrt(np.where(variance > 1e-200, variance, 0))
     skewness = np.divide(third, sd**3, out=np.zeros(sd.shape), where=sd > 0)
     return sd, skewness, 4 / np.where(np.abs(skewness) < _FLAT, 2.0, skewness) ** 2
 
@@ -34,12 +35,11 @@ def quantile(q: float, mean: FloatArray, variance: FloatArray, third: FloatArray
 
 
 def above(
-    value: npt.ArrayLike, mean: FloatArray, variance: FloatArray, third: FloatArray
+    value: npt.ArrayLike, mean: npt.ArrayLike, variance: npt.ArrayLike, third: npt.ArrayLike
 ) -> FloatArray:
     """Probability of `value` or more; of a variable without variance, whether its mean is."""
-    mean, variance, third = (np.asarray(a, dtype=np.float64) for a in (mean, variance, third))
-    sd, skewness, shape = _shape(variance, third)
-    distance = np.asarray(value - mean)
+    sd, skewness, shape = _shape(np.asarray(variance, np.float64), np.asarray(third, np.float64))
+    distance = np.asarray(value, np.float64) - np.asarray(mean, np.float64)
     z = np.divide(distance, sd, out=np.zeros(distance.shape), where=sd > 0)
     # The gamma variable is z standard deviations from its mean; with negative skewness it is turned round.
     place = np.maximum(shape + np.sign(skewness) * z * np.sqrt(shape), 0)
@@ -61,5 +61,4 @@ def above_drawn(drawn: FloatArray, value: float) -> float:
     variance = centred @ centred / (drawn.size - 1) * (1 + 1 / drawn.size)
     third = np.mean(centred**3)
     # Equal values count as equal whatever the order of summation.
-    p = above(np.array(value - 1e-12), np.array(drawn.mean()), np.array(variance), np.array(third))
-    return float(p)
+    return float(above(value - 1e-12, drawn.mean(), variance, third))
