@@ -7,12 +7,18 @@ from calviz.ui import cached, class_errors, classes, guard, pages, settings
 from calviz.ui.text import md
 
 ORDERS = {"beyond": "by what is outside", "value": "by the error", "class": "by class"}
+BY = {
+    "predicted": "by predicted class",
+    "rest": "each class against the rest",
+    "true": "by true class",
+}
+MODES = {"predicted": "predicted-class", "rest": "one-vs-rest", "true": "true-class"}
 GREY = (
     "Grey: the range of a perfectly calibrated model, adjusted for the number of classes; what lies within it is no "
     "evidence of an error."
 )
 NOT_CENTRED = (
-    "By true class it is not centred at 0, as the rows of one true class hold more wrong predictions than the rows "
+    "It is not centred at 0, as the rows of one true class hold more wrong predictions than the rows "
     "that the model gave to it."
 )
 NO_RANGE = (
@@ -48,33 +54,45 @@ with guard.boundary():
     else:
         words, off = headline(shown)
         # Only what is outside the range is said in large letters.
-        (st.subheader(md(words, 1_000), anchor=False) if off else st.markdown(md(words, 1_000)))
+        if off:
+            st.subheader(md(words, 1_000), anchor=False)
+        else:
+            st.markdown(md(words, 1_000))
     ranged = any(figure.band is not None for figure in shown)
-    order = st.segmented_control(
-        "Sort",
-        tuple(o for o in ORDERS if o != "beyond" or ranged),
-        default="beyond" if ranged else "value",
-        required=True,
-        key="order",
-        bind="query-params",
-        format_func=ORDERS.get,
-    )
-    if ranged:
-        st.caption(GREY)
+    with st.container(horizontal=True, gap="medium"):
+        by = st.segmented_control(
+            "Rows",
+            tuple(BY),
+            default="predicted" if found.predicted is not None else "true",
+            required=True,
+            key="classes_by",
+            bind="query-params",
+            format_func=BY.get,
+        )
+        order = st.segmented_control(
+            "Sort",
+            tuple(o for o in ORDERS if o != "beyond" or ranged),
+            default="beyond" if ranged else "value",
+            required=True,
+            key="order",
+            bind="query-params",
+            format_func=ORDERS.get,
+        )
     index = classes.picked(chosen)
-    row = st.container(horizontal=True, gap="medium")
-    for mode, figure in views.items():
-        with row.container(width=472):
-            st.markdown(f"**{DRAWN[mode]}{' (MCS)' if mode == 'true-class' else ''}**")
-            if figure is None:
-                st.caption(MISSING[mode])
-                continue
-            classes.chart(figure, order, index)
-            st.caption(NO_RANGE if figure.band is None else md(figure.shares(), 1_000))
-            if mode == "true-class" and figure.band is not None:
-                st.caption(NOT_CENTRED)
+    mode = MODES[by]
+    figure = views[mode]
+    st.markdown(f"**{DRAWN[mode]}{' (MCS)' if mode == 'true-class' else ''}**")
+    if figure is None:
+        st.caption(MISSING[mode])
+    else:
+        st.markdown(md(figure.shares(), 1_000))
+        classes.chart(figure, order, index)
+        if figure.band is None:
+            st.caption(NO_RANGE)
+        else:
+            st.caption(f"{GREY} {NOT_CENTRED}" if mode == "true-class" else GREY)
     frame = classes.merged(chosen, found)
     classes.drill_down(frame, chosen)
-    ranked = found.true if found.predicted is None else found.predicted
+    ranked = figure or found.true
     at = ranked.class_index[ranked.ranked(order)]
     classes.table(frame, chosen, at.tolist())

@@ -71,7 +71,9 @@ class ClassGaps:
             quantile(q, np.zeros(p.shape), variance / n**2, -skewed / n**3)
             for q in ((1 - level) / 2, (1 + level) / 2)
         )
-        return low - 0.5 / n, high + 0.5 / n
+        # Every row is of the class, or none: further it cannot go.
+        mean = self.powers[0] / n
+        return np.maximum(low - 0.5 / n, mean - 1), np.minimum(high + 0.5 / n, mean)
 
 
 def class_gaps(sample: Sample) -> ClassGaps:

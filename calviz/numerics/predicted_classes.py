@@ -74,7 +74,9 @@ class PredictedClasses:
             quantile(q, np.zeros(n.shape), self.variance / n**2, -self.third / n**3)
             for q in ((1 - level) / 2, (1 + level) / 2)
         )
-        return low - 0.5 / n, high + 0.5 / n
+        # All rows right, or none: further it cannot go.
+        mean = self.score / n
+        return np.maximum(low - 0.5 / n, mean - 1), np.minimum(high + 0.5 / n, mean)
 
 
 def predicted_class_sums(sample: Sample) -> PredictedClasses:

@@ -49,7 +49,9 @@ def chart(figure: ClassBars, order: Order, selected: int | None) -> None:
 
     diagram.chart(
         figure,
-        figure.plot(theme=diagram.theme(), order=order, selected=selected, width=470),
+        figure.plot(
+            theme=diagram.theme(), order=order, selected=selected, width=diagram.page_width()
+        ),
         key=key,
         filename=f"classes-{figure.mode}",
         on_select=clicked,

@@ -148,11 +148,14 @@ def test_classes_of_confidence_only_data_have_no_range_and_say_so():
     content = "\n".join(["true_label,pred_label,confidence", *lines]).encode()
     app = _upload(_app(), "mine.csv", content)
     app.switch_page("pages/classwise.py").run()
+    # By predicted class, confidence alone says what a calibrated model would show.
+    assert "None of 2 predicted classes is outside the range" in _words(_quiet(app))
+    app.segmented_control(key="classes_by").set_value("true").run()
     words = _words(_quiet(app))
     assert "cannot be said without the probabilities of all" in words
-    assert "Not available for confidence-only data" in words
-    # By predicted class, confidence alone says what a calibrated model would show.
-    assert "None of 2 predicted classes is outside the range" in words
+    assert "Grey:" not in words
+    app.segmented_control(key="classes_by").set_value("rest").run()
+    assert "Not available for confidence-only data" in _words(_quiet(app))
     (table,) = app.dataframe
     assert "mcs" in table.value.columns
     assert not {"calibrated", "beyond"} & set(table.value.columns)
