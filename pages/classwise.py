@@ -61,7 +61,7 @@ with guard.boundary():
     ranged = any(figure.band is not None for figure in shown)
     with st.container(horizontal=True, gap="medium"):
         by = st.segmented_control(
-            "Rows",
+            "View",
             tuple(BY),
             default="predicted" if found.predicted is not None else "true",
             required=True,

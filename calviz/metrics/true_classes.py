@@ -166,7 +166,7 @@ def under_mcs(view: TrueClassErrors) -> FloatArray:
     reference="Ao et al. 2023, table 2",
 )
 def over_share(view: TrueClassErrors) -> FloatArray:
-    """Share of the classes with rows whose own rows are overconfident."""
+    """Share of the classes with rows whose mean confidence is above their accuracy, beyond noise or not."""
     return _fraction(_over(view), view)
 
 
@@ -178,5 +178,5 @@ def over_share(view: TrueClassErrors) -> FloatArray:
     reference="Ao et al. 2023, table 2",
 )
 def under_share(view: TrueClassErrors) -> FloatArray:
-    """Share of the classes with rows whose own rows are underconfident."""
+    """Share of the classes with rows whose mean confidence is below their accuracy, beyond noise or not."""
     return _fraction(_under(view), view)
