@@ -9,7 +9,7 @@ from calviz.ui.text import md
 ORDERS = {"beyond": "by what is outside", "value": "by the error", "class": "by class"}
 BY = {
     "predicted": "by predicted class",
-    "rest": "each class against the rest",
+    "rest": "one-vs-rest",
     "true": "by true class",
 }
 MODES = {"predicted": "predicted-class", "rest": "one-vs-rest", "true": "true-class"}

@@ -70,7 +70,7 @@ def draw(
     wide = not narrow
     stacked = curve is not None and narrow
     top = _TOP + LINE * len(lines) + (24 if lines or curve else 0)
-    names = LINE * (3 if wide else 5) + 8
+    names = LINE * (2 if wide else 5) + 8
     inner = bars.height + (_CURVE + 90 if stacked else 0)
     height = top + inner + _BOTTOM + names
     across = [0.0, 0.56] if curve and wide else [0.0, 1.0]

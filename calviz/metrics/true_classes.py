@@ -136,7 +136,7 @@ def wsmcs(view: TrueClassErrors) -> FloatArray:
     key="over_mcs",
     unit="points",
     label="OC MCS",
-    undefined="undefined: no class is overconfident.",
+    undefined="undefined: on no class is the confidence above the accuracy.",
     formula=r"\frac{1}{k^+} \sum_{k:\,\mathrm{MCS}_k > 0} \mathrm{MCS}_k",
     reference="Ao et al. 2023, table 2",
 )
@@ -149,7 +149,7 @@ def over_mcs(view: TrueClassErrors) -> FloatArray:
     key="under_mcs",
     unit="points",
     label="UC MCS",
-    undefined="undefined: no class is underconfident.",
+    undefined="undefined: on no class is the confidence below the accuracy.",
     formula=r"\frac{1}{k^-} \sum_{k:\,\mathrm{MCS}_k < 0} \mathrm{MCS}_k",
     reference="Ao et al. 2023, table 2",
 )
