@@ -1,20 +1,35 @@
-"""Which classes are over- or underconfident, against what a calibrated model would show."""
+"""Which classes are off, against what a calibrated model would show."""
 
 import streamlit as st
 
+from calviz.figures.class_bars import DRAWN, headline
 from calviz.ui import cached, class_errors, classes, guard, pages, settings
 from calviz.ui.text import md
 
-ORDERS = {"value": "by the error", "beyond": "by what is beyond noise", "class": "by class"}
+ORDERS = {"beyond": "by what is outside", "value": "by the error", "class": "by class"}
+BY = {
+    "predicted": "by predicted class",
+    "rest": "one-vs-rest",
+    "true": "by true class",
+}
+MODES = {"predicted": "predicted-class", "rest": "one-vs-rest", "true": "true-class"}
 GREY = (
-    "Grey: the range of a perfectly calibrated model. It is not centred at 0, as the rows "
-    "of one true class hold more wrong predictions than the rows that the model gave to it."
+    "Grey: the range of a perfectly calibrated model, adjusted for the number of classes; what lies within it is no "
+    "evidence of an error."
+)
+NOT_CENTRED = (
+    "It is not centred at 0, as the rows of one true class hold more wrong predictions than the rows "
+    "that the model gave to it."
 )
 NO_RANGE = (
     "What a perfectly calibrated model would show cannot be said without the probabilities of all "
     "classes. It is not 0: the rows of a hard class look overconfident even then, so that a long bar "
     "alone is no evidence of an error."
 )
+MISSING = {
+    "predicted-class": "Not available: these data do not name the predicted classes.",
+    "one-vs-rest": "Not available for confidence-only data: it needs the probabilities of all classes.",
+}
 
 guard.enter()
 chosen = settings.current()
@@ -28,33 +43,56 @@ with guard.boundary():
     found = class_errors.find(chosen)
     if found is None:
         st.stop()
-    true, rest = found
-    alone = cached.data(chosen).n == 1
-    st.subheader(md(cached.verdict(chosen) if alone else true.shares(), 1_000), anchor=False)
-    order = st.segmented_control(
-        "Sort",
-        tuple(o for o in ORDERS if o != "beyond" or true.band is not None),
-        default="value",
-        required=True,
-        key="order",
-        bind="query-params",
-        format_func=ORDERS.get,
-    )
-    index = classes.picked(chosen)
-    row = st.container(horizontal=True, gap="medium")
-    with row.container(width=472):
-        st.markdown("**Rows of each true class: mean confidence − accuracy (MCS)**")
-        classes.chart(true, order, index)
-        st.caption(NO_RANGE if true.band is None else GREY)
-    with row.container(width=472):
-        st.markdown("**Each class against the rest: mean probability − frequency**")
-        if rest is None:
-            st.caption(
-                "Not available for confidence-only data: it needs the probabilities of all classes."
-            )
+    views = {
+        "predicted-class": found.predicted,
+        "one-vs-rest": found.rest,
+        "true-class": found.true,
+    }
+    shown = [figure for figure in views.values() if figure is not None]
+    if cached.data(chosen).n == 1:
+        st.subheader(md(cached.verdict(chosen), 1_000), anchor=False)
+    else:
+        words, off = headline(shown)
+        # Only what is outside the range is said in large letters.
+        if off:
+            st.subheader(md(words, 1_000), anchor=False)
         else:
-            classes.chart(rest, order, index)
-            st.caption(md(rest.shares(), 1_000))
-    frame = classes.merged(chosen, true, rest)
+            st.markdown(md(words, 1_000))
+    ranged = any(figure.band is not None for figure in shown)
+    with st.container(horizontal=True, gap="medium"):
+        by = st.segmented_control(
+            "View",
+            tuple(BY),
+            default="predicted" if found.predicted is not None else "true",
+            required=True,
+            key="classes_by",
+            bind="query-params",
+            format_func=BY.get,
+        )
+        order = st.segmented_control(
+            "Sort",
+            tuple(o for o in ORDERS if o != "beyond" or ranged),
+            default="beyond" if ranged else "value",
+            required=True,
+            key="order",
+            bind="query-params",
+            format_func=ORDERS.get,
+        )
+    index = classes.picked(chosen)
+    mode = MODES[by]
+    figure = views[mode]
+    st.markdown(f"**{DRAWN[mode]}{' (MCS)' if mode == 'true-class' else ''}**")
+    if figure is None:
+        st.caption(MISSING[mode])
+    else:
+        st.markdown(md(figure.shares(), 1_000))
+        classes.chart(figure, order, index)
+        if figure.band is None:
+            st.caption(NO_RANGE)
+        else:
+            st.caption(f"{GREY} {NOT_CENTRED}" if mode == "true-class" else GREY)
+    frame = classes.merged(chosen, found)
     classes.drill_down(frame, chosen)
-    classes.table(frame, chosen, true.ranked(order).tolist())
+    ranked = figure or found.true
+    at = ranked.class_index[ranked.ranked(order)]
+    classes.table(frame, chosen, at.tolist())

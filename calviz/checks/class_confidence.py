@@ -1,56 +1,42 @@
-"""CAL013: true classes on which the model is over- or underconfident beyond noise."""
+"""CAL013: true classes whose confidence is not what a calibrated model would show on their rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.special import ndtri
 
+from calviz.checks.predicted_class import named_sides
 from calviz.core.check import CHECKS, Check
 from calviz.core.errors import NotAvailable
 from calviz.core.notes import Finding
-from calviz.core.words import listed, points
-from calviz.numerics.class_expectation import class_expectation
+from calviz.core.words import counted, listed, points
+from calviz.numerics.class_ranges import class_ranges
 from calviz.numerics.sample import Sample
-from calviz.numerics.true_classes import true_class_errors
-
-#: Share of calibrated models about which this speaks, over all classes together.
-ALPHA = 0.01
-#: Expected and actual rows that a class must have to be judged.
-ROWS = 10
 
 
 def class_confidence(sample: Sample) -> Iterator[Finding]:
-    """Compare the MCS of every true class with that of a calibrated model, which is not 0."""
+    """Compare the MCS of every true class with the range of a calibrated model, which is not centred at 0."""
     try:
-        expected = sample.view(class_expectation)
-        view = sample.view(true_class_errors)
+        found = sample.view(class_ranges, view="true-class")
     except NotAvailable:
         return
-    judged = (expected.rows >= ROWS) & (view.rows >= ROWS) & (expected.sd > 0)
-    total = int(judged.sum())
-    if total < 2:
-        return
-    off = np.zeros(judged.shape)
-    np.divide(view.mcs - expected.mean, expected.sd, out=off, where=judged)
-    limit = -ndtri(ALPHA / 2 / total)
-    over, under = off > limit, off < -limit
-    if not (over | under).any():
+    off = np.where(found.has, found.beyond, 0.0)
+    if found.range is None or not off.any():
         return
     k = int(np.abs(off).argmax())
-    words = [
-        f"{word} on {int(which.sum()):,}"
-        for which, word in ((over, "overconfident"), (under, "underconfident"))
-        if which.any()
-    ]
+    low, high = (points(float(end[k])) for end in found.range)
+    sides = named_sides(off, ("more confident", "less confident"))
+    total = counted(int(found.has.sum()), "true class", "true classes")
     yield Finding(
         "CAL013",
         "warning",
-        f"Of {total:,} true classes the model is {' and '.join(words)} beyond noise, most surely on "
-        f"{listed([sample.data.class_names[k]])}: there confidence minus accuracy is {points(view.mcs[k])} points, where a "
-        f"calibrated model would show {points(expected.mean[k])}.",
+        f"Of {total} the model is {sides} than a calibrated model would be, most on "
+        f"{listed([sample.data.class_names[k]])}: confidence minus accuracy is {points(float(found.value[k]))} points "
+        f"on {counted(int(found.rows[k]), 'row')}, where a calibrated model would show {low} to {high}.",
     )
 
 
-CHECKS.register(Check("CAL013", "Classes over- or underconfident beyond noise", class_confidence))
+CHECKS.register(
+    Check("CAL013", "True classes outside the range of a calibrated model", class_confidence)
+)

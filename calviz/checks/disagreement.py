@@ -7,15 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from calviz.checks._evidence import ALPHA, Evidence, evidence
+from calviz.checks._one_vs_rest import one_vs_rest
 from calviz.checks.verdict import MIN_ROWS, SLIGHT
 from calviz.core.check import CHECKS, Check
-from calviz.core.errors import NotAvailable
 from calviz.core.notes import Finding
-from calviz.core.words import listed, percent, points, score_and_hit
 from calviz.core.words import p_value as p_words
+from calviz.core.words import points, score_and_hit
 from calviz.metrics.ks import ks
 from calviz.numerics.binning import Scheme
-from calviz.numerics.class_gaps import class_gaps
 from calviz.numerics.error_bars import p_value, stream
 from calviz.numerics.sample import Sample
 from calviz.numerics.steps import steps
@@ -36,7 +35,7 @@ def disagreement(
     ece_off = seen.floor.p_value <= ALPHA / 2
     yield from _mean_hides(seen, sample, ece_off)
     yield from _without_bins(seen, sample, ece_off, seed, resamples)
-    yield from _classes_hide(seen, sample)
+    yield from _classes_hide(seen, sample, bins, seed)
 
 
 def _mean_hides(seen: Evidence, sample: Sample, ece_off: bool) -> Iterator[Finding]:
@@ -81,32 +80,16 @@ def _without_bins(
         )
 
 
-def _classes_hide(seen: Evidence, sample: Sample) -> Iterator[Finding]:
-    if (
-        sample.reduction.kind != "top-label"
-        or seen.direction != "none"
-        or sample.data.n_classes < 3
-    ):
+def _classes_hide(seen: Evidence, sample: Sample, bins: int, seed: int) -> Iterator[Finding]:
+    if sample.reduction.kind != "top-label" or seen.direction != "none":
         return
-    try:
-        view = sample.view(class_gaps)
-    except NotAvailable:
-        return
-    # Classes with fewer expected rows have too skewed a number of rows to judge by their tails.
-    low, high = view.calibrated(1 - ALPHA / 5 / view.rows.size)
-    beyond = np.maximum(view.gap - high, low - view.gap)
-    beyond[view.powers[0] < 5] = -1
-    off = int(np.count_nonzero(beyond > 0))
-    if off:
-        k = int(beyond.argmax())
-        forecast, frequency = (
-            percent(float(v[k]) / view.n, 2) for v in (view.powers[0], view.rows)
-        )
+    classes = sample.view(one_vs_rest, bins=bins, seed=seed)
+    if classes is not None and classes.off:
         yield Finding(
             "CAL012",
             "warning",
-            f"Confidence shows no miscalibration, but probabilities of {off:,} of {view.rows.size:,} classes "
-            f"do, most {listed([sample.data.class_names[k]])}: {forecast} on average for a frequency of {frequency}.",
+            "The confidence of the top label shows no miscalibration, but the probabilities of all classes do: "
+            f"{classes.words}.",
         )
 
 

@@ -37,6 +37,12 @@ _RIGHT, _TOP, _BOTTOM = 16, 12, 54
 #: Characters of a class name, and pixels of a character and beside the names.
 _NAME, _CHARACTER, _BESIDE = 18, 6.7, 22
 _WIDTH = 880
+#: Names of the colours: above and below the range.
+LEGEND: dict[str, tuple[str, str]] = {
+    "predicted-class": ("Overconfident", "Underconfident"),
+    "true-class": ("More confident than if calibrated", "Less confident than if calibrated"),
+    "one-vs-rest": ("Too high", "Too low"),
+}
 #: Points of the curve of all classes.
 _MOST_POINTS = 2_000
 #: Empty places between the bars of both ends.
@@ -64,7 +70,7 @@ def draw(
     wide = not narrow
     stacked = curve is not None and narrow
     top = _TOP + LINE * len(lines) + (24 if lines or curve else 0)
-    names = LINE * (1 if wide else 5) + 8
+    names = LINE * (2 if wide else 5) + 8
     inner = bars.height + (_CURVE + 90 if stacked else 0)
     height = top + inner + _BOTTOM + names
     across = [0.0, 0.56] if curve and wide else [0.0, 1.0]
@@ -137,8 +143,7 @@ class _Bars:
     def traces(self) -> Iterator[Trace]:
         """The range if calibrated, the bars, their intervals."""
         f, p, at = self.figure, self.palette, self.shown
-        value, beyond = f.value[at], f.beyond[at]
-        inside = beyond == 0 if f.band else np.zeros(at.shape, dtype=np.bool_)
+        beyond = f.beyond[at]
         if f.band is not None:
             low, high = (100 * end[at] for end in f.band)
             yield {
@@ -152,16 +157,16 @@ class _Bars:
                     "color": p.glaze(p.ink, 0.14),
                     "line": {"color": p.muted, "width": 1},
                 },
-                "name": f"{level_text(f.level)} range if calibrated",
+                "name": "Range if calibrated",
                 "hoverinfo": "skip",
                 "legendrank": 3,
             }
-        above, below = f.words
-        outside = ", outside the range" if f.band else ""
+        above, below = LEGEND[f.mode]
+        within = "Within the range" if f.band else "Not judged: no range is known"
         kinds = (
-            ((value > 0) & ~inside, above.capitalize() + outside, p.vermillion, "/"),
-            ((value < 0) & ~inside, below.capitalize() + outside, p.purple, "\\"),
-            (inside | (value == 0), "Within the range", p.neutral, ""),
+            (beyond > 0, above, p.vermillion, "/"),
+            (beyond < 0, below, p.purple, "\\"),
+            (beyond == 0, within, p.neutral, ""),
         )
         for rank, (which, name, colour, shape) in enumerate(kinds):
             if which.any():
@@ -403,12 +408,12 @@ def _hover(figure: ClassBars, i: int) -> str:
     f = figure
     low, high = f.interval
     value = float(f.value[i])
-    word = f.words[0] if value > 0 else f.words[1]
+    beyond = float(f.beyond[i])
     decimals = decimals_for(100 * value, most=3)
     lines = [
         f"<b>{safe(f.class_name[i], 40)}</b>",
-        f"{counted(int(f.rows[i]), 'row')} with this label",
-        f"{points(value, decimals)} points" + (f", {word}" if value else ""),
+        f"{counted(int(f.rows[i]), 'row')} {'predicted as this' if f.mode == 'predicted-class' else 'with this label'}",
+        f"{points(value, decimals)} points",
     ]
     if np.isfinite(low[i]):
         lines.append(
@@ -419,5 +424,6 @@ def _hover(figure: ClassBars, i: int) -> str:
         lines.append(f"Expected {expected:,.1f} rows, seen {int(f.rows[i]):,}")
     if f.band is not None:
         limits = " to ".join(points(float(end[i]), decimals) for end in f.band)
-        lines.append(f"If calibrated: {limits}")
+        where = LEGEND[f.mode][0 if beyond > 0 else 1] if beyond else "Within the range"
+        lines += [f"If calibrated: {limits}", where]
     return "<br>".join(lines)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Self, get_args
 
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
-from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.errors import OptionError
 from calviz.core.figure import FIGURES, FigureSpec, Theme
 from calviz.core.predictions import Dataset
-from calviz.core.words import counted, decimals_for, listed, percent, points, shorten
-from calviz.figures._parts import level_text, points_text
+from calviz.core.words import counted, decimals_for, listed, points, shorten
 from calviz.numerics import error_bars
 from calviz.numerics.class_gaps import class_gaps
+from calviz.numerics.class_ranges import ClassView, beyond, class_ranges
 from calviz.numerics.error_bars import RESAMPLES
+from calviz.numerics.predicted_classes import predicted_class_sums
 from calviz.numerics.sample import Sample
 from calviz.numerics.true_classes import true_class_errors
 
@@ -24,13 +25,31 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-Mode = Literal["true-class", "one-vs-rest"]
+Mode = ClassView
 Order = Literal["value", "beyond", "class"]
 
 #: Up to this many classes have a bar each; of more, the ends of the order do, and a curve shows all.
 ALL_BARS = 24
-#: An error this small is 0: sums of equal numbers may differ in the last digits.
-ZERO = 1e-12
+#: What is drawn, in words.
+DRAWN: dict[Mode, str] = {
+    "predicted-class": "Rows predicted as each class: mean confidence − accuracy",
+    "true-class": "Rows of each true class: mean confidence − accuracy",
+    "one-vs-rest": "Each class against the rest: mean probability − frequency",
+}
+#: What errors above and below the range of a calibrated model are called.
+WORDS: dict[Mode, tuple[str, str]] = {
+    "predicted-class": ("overconfident", "underconfident"),
+    "true-class": (
+        "more confident than a calibrated model would be",
+        "less confident than a calibrated model would be",
+    ),
+    "one-vs-rest": ("too high", "too low"),
+}
+_NOUNS: dict[Mode, tuple[str, str]] = {
+    "predicted-class": ("predicted class", "predicted classes"),
+    "true-class": ("true class", "true classes"),
+    "one-vs-rest": ("class against the rest", "classes against the rest"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,31 +64,34 @@ class ClassBars:
         Name of the predictions.
     split : str or None
         The split that is drawn, or None for all rows.
-    mode : {"true-class", "one-vs-rest"}
-        ``true-class``: mean confidence minus accuracy of the rows whose true label is the class (Ao's cwMCS).
+    mode : {"predicted-class", "true-class", "one-vs-rest"}
+        ``predicted-class``: mean confidence minus accuracy of the rows that are predicted as the class.
+        ``true-class``: the same of the rows whose true label is the class (Ao's cwMCS).
         ``one-vs-rest``: mean probability of the class minus its frequency, over all rows.
     level : float
-        Level of intervals and ranges.
+        Level of the intervals.
     n : int
         Number of rows.
     class_index : ndarray of int, shape (C,)
         The class.
     class_name : tuple of str
     rows : ndarray of int, shape (C,)
-        Rows whose true label is the class.
+        Rows that are predicted as the class (``predicted-class``), or whose true label it is.
     value : ndarray, shape (C,)
-        The error; above 0 the class is overconfident, or its probability too high.
+        The error; what it means depends on the range, which need not hold 0.
     interval : (ndarray, ndarray), shape (C,) each
         Bootstrap interval; ``nan`` where resampling changes nothing.
     band : (ndarray, ndarray) or None, shape (C,) each
-        Where the error of a calibrated model falls, each class for itself. For ``true-class`` it is not
+        Where the error of a calibrated model falls, adjusted for the number of classes: all of them
+        are inside together in all but a few of a thousand files. For ``true-class`` it is not
         centred at 0: among the rows of a class, those that are predicted wrong are over-represented.
     missing : tuple of str
-        Classes without rows, which have no value for ``true-class``.
+        Classes without rows, which have no value but for ``one-vs-rest``.
 
     References
     ----------
-    Ao et al. 2023, eq. 5 and section 5 (cwMCS); Gupta et al. 2021, eq. 2 (one-vs-rest).
+    Gupta & Ramdas 2022 (predicted class); Ao et al. 2023, eq. 5 and section 5 (cwMCS); Gupta et al. 2021, eq. 2
+    (one-vs-rest).
     """
 
     name: str
@@ -97,15 +119,15 @@ class ClassBars:
         split: str | None = None,
         resamples: int = RESAMPLES,
     ) -> Self:
-        """Compute the errors of all classes, resample the rows and redraw the labels.
+        """Compute the errors of all classes, their intervals, and what a calibrated model would show.
 
         Parameters
         ----------
         data : Predictions or ConfidencePredictions
-        mode : {"true-class", "one-vs-rest"}
+        mode : {"predicted-class", "true-class", "one-vs-rest"}
             What "the error of a class" is.
         level : float
-            Level of intervals and ranges, between 0 and 1.
+            Level of the intervals, between 0 and 1.
         band : bool
             Whether to compute what a calibrated model would show.
         seed : int
@@ -113,12 +135,12 @@ class ClassBars:
         split : str, optional
             Only the rows of this split.
         resamples : int
-            Behind the intervals and ranges of ``true-class``; fewer are quicker with many rows.
+            Behind the intervals of ``true-class``; fewer are quicker with many rows.
 
         Raises
         ------
         NotAvailable
-            For data that do not name the true classes, and one-vs-rest without all probabilities.
+            For data that do not name the true or predicted classes, and one-vs-rest without all probabilities.
         OptionError, InputError
             As `calviz.evaluate` does.
         """
@@ -149,12 +171,10 @@ class ClassBars:
         if not 0 < level < 1:
             raise OptionError(f"'level' must lie between 0 and 1, got {level!r}.")
         if mode not in get_args(Mode):
-            raise OptionError(f"'mode' must be true-class or one-vs-rest; got {mode!r}.")
-        find = _by_true_class if mode == "true-class" else _one_vs_rest
-        rows, value, interval, limits = find(
-            sample, level, seed, resamples if band else 0, resamples
-        )
-        has = rows > 0 if mode == "true-class" else np.ones(rows.shape, dtype=np.bool_)
+            raise OptionError(f"'mode' must be one of {', '.join(get_args(Mode))}; got {mode!r}.")
+        found = sample.view(class_ranges, view=mode)
+        rows, has, limits = found.rows, found.has, found.range if band else None
+        interval = _interval(sample, mode, level, seed, resamples)
         names = sample.data.class_names
         low, high = interval
         # No width would claim certainty.
@@ -169,39 +189,34 @@ class ClassBars:
             class_index=np.flatnonzero(has),
             class_name=tuple(names[k] for k in np.flatnonzero(has)),
             rows=rows[has].astype(np.int64),
-            value=value[has],
+            value=found.value[has],
             interval=(low[has], high[has]),
             band=None if limits is None else (limits[0][has], limits[1][has]),
             missing=tuple(names[k] for k in np.flatnonzero(rows == 0)),
         )
 
     @property
+    def beyond(self) -> FloatArray:
+        """How far the error lies outside the range of a calibrated model, with its sign, shape (C,); 0 inside."""
+        return beyond(self.value, self.band)
+
+    @property
     def over(self) -> BoolArray:
-        """Classes with an error above 0, shape (C,)."""
-        return np.asarray(self.value > ZERO)
+        """Classes above the range of a calibrated model, shape (C,)."""
+        return np.asarray(self.beyond > 0)
 
     @property
     def under(self) -> BoolArray:
-        """Classes with an error below 0, shape (C,)."""
-        return np.asarray(self.value < -ZERO)
-
-    @property
-    def beyond(self) -> FloatArray:
-        """How far the error lies outside the range of a calibrated model, with its sign, shape (C,); 0 inside."""
-        if self.band is None:
-            return np.zeros(self.value.shape)
-        low, high = self.band
-        return np.asarray(np.maximum(self.value - high, 0) - np.maximum(low - self.value, 0))
+        """Classes below the range of a calibrated model, shape (C,)."""
+        return np.asarray(self.beyond < 0)
 
     @property
     def words(self) -> tuple[str, str]:
-        """What an error above and below 0 is called."""
-        if self.mode == "true-class":
-            return "overconfident", "underconfident"
-        return "too high", "too low"
+        """What an error above and below the range of a calibrated model is called."""
+        return WORDS[self.mode]
 
-    def ranked(self, order: Order = "value") -> IntArray:
-        """Positions in the arrays in the order of drawing: by value, by distance beyond the range, or by class."""
+    def ranked(self, order: Order = "beyond") -> IntArray:
+        """Positions in the arrays in the order of drawing: by distance beyond the range, by value, or by class."""
         if order not in get_args(Order):
             raise OptionError(f"'order' must be value, beyond or class; got {order!r}.")
         if order == "class":
@@ -209,14 +224,14 @@ class ClassBars:
         keys = (-self.value,) if order == "value" else (-self.value, -self.beyond)
         return np.lexsort(keys)
 
-    def shown(self, order: Order = "value", ends: int = 10) -> IntArray:
+    def shown(self, order: Order = "beyond", ends: int = 10) -> IntArray:
         """Positions of the classes that have a bar, in the order of drawing."""
         ranked = self.ranked(order)
         if ranked.size <= max(ALL_BARS, 2 * ends):
             return ranked
         return np.concatenate([ranked[:ends], ranked[ranked.size - ends :]])
 
-    def frame(self, order: Order = "value") -> pd.DataFrame:
+    def frame(self, order: Order = "beyond") -> pd.DataFrame:
         """All classes, one row each, in the order of drawing."""
         import pandas as pd
 
@@ -243,7 +258,7 @@ class ClassBars:
         theme: Theme = "light",
         caption: bool | str = False,
         width: int | None = None,
-        order: Order = "value",
+        order: Order = "beyond",
         ends: int = 10,
         selected: int | None = None,
     ) -> go.Figure:
@@ -257,8 +272,8 @@ class ClassBars:
         width : int, optional
             Pixels that the page has for it; on a narrow one the panels stand one above the other.
         order : {"value", "beyond", "class"}
-            From top to bottom: by the error, by how far it lies outside the range of a calibrated model, or
-            in the order of the classes.
+            From top to bottom: by how far the error lies outside the range of a calibrated model (inside
+            it, by the error), by the error, or in the order of the classes.
         ends : int
             With many classes, how many bars to draw at either end of the order.
         selected : int, optional
@@ -281,38 +296,32 @@ class ClassBars:
         what = [counted(self.n, "row"), counted(self.value.size, "class", "classes")]
         if self.split is not None:
             what.insert(0, f"split {shorten(self.split)}")
-        drawn = (
-            "Rows of each true class: mean confidence − accuracy"
-            if self.mode == "true-class"
-            else "Each class against the rest: mean probability − frequency"
-        )
-        return shorten(self.name, 60), " · ".join(what), drawn
+        return shorten(self.name, 60), " · ".join(what), DRAWN[self.mode]
 
     def shares(self) -> str:
-        """How many classes are over- and underconfident, by how much on average, and how many beyond noise."""
-        total = self.value.size
-        high, low = self.words
-        parts = []
-        for which, word in ((self.over, high), (self.under, low)):
-            size = (
-                f", by {points_text(abs(float(self.value[which].mean())))} on average"
-                if which.any()
-                else ""
-            )
-            count = int(which.sum())
-            are = "is" if count == 1 else "are"
-            parts.append(f"{count:,} ({percent(which.mean(), 0)}) {are} {word}{size}")
-        text = f"Of {counted(total, 'class', 'classes')}, {parts[0]}; {parts[1]}."
+        """How many classes are outside the range of a calibrated model, which, and on which side."""
+        one, many = _NOUNS[self.mode]
+        total = counted(self.value.size, one, many)
         if self.band is None:
-            return text
-        beyond = self.beyond
-        up, down = int((beyond > 0).sum()), int((beyond < 0).sum())
-        chance = (1 - self.level) * total
-        expected = f"about {chance:.0f}" if chance >= 1 else "less than one"
-        return (
-            f"{text} Outside the {level_text(self.level)} range of a calibrated model: {up:,} {high} "
-            f"and {down:,} {low}, where chance alone puts {expected}."
-        )
+            return (
+                f"None of {total} is judged: what a calibrated model would show is not known without "
+                "the probabilities of all classes."
+            )
+        parts = []
+        for which, word in zip((self.over, self.under), self.words, strict=True):
+            count = int(which.sum())
+            if count:
+                at = np.flatnonzero(which)
+                at = at[np.argsort(-np.abs(self.beyond[at]), kind="stable")]
+                names = listed([self.class_name[i] for i in at])
+                parts.append(f"{count:,} {'is' if count == 1 else 'are'} {word} ({names})")
+        if not parts:
+            none = f"The one {one} is" if self.value.size == 1 else f"None of {total} is"
+            inside = "inside" if self.value.size == 1 else "outside"
+            return f"{none} {inside} the range that a calibrated model would show."
+        # "Calibrated model" stands in the words of true classes already.
+        where = "" if self.mode == "true-class" else ", outside the range of a calibrated model"
+        return f"Of {total}, {' and '.join(parts)}{where}."
 
     def describe(self) -> str:
         """Say in plain words what the bars show."""
@@ -331,29 +340,39 @@ class ClassBars:
                 f"({counted(int(self.rows[worst]), 'row')}), where a calibrated model shows "
                 f"{points(low[worst], decimals)} to {points(high[worst], decimals)}: {way}."
             )
-        if self.missing and self.mode == "true-class":
-            text += f" Without rows: {listed(self.missing)}."
+        if self.missing and self.mode != "one-vs-rest":
+            head = "Never predicted" if self.mode == "predicted-class" else "Without rows"
+            text += f" {head}: {listed(self.missing)}."
         return text
 
 
+def headline(views: Iterable[ClassBars]) -> tuple[str, bool]:
+    """How many classes are outside the range of a calibrated model in each of some views, and whether any is."""
+    judged = [view for view in views if view.band is not None]
+    if not judged:
+        return "No class is judged: what a calibrated model would show is not known.", False
+    outside = [(int((view.over | view.under).sum()), view) for view in judged]
+    parts = [
+        f"{count:,} of {counted(view.value.size, *_NOUNS[view.mode])}"
+        for count, view in outside
+        if count
+    ]
+    if not parts:
+        return "No class is outside the range that a calibrated model would show.", False
+    return f"Outside the range that a calibrated model would show: {', '.join(parts)}.", True
+
+
 _Ends = tuple[FloatArray, FloatArray]
-_Found = tuple[FloatArray, FloatArray, _Ends, _Ends | None]
 
 
-def _by_true_class(sample: Sample, level: float, seed: int, redraws: int, resamples: int) -> _Found:
+def _interval(sample: Sample, mode: Mode, level: float, seed: int, resamples: int) -> _Ends:
+    if mode == "predicted-class":
+        return sample.view(predicted_class_sums).interval(level)
+    if mode == "one-vs-rest":
+        return sample.view(class_gaps).interval(level)
     view = sample.view(true_class_errors)
     drawn = view.bootstrap(error_bars.stream(seed, "bootstrap"), resamples)
-    limits = None
-    if redraws:
-        with suppress(NotAvailable):  # without all probabilities there are no labels to redraw
-            redrawn = view.under_calibration(error_bars.stream(seed, "under_calibration"), redraws)
-            limits = _quantiles(redrawn.mcs, redrawn.rows, level)
-    return view.rows, view.mcs, _quantiles(drawn.mcs, drawn.rows, level), limits
-
-
-def _one_vs_rest(sample: Sample, level: float, seed: int, redraws: int, resamples: int) -> _Found:
-    view = sample.view(class_gaps)
-    return view.rows, view.gap, view.interval(level), view.calibrated(level) if redraws else None
+    return _quantiles(drawn.mcs, drawn.rows, level)
 
 
 def _quantiles(values: FloatArray, rows: FloatArray, level: float) -> _Ends:
@@ -377,9 +396,9 @@ FIGURES.register(
     FigureSpec(
         key="class-bars",
         label="Errors by class",
-        summary="Mean confidence minus accuracy on the rows of each true class, or mean probability minus "
-        "frequency of each class, sorted, with the range that a calibrated model would show.",
-        reference="Ao et al. 2023, eq. 5; Gupta et al. 2021, eq. 2",
+        summary="Mean confidence minus accuracy on the rows predicted as each class or of each true class, or mean "
+        "probability minus frequency of each class, sorted, with the range that a calibrated model would show.",
+        reference="Gupta & Ramdas 2022; Ao et al. 2023, eq. 5; Gupta et al. 2021, eq. 2",
         compute=ClassBars.compute,
     )
 )

@@ -52,10 +52,16 @@ GLOSSARY = tuple(
             "calibrated model has no error here.",
         ),
         (
+            "Class-wise, by predicted class",
+            "The rows on which the model says k: their mean confidence against their accuracy (top-label "
+            "calibration). A calibrated model has no error here, and it is what can be acted on: the "
+            "prediction is known when a decision is due.",
+        ),
+        (
             "Class-wise, by true class",
-            "The rows whose label is k, scored by the model's confidence. Even a calibrated model looks "
-            "overconfident on hard classes and underconfident on easy ones, because the label is "
-            "known; so look at the band that a calibrated model would show.",
+            "The rows whose label is k, scored by the model's confidence. Even a calibrated model's "
+            "confidence is above its accuracy on hard classes and below it on easy ones, because the label is "
+            "known; so a class is more or less confident than the range that a calibrated model would show.",
         ),
         (
             "Confidence",
@@ -116,6 +122,12 @@ GLOSSARY = tuple(
             "p-value",
             "How often a perfectly calibrated model with as many rows would show a value at least this "
             "extreme.",
+        ),
+        (
+            "Range if calibrated",
+            "Where a calibrated model's error of a class would fall, adjusted for the number of classes: all of "
+            "them are inside together in all but a few of a thousand files. What is within it is drawn grey and is no "
+            "evidence of an error.",
         ),
         (
             "Recalibrator",

@@ -54,8 +54,9 @@ QUESTIONS = (
     Question(
         "Which classes is it too sure or not sure enough of?",
         ("wsmcs", "over_mcs", "under_mcs", "over_share", "under_share"),
-        "These condition on the true class, so even a perfect model shows both kinds. Compare with the "
-        "noise floor, and with the view of one class against the rest.",
+        "These condition on the true class, so even a perfect model shows both kinds: they count signs, "
+        "not what is beyond noise. The Class-wise page and the findings call a class off only where it lies outside "
+        "the range of a calibrated model; act on the classes as they are predicted.",
     ),
     Question(
         "Which of two models has the better probabilities?",

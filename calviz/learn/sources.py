@@ -78,6 +78,10 @@ SOURCES = tuple(
             "Neural Networks using Splines. ICLR 2021.",
         ),
         (
+            "Gupta & Ramdas 2022",
+            "C. Gupta, A. Ramdas. Top-label calibration and multiclass-to-binary reductions. ICLR 2022.",
+        ),
+        (
             "Hendrycks & Gimpel 2017",
             "D. Hendrycks, K. Gimpel. A Baseline for Detecting Misclassified and Out-of-Distribution "
             "Examples in Neural Networks. ICLR 2017.",

@@ -136,7 +136,7 @@ def wsmcs(view: TrueClassErrors) -> FloatArray:
     key="over_mcs",
     unit="points",
     label="OC MCS",
-    undefined="undefined: no class is overconfident.",
+    undefined="undefined: on no class is the confidence above the accuracy.",
     formula=r"\frac{1}{k^+} \sum_{k:\,\mathrm{MCS}_k > 0} \mathrm{MCS}_k",
     reference="Ao et al. 2023, table 2",
 )
@@ -149,7 +149,7 @@ def over_mcs(view: TrueClassErrors) -> FloatArray:
     key="under_mcs",
     unit="points",
     label="UC MCS",
-    undefined="undefined: no class is underconfident.",
+    undefined="undefined: on no class is the confidence below the accuracy.",
     formula=r"\frac{1}{k^-} \sum_{k:\,\mathrm{MCS}_k < 0} \mathrm{MCS}_k",
     reference="Ao et al. 2023, table 2",
 )
@@ -166,7 +166,7 @@ def under_mcs(view: TrueClassErrors) -> FloatArray:
     reference="Ao et al. 2023, table 2",
 )
 def over_share(view: TrueClassErrors) -> FloatArray:
-    """Share of the classes with rows whose own rows are overconfident."""
+    """Share of the classes with rows whose mean confidence is above their accuracy, beyond noise or not."""
     return _fraction(_over(view), view)
 
 
@@ -178,5 +178,5 @@ def over_share(view: TrueClassErrors) -> FloatArray:
     reference="Ao et al. 2023, table 2",
 )
 def under_share(view: TrueClassErrors) -> FloatArray:
-    """Share of the classes with rows whose own rows are underconfident."""
+    """Share of the classes with rows whose mean confidence is below their accuracy, beyond noise or not."""
     return _fraction(_under(view), view)

@@ -11,24 +11,55 @@ from calviz.numerics.blocks import row_blocks
 from calviz.numerics.losses import full_predictions
 from calviz.numerics.reduce import predicted_classes
 from calviz.numerics.sample import Sample
+from calviz.numerics.skewed import above
+
+#: Halvings of the range of a gap: to a few millionths of a point.
+_STEPS = 26
 
 
 @dataclass(frozen=True, eq=False)
 class ClassExpectation:
-    """Mean and standard deviation of the MCS of each true class under calibration, shape (K,) each.
+    """Distribution of the MCS of each true class under calibration, the labels being drawn from the probabilities.
 
     Attributes
     ----------
-    rows : ndarray
+    rows : ndarray, shape (K,)
         Expected rows of the class.
-    mean, sd : ndarray
-        Of the mean confidence minus accuracy of the rows with this label, the labels being drawn from the
-        probabilities. The ratio of two sums is linearised (delta method); ``nan`` without expected rows.
+    mean, sd : ndarray, shape (K,)
+        Of the mean confidence minus accuracy of the rows with this label. The ratio of two sums is
+        linearised (delta method); ``nan`` without expected rows.
+    sums : ndarray, shape (3, 4, K)
+        Sums over the rows of ``p``, ``p (1 - p)`` and ``p (1 - p) (1 - 2 p)``, each times 1, g, g^2 and g^3.
     """
 
     rows: FloatArray
     mean: FloatArray
     sd: FloatArray
+    sums: FloatArray
+
+    def calibrated(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Where the MCS falls for a calibrated model, shape (K,) each; ``nan`` without expected rows.
+
+        The MCS of a class is at least c where the sum of ``g_ik - c`` over the rows that are in the class is at
+        least 0: a sum of independent terms, each there with probability ``p_ik``. Its first three cumulants are
+        polynomials in c, and the ends of the range are where its tails have the probability ``(1 - level) / 2``.
+        """
+        (p0, p1, *_), (q0, q1, q2, _), (t0, t1, t2, t3) = self.sums
+
+        def at_least(c: FloatArray) -> FloatArray:
+            variance = q2 - 2 * c * q1 + c**2 * q0
+            third = t3 - 3 * c * t2 + 3 * c**2 * t1 - c**3 * t0
+            return above(np.zeros(c.shape), p1 - c * p0, variance, third)
+
+        ends = []
+        for tail in ((1 + level) / 2, (1 - level) / 2):
+            low, high = np.full(p0.shape, -1.0), np.ones(p0.shape)
+            for _ in range(_STEPS):
+                middle = (low + high) / 2
+                more = at_least(middle) > tail
+                low, high = np.where(more, middle, low), np.where(more, high, middle)
+            ends.append(np.where(p0 > 0, (low + high) / 2, np.nan))
+        return ends[0], ends[1]
 
 
 def class_expectation(sample: Sample) -> ClassExpectation:
@@ -46,22 +77,28 @@ def class_expectation(sample: Sample) -> ClassExpectation:
     data = full_predictions(sample)
     winner, k = predicted_classes(data), data.n_classes
     confidence = sample.top_events.score
-    # Sums over the rows of p and of q = p (1 - p), each times 1, g and g^2.
-    sums = np.zeros((2, 3, k))
+    sums = np.zeros((3, 4, k))
     for rows in row_blocks(data.probs):
         # In the type of the array: its rounding is far below the noise that is asked for.
         p = np.array(data.probs[rows], order="C")
         conf, won = confidence[rows].astype(np.float64), winner[rows]
-        powers = np.stack([np.ones(conf.size), conf, conf**2]).astype(p.dtype)
-        sums[0] += powers @ p
-        p *= 1 - p
-        sums[1] += powers @ p
+        powers = conf ** np.arange(4)[:, None]
+        typed = powers.astype(p.dtype)
+        q = p * (1 - p)
+        sums[0, :2] += typed[:2] @ p
+        sums[1, :3] += typed[:3] @ q
+        p *= -2
+        p += 1
+        q *= p
+        sums[2] += typed @ q
         # In the predicted class the gap is conf - 1, not conf.
-        for kind, weight in enumerate((conf, conf * (1 - conf))):
-            sums[kind, 1] -= np.bincount(won, weight, minlength=k)
-            sums[kind, 2] -= np.bincount(won, weight * (2 * conf - 1), minlength=k)
-    (p0, p1, _), (q0, q1, q2) = sums
+        change = (conf - 1) ** np.arange(4)[:, None] - powers
+        own = conf * (1 - conf)
+        for kind, weight in enumerate((conf, own, own * (1 - 2 * conf))):
+            for power in range(1, kind + 2):
+                sums[kind, power] += np.bincount(won, weight * change[power], minlength=k)
+    (p0, p1, *_), (q0, q1, q2, _), _ = sums
     mean, sd = np.full((2, k), np.nan)
     np.divide(p1, p0, out=mean, where=p0 > 0)
     np.divide(np.sqrt(np.maximum(q2 - 2 * mean * q1 + mean**2 * q0, 0)), p0, out=sd, where=p0 > 0)
-    return ClassExpectation(p0, mean, sd)
+    return ClassExpectation(p0, mean, sd, sums)

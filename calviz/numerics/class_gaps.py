@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaincinv, ndtri
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.sample import Sample
+from calviz.numerics.skewed import quantile
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,33 +52,28 @@ class ClassGaps:
         third = (p3 - 3 * own2 + 3 * own - self.rows) / n
         variance = second - first**2
         skewed = third - 3 * first * second + 2 * first**3
-        return _quantiles(first, variance / n, skewed / n**2, level)
+        low, high = (
+            quantile(q, first, variance / n, skewed / n**2)
+            for q in ((1 - level) / 2, (1 + level) / 2)
+        )
+        return low, high
 
     def calibrated(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Where the gap falls for a calibrated model, shape (K,) each.
 
-        The number of labels is then a sum of independent draws with the probabilities of the rows.
+        The number of labels is then a sum of independent draws with the probabilities of the rows. It is whole:
+        half a row more on either side is the correction for continuity.
         """
         n, (p, p2, p3) = self.n, self.powers
         variance = p - p2
         skewed = p - 3 * p2 + 2 * p3
-        return _quantiles(np.zeros(p.shape), variance / n**2, -skewed / n**3, level)
-
-
-def _quantiles(
-    mean: FloatArray, variance: FloatArray, third: FloatArray, level: float
-) -> tuple[FloatArray, FloatArray]:
-    """Both quantiles of shifted gamma (Pearson III) variables with these cumulants."""
-    sd = np.sqrt(np.maximum(variance, 0))
-    skewness = np.divide(third, sd**3, out=np.zeros(sd.shape), where=sd > 0)
-    flat = np.abs(skewness) < 1e-4  # a normal variable, to more digits than can be seen
-    shape = 4 / np.where(flat, 1.0, skewness) ** 2
-    ends = []
-    for q in ((1 - level) / 2, (1 + level) / 2):
-        tail = np.where(skewness < 0, 1 - q, q)
-        gamma = (gammaincinv(shape, tail) - shape) / np.sqrt(shape)
-        ends.append(mean + sd * np.where(flat, ndtri(q), np.sign(skewness) * gamma))
-    return ends[0], ends[1]
+        low, high = (
+            quantile(q, np.zeros(p.shape), variance / n**2, -skewed / n**3)
+            for q in ((1 - level) / 2, (1 + level) / 2)
+        )
+        # Every row is of the class, or none: further it cannot go.
+        mean = self.powers[0] / n
+        return np.maximum(low - 0.5 / n, mean - 1), np.minimum(high + 0.5 / n, mean)
 
 
 def class_gaps(sample: Sample) -> ClassGaps:

@@ -25,20 +25,22 @@ LARGE, FEW = 20_000_000, 200
 #: Seconds to wait before a bar is drawn that may be gone at once.
 PATIENCE = 0.3
 MODES: dict[Mode, str] = {
+    "predicted-class": "rows predicted as each class",
     "one-vs-rest": "each class against the rest",
     "true-class": "rows of each true class",
 }
 
 
 class ClassErrors(NamedTuple):
-    """Both views of the classes; one-vs-rest needs the probabilities of all classes."""
+    """All views of the classes that the data allow; one-vs-rest needs the probabilities of all classes."""
 
     true: ClassBars
+    predicted: ClassBars | None
     rest: ClassBars | None
 
 
 def find(settings: Settings) -> ClassErrors | None:
-    """Both views, or None: then what is being done, or why there is nothing, is on screen."""
+    """All views, or None: then what is being done, or why there is nothing, is on screen."""
     data = cached.data(settings)
     quick = data.n < MANY_ROWS and data.n * max(1, data.n_classes) < MANY_ENTRIES
     if quick or data.labels is None:  # without them there is only a reason
@@ -88,4 +90,4 @@ def _compute(
             if mode == "true-class":
                 raise
             tell(words, "failed", str(error))
-    return ClassErrors(found["true-class"], found.get("one-vs-rest"))
+    return ClassErrors(found["true-class"], found.get("predicted-class"), found.get("one-vs-rest"))

@@ -15,6 +15,7 @@ from calviz.core.words import decimal, decimals_for
 from calviz.figures import ClassBars
 from calviz.figures.class_bars import Order
 from calviz.ui import bins, cached, diagram, pages, tables
+from calviz.ui.class_errors import ClassErrors
 from calviz.ui.settings import Settings, look_at_class
 from calviz.ui.text import distinct, md, number, rows
 
@@ -48,15 +49,18 @@ def chart(figure: ClassBars, order: Order, selected: int | None) -> None:
 
     diagram.chart(
         figure,
-        figure.plot(theme=diagram.theme(), order=order, selected=selected, width=470),
+        figure.plot(
+            theme=diagram.theme(), order=order, selected=selected, width=diagram.page_width()
+        ),
         key=key,
         filename=f"classes-{figure.mode}",
         on_select=clicked,
     )
 
 
-def merged(settings: Settings, true: ClassBars, other: ClassBars | None) -> pd.DataFrame:
-    """All classes in their order, both views side by side; differences as fractions."""
+def merged(settings: Settings, found: ClassErrors) -> pd.DataFrame:
+    """All classes in their order, the views side by side; differences as fractions."""
+    true = found.true
     frame = true.frame("class").set_index("class_index").rename(columns={"value": "mcs"})
     facts = cached.class_rows(settings)
     table = pd.DataFrame(
@@ -71,10 +75,13 @@ def merged(settings: Settings, true: ClassBars, other: ClassBars | None) -> pd.D
     )
     columns = ["mcs", "ci_low", "ci_high", "band_low", "band_high", "beyond"]
     table = table.join(frame[columns])
-    if other is not None:
-        rest = other.frame("class").set_index("class_index")[["value", "beyond"]]
-        table = table.join(rest.add_prefix("one_vs_rest_"))
-    return table
+    for prefix, other in (("predicted_", found.predicted), ("one_vs_rest_", found.rest)):
+        if other is not None:
+            own = other.frame("class").set_index("class_index").drop(columns="class")
+            table = table.join(own.add_prefix(prefix))
+    if "predicted_rows" in table:
+        table["predicted_rows"] = table["predicted_rows"].fillna(0).astype(int)
+    return table.drop(columns="one_vs_rest_rows", errors="ignore")
 
 
 def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int]) -> None:
@@ -97,8 +104,10 @@ def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int]) -> Non
     shown[outside] = shown[outside].where(shown[outside] != 0)
     shown["interval"] = _range(shown["ci_low"], shown["ci_high"])
     shown["calibrated"] = _range(shown["band_low"], shown["band_high"])
-    columns = ["class", "rows", "mcs", "interval", "calibrated", "beyond"]
-    columns += ["one_vs_rest_value", "one_vs_rest_beyond", "accuracy", "confidence", "ece", "ks"]
+    columns = ["class", "predicted_rows", "predicted_value", "predicted_beyond"]
+    columns += ["one_vs_rest_value", "one_vs_rest_beyond"]
+    columns += ["rows", "mcs", "interval", "calibrated", "beyond"]
+    columns += ["accuracy", "confidence", "ece", "ks"]
     unknown = ("calibrated", "beyond") if shown["band_low"].isna().all() else ()
     columns = [name for name in columns if name in shown.columns and name not in unknown]
     st.dataframe(
@@ -149,11 +158,31 @@ def _fixed(value: float) -> str:
 
 _POINTS = (
     *("mcs", "ci_low", "ci_high", "band_low", "band_high", "beyond", "ece", "ks"),
-    *("one_vs_rest_value", "one_vs_rest_beyond"),
+    *("one_vs_rest_value", "one_vs_rest_beyond", "predicted_value", "predicted_beyond"),
 )
-_SIGNED = {"mcs": 1, "beyond": 1, "one_vs_rest_value": 2, "one_vs_rest_beyond": 2}
+_SIGNED = {
+    "mcs": 1,
+    "beyond": 1,
+    "predicted_value": 1,
+    "predicted_beyond": 1,
+    "one_vs_rest_value": 2,
+    "one_vs_rest_beyond": 2,
+}
 _COLUMNS = {
     "class": st.column_config.TextColumn(width=112, pinned=True),
+    "predicted_rows": st.column_config.NumberColumn(
+        "predicted", width=74, format="localized", help="Rows that are predicted as the class."
+    ),
+    "predicted_value": st.column_config.NumberColumn(
+        "conf. − acc.",
+        width=84,
+        help="Mean confidence minus accuracy on the rows that are predicted as the class, in points.",
+    ),
+    "predicted_beyond": st.column_config.NumberColumn(
+        "outside by  ",
+        width=74,
+        help="How far that lies outside the range of a calibrated model, in points.",
+    ),
     "rows": st.column_config.NumberColumn(
         width=54, format="localized", help="Rows whose true label is the class."
     ),
@@ -166,8 +195,8 @@ _COLUMNS = {
     "calibrated": st.column_config.TextColumn(
         "if calibrated",
         width=96,
-        help="Where 95 % of perfectly calibrated models fall. It is not centred at 0: among the "
-        "rows of one true class, wrong predictions are over-represented.",
+        help="Where a perfectly calibrated model falls, adjusted for the number of classes. It is not centred "
+        "at 0: among the rows of one true class, wrong predictions are over-represented.",
     ),
     "beyond": st.column_config.NumberColumn(
         "outside by", width=74, help="How far the MCS lies outside that range, in points."
@@ -231,17 +260,31 @@ def _ways_on(settings: Settings, index: int, name: str) -> None:
 
 
 def _sentence(row: pd.Series[Any]) -> str:
+    said = row.get("predicted_rows", 0)
+    text = ""
+    if said:
+        low, high = (
+            _fixed(100 * row["predicted_band_low"]),
+            _fixed(100 * row["predicted_band_high"]),
+        )
+        text = (
+            f"Where it is predicted ({rows(int(said))}): mean confidence minus accuracy is "
+            f"{_fixed(100 * row['predicted_value'])} points. {_judged(low, high, row['predicted_beyond'])} "
+        )
     if not row["rows"]:
-        return "No row has this class as its true label."
-    text = (
+        return f"{text}No row has this class as its true label."
+    text += (
         f"On its rows: accuracy {number(row['accuracy'])}, mean confidence "
         f"{number(row['confidence'])}, so the MCS is {_fixed(100 * row['mcs'])} points."
     )
     if not np.isnan(row["band_low"]):
         low, high = _fixed(100 * row["band_low"]), _fixed(100 * row["band_high"])
-        where = "outside" if row["beyond"] else "inside"
-        text += f" A calibrated model shows {low} to {high} on this class: {where}."
+        text += f" {_judged(low, high, row['beyond'])}"
     return text
+
+
+def _judged(low: str, high: str, beyond: float) -> str:
+    return f"A calibrated model shows {low} to {high}: {'outside' if beyond else 'inside'}."
 
 
 def _clear() -> None:

@@ -188,10 +188,14 @@ def test_classes_of_confidence_only_data_have_no_range_and_say_so():
     content = "\n".join(["true_label,pred_label,confidence", *lines]).encode()
     app = _upload(_app(), "mine.csv", content)
     app.switch_page("pages/classwise.py").run()
+    # By predicted class, confidence alone says what a calibrated model would show.
+    assert "None of 2 predicted classes is outside the range" in _words(_quiet(app))
+    app.segmented_control(key="classes_by").set_value("true").run()
     words = _words(_quiet(app))
     assert "cannot be said without the probabilities of all" in words
-    assert "Not available for confidence-only data" in words
     assert "Grey:" not in words
+    app.segmented_control(key="classes_by").set_value("rest").run()
+    assert "Not available for confidence-only data" in _words(_quiet(app))
     (table,) = app.dataframe
     assert "mcs" in table.value.columns
     assert not {"calibrated", "beyond"} & set(table.value.columns)
@@ -376,7 +380,7 @@ def test_the_cumulative_plot_follows_the_reduction(reduction):
 def test_a_class_leads_to_its_own_diagram():
     app = _upload(_app(), "mine.csv", GOOD)
     app.switch_page("pages/classwise.py").run()
-    assert "Of 3 classes" in _words(_quiet(app))
+    assert "is outside the range that a calibrated model would show" in _words(_quiet(app))
     app.session_state["calviz.class"] = 2
     app.run()
     assert "Class fox, 1 row" in _words(_quiet(app))
@@ -421,12 +425,17 @@ def test_the_classes_of_many_rows_are_work_that_can_be_stopped(monkeypatch):
     app.button(key="calviz.classes.again").click().run()
     (job,) = app.session_state["calviz.jobs"][class_errors.PLACE].values()
     job.wait(60)
-    assert "Of 10 classes" in _words(_quiet(app.run()))
+    assert "10 predicted classes" in _words(_quiet(app.run()))
 
 
 def test_the_table_of_classes_is_in_the_order_of_the_bars():
     app = _app(page="classwise")
-    by_error = _table(_quiet(app))["mcs"].to_list()
+    # By what is outside the range; inside it, by the error.
+    shown = _table(_quiet(app))[["predicted_beyond", "predicted_value"]].fillna(0)
+    order = [tuple(row) for row in shown.to_numpy()]
+    assert order == sorted(order, reverse=True)
+    app.segmented_control(key="order").set_value("value").run()
+    by_error = _table(app)["predicted_value"].to_list()
     assert by_error == sorted(by_error, reverse=True)
     app.segmented_control(key="order").set_value("class").run()
     assert _table(app)["class"].to_list() == [str(k) for k in range(10)]

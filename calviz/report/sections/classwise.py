@@ -1,4 +1,4 @@
-"""Which classes are over- or underconfident, against what a calibrated model would show."""
+"""Which classes are off, against what a calibrated model would show."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from calviz.core.errors import NotAvailable
 from calviz.core.words import shorten
 from calviz.figures import ClassBars
-from calviz.figures.class_bars import Mode
+from calviz.figures.class_bars import DRAWN, Mode, headline
 from calviz.report.blocks import Block, Chart, Format, Note, Text, chart
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.report.wording import WIDTH, caption, count, signed_points
 
-_HEADINGS: dict[Mode, str] = {
-    "true-class": "Rows of each true class: mean confidence − accuracy",
-    "one-vs-rest": "Each class against the rest: mean probability − frequency",
+_KEYS: dict[Mode, str] = {
+    "predicted-class": "classes-predicted",
+    "one-vs-rest": "classes-one-vs-rest",
+    "true-class": "classes",
 }
 _COLUMNS: dict[str, tuple[str, Format]] = {
     "class": ("class", lambda name: shorten(name, 60)),
@@ -30,20 +31,23 @@ _COLUMNS: dict[str, tuple[str, Format]] = {
 
 
 def make(subject: Subject) -> Iterator[Block]:
-    """The error of each class by its rows, and by its probability."""
-    true = _bars(subject, "true-class")
-    yield Text(true.shares())
-    yield _chart(subject, true, "classes")
+    """The error of each class where it is predicted, by its probability, and by its rows."""
+    views = {}
+    for mode in _KEYS:
+        try:
+            views[mode] = _bars(subject, mode)
+        except NotAvailable:
+            if mode == "true-class":
+                raise
+    yield Text(headline(views.values())[0])
+    for mode, bars in views.items():
+        yield Text(bars.shares())
+        yield _chart(subject, bars, _KEYS[mode])
     yield Note(
-        "Grey: the range of a perfectly calibrated model. It is not centred at 0, as the rows of one true "
-        "class hold more wrong predictions than the rows that the model gave to it."
+        "Grey: the range of a perfectly calibrated model, adjusted for the number of classes. By true class it is not "
+        "centred at 0, as the rows of one true class hold more wrong predictions than the rows that the model gave "
+        "to it."
     )
-    try:
-        rest = _bars(subject, "one-vs-rest")
-    except NotAvailable:
-        return
-    yield Text(rest.shares())
-    yield _chart(subject, rest, "classes-one-vs-rest")
 
 
 def _bars(subject: Subject, mode: Mode) -> ClassBars:
@@ -55,8 +59,8 @@ def _chart(subject: Subject, bars: ClassBars, key: str) -> Chart:
     return chart(
         bars,
         key=key,
-        title=_HEADINGS[bars.mode],
-        caption=caption(subject, _HEADINGS[bars.mode]),
+        title=DRAWN[bars.mode],
+        caption=caption(subject, DRAWN[bars.mode]),
         formats=_COLUMNS,
         width=WIDTH,
     )

@@ -88,7 +88,12 @@ def test_cal012_classes_hide_behind_the_confidence():
     data = calviz.Predictions(probs=probs, labels=labels, class_names=("x", "y", "z"))
     (text,) = messages(data, "CAL012")
     assert text.startswith(
-        "Confidence shows no miscalibration, but probabilities of 2 of 3 classes"
+        "The confidence of the top label shows no miscalibration, but the probabilities of all classes do: "
+    )
+    assert "class-wise ECE" in text
+    (means,) = messages(data, "CAL023")
+    assert means.startswith(
+        "Of 3 classes against the rest, 1 is too high and 1 is too low on average, most 'z'"
     )
 
 
@@ -109,11 +114,13 @@ def test_expectation_against_simulation():
     np.testing.assert_allclose(expected.sd, np.std(drawn, axis=0), rtol=0.06)
 
 
-@pytest.mark.parametrize(("sharpen", "word"), [(3.0, "overconfident"), (0.4, "underconfident")])
+@pytest.mark.parametrize(("sharpen", "word"), [(3.0, "more confident"), (0.4, "less confident")])
 def test_cal013_names_the_worst_class(sharpen, word):
     data = classes(sharpen=sharpen)
     (text,) = messages(data, "CAL013")
-    assert text.startswith(f"Of 4 true classes the model is {word} on ")
+    assert text.startswith(
+        f"Of 4 true classes the model is {word} on 4 than a calibrated model would be"
+    )
     assert "calibrated model would show" in text
 
 

@@ -103,13 +103,17 @@ def test_a_class_that_is_exactly_right_counts_in_neither_share():
     assert result["over_share"].value == 0
     assert result["under_share"].value == 0.5
     assert math.isnan(result["over_mcs"].value)
-    assert result["over_mcs"].reason == "undefined: no class is overconfident."
+    assert (
+        result["over_mcs"].reason == "undefined: on no class is the confidence above the accuracy."
+    )
 
 
 def test_perfect_predictions():
     result = evaluated([1.0, 1.0], [1, 1], [0, 1])
     assert [result[key].value for key in ("wsece", "msece", "cece", "wsmcs")] == [0, 0, 0, 0]
-    assert result["under_mcs"].reason == "undefined: no class is underconfident."
+    assert (
+        result["under_mcs"].reason == "undefined: on no class is the confidence below the accuracy."
+    )
 
 
 def test_full_predictions_use_the_top_label_under_any_reduction():

@@ -1,0 +1,159 @@
+"""Whether the probabilities of all classes, not only the largest one, agree with the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calviz.checks._levels import CLASS_TEST
+from calviz.core.arrays import FloatArray
+from calviz.core.errors import NotAvailable
+from calviz.core.predictions import Predictions
+from calviz.core.words import counted, decimals_for, listed, percent, points
+from calviz.metrics.classwise import classwise_ece, ks_classwise
+from calviz.numerics.class_gaps import class_gaps
+from calviz.numerics.class_ranges import class_ranges
+from calviz.numerics.classwise_ks import classwise_ks
+from calviz.numerics.error_bars import stream
+from calviz.numerics.one_vs_rest import classwise_equal_width
+from calviz.numerics.sample import Sample
+from calviz.numerics.skewed import above_drawn
+
+#: Labels are redrawn this often, and the tail of the draws is fitted. Where it seems to be beyond noise, but is not far
+#: beyond, more draws decide: few do not know the tail well.
+REDRAWS, MORE_REDRAWS, FAR = 100, 400, 1e-8
+#: Rows, and probabilities, that labels are redrawn for: about half a second. Of larger data, some rows are judged.
+MOST_ROWS, MOST_ENTRIES = 20_000, 1 << 22
+#: Each of the three tests (means of the classes, class-wise ECE, class-wise KS).
+LEVEL = CLASS_TEST / 3
+
+
+@dataclass(frozen=True, eq=False)
+class AgainstNoise:
+    """A class-wise error, what a calibrated model would show on average, and the probability of as much."""
+
+    value: float
+    calibrated: float
+    p_value: float
+
+    @property
+    def off(self) -> bool:
+        """Whether it is more than a calibrated model would show."""
+        return self.p_value <= LEVEL
+
+
+@dataclass(frozen=True, eq=False)
+class OneVsRest:
+    """Evidence on all classes against the rest.
+
+    Attributes
+    ----------
+    sample : Sample
+    beyond : ndarray, shape (K,)
+        How far each class's mean probability minus frequency lies outside its range, with its sign.
+    ece, ks : AgainstNoise
+        Class-wise ECE and class-wise KS.
+    rows : int
+        Rows that these two were judged on; fewer than there are for large data.
+    """
+
+    sample: Sample
+    beyond: FloatArray
+    ece: AgainstNoise
+    ks: AgainstNoise
+    rows: int
+
+    @property
+    def means_off(self) -> bool:
+        """Whether a class is too high or too low on average."""
+        return bool(self.beyond.any())
+
+    @property
+    def off(self) -> bool:
+        """Whether any of the three tests sees more than a calibrated model would show."""
+        return self.means_off or self.ece.off or self.ks.off
+
+    @property
+    def words(self) -> str:
+        """What is off, with its numbers."""
+        parts = []
+        for name, found in (("class-wise ECE", self.ece), ("class-wise KS", self.ks)):
+            if found.off:
+                decimals = decimals_for(100 * (found.value - found.calibrated), least=2)
+                value, mean = (points(v, decimals) for v in (found.value, found.calibrated))
+                parts.append(f"{name} {value} points where a calibrated model would show {mean}")
+        if parts and self.rows < self.sample.data.n:
+            parts[-1] += (
+                f" (judged on {self.rows:,} of {self.sample.data.n:,} rows drawn at random)"
+            )
+        return " and ".join(parts) or means_off(self.sample, self.beyond)
+
+
+def means_off(sample: Sample, beyond: FloatArray) -> str:
+    """Which classes are off on average: "2 of 3 classes are ..., most 'z': ..."."""
+    view, names = sample.view(class_gaps), sample.data.class_names
+    k = int(np.abs(beyond).argmax())
+    forecast, frequency = (float(v[k]) / view.n for v in (view.powers[0], view.rows))
+    decimals = decimals_for(100 * (forecast - frequency), least=2)
+    sides = [
+        f"{int(which.sum()):,} {'is' if which.sum() == 1 else 'are'} too {word}"
+        for which, word in ((beyond > 0, "high"), (beyond < 0, "low"))
+        if which.any()
+    ]
+    return (
+        f"of {counted(view.rows.size, 'class', 'classes')} against the rest, {' and '.join(sides)} on average, most "
+        f"{listed([names[k]])}, {percent(forecast, decimals)} for a frequency of {percent(frequency, decimals)}"
+    )
+
+
+def one_vs_rest(sample: Sample, *, bins: int = 15, seed: int = 0) -> OneVsRest | None:
+    """Test every class against the rest; None for data without the probabilities of all classes.
+
+    The p-values of class-wise ECE and KS come from labels redrawn from the rows' probabilities. For large
+    data these are drawn for some rows only (`MOST_ROWS`, `MOST_ENTRIES`), chosen at random.
+    """
+    data = sample.data
+    if not isinstance(data, Predictions):
+        return None
+    most = max(1, min(MOST_ROWS, MOST_ENTRIES // data.n_classes))
+    part = sample
+    if data.n > most:
+        chosen = np.sort(np.random.default_rng(seed).choice(data.n, most, replace=False))
+        part = Sample(data.take(chosen))
+    try:
+        ece = _against(classwise_ece, part.view(classwise_equal_width, bins=bins), seed)
+        ks = _against(ks_classwise, part.view(classwise_ks), seed)
+    except NotAvailable:  # more classes than can be redrawn
+        return None
+    return OneVsRest(
+        sample=sample,
+        beyond=sample.view(class_ranges, view="one-vs-rest").beyond,
+        ece=ece,
+        ks=ks,
+        rows=part.data.n,
+    )
+
+
+def _against(metric: Callable[[Any], FloatArray], view: Any, seed: int) -> AgainstNoise:
+    value = float(metric(view))
+    for redraws in (REDRAWS, MORE_REDRAWS):
+        drawn = metric(view.under_calibration(stream(seed, "under_calibration"), redraws))
+        found = AgainstNoise(value, float(np.mean(drawn)), above_drawn(drawn, value))
+        if not FAR < found.p_value <= LEVEL:
+            break
+    return found
+
+
+def of_the_top_label(sample: Sample, *, bins: int = 15, seed: int = 0) -> str:
+    """Say " of the top label" where "no miscalibration" holds for that alone, and nothing where it holds for all classes.
+
+    It holds for that alone where the other probabilities are not in the file, or are not as calibrated as the top
+    one; of other reductions than the top label, the sentence names the score itself.
+    """
+    if sample.reduction.kind != "top-label":
+        return ""
+    found = sample.view(one_vs_rest, bins=bins, seed=seed)
+    return " of the top label" if found is None or found.off else ""

@@ -1,0 +1,29 @@
+"""CAL023: classes whose probability is too high or too low on average."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from calviz.checks._one_vs_rest import means_off
+from calviz.core.check import CHECKS, Check
+from calviz.core.errors import NotAvailable
+from calviz.core.notes import Finding
+from calviz.core.words import as_sentence
+from calviz.numerics.class_ranges import class_ranges
+from calviz.numerics.sample import Sample
+
+
+def against_the_rest(sample: Sample) -> Iterator[Finding]:
+    """Compare the mean probability of every class with its frequency."""
+    # Of two classes, the positive one is what the verdict is about under its own reduction.
+    if sample.data.n_classes == 2 and sample.reduction.kind != "top-label":
+        return
+    try:
+        found = sample.view(class_ranges, view="one-vs-rest")
+    except NotAvailable:
+        return
+    if found.beyond.any():
+        yield Finding("CAL023", "warning", as_sentence(means_off(sample, found.beyond)))
+
+
+CHECKS.register(Check("CAL023", "Classes too high or too low against the rest", against_the_rest))

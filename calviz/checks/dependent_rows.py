@@ -1,0 +1,157 @@
+"""CAL022: rows that are not independent, so that intervals are too narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.checks._levels import CLASS_TEST
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.check import CHECKS, Check
+from calviz.core.notes import Finding
+from calviz.core.predictions import Predictions
+from calviz.core.words import counted, shorten
+from calviz.numerics.edges import assign, equal_mass_edges
+from calviz.numerics.row_hash import row_hashes
+from calviz.numerics.sample import Sample
+from calviz.numerics.skewed import above
+
+#: A column clusters rows where it has at least this many levels, and at most this many rows per level.
+LEVELS, ROWS_PER_LEVEL = 20, 50
+#: Intervals that are too narrow by less than this factor are left alone.
+FACTOR = 1.1
+#: Rows that repeat their scores are copies where their residuals agree this much (a tie is not a copy).
+COPIES = 0.8
+#: Rows that are nearly certain repeat each other without being copies.
+CERTAIN = 0.999
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """How much the residuals of rows of one cluster agree.
+
+    Attributes
+    ----------
+    p_value : float
+        Of the sum of their products, under independence.
+    icc : float
+        Intraclass correlation.
+    size : float
+        Mean rows in a row's own cluster.
+    clusters : int
+        Clusters with two rows or more.
+    """
+
+    p_value: float
+    icc: float
+    size: float
+    clusters: int
+
+    @property
+    def design_effect(self) -> float:
+        """Variance of a mean relative to that of independent rows, ``1 + (m - 1) ICC`` (Kish 1965)."""
+        return 1 + (self.size - 1) * self.icc
+
+
+def residuals(sample: Sample, bins: int = 15) -> tuple[FloatArray, FloatArray]:
+    """Hit minus the rate at its score, and that rate, shape (n,) each.
+
+    What miscalibration over the scores explains is no dependence: the mean residual of each bin is taken off.
+    """
+    events = sample.events
+    score = events.score.astype(np.float64)
+    edges = equal_mass_edges(score, bins)
+    bin_of = assign(score, edges)
+    rows = np.maximum(np.bincount(bin_of, minlength=edges.size), 1)
+    shift = np.bincount(bin_of, events.hit - score, minlength=edges.size) / rows
+    rate = np.clip(score + shift[bin_of], 0, 1)
+    return events.hit - rate, rate
+
+
+def dependence(residual: FloatArray, rate: FloatArray, cluster: IntArray) -> Dependence:
+    """Test whether residuals agree within clusters.
+
+    The sum over pairs of rows of one cluster of the product of their residuals has mean 0 where rows are
+    independent; its variance and third moment follow from those of the residuals (v = p (1 - p), t = v (1 - 2p)):
+    over clusters, ``2 [(sum v)^2 - sum v^2]`` and ``8 [ordered triples of v] + 4 [(sum t)^2 - sum t^2]``.
+    """
+    v = rate * (1 - rate)
+    t = v * (1 - 2 * rate)
+
+    def total(weight: FloatArray) -> FloatArray:
+        return np.bincount(cluster, weight).astype(np.float64)
+
+    rows = np.bincount(cluster)
+    value = float((total(residual) ** 2 - total(residual**2)).sum())
+    v1, v2, v3, t1, t2 = (total(w) for w in (v, v**2, v**3, t, t**2))
+    variance = 2 * (v1**2 - v2).sum()
+    third = 8 * (v1**3 - 3 * v1 * v2 + 2 * v3).sum() + 4 * (t1**2 - t2).sum()
+    pairs = float((total(np.sqrt(v)) ** 2 - v1).sum())
+    p = float(above(value, 0.0, variance, third))
+    return Dependence(
+        p_value=p if variance > 0 else 1.0,
+        icc=min(value / pairs, 1.0) if pairs > 0 else 0.0,
+        size=float((rows**2).sum() / rows.sum()),
+        clusters=int(np.count_nonzero(rows > 1)),
+    )
+
+
+def dependent_rows(sample: Sample) -> Iterator[Finding]:
+    """Test ids and group columns that repeat, and rows that are copies; the strongest dependence is said."""
+    candidates = list(_candidates(sample))
+    if not candidates:
+        return
+    residual, rate = residuals(sample)
+    seen = []
+    for words, cluster, least in candidates:
+        found = dependence(residual, rate, cluster)
+        certain = found.p_value <= CLASS_TEST / len(candidates) and found.icc >= least
+        if certain and found.design_effect >= FACTOR**2:
+            seen.append((found.design_effect, words, found))
+    if not seen:
+        return
+    effect, words, found = max(seen, key=lambda one: one[0])
+    yield Finding(
+        "CAL022",
+        "warning",
+        f"Rows {words} are not independent: over {counted(found.clusters, 'cluster')} of {found.size:.3g} rows the "
+        f"residuals correlate by {found.icc:.2f}, so intervals are too narrow by a factor of about {effect**0.5:.1f} and "
+        f"p-values too small (design effect {effect:.1f}); keep one row of each, or judge by cluster.",
+    )
+
+
+def _candidates(sample: Sample) -> Iterator[tuple[str, IntArray, float]]:
+    """Columns that may cluster the rows: words, code per row, and the least correlation that counts."""
+    data = sample.data
+    if data.n < LEVELS:
+        return
+    if data.ids is not None:
+        codes = _codes(np.asarray(data.ids))
+        if codes.max() + 1 < data.n:
+            yield "with the same id", codes, 0.0
+    for name, column in data.groups.items():
+        rows = np.bincount(column.codes, minlength=1)
+        levels = int(np.count_nonzero(rows))
+        if LEVELS <= levels < data.n and (rows**2).sum() <= ROWS_PER_LEVEL * data.n:
+            yield f"with the same '{shorten(name, 30)}'", column.codes.astype(np.intp), 0.0
+    if isinstance(data, Predictions):
+        # Rows that are nearly certain are equal by rounding: they stay out.
+        open_ = np.flatnonzero(sample.top_events.score < CERTAIN)
+        codes = _codes(row_hashes(data.probs)[open_])
+        if codes.size and np.count_nonzero(np.bincount(codes) > 1) >= LEVELS:
+            alone = np.arange(codes.max() + 1, codes.max() + 1 + data.n)
+            alone[open_] = codes
+            yield "with exactly the same scores", _codes(alone), COPIES
+
+
+def _codes(keys: npt.NDArray[Any]) -> IntArray:
+    from pandas import factorize  # many times as fast on texts as sorting them
+
+    return np.asarray(factorize(keys)[0], dtype=np.intp)
+
+
+CHECKS.register(Check("CAL022", "Rows that are not independent", dependent_rows))

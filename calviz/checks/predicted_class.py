@@ -1,0 +1,56 @@
+"""CAL020: predicted classes whose confidence is not borne out (top-label calibration)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.core.check import CHECKS, Check
+from calviz.core.errors import NotAvailable
+from calviz.core.notes import Finding
+from calviz.core.words import counted, listed, percent, points
+from calviz.numerics.class_ranges import class_ranges
+from calviz.numerics.predicted_classes import predicted_class_sums
+from calviz.numerics.sample import Sample
+
+
+def predicted_class(sample: Sample) -> Iterator[Finding]:
+    """Compare confidence and accuracy where the model says a class, class by class (Gupta & Ramdas 2022)."""
+    try:
+        found = sample.view(class_ranges, view="predicted-class")
+    except NotAvailable:
+        return
+    off = np.where(found.has, found.beyond, 0.0)
+    if found.range is None or not off.any():
+        return
+    sums = sample.view(predicted_class_sums)
+    k = int(np.abs(off).argmax())
+    rows = float(sums.rows[k])
+    low, high = (points(float(end[k])) for end in found.range)
+    total = counted(int(found.has.sum()), "predicted class", "predicted classes")
+    yield Finding(
+        "CAL020",
+        "warning",
+        f"Of {total} the model is {named_sides(off, ('overconfident', 'underconfident'))} beyond noise, most where it "
+        f"says {listed([_name(sample, k)])} ({counted(int(rows), 'row')}): mean confidence "
+        f"{percent(float(sums.score[k]) / rows)} but accuracy {percent(float(sums.hits[k]) / rows)}, a difference of "
+        f"{points(float(found.value[k]))} points where a calibrated model would show {low} to {high}.",
+    )
+
+
+def named_sides(off: FloatArray, words: tuple[str, str]) -> str:
+    """How many classes are off above and below: "overconfident on 2 and underconfident on 1"."""
+    sides = ((off > 0, words[0]), (off < 0, words[1]))
+    return " and ".join(f"{word} on {int(which.sum()):,}" for which, word in sides if which.any())
+
+
+def _name(sample: Sample, k: int) -> str:
+    names = sample.data.class_names
+    return names[k] if names else str(k)
+
+
+CHECKS.register(
+    Check("CAL020", "Predicted classes that are over- or underconfident", predicted_class)
+)

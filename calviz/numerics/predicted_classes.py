@@ -1,0 +1,117 @@
+"""Rows grouped by their predicted class: confidence against accuracy where the model says a class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import NotAvailable
+from calviz.core.predictions import Predictions
+from calviz.numerics.reduce import predicted_classes
+from calviz.numerics.sample import Sample
+from calviz.numerics.skewed import quantile
+
+#: Rows that are summed up at a time.
+BLOCK_ROWS = 1 << 15
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedClasses:
+    """Sums over the rows that are predicted as each class, shape (K,) each.
+
+    Attributes
+    ----------
+    rows, hits : ndarray
+        Rows that are predicted as the class, and those of them that are right.
+    score : ndarray
+        Sum of their confidence c.
+    variance, third : ndarray
+        Variance and third central moment of the hits of a calibrated model, a sum of independent draws:
+        sums of c (1 - c) and c (1 - c) (1 - 2 c).
+    residuals : ndarray, shape (2, K)
+        Sums of the squares and cubes of confidence minus hit.
+
+    References
+    ----------
+    Gupta & Ramdas 2022, definition 1 (top-label calibration): P(Y = c(X) | h(X), c(X)) = h(X), here on average
+    over the confidences h of each predicted class c.
+    """
+
+    rows: FloatArray
+    hits: FloatArray
+    score: FloatArray
+    variance: FloatArray
+    third: FloatArray
+    residuals: FloatArray
+
+    @property
+    def _some(self) -> FloatArray:
+        return np.maximum(self.rows, 1)
+
+    @property
+    def gap(self) -> FloatArray:
+        """Mean confidence minus accuracy, shape (K,); 0 without rows."""
+        return np.asarray((self.score - self.hits) / self._some)
+
+    def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Interval of the gap, shape (K,) each: that of a bootstrap of very many resamples of the class's rows."""
+        n, first = self._some, self.gap
+        second, third = self.residuals / n
+        variance = second - first**2
+        skewed = third - 3 * first * second + 2 * first**3
+        low, high = (
+            quantile(q, first, variance / n, skewed / n**2)
+            for q in ((1 - level) / 2, (1 + level) / 2)
+        )
+        return low, high
+
+    def calibrated(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Where the gap falls for a calibrated model, shape (K,) each; half a row is the correction for continuity."""
+        n = self._some
+        low, high = (
+            quantile(q, np.zeros(n.shape), self.variance / n**2, -self.third / n**3)
+            for q in ((1 - level) / 2, (1 + level) / 2)
+        )
+        # All rows right, or none: further it cannot go.
+        mean = self.score / n
+        return np.maximum(low - 0.5 / n, mean - 1), np.minimum(high + 0.5 / n, mean)
+
+
+def predicted_class_sums(sample: Sample) -> PredictedClasses:
+    """Group the rows by the class with the largest probability: one number per row is all it looks at.
+
+    Raises
+    ------
+    NotAvailable
+        For confidence-only data without predicted classes.
+    """
+    data, events = sample.data, sample.top_events
+    winner = _winner(sample)
+    k = data.n_classes or int(winner.max()) + 1
+    sums = np.zeros((5, k))
+    for start in range(0, data.n, BLOCK_ROWS):  # so that a block's numbers stay in the cache
+        rows = slice(start, start + BLOCK_ROWS)
+        c = events.score[rows].astype(np.float64)
+        q, r = c * (1 - c), c - events.hit[rows]
+        square = r * r
+        for total, weight in zip(sums, (c, q, q * (1 - 2 * c), square, square * r), strict=True):
+            total += np.bincount(winner[rows], weight, minlength=k)
+    return PredictedClasses(
+        rows=np.bincount(winner, minlength=k).astype(np.float64),
+        hits=np.bincount(winner[events.hit], minlength=k).astype(np.float64),
+        score=sums[0],
+        variance=sums[1],
+        third=sums[2],
+        residuals=sums[3:],
+    )
+
+
+def _winner(sample: Sample) -> IntArray:
+    data = sample.data
+    if isinstance(data, Predictions):
+        return predicted_classes(data)
+    if data.predicted is None:
+        raise NotAvailable("not available: these data do not name the predicted classes.")
+    return data.predicted

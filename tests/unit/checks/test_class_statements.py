@@ -1,0 +1,147 @@
+"""What is said of classes, by simulation with known truth: CAL012, CAL013, CAL020, CAL023."""
+
+import numpy as np
+import pytest
+
+import calviz
+from calviz.checks import find
+from calviz.checks._one_vs_rest import of_the_top_label, one_vs_rest
+from calviz.core.levels import CLASS_TEST, CLASSES
+from calviz.numerics.class_ranges import VIEWS, available_views, class_ranges
+from calviz.numerics.sample import Sample
+
+CODES = ("CAL012", "CAL013", "CAL020", "CAL021", "CAL022", "CAL023")
+
+
+def drawn(probs, rng):
+    return (rng.random(len(probs))[:, None] > np.cumsum(probs, axis=1)[:, :-1]).sum(axis=1)
+
+
+def model(n, k, seed, concentration=0.3, sharpen=1.0):
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.full(k, concentration), n)
+    labels = drawn(probs, rng)
+    probs = np.maximum(probs, 1e-300) ** sharpen
+    return calviz.Predictions(probs=probs / probs.sum(axis=1, keepdims=True), labels=labels)
+
+
+def said(data, codes=CODES):
+    return [f for f in find(Sample(data), resamples=200) if f.code in codes]
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "concentration"),
+    [(200, 2, 0.3), (1_000, 2, 0.03), (500, 10, 0.1), (2_000, 10, 0.02), (1_000, 100, 0.05)],
+)
+def test_ranges_hold_all_classes_of_a_calibrated_model(n, k, concentration):
+    # Labels redrawn many times: a class of any view is outside in at most the share of files that it may.
+    rng = np.random.default_rng(5)
+    probs = rng.dirichlet(np.full(k, concentration), n)
+    base = Sample(calviz.Predictions(probs=probs, labels=np.zeros(n, int)))
+    ranges = {view: class_ranges(base, view=view).range for view in VIEWS}
+    winner, confidence = probs.argmax(1), probs.max(1)
+    files, outside = 600, dict.fromkeys(VIEWS, 0)
+    for _ in range(files):
+        y = drawn(probs, rng)
+        gap = confidence - (winner == y)
+        with np.errstate(invalid="ignore"):
+            values = {
+                view: np.bincount(by, gap, minlength=k) / np.bincount(by, minlength=k)
+                for view, by in (("predicted-class", winner), ("true-class", y))
+            }
+        values["one-vs-rest"] = probs.mean(0) - np.bincount(y, minlength=k) / n
+        for view, (low, high) in ranges.items():
+            outside[view] += bool(((values[view] < low) | (values[view] > high)).any())
+    # Three standard errors above the level of one test.
+    limit = CLASS_TEST * files + 3 * (CLASS_TEST * files) ** 0.5 + 1
+    assert max(outside.values()) <= limit, outside
+
+
+def test_calibrated_files_get_no_statement_about_classes_labels_or_dependence():
+    spoken = [
+        f
+        for seed in range(20)
+        for n, k, c in ((400, 2, 0.5), (600, 5, 0.1), (500, 30, 0.3))
+        for f in said(model(n, k, seed, c))
+    ]
+    # A hundredth of files; two of sixty have a probability of 12 %, three of 2 %.
+    assert pytest.approx(5 * CLASS_TEST) == CLASSES
+    assert len(spoken) <= 2, spoken
+
+
+def test_cal020_names_the_predicted_class_that_is_off_and_the_page_agrees():
+    q = model(4_000, 5, 1)
+    rng = np.random.default_rng(2)
+    # Where the model says class 2, a third of the labels go elsewhere.
+    labels = q.labels.copy()
+    moved = (q.probs.argmax(1) == 2) & (rng.random(q.n) < 1 / 3)
+    labels[moved] = rng.choice([0, 1, 3, 4], int(moved.sum()))
+    data = calviz.Predictions(probs=q.probs, labels=labels, class_names=tuple("abcde"))
+    (found,) = said(data, ("CAL020",))
+    rows = q.probs.argmax(1) == 2
+    assert found.message.startswith("Of 5 predicted classes the model is overconfident on 1 ")
+    assert f"says 'c' ({rows.sum():,} rows)" in found.message
+    assert f"mean confidence {100 * q.probs.max(1)[rows].mean():.1f} %" in found.message
+    assert f"accuracy {100 * (labels == 2)[rows].mean():.1f} %" in found.message
+    figure = calviz.figures.ClassBars.compute(data, mode="predicted-class", resamples=50)
+    assert np.flatnonzero(figure.over).tolist() == [2]
+    assert figure.shares().startswith("Of 5 predicted classes, 1 is overconfident ('c')")
+
+
+def test_cal020_is_said_of_confidence_only_data_with_predicted_classes():
+    rng = np.random.default_rng(0)
+    confidence, predicted = rng.uniform(0.5, 1, 3_000), rng.integers(0, 3, 3_000)
+    correct = rng.random(3_000) < confidence - 0.2 * (predicted == 1)
+    data = calviz.ConfidencePredictions(
+        confidence=confidence, correct=correct, predicted=predicted, class_names=tuple("abc")
+    )
+    (found,) = said(data, CODES)
+    assert found.code == "CAL020"
+    assert "says 'b'" in found.message
+    assert available_views(Sample(data)) == ("predicted-class",)
+    assert one_vs_rest(Sample(data)) is None
+    assert of_the_top_label(Sample(data)) == " of the top label"
+
+
+def hidden(seed, n=3_000):
+    """The top label exact; of what is left, each other class has another one's share."""
+    rng = np.random.default_rng(seed)
+    q = rng.dirichlet(np.full(5, 0.5), n)
+    labels = drawn(q, rng)
+    order = np.argsort(-q, axis=1)
+    probs = q.copy()
+    others = np.take_along_axis(q, order[:, 1:], axis=1)
+    np.put_along_axis(probs, order[:, 1:], np.roll(others, 1, axis=1), axis=1)
+    return calviz.Predictions(probs=probs, labels=labels), q
+
+
+def test_cal012_sees_other_classes_that_are_off_behind_an_exact_top_label():
+    spoken = 0
+    for seed in range(10):
+        data, q = hidden(seed)
+        np.testing.assert_allclose(data.probs.max(1), q.max(1))
+        found = said(data, ("CAL012",))
+        spoken += any("class-wise ECE" in f.message for f in found)
+        assert of_the_top_label(Sample(data)) == " of the top label"
+    assert spoken >= 9
+    assert of_the_top_label(Sample(model(3_000, 5, 0, 0.5))) == ""
+
+
+def test_cal012_sees_two_classes_whose_errors_cancel_in_the_top_label():
+    # Forecasts that are shifted: too sure of one class as often as not sure enough of the other.
+    spoken = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        e = rng.normal(0, 1.5, 3_000)
+        y = (rng.random(3_000) < 1 / (1 + np.exp(0.35 - e))).astype(int)
+        found = said(calviz.Predictions(probs=1 / (1 + np.exp(-e)), labels=y), ("CAL012", "CAL023"))
+        spoken += "CAL023" in {f.code for f in found}
+    assert spoken == 8
+
+
+def test_large_data_are_judged_on_some_rows_and_it_is_said(monkeypatch):
+    monkeypatch.setattr("calviz.checks._one_vs_rest.MOST_ROWS", 2_000)
+    data, _ = hidden(0)
+    found = one_vs_rest(Sample(data))
+    assert found.rows == 2_000
+    assert "(judged on 2,000 of 3,000 rows drawn at random)" in found.words

@@ -1,0 +1,45 @@
+"""Tails from three cumulants against SciPy's distributions and exact sums."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from calviz.numerics.skewed import above, above_drawn, quantile
+
+
+@pytest.mark.parametrize("skewness", [-2.0, -0.3, 0.0, 0.5, 1.5])
+def test_against_pearson3_of_scipy(skewness):
+    law = stats.pearson3(skewness, loc=2.0, scale=3.0)
+    moments = np.array(2.0), np.array(9.0), np.array(skewness * 27.0)
+    for q in (1e-5, 0.01, 0.4, 0.975, 0.9999):
+        assert quantile(q, *moments) == pytest.approx(law.ppf(q), abs=1e-6)
+    for x in (-4.0, 1.0, 2.5, 11.0):
+        assert above(x, *moments) == pytest.approx(law.sf(x), rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_against_the_exact_distribution_of_a_sum_of_unequal_draws(seed):
+    # Poisson binomial by convolution, in its far tails, with the correction for continuity.
+    p = np.random.default_rng(seed).beta(0.2, 2.0, 300)
+    exact = np.ones(1)
+    for one in p:
+        exact = np.convolve(exact, [1 - one, one])
+    v = p * (1 - p)
+    moments = p.sum(), v.sum(), (v * (1 - 2 * p)).sum()
+    upper = np.cumsum(exact[::-1])[::-1]
+    for target in (0.05, 1e-3, 1e-5):
+        count = int(np.searchsorted(-upper, -target))
+        ratio = float(above(count - 0.5, *moments)) / upper[count]
+        # A little too heavy far out, never much too light.
+        assert 0.9 < ratio < 1.4, target
+
+
+def test_without_variance_and_from_draws():
+    assert above(1.0, 1.0, 0.0, 0.0) == 1
+    assert above(1.1, 1.0, 0.0, 0.0) == 0
+    rng = np.random.default_rng(0)
+    drawn = rng.gamma(9.0, size=400)
+    # Beyond all draws there is still a probability: within a factor of two of the true one.
+    p = above_drawn(drawn, 22.0)
+    assert stats.gamma(9.0).sf(22.0) / 2 < p < 2 * stats.gamma(9.0).sf(22.0)
+    assert above_drawn(np.array([1.0]), 5.0) == 1
