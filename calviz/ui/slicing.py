@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.comparison import slices, usual_columns
-from calviz.comparison.slices import FEW_VALUES
+from calviz.numerics.slices import FEW_VALUES
 from calviz.core.export import csv_bytes
 from calviz.core.slices import Against, Slice, Slices, where_words
 from calviz.core.words import counted, decimal, p_number, points
