@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from calviz.checks import Verdict, find
+from calviz.checks import find
 from calviz.checks import verdict as verdict_on
 from calviz.core.arrays import FloatArray
 from calviz.core.convention import Conventions
@@ -18,6 +18,7 @@ from calviz.core.metric import METRICS, IntervalMethod, Metric, Parameter
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.core.results import ClassRow, Evaluation, MetricResult
+from calviz.core.verdict import Verdict
 from calviz.core.watch import checkpoint
 from calviz.numerics import error_bars
 from calviz.numerics.binning import Scheme
@@ -77,7 +78,7 @@ def evaluate(
     seed : int
         Seed of all resampling, 0 or more.
     classes, findings : bool, optional
-        Whether to add the table of classes and the findings, which may take longer than a metric;
+        Whether to add the table of classes, and the findings with the verdict, which may take longer than a metric;
         where left out, they are there when all metrics are.
     scheme : {"equal-width", "equal-mass", "sturges"}
         The bins that the findings look at; metrics that differ in their bins have keys of their own.
@@ -101,6 +102,8 @@ def evaluate(
     sample = _sample(data, reduction, split)
     bins = options.get("bins", DEFAULT_BINS)
     everything = metrics is None
+    judging = _default(findings, everything)
+    judged: dict[str, Any] = {"bins": bins, "scheme": scheme, "seed": seed, "resamples": resamples}
     return Evaluation(
         name=sample.data.name,
         rows=sample.data.n,
@@ -110,9 +113,8 @@ def evaluate(
         reduction=sample.reduction.key,
         metrics=_results(sample, chosen, options, drawing),
         classes=_classes(sample, bins) if _default(classes, everything) else (),
-        findings=find(sample, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
-        if _default(findings, everything)
-        else (),
+        findings=find(sample, **judged) if judging else (),
+        verdict=verdict_on(sample, **judged) if judging else None,
     )
 
 

@@ -4,6 +4,7 @@
 """
 
 from calviz.checks.finding import find
-from calviz.checks.verdict import Verdict, verdict
+from calviz.checks.verdict import verdict
+from calviz.core.verdict import Verdict
 
 __all__ = ["Verdict", "find", "verdict"]

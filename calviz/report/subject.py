@@ -189,13 +189,9 @@ class Subject:
     @cached_property
     def verdict(self) -> Verdict:
         """Whether these probabilities can be trusted."""
-        return analysis.verdict(
-            self.data,
-            reduction=self.reduction,
-            bins=self.bins_used,
-            scheme=self.scheme,
-            seed=self.seed,
-        )
+        found = self.headline.verdict
+        assert found is not None  # it comes with the findings
+        return found
 
     def _evaluate(
         self, keys: Iterable[str], *, error_bars: bool, findings: bool = False

@@ -74,7 +74,7 @@ def _evaluate(
 def evaluation(settings: Settings) -> Evaluation:
     """The headline metrics with intervals and noise floors, and the findings."""
     n = settings.whole.n
-    with st.spinner(f"Measuring {rows(n)}: metrics, intervals, noise floors …", show_time=True):
+    with st.spinner(f"Measuring {rows(n)}: metrics, intervals, noise floors, verdict …", show_time=True):
         return _evaluate(
             settings.rows_key, settings.reduction.key, settings.bins, settings.scheme, settings
         )
@@ -166,22 +166,10 @@ def reliability(settings: Settings, curves: tuple[CurveKind, ...] = ()) -> Relia
         )
 
 
-@kept(64)
-def _verdict(
-    key: tuple[str, ...], reduction: str, bins: int, scheme: str, _settings: Settings
-) -> str:
-    found = analysis.verdict(
-        data(_settings), reduction=_settings.reduction, bins=bins, scheme=_settings.scheme
-    )
-    return str(found.sentence)
-
-
 def verdict(settings: Settings) -> str:
-    """The verdict, as one sentence."""
-    with st.spinner(f"Weighing the evidence of {rows(settings.whole.n)} …", show_time=True):
-        return _verdict(
-            settings.rows_key, settings.reduction.key, settings.bins, settings.scheme, settings
-        )
+    """The verdict, as one sentence; it comes with the findings."""
+    found = evaluation(settings).verdict
+    return found.sentence if found else ""
 
 
 @kept(32)

@@ -190,7 +190,8 @@ def _judge(file: str, loaded: Loaded, data: Dataset, settings: Settings) -> Audi
         "seed": settings.seed,
     }
     evaluation = analysis.evaluate(data, ci=settings.ci, resamples=settings.resamples, **same)
-    sentence = analysis.verdict(data, **same).sentence
+    # All metrics bring their findings and the verdict along.
+    sentence = evaluation.verdict.sentence if evaluation.verdict else ""
     if not settings.conventions:
         return Audit(file, loaded, data, evaluation, sentence)
     found = analysis.conventions(data, noise=settings.ci, **same)
