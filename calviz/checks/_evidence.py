@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -95,6 +96,11 @@ class Evidence:
         return test is not None and test.adjusted <= OVERALL
 
     @property
+    def shows_itself(self) -> bool:
+        """Whether scores and hits under its own reduction show it, not only metrics that look at all classes."""
+        return any(t.adjusted <= OVERALL for t in self.tests if t.reduction == self.reduction.key)
+
+    @property
     def off_on_average(self) -> bool:
         """Whether mean score and share of hits differ by more than noise."""
         return self.direction != "none" and self.mcs != 0 and self._apart and self.shows("mcs")
@@ -133,7 +139,7 @@ def evidence(
     found = [_seen(look, tests, **options) for look in looks(sample) if _worth(look, sample, tests)]
     own, *others = found
     for other in others:
-        if not _own_tests(own) or _extent(other) > WORSE * _extent(own):
+        if not own.shows_itself or _extent(other) > WORSE * _extent(own):
             return other
     return own
 
@@ -145,16 +151,10 @@ def _worth(look: Sample, sample: Sample, tests: Joint) -> bool:
     return look is sample or bool(own)
 
 
-def _own_tests(seen: Evidence) -> bool:
-    return any(
-        t.adjusted <= OVERALL and t.reduction == seen.reduction.key and t.reduction
-        for t in seen.tests
-    )
-
-
 def _extent(seen: Evidence) -> float:
-    """By how much it is off, noise aside."""
-    return max(abs(seen.mcs) if seen.shows("mcs") else 0.0, seen.ece - seen.floor.mean)
+    """By how much it is off, noise aside: what noise adds to a large error is less than what it shows alone."""
+    beyond = math.sqrt(max(seen.ece**2 - seen.floor.mean**2, 0.0))
+    return max(abs(seen.mcs) if seen.shows("mcs") else 0.0, beyond)
 
 
 def _seen(

@@ -22,8 +22,9 @@ from calviz.numerics.min_p import westfall_young
 from calviz.numerics.sample import Sample, bin_sums
 from calviz.numerics.steps import Steps, steps
 
-#: "Off on average?" is asked first of all, and weighs as much as this many others.
-MCS_WEIGHT = 3.0
+#: How much of the level a test has, against 1 of the others. "Off on average?" is asked first of all; NLL sees
+#: scores that are too extreme or too modest best.
+WEIGHTS = {"mcs": 3.0, "nll": 1.5}
 #: Neighbouring bins are put together until there are at most so many, of which all runs are looked at.
 MOST_BINS = 40
 #: Probabilities this close to 0 and 1 count as this far away, in double precision.
@@ -115,7 +116,7 @@ def joint(
     p, adjusted = westfall_young(
         np.array([_size(values[n] - shift[n], n in signed) for n in names]),
         np.array([_size(columns[n] - shift[n], n in signed) for n in names]),
-        np.array([MCS_WEIGHT if n[0] == "mcs" else 1.0 for n in names]),
+        np.array([WEIGHTS.get(n[0], 1.0) for n in names]),
     )
     tests = [
         CalibrationTest(*n, values[n], expected[n], float(p[i]), float(adjusted[i]))

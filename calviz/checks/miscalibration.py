@@ -33,7 +33,7 @@ def miscalibration(
         "over": high,
         "under": low,
         "mixed": f"{high} in places, {low.lower()} in others",
-    }.get(seen.direction, "Off in places")
+    }.get(seen.direction, "Off in places" if seen.shows_itself else "Probabilities of all classes off")
     about = "" if seen.reduction == sample.reduction else f" (seen from the {seen.reduction.label})"
     more = "" if seen.shows("mcs") or seen.shows("ece") else f"; {strongest(seen)}"
     slight = max(abs(seen.mcs), seen.ece) < SLIGHT

@@ -5,32 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from calviz.checks._evidence import MIN_ROWS, SLIGHT
-from calviz.checks._levels import SLICES
 from calviz.core.check import CHECKS, Check
 from calviz.core.notes import Finding
 from calviz.core.slices import Slices, where_words
 from calviz.core.words import counted, listed, percent, points, score_and_hit
 from calviz.numerics.sample import Sample
-from calviz.numerics.slices import slices, usual_columns
+from calviz.numerics.slices import usual_slices
 
 
-def usual_slices(sample: Sample) -> Slices | None:
-    """Slices of the columns with few values, each against a calibrated model; None without groups.
-
-    The false discovery rate is controlled (Benjamini & Hochberg 1995). Where nothing is off, any discovery is a false
-    one, so that the rate is then the chance of saying anything at all: a share `SLICES` of calibrated files.
-    """
-    columns = usual_columns(sample.data)
-    if not columns:
-        return None
-    return slices(sample.data, columns, pairs=False, reduction=sample.reduction, rate=SLICES)
+def by_slice(sample: Sample) -> Slices | None:
+    """The usual slices of a sample (`usual_slices`); of calibrated files a share `SLICES` has any that are called off."""
+    return usual_slices(sample.data, reduction=sample.reduction)
 
 
 def slices_off(sample: Sample) -> Iterator[Finding]:
     """Count the slices that are off, and name the one that is most surely."""
     if sample.data.n < MIN_ROWS:
         return
-    found = sample.view(usual_slices)
+    found = sample.view(by_slice)
     if found is None or not found.off:
         return
     worst = found.off[0]

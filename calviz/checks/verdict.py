@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from calviz.checks._evidence import MIN_ROWS, SLIGHT, Evidence, evidence
 from calviz.checks.no_discrimination import shuffled
-from calviz.checks.slices_off import usual_slices
+from calviz.checks.slices_off import by_slice
 from calviz.core.metric import METRICS
 from calviz.core.reduction import Reduction
 from calviz.core.slices import Slices
 from calviz.core.verdict import CalibrationTest, Verdict, VerdictDirection
 from calviz.core.words import (
     counted,
+    decimal,
     decimals_for,
     p_value,
     percent,
@@ -49,9 +50,9 @@ def verdict(
     are called miscalibrated (`calviz.checks._levels`). Another 1 % may have slices that are called off.
     """
     seen = sample.view(evidence, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
-    by_slice = sample.view(usual_slices) if seen.rows >= MIN_ROWS else None
+    by_group = sample.view(by_slice) if seen.rows >= MIN_ROWS else None
     tells_apart = seen.rows < MIN_ROWS or sample.view(shuffled).tells_apart
-    direction, sentence = _judge(seen, sample, by_slice, tells_apart)
+    direction, sentence = _judge(seen, sample, by_group, tells_apart)
     worst = {
         "over": seen.too_high,
         "under": seen.too_low,
@@ -73,14 +74,14 @@ def verdict(
         worst=worst,
         tests=seen.tests,
         beyond_noise=seen.beyond_noise,
-        slices=len(by_slice.slices) if by_slice else 0,
-        slices_off=len(by_slice.off) if by_slice else 0,
+        slices=len(by_group.slices) if by_group else 0,
+        slices_off=len(by_group.off) if by_group else 0,
         tells_apart=tells_apart,
     )
 
 
 def _judge(
-    seen: Evidence, sample: Sample, by_slice: Slices | None, tells_apart: bool
+    seen: Evidence, sample: Sample, by_group: Slices | None, tells_apart: bool
 ) -> tuple[VerdictDirection, str]:
     if seen.rows == 1:
         return "undecided", "A single row says nothing about calibration."
@@ -93,8 +94,8 @@ def _judge(
     apart = "" if tells_apart else "; the probabilities do not tell the classes apart"
     if seen.direction != "none":
         return seen.direction, f"{_off(seen, sample)}{apart}."
-    if by_slice and by_slice.off:
-        off, of = len(by_slice.off), counted(len(by_slice.slices), "slice")
+    if by_group and by_group.off:
+        off, of = len(by_group.off), counted(len(by_group.slices), "slice")
         verb = "is" if off == 1 else "are"
         return "off", f"{nothing_found(seen)}, but {off:,} of {of} {verb} off{apart}."
     direction: VerdictDirection = "undecided" if seen.ece_below >= BLUNT else "calibrated"
@@ -118,6 +119,12 @@ def _off(seen: Evidence, sample: Sample) -> str:
         tail = f"; worst between {worst.where}" if worst else ""
         head = _by(seen, sample, size, slight=abs(seen.mcs) < SLIGHT)
         return f"{head}{_interval(seen)} on {rows}{tail}"
+    if not seen.shows_itself and not any(seen.sides):
+        label = shorten(seen.reduction.label, 40)
+        return (
+            f"No miscalibration found in the {label} alone on {rows}, but the probabilities of all classes are off: "
+            f"{strongest(seen)}"
+        )
     if seen.off_on_average:
         head = _by(seen, sample, points(abs(seen.mcs), _decimals(seen)))
         head = f"{head} on average{_interval(seen)} on {rows}"
@@ -151,7 +158,7 @@ def against(test: CalibrationTest) -> str:
     gap = abs(test.value - test.expected)
     if metric.unit == "plain":
         decimals = decimals_for(gap, least=3, most=6)
-        value, expected = (f"{v:.{decimals}f}" for v in (test.value, test.expected))
+        value, expected = (decimal(v, decimals) for v in (test.value, test.expected))
     else:
         decimals = decimals_for(100 * gap, most=2)
         value, expected = (points(v, decimals) for v in (test.value, test.expected))

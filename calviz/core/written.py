@@ -139,6 +139,15 @@ class Written:
         return f"{head}: {counted(int(d['bin_rows']), 'row')} from {where}, hits {share} (95\u00a0% for all bins together)"
 
 
+def alone(verdict: Verdict | None) -> str:
+    """What to know about p-values that stand beside each other."""
+    text = "Each p-value stands alone: of 20 of a calibrated model about one is at most 0.05."
+    if verdict is None or not verdict.tests:
+        return text
+    said = "beyond noise" if verdict.beyond_noise else "within noise"
+    return f"{text} What counts is the verdict, which adjusts for its {len(verdict.tests)} tests: {said}."
+
+
 def _not_found(verdict: Verdict) -> str:
     if not verdict.tests:
         return "too few rows for a verdict"

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from calviz import __version__
 from calviz.core.metric import METRICS
 from calviz.core.results import MetricResult
+from calviz.core.verdict import Verdict
 from calviz.core.words import as_sentence, together
 from calviz.core.written import Written
 from calviz.report.blocks import MOST_ROWS, Chart

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.comparison import slices, usual_columns
-from calviz.numerics.slices import FEW_VALUES
+from calviz.numerics.slices import FEW_VALUES, USUAL_RATE
 from calviz.core.export import csv_bytes
 from calviz.core.slices import Against, Slice, Slices, where_words
 from calviz.core.words import counted, decimal, p_number, points
@@ -75,7 +75,7 @@ def ask(settings: Settings) -> Question:
             "False discovery rate, %",
             1,
             50,
-            5,
+            round(100 * USUAL_RATE),
             key="fdr",
             bind="query-params",
             width=190,
@@ -84,7 +84,7 @@ def ask(settings: Settings) -> Question:
         )
         pairs = st.toggle(
             "Pairs of columns too",
-            value=True,
+            value=False,
             key="pairs",
             bind="query-params",
             disabled=len(columns) < 2,

@@ -174,7 +174,7 @@ def _audit(
         if not quiet:
             if number == 0:
                 print_recognition(file, loaded)
-            print_evaluation(audit.evaluation, audit.verdict, named=len(loaded.models) > 1)
+            print_evaluation(audit.evaluation, named=len(loaded.models) > 1)
             if audit.conventions is not None:
                 print_conventions(audit.conventions)
         yield audit
