@@ -179,7 +179,7 @@ def tables(found):
                     f"| {case} | {n:,} | {len(rows)} | {100 * truth:.2f} | {share(rows, lambda r: r['beyond'])} | "
                     f"{ways} | {low} | {share(rows, lambda r: not r['apart'])} |"
                 )
-    yield "\n### \"ECE is below ... with 95 % confidence\"\n"
+    yield '\n### "ECE is below ... with 95 % confidence"\n'
     yield "| case | rows | files | true ECE (points) | median of what is said | holds |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for case in CASES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -132,11 +133,11 @@ def evidence(
     resamples: int = 1_000,
 ) -> Evidence:
     """Weigh a sample; intervals and noise floors are those of an evaluation with the same seed."""
-    options = {"bins": bins, "scheme": scheme, "seed": seed, "resamples": resamples}
+    see = partial(_seen, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
     if sample.data.n < MIN_ROWS:
-        return _seen(sample, None, **options)
-    tests = sample.view(joint, **options)
-    found = [_seen(look, tests, **options) for look in looks(sample) if _worth(look, sample, tests)]
+        return see(sample, None)
+    tests = sample.view(joint, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
+    found = [see(look, tests) for look in looks(sample) if _worth(look, sample, tests)]
     own, *others = found
     for other in others:
         if not own.shows_itself or _extent(other) > WORSE * _extent(own):

@@ -78,11 +78,7 @@ def _without_bins(seen: Evidence) -> Iterator[Finding]:
 
 
 def _classes_hide(seen: Evidence, sample: Sample) -> Iterator[Finding]:
-    if (
-        sample.reduction.kind != "top-label"
-        or seen.shows_itself
-        or sample.data.n_classes < 3
-    ):
+    if sample.reduction.kind != "top-label" or seen.shows_itself or sample.data.n_classes < 3:
         return
     try:
         view = sample.view(class_gaps)

@@ -33,7 +33,9 @@ def miscalibration(
         "over": high,
         "under": low,
         "mixed": f"{high} in places, {low.lower()} in others",
-    }.get(seen.direction, "Off in places" if seen.shows_itself else "Probabilities of all classes off")
+    }.get(
+        seen.direction, "Off in places" if seen.shows_itself else "Probabilities of all classes off"
+    )
     about = "" if seen.reduction == sample.reduction else f" (seen from the {seen.reduction.label})"
     more = "" if seen.shows("mcs") or seen.shows("ece") else f"; {strongest(seen)}"
     slight = max(abs(seen.mcs), seen.ece) < SLIGHT
@@ -47,7 +49,9 @@ def miscalibration(
 def _numbers(seen: Evidence) -> str:
     score, hit = score_and_hit(seen.reduction)
     decimals = 1 if seen.ece >= SLIGHT else 2
-    p = {key: "" if (t := seen.test(key)) is None else p_value(t.adjusted) for key in ("mcs", "ece")}
+    p = {
+        key: "" if (t := seen.test(key)) is None else p_value(t.adjusted) for key in ("mcs", "ece")
+    }
     tests = counted(len(seen.tests), "test")
     return (
         f"{score} {percent(seen.score, decimals)} against {hit} {percent(seen.observed, decimals)} "

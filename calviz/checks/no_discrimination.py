@@ -13,11 +13,12 @@ from calviz.core.words import counted, decimal, decimals_for, percent
 from calviz.numerics.label_shuffling import LabelShuffling, label_shuffling
 from calviz.numerics.sample import Sample
 
-#: Standard normal quantile of a one-sided test at 5 %.
-ONE_SIDED = 1.645
-#: Absence of evidence is not enough: the correlation must be shown to be below this (an AUROC of about 0.6 where both
-#: classes are as frequent).
-CLEAR = 0.2
+#: Standard normal quantiles: of a one-sided test at 1 %, and of a one-sided 95 % bound.
+BEYOND_NOISE, BOUND = 2.326, 1.645
+#: Absence of evidence is not enough: the effect must be shown to be below this (an AUROC of about 0.64) ...
+CLEAR = 0.5
+#: ... and below this (an AUROC of about 0.53) it is next to nothing, however surely it is there.
+TINY = 0.1
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,11 @@ class Shuffled:
 
     @property
     def tells_apart(self) -> bool:
-        """False where there is no skill beyond noise, and what there may be is little."""
+        """False where there is no skill beyond noise and none that is clear, or next to none."""
         f = self.found
-        return f is None or f.z > ONE_SIDED or f.correlation(ONE_SIDED) >= CLEAR
+        if f is None:
+            return True
+        return f.effect(BOUND) >= (CLEAR if f.z <= BEYOND_NOISE else TINY)
 
 
 def shuffled(sample: Sample) -> Shuffled:
@@ -49,20 +52,20 @@ def no_discrimination(sample: Sample) -> Iterator[Finding]:
     f = seen.found
     if f is None or seen.tells_apart:
         return
-    if f.scale == 0:
+    if f.spread == 0:
         how = "they are the same in all rows"
     else:
         decimals = max(1, decimals_for(100 * f.spread, figures=1, most=3))
         how = (
             f"the true class is given {percent(f.of_true, decimals)} on average, and {percent(f.shuffled, decimals)} "
-            f"with the labels shuffled (correlation below {decimal(max(f.correlation(ONE_SIDED), 0.01), 2)} with 95 % "
+            f"with the labels shuffled (standardised difference below {decimal(max(f.effect(BOUND), 0.01), 2)} with 95 % "
             "confidence)"
         )
     yield Finding(
         "CAL016",
         "warning",
-        f"The probabilities do not tell the classes apart beyond noise on {counted(sample.data.n, 'row')}: {how}; a model "
-        "may be calibrated and useless.",
+        f"The probabilities hardly tell the classes apart on {counted(sample.data.n, 'row')}: {how}; what is "
+        "calibrated may be useless.",
     )
 
 

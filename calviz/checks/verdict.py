@@ -91,7 +91,7 @@ def _judge(
             f"{seen.rows} rows are too few for a verdict (at least {MIN_ROWS}): the {score} is "
             f"{percent(seen.score)}, the {hit} {percent(seen.observed)}."
         )
-    apart = "" if tells_apart else "; the probabilities do not tell the classes apart"
+    apart = "" if tells_apart else "; the probabilities hardly tell the classes apart"
     if seen.direction != "none":
         return seen.direction, f"{_off(seen, sample)}{apart}."
     if by_group and by_group.off:
@@ -132,7 +132,9 @@ def _off(seen: Evidence, sample: Sample) -> str:
         head = f"{_other(seen, sample)}not off on average{_interval(seen, value=True)} on {rows}"
         head = head[0].upper() + head[1:]
     places = [
-        f"{_size(abs(worst.gap))} points {way} between {worst.where}" if worst else f"{way} in places"
+        f"{_size(abs(worst.gap))} points {way} between {worst.where}"
+        if worst
+        else f"{way} in places"
         for worst, shown, way in (
             (seen.too_high, seen.sides[0], "too high"),
             (seen.too_low, seen.sides[1], "too low"),

@@ -112,7 +112,7 @@ class Verdict:
     slices, slices_off : int
         How many slices of the usual group columns were tested, and how many are off beyond chance.
     tells_apart : bool
-        False where the probabilities do not tell the classes apart beyond noise.
+        False where the probabilities hardly tell the classes apart (`calviz.checks.no_discrimination`).
     """
 
     sentence: str

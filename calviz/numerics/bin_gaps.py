@@ -17,7 +17,7 @@ class BinIntervals(NamedTuple):
     The intervals hold at 95 % for all bins together (Bonferroni): a bin is off where its mean score lies outside.
     """
 
-    index: IntArray
+    number: IntArray
     score: FloatArray
     low: FloatArray
     high: FloatArray

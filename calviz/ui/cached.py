@@ -74,7 +74,9 @@ def _evaluate(
 def evaluation(settings: Settings) -> Evaluation:
     """The headline metrics with intervals and noise floors, and the findings."""
     n = settings.whole.n
-    with st.spinner(f"Measuring {rows(n)}: metrics, intervals, noise floors, verdict …", show_time=True):
+    with st.spinner(
+        f"Measuring {rows(n)}: metrics, intervals, noise floors, verdict …", show_time=True
+    ):
         return _evaluate(
             settings.rows_key, settings.reduction.key, settings.bins, settings.scheme, settings
         )

@@ -9,11 +9,11 @@ import pandas as pd
 import streamlit as st
 
 from calviz.comparison import slices, usual_columns
-from calviz.numerics.slices import FEW_VALUES, USUAL_RATE
 from calviz.core.export import csv_bytes
 from calviz.core.slices import Against, Slice, Slices, where_words
 from calviz.core.words import counted, decimal, p_number, points
 from calviz.figures.slice_gaps import SliceGaps
+from calviz.numerics.slices import FEW_VALUES, USUAL_RATE
 from calviz.ui import cached, diagram, pages
 from calviz.ui.settings import Settings, look_at_slice
 from calviz.ui.text import md, plain, rows

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from calviz.core.written import alone
 from calviz.report.blocks import Block, Cards, Lead, Note
 from calviz.report.section import SECTIONS, Section
-from calviz.core.written import alone
 from calviz.report.subject import Subject
 
 _TONES: dict[str, Literal["good", "bad", "open"]] = {

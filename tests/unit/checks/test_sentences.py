@@ -76,9 +76,10 @@ def test_both_directions_are_said_where_both_are_there():
 @pytest.mark.parametrize("reduction", ["top-label", "positive"])
 def test_both_views_of_two_classes_say_what_the_worse_one_shows(reduction):
     # Events are rarer than forecast: by 5.7 points on average, whatever the view that was asked for.
-    truth = 100 * quad(
-        lambda e: (expit(e) - expit(e - 0.35)) * stats.norm.pdf(e, scale=1.5), -12, 12
-    )[0]
+    truth = (
+        100
+        * quad(lambda e: (expit(e) - expit(e - 0.35)) * stats.norm.pdf(e, scale=1.5), -12, 12)[0]
+    )
     for seed in range(8):
         rng = np.random.default_rng([3, seed])
         e = rng.normal(0, 1.5, 3_000)
@@ -98,7 +99,9 @@ def test_a_calibrated_file_rarely_gets_any_statement(case):
         rng = np.random.default_rng([4, seed])
         data = binary(400, rng) if case == "two classes" else several(400, 5, rng)
         data = data.with_columns(
-            splits=None, groups={"a": rng.integers(0, 4, 400), "b": rng.integers(0, 3, 400)}, ids=None
+            splits=None,
+            groups={"a": rng.integers(0, 4, 400), "b": rng.integers(0, 3, 400)},
+            ids=None,
         )
         sample = Sample(data, "positive" if case == "two classes" else "top-label")
         v = verdict(sample, resamples=FEW, seed=seed)
@@ -114,7 +117,8 @@ def test_a_calibrated_file_rarely_gets_any_statement(case):
 
 
 @pytest.mark.parametrize(
-    ("n", "slope", "shift"), [(100, 1.0, 0.0), (100, 1.1, 0.1), (1_000, 1.0, 0.0), (1_000, 1.1, 0.1)]
+    ("n", "slope", "shift"),
+    [(100, 1.0, 0.0), (100, 1.1, 0.1), (1_000, 1.0, 0.0), (1_000, 1.1, 0.1)],
 )
 def test_the_error_is_below_what_is_said(n, slope, shift):
     runs, truth = 60, true_ece(slope, shift)
@@ -127,7 +131,9 @@ def test_the_error_is_below_what_is_said(n, slope, shift):
 
 def test_sure_scores_that_all_hit_may_still_be_off():
     # 60 hits of 60: the exact 95 % interval of their probability begins at 0.025 ** (1 / 60) = 0.940.
-    data = calviz.ConfidencePredictions(confidence=np.linspace(0.98, 1, 60), correct=np.full(60, True))
+    data = calviz.ConfidencePredictions(
+        confidence=np.linspace(0.98, 1, 60), correct=np.full(60, True)
+    )
     v = calviz.verdict(data)
     assert v.ece_below == pytest.approx(0.99 - 0.025 ** (1 / 60))
     assert v.sentence.endswith("ECE is below 5.0 points with 95 % confidence.")
@@ -142,7 +148,17 @@ def test_useless_probabilities_are_said_to_be():
         said += "CAL016" in codes
     assert said >= 36
     sample = Sample(binary(1_000, np.random.default_rng(6), spread=0.02), "positive")
-    assert "the probabilities do not tell the classes apart" in verdict(sample).sentence
+    assert "the probabilities hardly tell the classes apart" in verdict(sample).sentence
+
+
+def test_few_rare_events_are_no_reason_to_call_a_model_useless():
+    wrong = 0
+    for seed in range(100):
+        rng = np.random.default_rng([13, seed])
+        labels = np.arange(1_000) < 5
+        score = expit(rng.normal(-6 + 1.2 * labels, 1))
+        wrong += not tells_apart(calviz.Predictions(probs=score, labels=labels))
+    assert wrong <= at_most(0.01, 100, errors=2)
 
 
 @pytest.mark.parametrize("n", [50, 200, 1_000])
@@ -167,15 +183,15 @@ def test_shuffling_against_all_orders_of_the_labels():
     probs = rng.dirichlet(np.ones(3), 40)
     labels = rng.integers(0, 3, 40)
     found = label_shuffling(calviz.Predictions(probs=probs, labels=labels))
-    drawn = [
-        probs[np.arange(40), rng.permutation(labels)].mean() for _ in range(20_000)
-    ]
+    drawn = [probs[np.arange(40), rng.permutation(labels)].mean() for _ in range(20_000)]
     assert found.of_true == pytest.approx(probs[np.arange(40), labels].mean())
     assert found.shuffled == pytest.approx(np.mean(drawn), abs=5 * found.spread / 20_000**0.5)
     assert found.spread == pytest.approx(np.std(drawn), rel=0.03)
     one = calviz.Predictions(probs=probs[:, 0] * 0.9, labels=labels > 0)
-    expected = np.corrcoef(one.probs[:, 1], one.labels)[0, 1]
-    assert label_shuffling(one).correlation() == pytest.approx(expected)
+    score, event = one.probs[:, 1], one.labels == 1
+    apart = (score[event].mean() - score[~event].mean()) / score.std()
+    # The permutation variance divides by n - 1.
+    assert label_shuffling(one).effect() == pytest.approx(apart * np.sqrt(39 / 40))
 
 
 def test_slices_of_rare_events_are_not_called_off_by_chance():

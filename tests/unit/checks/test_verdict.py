@@ -58,7 +58,7 @@ def test_slightly():
     assert v.sentence.startswith("Slightly overconfident, by 0.")
 
 
-@pytest.mark.parametrize("seed", (0, 2, 3))
+@pytest.mark.parametrize("seed", [0, 2, 3])
 def test_calibrated(seed):
     v = judge(confidence(4_000, 0.0, seed=seed))
     assert v.direction == "calibrated"

@@ -87,9 +87,7 @@ def test_p_values_are_nearly_those_of_the_exact_distribution_and_no_smaller(scor
     upper, lower = np.cumsum(chance[::-1])[::-1], np.cumsum(chance)
     exact = np.minimum(2 * np.minimum(upper, lower), 1)
     for hits in range(81):
-        sums = slice_sums(
-            BinaryEvents(score, np.arange(80) < hits), np.zeros(80, dtype=np.intp), 1
-        )
+        sums = slice_sums(BinaryEvents(score, np.arange(80) < hits), np.zeros(80, dtype=np.intp), 1)
         (p,) = p_against_calibrated(sums)
         if exact[hits] > 1e-4:
             assert 0.85 * exact[hits] - 0.02 * (exact[hits] > 0.3) <= p <= 1.4 * exact[hits] + 1e-3
