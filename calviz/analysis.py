@@ -38,7 +38,7 @@ def evaluate(
     data: Dataset,
     metrics: Iterable[str] | None = None,
     *,
-    reduction: Reduction | str = "top-label",
+    reduction: Reduction | str | None = None,
     split: str | None = None,
     ci: bool = False,
     noise_floor: bool | None = None,
@@ -61,8 +61,9 @@ def evaluate(
     data : Predictions or ConfidencePredictions
     metrics : iterable of str, optional
         Keys; all metrics where left out.
-    reduction : Reduction or str
-        Which (score, hit) pair the calibration metrics look at.
+    reduction : Reduction or str, optional
+        Which (score, hit) pair the calibration metrics look at; where left out, the positive class of
+        two classes, else the top label.
     split : str, optional
         Evaluate the rows of this split only.
     ci : bool
@@ -121,7 +122,7 @@ def evaluate(
 def verdict(
     data: Dataset,
     *,
-    reduction: Reduction | str = "top-label",
+    reduction: Reduction | str | None = None,
     split: str | None = None,
     bins: int = DEFAULT_BINS,
     scheme: Scheme = "equal-width",
@@ -132,8 +133,8 @@ def verdict(
     Parameters
     ----------
     data : Predictions or ConfidencePredictions
-    reduction : Reduction or str
-        Which (score, hit) pair to judge.
+    reduction : Reduction or str, optional
+        Which (score, hit) pair to judge; where left out, as `evaluate`.
     split : str, optional
         Judge the rows of this split only.
     bins, scheme
@@ -152,10 +153,28 @@ def verdict(
     return verdict_on(_sample(data, reduction, split), bins=bins, scheme=scheme, seed=seed)
 
 
+def other_view(
+    data: Dataset,
+    *,
+    reduction: Reduction | str | None = None,
+    split: str | None = None,
+    bins: int = DEFAULT_BINS,
+    scheme: Scheme = "equal-width",
+    seed: int = 0,
+) -> str | None:
+    """Say in one sentence what the other view of two classes shows, positive class or top label.
+
+    None where the data have no second view, and where the two show the same or nothing beyond noise.
+    Parameters are those of `verdict`.
+    """
+    found = verdict(data, reduction=reduction, split=split, bins=bins, scheme=scheme, seed=seed)
+    return found.other_view
+
+
 def conventions(
     data: Dataset,
     *,
-    reduction: Reduction | str = "top-label",
+    reduction: Reduction | str | None = None,
     split: str | None = None,
     bins: int = DEFAULT_BINS,
     scheme: Scheme = "equal-width",
@@ -167,9 +186,9 @@ def conventions(
     Parameters
     ----------
     data : Predictions or ConfidencePredictions
-    reduction : Reduction or str
-        Which (score, hit) pair to hand to the libraries' binary functions. With the top label
-        they are given all classes, and their own defaults decide what is looked at.
+    reduction : Reduction or str, optional
+        Which (score, hit) pair to hand to the libraries' binary functions; where left out, as
+        `evaluate`. With the top label they are given all classes, and their own defaults decide what is looked at.
     split : str, optional
         Only the rows of this split.
     bins, scheme
@@ -195,7 +214,7 @@ def _default(choice: bool | None, otherwise: bool) -> bool:
     return otherwise if choice is None else choice
 
 
-def _sample(data: Dataset, reduction: Reduction | str, split: str | None) -> Sample:
+def _sample(data: Dataset, reduction: Reduction | str | None, split: str | None) -> Sample:
     return Sample(data if split is None else data.split(split), reduction)
 
 

@@ -27,6 +27,9 @@ with guard.boundary():
     st.header(md(together(cached.verdict(chosen)), 1_000), anchor=False)
 
 with guard.boundary():
+    settings.other_view_of_two_classes(chosen, cached.other_view(chosen))
+
+with guard.boundary():
     evaluation = cached.evaluation(chosen)
     cards.metric_cards(evaluation, ("accuracy", cached.ece_key(chosen), "mcs", "nll", "brier"))
     st.caption(

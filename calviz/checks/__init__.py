@@ -1,6 +1,6 @@
 """Checks, one file each; each registers itself and yields findings in plain words.
 
-``find`` runs them all, ``verdict`` says in one sentence whether the probabilities can be trusted.
+``find`` runs them all, ``verdict`` says in one sentence whether the probabilities can be trusted,
 """
 
 from calviz.checks.finding import find

@@ -59,17 +59,17 @@ class Joint:
     sides: dict[str, Sides]
 
 
-def other_view(sample: Sample) -> Sample:
-    """The same two classes under the other reduction: the top label or the positive class."""
-    top = sample.reduction.kind == "top-label"
-    return Sample(sample.data, Reduction(kind="positive") if top else Reduction())
+def _second(sample: Sample) -> Sample:
+    """The same two classes under the other reduction; the other view of one class alone is the top label as well."""
+    other = sample.reduction.other_of_two(sample.data) or Reduction()
+    return Sample(sample.data, other)
 
 
 def looks(sample: Sample) -> tuple[Sample, ...]:
     """The sample, and with two classes their other view: each hides what the other shows."""
     two = isinstance(sample.data, Predictions) and sample.data.n_classes == 2
     if two and sample.reduction.kind in ("top-label", "positive", "class"):
-        return sample, sample.view(other_view)
+        return sample, sample.view(_second)
     return (sample,)
 
 

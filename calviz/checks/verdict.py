@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from calviz.checks._evidence import MIN_ROWS, SLIGHT, Evidence, evidence
 from calviz.checks.no_discrimination import shuffled
+from calviz.checks.other_view import other_view
 from calviz.checks.slices_off import by_slice
 from calviz.core.metric import METRICS
 from calviz.core.reduction import Reduction
@@ -77,6 +78,7 @@ def verdict(
         slices=len(by_group.slices) if by_group else 0,
         slices_off=len(by_group.off) if by_group else 0,
         tells_apart=tells_apart,
+        other_view=other_view(sample, bins=bins, scheme=scheme, seed=seed, resamples=resamples),
     )
 
 

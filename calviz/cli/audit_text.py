@@ -43,6 +43,8 @@ def print_evaluation(evaluation: Evaluation, *, named: bool) -> None:
         out.print(cell(shorten(evaluation.name), style="bold underline"))
     if evaluation.verdict:
         out.print(cell(evaluation.verdict.sentence, style="bold"), soft_wrap=True)
+        if evaluation.verdict.other_view:
+            out.print(cell(evaluation.verdict.other_view), soft_wrap=True)
     split = f"split {shorten(evaluation.split)}" if evaluation.split else "all rows"
     reduction = shorten(Reduction.of(evaluation.reduction).label)
     out.print(cell(f"{evaluation.rows:,} rows ({split}), {reduction}"), soft_wrap=True)

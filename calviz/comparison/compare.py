@@ -39,7 +39,7 @@ def compare(
     seed: int = 0,
     in_sample: bool = False,
     metrics: Iterable[str] | None = None,
-    reduction: Reduction | str = "top-label",
+    reduction: Reduction | str | None = None,
     ci: bool = True,
     resamples: int = 1_000,
     options: Mapping[str, Mapping[str, Any]] | None = None,
@@ -61,8 +61,9 @@ def compare(
         Which rows (see `choose_rows`).
     metrics : iterable of str, optional
         All metrics where left out.
-    reduction : Reduction or str
-        Which (score, hit) pair the calibration metrics look at.
+    reduction : Reduction or str, optional
+        Which (score, hit) pair the calibration metrics look at; where left out, the positive class of
+        two classes, else the top label.
     ci : bool
         Whether to compute intervals, paired differences and shares of "best".
     resamples : int
@@ -88,8 +89,9 @@ def compare(
         seed=seed,
         in_sample=in_sample,
     )
+    seen_as = Reduction.of(reduction, data)
     judging = _Judging(
-        data, rows, tuple(metrics) if metrics is not None else None, reduction, ci, resamples, seed
+        data, rows, tuple(metrics) if metrics is not None else None, seen_as, ci, resamples, seed
     )
     own = options or {}
     finished: dict[str, MethodResult] = {}
@@ -131,7 +133,7 @@ def compare(
         evaluation=rows.evaluation,
         in_sample=rows.in_sample,
         seed=seed,
-        reduction=Reduction.of(reduction).key,
+        reduction=seen_as.key,
         methods=results,
         directions={key: METRICS[key].direction for key in measured},
         tied=tied,
@@ -157,7 +159,7 @@ class _Judging:
     data: Dataset
     rows: Rows
     metrics: tuple[str, ...] | None
-    reduction: Reduction | str
+    reduction: Reduction
     ci: bool
     resamples: int
     seed: int

@@ -38,7 +38,7 @@ def compare_models(
     *,
     split: str | None = None,
     where: Where = (),
-    reduction: Reduction | str = "top-label",
+    reduction: Reduction | str | None = None,
     bins: int = BINS,
     ci: bool = True,
     resamples: int = 1_000,
@@ -58,8 +58,9 @@ def compare_models(
         Only the rows of this split, in each model that has it.
     where : (str, str), optional
         Only the rows whose group column (the first) holds a level (the second).
-    reduction : Reduction or str
-        Which (score, hit) pair the calibration metrics look at.
+    reduction : Reduction or str, optional
+        Which (score, hit) pair the calibration metrics look at; where left out, the positive class of
+        two classes, else the top label.
     bins : int
         Of the binned metrics.
     ci : bool
@@ -77,6 +78,7 @@ def compare_models(
         cannot be evaluated is a row with its reason.
     """
     aligned = same_rows(models, split=split, where=where)
+    seen_as = Reduction.of(reduction, *aligned.models.values())
     keys = None if metrics is None else tuple(metrics)
     results: dict[str, ModelResult] = {}
     for done, (name, data) in enumerate(aligned.models.items(), start=1):
@@ -88,7 +90,7 @@ def compare_models(
             found = evaluate(
                 data,
                 keys,
-                reduction=reduction,
+                reduction=seen_as,
                 bins=bins,
                 ci=ci,
                 noise_floor=False,
@@ -106,7 +108,7 @@ def compare_models(
     comparison = ModelComparison(
         alignment=aligned,
         split=split,
-        reduction=Reduction.of(reduction).key,
+        reduction=seen_as.key,
         seed=seed,
         models=results,
         directions={key: METRICS[key].direction for key in measured},
@@ -127,7 +129,7 @@ def compare_methods(
     eval_split: str | None = None,
     fit_fraction: float | None = None,
     seed: int = 0,
-    reduction: Reduction | str = "top-label",
+    reduction: Reduction | str | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     progress: Progress | None = None,
     stop: Callable[[], bool] | None = None,
@@ -149,6 +151,7 @@ def compare_methods(
     """
     aligned = same_rows(models)
     keys = tuple(metrics)
+    seen_as = Reduction.of(reduction, *aligned.models.values())
     wanted = methods if isinstance(methods, str) else tuple(methods)
     found: dict[str, Comparison] = {}
     failures: dict[str, str] = {}
@@ -170,7 +173,7 @@ def compare_methods(
                 fit_fraction=fit_fraction,
                 seed=seed,
                 metrics=keys,
-                reduction=reduction,
+                reduction=seen_as,
                 options=options,
                 progress=said,
                 stop=stop,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Literal, overload
 
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import Dataset
@@ -44,9 +44,22 @@ class Reduction:
     r: int = 1
     class_name: str = ""
 
+    @overload
     @classmethod
-    def of(cls, value: Reduction | str) -> Self | Reduction:
-        """Read the written form: ``top-label``, ``top-2``, ``within-top-2``, ``class:NAME``, ``positive``."""
+    def of(cls, value: Reduction | str, /) -> Reduction: ...
+
+    @overload
+    @classmethod
+    def of(cls, value: Reduction | str | None, data: Dataset, /, *others: Dataset) -> Reduction: ...
+
+    @classmethod
+    def of(cls, value: Reduction | str | None, /, *data: Dataset) -> Reduction:
+        """Read the written form: ``top-label``, ``top-2``, ``within-top-2``, ``class:NAME``, ``positive``.
+
+        None means the default of the data (see `default`).
+        """
+        if value is None:
+            return cls.default(*data)
         if isinstance(value, Reduction):
             return value
         text = value.strip()
@@ -66,6 +79,16 @@ class Reduction:
             f"the reduction '{value}' is unknown; write top-label, top-2, within-top-2, "
             "class:NAME or positive."
         )
+
+    @classmethod
+    def default(cls, *data: Dataset) -> Reduction:
+        """What data are judged on where nothing else is said, for one set or for several side by side.
+
+        The positive class with two classes: the top label folds the score at 1/2, where errors above
+        and below it cancel. With more classes, or where any of the data have confidences only, the top label.
+        """
+        two = all(d.kind != "confidence" and d.n_classes == 2 for d in data)
+        return cls(kind="positive") if data and two else cls()
 
     @property
     def key(self) -> str:
@@ -118,6 +141,14 @@ class Reduction:
         known = ", ".join(data.class_names[:10]) + (", ..." if data.n_classes > 10 else "")
         raise OptionError(f"there is no class '{self.class_name}'; known: {known}.")
 
+    def other_of_two(self, data: Dataset) -> Reduction | None:
+        """The other usual view of two classes: positive class and top label; None where there is none."""
+        if data.kind == "confidence" or data.n_classes != 2:
+            return None
+        if self.kind == "top-label":
+            return Reduction("positive")
+        return Reduction() if self.kind == "positive" else None
+
     def check(self, data: Dataset) -> None:
         """Raise NotAvailable or OptionError, with the reason, where these data do not allow it."""
         if data.kind == "confidence":
@@ -139,12 +170,12 @@ class Reduction:
 
 def reductions_for(data: Dataset, *, deepest: int = 3) -> tuple[Reduction, ...]:
     """The reductions to offer for these data, the default first; classes in their order."""
-    found = [Reduction()]
+    found = [Reduction.default(data)]
     if data.kind == "confidence":
         return tuple(found)
     k = data.n_classes
     if k == 2:
-        found.append(Reduction("positive"))
+        found.append(Reduction())
     for r in range(2, min(deepest, k - 1) + 1):
         found.append(Reduction("top-r", r))
         found.append(Reduction("within-top-r", r))

@@ -113,6 +113,8 @@ class Verdict:
         How many slices of the usual group columns were tested, and how many are off beyond chance.
     tells_apart : bool
         False where the probabilities hardly tell the classes apart (`calviz.checks.no_discrimination`).
+    other_view : str or None
+        What the view of two classes shows that `sentence` does not speak of, where it differs.
     """
 
     sentence: str
@@ -132,3 +134,4 @@ class Verdict:
     slices: int = 0
     slices_off: int = 0
     tells_apart: bool = True
+    other_view: str | None = None

@@ -239,7 +239,8 @@ class _Builder:
     @staticmethod
     def _names_of_one(name: str, values: npt.NDArray[Any] | Factor) -> tuple[str, ...]:
         """Names of two classes where the one score column names the event (``p_malignant``)."""
-        found = [level for level in Factor.of(values).levels if level]
+        levels = Factor.of(values).levels
+        found = [v for v in levels if v and (v == name or not labels.is_missing(v))]
         others = [level for level in found if level != name]
         return (others[0], name) if name in found and len(others) == 1 else ()
 

@@ -22,6 +22,8 @@ PAIRS = (
     ("fail", "pass"), ("healthy", "sick"), ("benign", "malignant"), ("ham", "spam"),
     ("loss", "win"), ("wrong", "right"), ("incorrect", "correct"), ("dead", "alive"),
 )  # fmt: skip
+#: What stands for a missing label, where no class is called so; in lower case.
+MISSING_LABELS = ("", "nan", "na", "n/a", "none", "null", "<na>")
 #: Longer ones are no class index, and Python refuses to read very long ones.
 _WHOLE = re.compile(r"([+-]?\d{1,18})(?:\.0*)?", re.ASCII)
 
@@ -90,7 +92,10 @@ def decode(
     if (plain := _plain_indices(values, k, class_names, base)) is not None:
         return Labels(plain, "class index", class_names or tuple(str(j) for j in range(k)))
     factor = Factor.of(values)
-    decoder = _Decoder(factor, k, class_names, columns, base, name, line)
+    # In a column of numbers nan is a missing one, whatever the classes are called.
+    is_text = isinstance(values, Factor) or values.dtype.kind not in "fc"
+    named = (*class_names, *columns) if is_text else ()
+    decoder = _Decoder(factor, k, class_names, columns, base, name, line, named)
     codes, form, names, notice = decoder.decode()
     return Labels(codes[factor.codes], form, names, notice)
 
@@ -119,12 +124,18 @@ class _Decoder:
         base: int | None,
         name: str,
         line: Callable[[int], int | None],
+        named: tuple[str, ...],
     ) -> None:
         self.factor, self.k, self.base = factor, k, base
         self.class_names, self.columns = class_names, columns
         self.name, self.line = name, line
         self.levels = [level.strip() for level in factor.levels]
-        self.known = [j for j, level in enumerate(self.levels) if not _is_missing(level)]
+        called = {c.casefold() for c in named}
+        self.known = [
+            j
+            for j, level in enumerate(self.levels)
+            if not is_missing(level) or (level and level.casefold() in called)
+        ]
         self.wholes = [whole(self.levels[j]) for j in self.known]
 
     def decode(self) -> tuple[IntArray, str, tuple[str, ...], str]:
@@ -262,8 +273,9 @@ def whole(level: str) -> int | None:
     return int(value) if value.is_integer() and abs(value) < 2**53 else None
 
 
-def _is_missing(level: str) -> bool:
-    return level.casefold() in ("", "nan", "na", "n/a", "none", "null", "<na>")
+def is_missing(level: str) -> bool:
+    """Whether a label stands for none, where no class is called so."""
+    return level.casefold() in MISSING_LABELS
 
 
 def from_one_hot(

@@ -89,7 +89,7 @@ class BinSensitivity:
         cls,
         data: Dataset,
         *,
-        reduction: Reduction | str = "top-label",
+        reduction: Reduction | str | None = None,
         bins: int = 15,
         scheme: Placed = "equal-width",
         most: int = 100,
@@ -103,8 +103,8 @@ class BinSensitivity:
         Parameters
         ----------
         data : Predictions or ConfidencePredictions
-        reduction : Reduction or str
-            Which (score, hit) pair is drawn.
+        reduction : Reduction or str, optional
+            Which (score, hit) pair is drawn; the positive class of two where left out, else the top label.
         bins : int
             The number of bins to mark.
         scheme : {"equal-width", "equal-mass"}

@@ -85,7 +85,7 @@ class CalibrationMap:
         after: Dataset,
         *,
         name: str = "",
-        reduction: Reduction | str = "top-label",
+        reduction: Reduction | str | None = None,
         bins: int = 15,
     ) -> Self:
         """Follow the score of every row.
@@ -96,8 +96,8 @@ class CalibrationMap:
             The same rows without and with the map.
         name : str
             What the map is called.
-        reduction : Reduction or str
-            Which score is followed.
+        reduction : Reduction or str, optional
+            Which score is followed; that of the positive class of two where left out, else the top label.
         bins : int
             Number of bins of equal width for the observed frequencies.
 

@@ -49,7 +49,7 @@ class ConventionDots:
         cls,
         data: Dataset,
         *,
-        reduction: Reduction | str = "top-label",
+        reduction: Reduction | str | None = None,
         bins: int = 15,
         scheme: Scheme = "equal-width",
         band: bool = True,
@@ -61,8 +61,8 @@ class ConventionDots:
         Parameters
         ----------
         data : Predictions or ConfidencePredictions
-        reduction : Reduction or str
-            Which (score, hit) pair is looked at.
+        reduction : Reduction or str, optional
+            Which (score, hit) pair is looked at; the positive class of two where left out, else the top label.
         bins, scheme
             The bins of calviz's own ECE.
         band : bool

@@ -99,7 +99,7 @@ class Cumulative:
         cls,
         data: Dataset,
         *,
-        reduction: Reduction | str = "top-label",
+        reduction: Reduction | str | None = None,
         estimate: Estimate = "smooth",
         level: float = 0.95,
         band: bool = True,
@@ -111,8 +111,8 @@ class Cumulative:
         Parameters
         ----------
         data : Predictions or ConfidencePredictions
-        reduction : Reduction or str
-            Which (score, hit) pair is drawn.
+        reduction : Reduction or str, optional
+            Which (score, hit) pair is drawn; the positive class of two where left out, else the top label.
         estimate : {"smooth", "isotonic"}
             How the probability of a hit is estimated: a kernel along the fractiles, or isotonic regression.
         level : float

@@ -96,7 +96,7 @@ class Reliability:
         cls,
         data: Dataset,
         *,
-        reduction: Reduction | str = "top-label",
+        reduction: Reduction | str | None = None,
         bins: int = 15,
         scheme: Scheme = "equal-width",
         level: float = 0.95,
@@ -110,8 +110,8 @@ class Reliability:
         Parameters
         ----------
         data : Predictions or ConfidencePredictions
-        reduction : Reduction or str
-            Which (score, hit) pair is drawn.
+        reduction : Reduction or str, optional
+            Which (score, hit) pair is drawn; the positive class of two where left out, else the top label.
         bins : int
             Number of bins (ignored by ``sturges``).
         scheme : {"equal-width", "equal-mass", "sturges"}

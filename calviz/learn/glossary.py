@@ -119,7 +119,8 @@ GLOSSARY = tuple(
             "Reduction",
             "How a problem of many classes is turned into a score and a hit per row: top-label (the "
             "confidence, and whether the prediction is right), top-r, within-top-r, one class against "
-            "the rest, or the positive class.",
+            "the rest, or the positive class. With two classes it is the positive class where nothing else is "
+            "said: the top label folds its score at 1/2, where errors above and below it cancel.",
         ),
         (
             "Reliability diagram",

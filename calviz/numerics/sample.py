@@ -21,12 +21,13 @@ class Sample:
     Parameters
     ----------
     data : Predictions or ConfidencePredictions
-    reduction : Reduction or str
+    reduction : Reduction or str, optional
+        The default of the data (`Reduction.default`) where left out.
     """
 
-    def __init__(self, data: Dataset, reduction: Reduction | str = "top-label") -> None:
+    def __init__(self, data: Dataset, reduction: Reduction | str | None = None) -> None:
         self.data = data
-        self.reduction = Reduction.of(reduction)
+        self.reduction = Reduction.of(reduction, data)
         self.reduction.check(data)
         self._views: dict[Any, Any] = {}
 

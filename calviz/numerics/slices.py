@@ -65,7 +65,7 @@ def slices(
     columns: Iterable[str] | None = None,
     *,
     pairs: bool = True,
-    reduction: Reduction | str = "top-label",
+    reduction: Reduction | str | None = None,
     split: str | None = None,
     against: Against = "calibrated",
     min_rows: int = 50,
@@ -83,8 +83,8 @@ def slices(
         Group columns; all where left out.
     pairs : bool
         Whether to look at the combinations of two columns as well.
-    reduction : Reduction or str
-        Which (score, hit) pair is looked at.
+    reduction : Reduction or str, optional
+        Which (score, hit) pair is looked at; the positive class of two where left out, else the top label.
     split : str, optional
         Only the rows of this split.
     against : {"calibrated", "rest"}
@@ -111,7 +111,8 @@ def slices(
     check_bins(bins)
     seen = data if split is None else data.split(split)
     chosen = _columns(seen, columns)
-    events = reduce(seen, Reduction.of(reduction))
+    seen_as = Reduction.of(reduction, seen)
+    events = reduce(seen, seen_as)
     whole = slice_sums(events, np.zeros(seen.n, dtype=np.intp), 1)
     z = float(stats.norm.ppf(0.5 + level / 2))
     found: list[Slice] = []
@@ -150,7 +151,7 @@ def slices(
         name=seen.name,
         rows=seen.n,
         gap=float(whole.gap[0]),
-        reduction=Reduction.of(reduction).key,
+        reduction=seen_as.key,
         against=against,
         min_rows=min_rows,
         rate=rate,

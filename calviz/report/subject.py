@@ -111,7 +111,7 @@ class Subject:
     title: str = ""
     split: str | None = None
     slice: Where = ()
-    reduction: Reduction = field(default_factory=Reduction)
+    reduction: Reduction = None  # type: ignore[assignment]  # resolved to the default of the data
     bins: int = DEFAULT_BINS
     scheme: Scheme = "equal-width"
     seed: int = 0
@@ -123,6 +123,9 @@ class Subject:
     learning: LearningCurve | None = None
     models: ModelComparison | None = None
     slices: Slices | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reduction", Reduction.of(self.reduction, self.data))
 
     @property
     def name(self) -> str:

@@ -174,6 +174,12 @@ def verdict(settings: Settings) -> str:
     return found.sentence if found else ""
 
 
+def other_view(settings: Settings) -> str | None:
+    """What the other view of two classes shows, where it differs."""
+    found = evaluation(settings).verdict
+    return found.other_view if found else None
+
+
 @kept(32)
 def _cumulative(
     key: tuple[str, ...], reduction: str, estimate: Estimate, _settings: Settings

@@ -15,6 +15,7 @@ from calviz.core.arrays import BoolArray
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction, ReductionKind
 from calviz.core.slices import Where, rows_where, where_words
+from calviz.core.words import together
 from calviz.numerics.binning import Scheme
 from calviz.ui import state
 from calviz.ui.text import distinct, md, plain, rows
@@ -31,6 +32,7 @@ _CONDITIONS = (
 )
 _CHOSEN = "calviz.chosen"
 _SEED = "calviz.settings"
+_DEFAULT = "calviz.default_reduction"
 _HELP: Mapping[ReductionKind, str] = {
     "top-label": "the largest probability, and whether its class is the true one",
     "top-r": "the r-th largest probability, and whether its class is the true one",
@@ -211,7 +213,8 @@ def _reduction(data: Dataset, seed: Mapping[str, str]) -> Reduction:
         return Reduction()
     kinds: tuple[ReductionKind, ...] = ("top-label", "top-r", "within-top-r", "class")
     if data.n_classes == 2:
-        kinds = ("top-label", "positive")
+        kinds = ("positive", "top-label")
+    _follow_default(Reduction.default(data).kind)
     help = "Which score is compared with which event.\n\n" + "\n".join(
         f"- {kind}: {_HELP[kind]}" for kind in kinds
     )
@@ -230,6 +233,14 @@ def _reduction(data: Dataset, seed: Mapping[str, str]) -> Reduction:
         name = _choose("Class", "class", data.class_names, seed, help="Type to search.")
         return Reduction("class", class_name=name)
     return Reduction(kind)  # type: ignore[arg-type]
+
+
+def _follow_default(default: ReductionKind) -> None:
+    """Where the default of the data set before was not changed, look at that of this one."""
+    before = st.session_state.get(_DEFAULT, default)
+    st.session_state[_DEFAULT] = default
+    if before != default and st.session_state.get("reduction") == before:
+        st.session_state["reduction"] = default
 
 
 def _bins(seed: Mapping[str, str]) -> tuple[Scheme, int]:
@@ -269,24 +280,23 @@ def _slice(data: Dataset, seed: Mapping[str, str]) -> Where:
     return tuple(found)
 
 
-def other_view_of_two_classes(chosen: Settings) -> None:
-    """With two classes, say which of the two usual figures this is, and offer the other."""
-    if chosen.whole.n_classes != 2 or chosen.whole.kind == "confidence":
+def other_view_of_two_classes(chosen: Settings, said: str | None = None) -> None:
+    """With two classes, say which of the two usual views this is, and what was `said` of the other; offer that."""
+    other = chosen.reduction.other_of_two(chosen.whole)
+    if other is None:
         return
-    positive = chosen.reduction.kind == "positive"
     first, second = (md(name, 40) for name in chosen.whole.class_names)
-    if positive:
-        this, other, key = f"the positive class, {second}", "top label", "top-label"
-    else:
-        this, other, key = (
-            f"the top label, whichever of {first} and {second} it is",
-            "positive class",
-            "positive",
-        )
+    this = f"the top label, whichever of {first} and {second} it is"
+    if chosen.reduction.kind == "positive":
+        this = f"the positive class, {second}"
+    words = f"Two classes: this page looks at {this}."
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"Two classes: this figure looks at {this}.", width="content")
+        st.markdown(f"{words} {md(together(said))}" if said else words, width="content")
         st.button(
-            f"Show the {other}", on_click=_set_reduction, args=(key,), key="calviz.other_view"
+            f"Show the {other.label}",
+            on_click=_set_reduction,
+            args=(other.key,),
+            key="calviz.other_view",
         )
 
 

@@ -86,6 +86,45 @@ def test_the_evaluation_split_is_the_one_whose_name_says_so():
     assert "all splits" in _words(_quiet(app))
 
 
+@pytest.mark.parametrize(
+    ("query", "reduction"),
+    [
+        ("data=breast_cancer", "positive"),
+        ("data=breast_cancer&reduction=positive", "positive"),
+        ("data=breast_cancer&reduction=top-label", "top-label"),
+        ("data=digits", "top-label"),
+        ("data=digits&reduction=top-r", "top-r"),
+    ],
+)
+def test_a_link_without_a_reduction_shows_the_default_of_the_data(query, reduction):
+    app = _quiet(_app(query))
+    assert app.selectbox(key="reduction").value == reduction
+
+
+def test_the_overview_says_what_the_other_view_of_two_classes_shows():
+    entry = b"label,p\n" + b"1,0.6\n" * 300 + b"0,0.6\n" * 700 + b"1,0.1\n" * 2 + b"0,0.1\n" * 98
+    app = _quiet(_upload(_app(), "high.csv", entry).switch_page("pages/overview.py").run())
+    assert "this page looks at the positive class" in _words(app)
+    assert "Seen by the top label, the predictions are overconfident by " in _words(app)
+    app.button(key="calviz.other_view").click().run()
+    assert _quiet(app).selectbox(key="reduction").value == "top-label"
+    assert "Seen by the positive class, the forecasts are " in _words(app)
+
+
+def test_another_data_set_brings_its_default_where_nothing_was_chosen():
+    app = _app("data=digits")
+    pick = app.selectbox(key="calviz.pick")
+    assert app.selectbox(key="reduction").value == "top-label"
+    pick.set_value("breast_cancer").run()
+    assert _quiet(app).selectbox(key="reduction").value == "positive"
+    app.selectbox(key="calviz.pick").set_value("digits").run()
+    assert _quiet(app).selectbox(key="reduction").value == "top-label"
+    # What was chosen stays, where the data have it.
+    app.selectbox(key="reduction").set_value("top-r").run()
+    app.selectbox(key="calviz.pick").set_value("simulated_100_classes").run()
+    assert _quiet(app).selectbox(key="reduction").value == "top-r"
+
+
 @pytest.mark.parametrize("reduction", ["top-r", "within-top-r", "class"])
 def test_reductions(reduction):
     app = _app(page="reliability")

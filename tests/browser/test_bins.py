@@ -67,10 +67,10 @@ def test_a_row_of_the_table_and_a_link_choose_a_bin_too(view):
 
 def test_with_two_classes_the_figure_says_which_it_is_and_offers_the_other(view):
     tab = view().open("/reliability?data=breast_cancer")
-    tab.expect("this figure looks at the top label")
-    tab.page.get_by_role("button", name="Show the positive class").click()
-    tab.expect("this figure looks at the positive class")
-    tab.page.wait_for_url("**reduction=positive**")
+    tab.expect("this page looks at the positive class")
+    tab.page.get_by_role("button", name="Show the top label").click()
+    tab.expect("this page looks at the top label")
+    tab.page.wait_for_url("**reduction=top-label**")
 
 
 @pytest.mark.parametrize("scheme", ["equal-mass", "sturges"])

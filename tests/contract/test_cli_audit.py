@@ -263,7 +263,13 @@ class TestSeveral:
     def test_a_model_that_is_chosen_is_an_object(self, models):
         record = audit(models, "--model", "tree")
         assert record["name"] == "tree"
-        assert record["metrics"]["mcs"]["value"] == pytest.approx(0.6 - 2 / 3)
+        assert record["metrics"]["mcs"]["value"] == pytest.approx((0.4 + 0.5 + 0.7) / 3 - 2 / 3)
+        assert record["reduction"] == "positive"
+
+    def test_the_top_label_of_two_classes_on_request(self, models):
+        record = audit(models, "--model", "tree", "--reduction", "top-label")
+        assert record["metrics"]["mcs"]["value"] == pytest.approx((0.6 + 0.5 + 0.7) / 3 - 2 / 3)
+        assert record["reduction"] == "top-label"
 
 
 class TestReadingOptions:

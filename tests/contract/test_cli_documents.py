@@ -24,7 +24,7 @@ def file(tmp_path_factory):
 def test_an_audit_writes_the_same_report_twice(file, tmp_path):
     for name in ("one", "two"):
         result = run(
-            *("audit", file, "--reduction", "positive", "--resamples", 50),
+            *("audit", file, "--reduction", "top-label", "--resamples", 50),
             *("--html", tmp_path / f"{name}.html", "--markdown", tmp_path / f"{name}.md"),
         )
         assert result.exit_code == 0, result.stderr
@@ -33,7 +33,7 @@ def test_an_audit_writes_the_same_report_twice(file, tmp_path):
     assert html == (tmp_path / "two.html").read_bytes()
     assert (tmp_path / "one.md").read_bytes() == (tmp_path / "two.md").read_bytes()
     assert b"<title>rain.csv</title>" in html
-    assert b"reduction positive, 50 resamples" in html
+    assert b"reduction top-label, 50 resamples" in html
 
 
 def test_several_files_are_several_parts(file, tmp_path):

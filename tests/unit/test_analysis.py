@@ -142,7 +142,7 @@ def test_confidence_only_data_have_top_label_metrics_and_reasons_for_the_rest():
     confidence = full.probs.max(axis=1)
     correct = full.probs.argmax(axis=1) == full.labels
     only = calviz.ConfidencePredictions(confidence=confidence, correct=correct)
-    expected = calviz.evaluate(full, ci=True, resamples=50)
+    expected = calviz.evaluate(full, reduction="top-label", ci=True, resamples=50)
     found = calviz.evaluate(only, ci=True, resamples=50)
     for key in ("accuracy", "ece", "mce", "mcs", "ece_equal_mass"):
         assert same(found[key], expected[key])

@@ -12,6 +12,7 @@ import click
 from calviz.cli.documents import Documents, document_options
 from calviz.cli.group import CROSSED, FINE, WRONG
 from calviz.cli.reading import reading_options
+from calviz.cli.reduction import reduction_option
 from calviz.cli.text import say, sentence
 from calviz.cli.threshold import Threshold
 from calviz.core.errors import CalvizError, InputError, OptionError
@@ -32,7 +33,7 @@ class Settings:
     """What is asked of every file."""
 
     split: str | None
-    reduction: str
+    reduction: Reduction | None
     bins: int
     ci: bool
     seed: int
@@ -49,19 +50,14 @@ class Audit:
     data: Dataset
     evaluation: Evaluation
     verdict: str
+    other_view: str | None
     conventions: Conventions | None = None
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--split", metavar="NAME", help="Only the rows of this split.")
-@click.option(
-    "--reduction",
-    default="top-label",
-    show_default=True,
-    metavar="R",
-    help="top-label, top-2 ..., within-top-2 ..., class:NAME or positive.",
-)
+@reduction_option
 @click.option("--bins", default=15, show_default=True, type=click.IntRange(min=1))
 @click.option("--ci", is_flag=True, help="Add 95 % intervals, noise floors and p-values.")
 @click.option(
@@ -105,7 +101,7 @@ def command(
     models: tuple[str, ...],
     reading: ReadingOptions,
     split: str | None,
-    reduction: str,
+    reduction: Reduction | None,
     bins: int,
     ci: bool,
     conventions: bool,
@@ -118,8 +114,7 @@ def command(
     JSON or report is written. A report has one part per model of each file; it always holds error bars.
     """
     thresholds = [Threshold.of(text) for text in fail_on]
-    key = Reduction.of(reduction).key
-    settings = Settings(split, key, bins, ci, seed, resamples, conventions)
+    settings = Settings(split, reduction, bins, ci, seed, resamples, conventions)
     _check_writable(json_path)
     documents = Documents(html_path, markdown_path)
     documents.check()
@@ -191,11 +186,13 @@ def _judge(file: str, loaded: Loaded, data: Dataset, settings: Settings) -> Audi
     }
     evaluation = analysis.evaluate(data, ci=settings.ci, resamples=settings.resamples, **same)
     # All metrics bring their findings and the verdict along.
-    sentence = evaluation.verdict.sentence if evaluation.verdict else ""
+    judged = evaluation.verdict
+    sentence = judged.sentence if judged else ""
+    other = judged.other_view if judged else None
     if not settings.conventions:
-        return Audit(file, loaded, data, evaluation, sentence)
+        return Audit(file, loaded, data, evaluation, sentence, other)
     found = analysis.conventions(data, noise=settings.ci, **same)
-    return Audit(file, loaded, data, evaluation, sentence, found)
+    return Audit(file, loaded, data, evaluation, sentence, other, found)
 
 
 def _crosses(audit: Audit, thresholds: list[Threshold]) -> bool:
@@ -218,6 +215,7 @@ def _record(audit: Audit, settings: Settings) -> dict[str, Any]:
         file=audit.file,
         notices=audit.loaded.notices,
         verdict=audit.verdict,
+        other_view=audit.other_view,
         recognised=audit.loaded.recognition.sentence(),
         repairs=audit.loaded.repairs_made,
         digest=audit.loaded.digest,
@@ -264,7 +262,7 @@ def _part(
         data=data if split is None else data.split(split),
         title=", ".join(names),
         split=split,
-        reduction=Reduction.of(settings.reduction),
+        reduction=Reduction.of(audit.evaluation.reduction),
         bins=settings.bins,
         seed=settings.seed,
         resamples=settings.resamples,

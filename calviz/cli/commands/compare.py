@@ -10,12 +10,14 @@ from calviz.cli.documents import Documents, document_options
 from calviz.cli.group import FINE
 from calviz.cli.method_options import method_options, parse
 from calviz.cli.reading import reading_options
+from calviz.cli.reduction import reduction_option
 from calviz.cli.splitting import fitting_options, one_model
 from calviz.cli.text import say
 from calviz.core.output import write_output
 
 if TYPE_CHECKING:
     from calviz.core.comparison import Comparison, MethodResult
+    from calviz.core.reduction import Reduction
     from calviz.data import Loaded, ReadingOptions
     from calviz.report.document import Report
 
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 @click.option("--in-sample", is_flag=True, help="Allow the fit split to judge; it is labelled so.")
 @fitting_options
 @method_options
-@click.option("--reduction", default="top-label", show_default=True, metavar="R")
+@reduction_option
 @click.option("--model", metavar="NAME", help="Of a file with several models, this one.")
 @click.option(
     "--json", "json_path", metavar="PATH", help="Write JSON; with - it goes to standard output."
@@ -50,7 +52,7 @@ def command(
     cross_fit: int | None,
     seed: int,
     options: tuple[str, ...],
-    reduction: str,
+    reduction: Reduction | None,
     model: str | None,
     json_path: str | None,
     html_path: str | None,

@@ -10,11 +10,13 @@ import click
 from calviz.cli.documents import Documents, document_options
 from calviz.cli.group import FINE
 from calviz.cli.reading import reading_options
+from calviz.cli.reduction import reduction_option
 from calviz.core.errors import InputError, OptionError
 from calviz.core.output import write_output
 
 if TYPE_CHECKING:
     from calviz.core.model_comparison import ModelComparison
+    from calviz.core.reduction import Reduction
     from calviz.data import Loaded, ReadingOptions
     from calviz.report.document import Report
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--split", metavar="NAME", help="Only the rows of this split, where a file has it.")
-@click.option("--reduction", default="top-label", show_default=True, metavar="R")
+@reduction_option
 @click.option("--bins", default=15, show_default=True, type=click.IntRange(min=1))
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
 @click.option(
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 def command(
     files: tuple[str, ...],
     split: str | None,
-    reduction: str,
+    reduction: Reduction | None,
     bins: int,
     seed: int,
     resamples: int,

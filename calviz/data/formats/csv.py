@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,8 @@ from calviz.data.dialect import (
 )
 from calviz.data.format import FORMATS, Format
 from calviz.data.growing import Growing
-from calviz.data.names import count_scores
+from calviz.data.labels import MISSING_LABELS
+from calviz.data.names import LABELS, count_scores, plain
 from calviz.data.source import HEAD_BYTES, Source
 from calviz.data.table import Column, ElementType, Fetched, Table
 
@@ -40,6 +42,11 @@ if TYPE_CHECKING:  # imported on first use: a reader of NPZ files never pays for
 BLOCK_BYTES = 16 << 20
 #: Cells that are looked at to tell the type of the columns.
 _SAMPLE_CELLS = 50_000
+#: The name of a column whose class is called like a missing value: "p_NA", "model:none", "null".
+_NAMES_MISSING = re.compile(
+    rf"(?:.*[_.: (])?(?P<word>{'|'.join(map(re.escape, sorted({*MISSING_WORDS, *MISSING_LABELS} - {''})))})\)?",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -229,8 +236,15 @@ def _head(source: Source) -> tuple[bytes, bool]:
         size = min(8 * size, MAX_LINE.value + 1)
 
 
-def _column(name: str, cells: list[str], decimal_comma: bool) -> Column:
+def _column(name: str, cells: list[str], decimal_comma: bool, classes: frozenset[str]) -> Column:
+    """What the first cells of a column hold; `classes` are words for missing values that name classes."""
     known = [c for c in cells if c not in MISSING_WORDS]
+    if classes and not count_scores([name]):
+        called = any(c.casefold() in classes for c in cells)
+        counted = all(is_integer(c) for c in known if c.casefold() not in classes)
+        # Cells that name a class may come after the first ones: a label is then text from the start.
+        if counted and (called or plain(name) in LABELS):
+            return Column(name, "text", np.array(cells, dtype=object))
     numbers = sum(is_number(c, decimal_comma) for c in known)
     # A score column is one by its name: cells that are not numbers are mistakes to be named.
     if known and (2 * numbers > len(known) or (numbers and count_scores([name]))):
@@ -275,11 +289,16 @@ def open_csv(source: Source) -> Table:
         scores = count_scores(dialect.names)
         MAX_CLASSES.check(scores, f"there are {scores:,} score columns")
     rows = [row for row in rows[: max(20, _SAMPLE_CELLS // k)] if len(row) == k] or rows[:1]
+    classes = frozenset(
+        match["word"].casefold()
+        for name in dialect.names
+        if (match := _NAMES_MISSING.fullmatch(name))
+    )
     cells = [[row[j] if j < len(row) else "" for row in rows] for j in range(k)]
     return CsvTable(
         format=dialect.described,
         columns=tuple(
-            _column(name, column, dialect.decimal_comma)
+            _column(name, column, dialect.decimal_comma, classes)
             for name, column in zip(dialect.names, cells, strict=True)
         ),
         named=dialect.header,

@@ -8,6 +8,7 @@ from dataclasses import fields
 from importlib import metadata
 
 from calviz import __version__
+from calviz.core.reduction import Reduction
 from calviz.core.slices import where_words
 from calviz.core.words import counted, listed, shorten
 from calviz.data import ReadingOptions
@@ -81,7 +82,7 @@ def _changed(subject: Subject) -> Iterator[str]:
         yield f"split {shorten(subject.split, 60)}"
     if subject.slice:
         yield f"slice {where_words(subject.slice)}"
-    if subject.reduction.key != "top-label":
+    if subject.reduction != Reduction.default(subject.data):
         yield f"reduction {shorten(subject.reduction.key, 60)}"
     if subject.scheme != "equal-width":
         yield f"scheme {subject.scheme}"

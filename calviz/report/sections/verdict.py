@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from calviz.core.written import alone
-from calviz.report.blocks import Block, Cards, Lead, Note
+from calviz.report.blocks import Block, Cards, Lead, Note, Text
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 
@@ -24,6 +24,8 @@ def make(subject: Subject) -> Iterator[Block]:
     found = subject.verdict
     tone = _TONES.get(found.direction, "open") if found.tells_apart else "open"
     yield Lead(found.sentence, tone, subject.words)
+    if found.other_view:
+        yield Text(found.other_view)
     yield Cards(tuple(subject.headline), subject.data.n, found)
     yield Note(
         "Noise floor: what the number would be if the model were perfectly calibrated, with as many rows. "

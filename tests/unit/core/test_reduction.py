@@ -58,11 +58,26 @@ def test_every_reduction_that_is_offered_is_allowed():
     many = Predictions(probs=np.full((1, 6), 1 / 6), labels=[0])
     for data in (THREE, TWO, many):
         offered = reductions_for(data)
-        assert offered[0] == Reduction()
+        assert offered[0] == Reduction.default(data)
         assert len(set(offered)) == len(offered)
         for reduction in offered:
             reduction.check(data)
             assert reduction.label
             assert reduction.score_label
             assert reduction.hit_label
-    assert [r.key for r in reductions_for(TWO)] == ["top-label", "positive"]
+    assert [r.key for r in reductions_for(TWO)] == ["positive", "top-label"]
+
+
+@pytest.mark.parametrize(
+    ("data", "key"),
+    [
+        ((TWO,), "positive"),
+        ((THREE,), "top-label"),
+        ((ONE,), "top-label"),
+        ((TWO, TWO), "positive"),
+        ((TWO, ONE), "top-label"),
+    ],
+)
+def test_where_nothing_is_said_the_data_decide(data, key):
+    assert Reduction.of(None, *data).key == key
+    assert Reduction.of("top-label", *data) == Reduction()
