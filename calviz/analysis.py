@@ -75,7 +75,7 @@ def evaluate(
     interval : {"own", "percentile", "basic"}
         How intervals are made: as suits each metric (`Metric.interval`), or all alike. See `docs/uncertainty.md`.
     resamples : int
-        Resamples behind each interval and each noise floor.
+        Resamples behind each interval and each noise floor; findings and verdict take 1,000 at least.
     seed : int
         Seed of all resampling, 0 or more.
     classes, findings : bool, optional
@@ -104,7 +104,9 @@ def evaluate(
     bins = options.get("bins", DEFAULT_BINS)
     everything = metrics is None
     judging = _default(findings, everything)
-    judged: dict[str, Any] = {"bins": bins, "scheme": scheme, "seed": seed, "resamples": resamples}
+    # Adjusted p-values need resamples enough: with few of them nothing could be beyond noise.
+    least = max(resamples, RESAMPLES)
+    judged: dict[str, Any] = {"bins": bins, "scheme": scheme, "seed": seed, "resamples": least}
     return Evaluation(
         name=sample.data.name,
         rows=sample.data.n,

@@ -12,6 +12,10 @@ from calviz.core.predictions import Predictions
 from calviz.numerics.passes import sum_over_blocks
 
 
+#: So many rows show any skill that there is.
+MOST_ROWS = 100_000
+
+
 @dataclass(frozen=True)
 class LabelShuffling:
     """Mean probability of the true class, beside what it is with the labels shuffled among the rows.
@@ -51,7 +55,7 @@ class LabelShuffling:
 
 
 def label_shuffling(data: Predictions) -> LabelShuffling:
-    """One pass over the probabilities.
+    """One pass over the probabilities; of more than `MOST_ROWS` rows, over evenly spaced ones.
 
     References
     ----------
@@ -60,20 +64,22 @@ def label_shuffling(data: Predictions) -> LabelShuffling:
     ``sum_ij (a_i . b_j)^2 / (n - 1)`` with centred rows a of the probabilities and b of the labels, which for one-hot
     labels of frequencies f is ``n [sum_k f_k |a_k|^2 - |a f|^2] / (n - 1)``.
     """
-    n, k = data.n, data.n_classes
-    share = np.bincount(data.labels, minlength=k) / n
-    centre = data.probs[0].astype(np.float64)  # near the mean, so that squares do not cancel
+    step = -(-data.n // MOST_ROWS)
+    probs, labels = data.probs[::step], data.labels[::step]
+    n, k = probs.shape
+    share = np.bincount(labels, minlength=k) / n
+    centre = probs[0].astype(np.float64)  # near the mean, so that squares do not cancel
 
     def work(rows: slice) -> FloatArray:
-        block = data.probs[rows].astype(np.float64) - centre
+        block = probs[rows].astype(np.float64) - centre
         mixed = block @ share
-        true = block[np.arange(mixed.size), data.labels[rows]]
+        true = block[np.arange(mixed.size), labels[rows]]
         squares = np.einsum("ij,ij->j", block, block)
         return np.concatenate(
             [block.sum(axis=0), squares, [true.sum(), mixed.sum(), mixed @ mixed]]
         )
 
-    sums = sum_over_blocks(data.probs, work) / n
+    sums = sum_over_blocks(probs, work) / n
     mean, square = sums[:k], np.maximum(sums[k : 2 * k] - sums[:k] ** 2, 0)
     true, mixed, mixed_square = sums[2 * k :]
     base = float(centre @ share)
