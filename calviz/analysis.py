@@ -10,8 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from calviz.checks import Verdict, find
-from calviz.checks import other_view as other_view_of
+from calviz.checks import find
 from calviz.checks import verdict as verdict_on
 from calviz.core.arrays import FloatArray
 from calviz.core.convention import Conventions
@@ -20,6 +19,7 @@ from calviz.core.metric import METRICS, IntervalMethod, Metric, Parameter
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.core.results import ClassRow, Evaluation, MetricResult
+from calviz.core.verdict import Verdict
 from calviz.core.watch import checkpoint
 from calviz.numerics import error_bars
 from calviz.numerics.binning import Scheme
@@ -76,11 +76,11 @@ def evaluate(
     interval : {"own", "percentile", "basic"}
         How intervals are made: as suits each metric (`Metric.interval`), or all alike. See `docs/uncertainty.md`.
     resamples : int
-        Resamples behind each interval and each noise floor.
+        Resamples behind each interval and each noise floor; findings and verdict take 1,000 at least.
     seed : int
         Seed of all resampling, 0 or more.
     classes, findings : bool, optional
-        Whether to add the table of classes and the findings, which may take longer than a metric;
+        Whether to add the table of classes, and the findings with the verdict, which may take longer than a metric;
         where left out, they are there when all metrics are.
     scheme : {"equal-width", "equal-mass", "sturges"}
         The bins that the findings look at, and metrics of equal-width bins (ECE, ECE², RMSCE, MCE): their
@@ -105,6 +105,10 @@ def evaluate(
     sample = _sample(data, reduction, split)
     bins = options.get("bins", DEFAULT_BINS)
     everything = metrics is None
+    judging = _default(findings, everything)
+    # Adjusted p-values need resamples enough: with few of them nothing could be beyond noise.
+    least = max(resamples, RESAMPLES)
+    judged: dict[str, Any] = {"bins": bins, "scheme": scheme, "seed": seed, "resamples": least}
     return Evaluation(
         name=sample.data.name,
         rows=sample.data.n,
@@ -114,9 +118,8 @@ def evaluate(
         reduction=sample.reduction.key,
         metrics=_results(sample, chosen, options, drawing, scheme),
         classes=_classes(sample, bins) if _default(classes, everything) else (),
-        findings=find(sample, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
-        if _default(findings, everything)
-        else (),
+        findings=find(sample, **judged) if judging else (),
+        verdict=verdict_on(sample, **judged) if judging else None,
     )
 
 
@@ -168,8 +171,8 @@ def other_view(
     None where the data have no second view, and where the two show the same or nothing beyond noise.
     Parameters are those of `verdict`.
     """
-    sample = _sample(data, reduction, split)
-    return other_view_of(sample, bins=bins, scheme=scheme, seed=seed)
+    found = verdict(data, reduction=reduction, split=split, bins=bins, scheme=scheme, seed=seed)
+    return found.other_view
 
 
 def conventions(

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from calviz.core.written import alone
 from calviz.ui import bins, cached, guard, metric_export, metric_table, pages, settings, switchboard
 from calviz.ui.text import md
 
@@ -39,7 +40,8 @@ with guard.boundary():
     st.caption(
         "Noise: what the metric would be if the model were perfectly calibrated, with as many rows. "
         "Points are percentage points. Proper scores, class-wise and selective metrics look at the "
-        f"whole prediction, the others at the {chosen.reduction_words}; ECE², debiased, has bins of equal mass."
+        f"whole prediction, the others at the {chosen.reduction_words}; ECE², debiased, has bins of equal mass. "
+        f"{alone(cached.evaluation(chosen).verdict if error_bars else None)}"
     )
     with export.popover("Export", icon=":material/download:"):
         metric_export.draw(results, chosen, bins.file_stem(chosen))

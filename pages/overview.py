@@ -34,7 +34,8 @@ with guard.boundary():
     cards.metric_cards(evaluation, ("accuracy", cached.ece_key(chosen), "mcs", "nll", "brier"))
     st.caption(
         "Noise floor: what the number would be if the model were perfectly calibrated, with as many "
-        f"rows. Calibration metrics look at the {chosen.reduction_words}, {chosen.bins_words}."
+        f"rows. Calibration metrics look at the {chosen.reduction_words}, {chosen.bins_words}. A number counts as beyond "
+        "noise only where the verdict, which adjusts for all that it tests, finds miscalibration."
     )
 
 row = st.container(horizontal=True, gap="medium")

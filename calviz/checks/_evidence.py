@@ -2,63 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray
+from calviz.checks._joint import Joint, joint, looks
+from calviz.checks._levels import OVERALL
+from calviz.core.reduction import Reduction
 from calviz.core.results import Interval, NoiseFloor
-from calviz.core.words import ends
+from calviz.core.verdict import BinGap, CalibrationTest
 from calviz.metrics.binned import ece
 from calviz.metrics.confidence import mcs
+from calviz.numerics.bin_gaps import bin_intervals
 from calviz.numerics.binning import BinSums, Scheme
-from calviz.numerics.error_bars import LEVEL, interval, p_value, stream
+from calviz.numerics.error_bars import interval, p_value, stream
 from calviz.numerics.proportions import clopper_pearson
 from calviz.numerics.sample import Sample, bin_sums, event_sums
 
-#: Share of calibrated models that may be called miscalibrated. It is divided between the two questions
-#: asked of every sample, "off on average?" (MCS) and "off anywhere?" (ECE).
-ALPHA = 0.05
-#: A model is off in both directions where the lesser one has at least this share of the ECE.
+#: Below this nothing is said of calibration: any estimate is mostly noise.
+MIN_ROWS = 30
+#: Smaller differences and errors are called slight.
+SLIGHT = 0.01
+#: Scores that are off on average are said to be off the other way as well where the lesser side has at least this
+#: share of the ECE.
 LESSER_SHARE = 0.25
+#: With two classes, the other view of them is spoken of where it is off by this many times as much.
+WORSE = 1.25
 
-Direction = Literal["over", "under", "mixed", "none"]
-
-
-@dataclass(frozen=True)
-class BinGap:
-    """One bin whose gap noise does not explain.
-
-    Attributes
-    ----------
-    index : int
-        0-based, empty bins included.
-    low, high : float
-        The bin's edges.
-    rows : int
-    mean_score, observed : float
-    interval : Interval
-        Exact interval of the share of hits.
-    """
-
-    index: int
-    low: float
-    high: float
-    rows: int
-    mean_score: float
-    observed: float
-    interval: Interval
-
-    @property
-    def gap(self) -> float:
-        """Mean score minus share of hits."""
-        return self.mean_score - self.observed
-
-    @property
-    def where(self) -> str:
-        """Its place in words ("0.8 and 0.9")."""
-        return " and ".join(ends(self.low, self.high, tolerance=0.06))
+Direction = Literal["over", "under", "mixed", "off", "none"]
 
 
 @dataclass(frozen=True)
@@ -67,6 +41,9 @@ class Evidence:
 
     Attributes
     ----------
+    reduction : Reduction
+        What the numbers are about: the sample's own reduction or, with two classes, the other view of them where that one is
+        worse.
     rows : int
     score, observed : float
         Mean score and share of hits.
@@ -74,35 +51,71 @@ class Evidence:
         Their difference; above 0 the scores are too high.
     interval : Interval or None
         Bootstrap interval of `mcs`; None where resampling changes nothing.
-    mcs_p : float
-        Two-sided p-value of `mcs` under calibration.
     ece : float
     floor : NoiseFloor
         The ECE of a calibrated model on as many rows.
-    direction : {"over", "under", "mixed", "none"}
-        Which way it is off, beyond noise.
+    ece_below : float
+        With 95 % confidence the true ECE is below this.
+    direction : {"over", "under", "mixed", "off", "none"}
+        Which way it is off, beyond noise; "off" where neither is shown of the mean, "mixed" where both are.
+    sides : tuple of bool
+        Whether it is shown that scores are too high somewhere, and too low somewhere.
     too_high, too_low : BinGap or None
-        The bin that is most certainly off, in either direction.
+        The bin that is most certainly off, in either direction that is shown.
+    tests : tuple of CalibrationTest
+        All that was tested, under every reduction that was looked at; empty with fewer than `MIN_ROWS` rows.
     """
 
+    reduction: Reduction
     rows: int
     score: float
     observed: float
     mcs: float
     interval: Interval | None
-    mcs_p: float
     ece: float
     floor: NoiseFloor
+    ece_below: float
     direction: Direction
+    sides: tuple[bool, bool]
     too_high: BinGap | None
     too_low: BinGap | None
+    tests: tuple[CalibrationTest, ...]
+
+    @property
+    def beyond_noise(self) -> bool:
+        """Whether anything at all is off beyond noise, adjusted for all that was tested."""
+        return self.direction != "none"
+
+    def test(self, key: str) -> CalibrationTest | None:
+        """The test of a metric under the reduction that the numbers are about."""
+        own = (t for t in self.tests if t.key == key and t.reduction in (self.reduction.key, ""))
+        return next(own, None)
+
+    def shows(self, key: str) -> bool:
+        """Whether a metric is off beyond noise, adjusted for all that was tested."""
+        test = self.test(key)
+        return test is not None and test.adjusted <= OVERALL
+
+    @property
+    def shows_itself(self) -> bool:
+        """Whether scores and hits under its own reduction show it, not only metrics that look at all classes."""
+        return any(t.adjusted <= OVERALL for t in self.tests if t.reduction == self.reduction.key)
 
     @property
     def off_on_average(self) -> bool:
         """Whether mean score and share of hits differ by more than noise."""
+        return self.direction != "none" and self.mcs != 0 and self._apart and self.shows("mcs")
+
+    @property
+    def _apart(self) -> bool:
         # Both ways of seeing noise have to agree: the interval is narrow where all rows hit.
-        apart = self.interval is None or not self.interval.low <= 0 <= self.interval.high
-        return self.mcs != 0 and self.mcs_p <= ALPHA / 2 and apart
+        return self.interval is None or not self.interval.low <= 0 <= self.interval.high
+
+    @property
+    def strongest(self) -> CalibrationTest:
+        """The test that is most certainly beyond noise; of equals, the first."""
+        own = [t for t in self.tests if t.reduction in (self.reduction.key, "")]
+        return min(own, key=lambda t: (t.adjusted, t.p_value))
 
     @property
     def worst(self) -> BinGap | None:
@@ -120,70 +133,133 @@ def evidence(
     resamples: int = 1_000,
 ) -> Evidence:
     """Weigh a sample; intervals and noise floors are those of an evaluation with the same seed."""
+    see = partial(_seen, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
+    if sample.data.n < MIN_ROWS:
+        return see(sample, None)
+    tests = sample.view(joint, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
+    found = [see(look, tests) for look in looks(sample) if _worth(look, sample, tests)]
+    own, *others = found
+    for other in others:
+        if not own.shows_itself or _extent(other) > WORSE * _extent(own):
+            return other
+    return own
+
+
+def _worth(look: Sample, sample: Sample, tests: Joint) -> bool:
+    """The sample itself is, and another view of it where it shows something of its own."""
+    key = look.reduction.key
+    own = [t for t in tests.tests if t.reduction == key and t.adjusted <= OVERALL]
+    return look is sample or bool(own)
+
+
+def _extent(seen: Evidence) -> float:
+    """By how much it is off, noise aside: what noise adds to a large error is less than what it shows alone."""
+    beyond = math.sqrt(max(seen.ece**2 - seen.floor.mean**2, 0.0))
+    return max(abs(seen.mcs) if seen.shows("mcs") else 0.0, beyond)
+
+
+def _seen(
+    sample: Sample, tests: Joint | None, *, bins: int, scheme: Scheme, seed: int, resamples: int
+) -> Evidence:
     sums = sample.view(bin_sums, bins=bins, scheme=scheme)
     whole = sample.view(event_sums)
-    off = float(mcs(whole))
-    drawn_off = mcs(whole.under_calibration(stream(seed, "under_calibration"), resamples))
-    calibrated = sums.under_calibration(stream(seed, "under_calibration"), resamples)
-    error, drawn_error = float(ece(sums)), ece(calibrated)
-    mean_off = float(drawn_off.mean())
-    found = Evidence(
+    off, error = float(mcs(whole)), float(ece(sums))
+    calibrated = ece(sums.under_calibration(stream(seed, "under_calibration"), resamples))
+    drawn = ece(sums.bootstrap(stream(seed, "bootstrap"), resamples))
+    reach = interval(
+        drawn, value=error, method="inverted", calibrated=calibrated, bounds=(0.0, 1.0)
+    )
+    floor = NoiseFloor(
+        float(calibrated.mean()),
+        float(np.quantile(calibrated, 0.95)),
+        p_value(calibrated, error),
+    )
+    around = interval(mcs(whole.bootstrap(stream(seed, "bootstrap"), resamples)), value=off)
+    key = sample.reduction.key
+    high = low = beyond = False
+    if tests is not None:
+        beyond = any(t.adjusted <= OVERALL for t in tests.tests)
+        sides = tests.sides[key]
+        high, low = (beyond and p <= OVERALL for p in (sides.too_high, sides.too_low))
+    made = Evidence(
+        reduction=sample.reduction,
         rows=sample.data.n,
         score=float(whole.score_sum.sum() / whole.n),
         observed=float(whole.hit_sum.sum() / whole.n),
         mcs=off,
-        interval=interval(mcs(whole.bootstrap(stream(seed, "bootstrap"), resamples)), value=off),
-        mcs_p=p_value(np.abs(drawn_off - mean_off), abs(off - mean_off)),
+        interval=around,
         ece=error,
-        floor=NoiseFloor(
-            float(drawn_error.mean()),
-            float(np.quantile(drawn_error, 0.95)),
-            p_value(drawn_error, error),
-        ),
-        direction="none",
-        **_worst_bins(sums),
+        floor=floor,
+        ece_below=_below(whole, reach),
+        direction="off" if beyond else "none",
+        sides=(high, low),
+        too_high=None,
+        too_low=None,
+        tests=tests.tests if tests else (),
     )
-    return replace(found, direction=_direction(found, sums, calibrated))
+    return _directed(made, sums)
 
 
-def _direction(found: Evidence, sums: BinSums, calibrated: BinSums) -> Direction:
-    if not found.off_on_average and found.floor.p_value > ALPHA / 2:
-        return "none"
-    lesser = float(_lesser(sums))
-    in_both = (
-        lesser >= LESSER_SHARE * found.ece and p_value(_lesser(calibrated), lesser) <= ALPHA / 2
+def _directed(seen: Evidence, sums: BinSums) -> Evidence:
+    """The same with its direction and its worst bins."""
+    high, low = seen.sides
+    average = seen.off_on_average
+    high, low = high or (average and seen.mcs > 0), low or (average and seen.mcs < 0)
+    direction: Direction = seen.direction
+    if average:
+        direction = "over" if seen.mcs > 0 else "under"
+    if high and low and (not average or _lesser(sums) >= LESSER_SHARE * seen.ece):
+        direction = "mixed"
+    gaps = _worst_bins(sums)
+    return replace(
+        seen,
+        direction=direction,
+        sides=(high, low),
+        too_high=gaps[0] if high else None,
+        too_low=gaps[1] if low else None,
     )
-    if in_both or not found.off_on_average:
-        return "mixed"
-    return "over" if found.mcs > 0 else "under"
 
 
-def _lesser(sums: BinSums) -> FloatArray:
-    """The smaller one of the weighted gaps upwards and downwards, shape (...)."""
+def _lesser(sums: BinSums) -> float:
+    """The smaller one of the weighted gaps upwards and downwards."""
     weighted = sums.weight * sums.gap
-    up = np.maximum(weighted, 0).sum(axis=-1)
-    return np.asarray(np.minimum(up, up - weighted.sum(axis=-1)))
+    up = float(np.maximum(weighted, 0).sum())
+    return min(up, up - float(weighted.sum()))
 
 
-def _worst_bins(sums: BinSums) -> dict[str, BinGap | None]:
-    """The bins that are most certainly off: that stay furthest from their interval, corrected for their number."""
-    filled = np.flatnonzero(sums.count)
-    count, hits, score = sums.count[filled], sums.hit_sum[filled], sums.confidence[filled]
-    low, high = clopper_pearson(hits, count, level=1 - ALPHA / filled.size)
-    found: dict[str, BinGap | None] = {}
-    for name, distance in (("too_high", score - high), ("too_low", low - score)):
+def _below(whole: BinSums, reach: Interval | None) -> float:
+    """What the true ECE is below with 95 % confidence: the upper end of its interval.
+
+    The ECE is at least |MCS|, of whose hits there is an exact interval: where (nearly) all rows hit, resampling alone
+    knows too little of what else could have been.
+    """
+    n = float(whole.n)
+    score, hits = float(whole.score_sum.sum()) / n, float(whole.hit_sum.sum())
+    low, high = clopper_pearson(hits, n)
+    exact = max(abs(score - float(low)), abs(score - float(high)))
+    return exact if reach is None else max(reach.high, exact)
+
+
+def _worst_bins(sums: BinSums) -> tuple[BinGap | None, BinGap | None]:
+    """The bins that stay furthest from their adjusted interval, with scores too high and too low."""
+    index, score, low, high = bin_intervals(sums)
+    found: list[BinGap | None] = []
+    for distance in (score - high, low - score):
         worst = int(np.argmax(distance))
-        found[name] = None
-        if distance[worst] > 0:
-            m = int(filled[worst])
-            exact = clopper_pearson(hits[worst], count[worst], level=LEVEL)
-            found[name] = BinGap(
+        if distance[worst] <= 0:
+            found.append(None)
+            continue
+        m = int(index[worst])
+        found.append(
+            BinGap(
                 index=m,
                 low=float(sums.edges[m]),
                 high=float(sums.edges[m + 1]),
-                rows=int(count[worst]),
+                rows=int(sums.count[m]),
                 mean_score=float(score[worst]),
-                observed=float(hits[worst] / count[worst]),
-                interval=Interval(float(exact[0]), float(exact[1])),
+                observed=float(sums.hit_sum[m] / sums.count[m]),
+                interval=Interval(float(low[worst]), float(high[worst])),
+                bins=int(index.size),
             )
-    return found
+        )
+    return found[0], found[1]

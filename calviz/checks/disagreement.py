@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
-from calviz.checks._evidence import ALPHA, Evidence, evidence
+from calviz.checks._evidence import MIN_ROWS, SLIGHT, Evidence, evidence
+from calviz.checks._levels import FILE
 from calviz.checks._one_vs_rest import one_vs_rest
-from calviz.checks.verdict import MIN_ROWS, SLIGHT
 from calviz.core.check import CHECKS, Check
 from calviz.core.notes import Finding
 from calviz.core.words import p_value as p_words
 from calviz.core.words import points, score_and_hit
-from calviz.metrics.ks import ks
 from calviz.numerics.binning import Scheme
-from calviz.numerics.error_bars import p_value, stream
 from calviz.numerics.sample import Sample
-from calviz.numerics.steps import steps
 
 
 def disagreement(
@@ -32,56 +27,55 @@ def disagreement(
     seen = sample.view(evidence, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
     if seen.rows < MIN_ROWS:
         return
-    ece_off = seen.floor.p_value <= ALPHA / 2
-    yield from _mean_hides(seen, sample, ece_off)
-    yield from _without_bins(seen, sample, ece_off, seed, resamples)
+    yield from _mean_hides(seen)
+    yield from _without_bins(seen)
     yield from _classes_hide(seen, sample, bins, seed)
 
 
-def _mean_hides(seen: Evidence, sample: Sample, ece_off: bool) -> Iterator[Finding]:
-    if ece_off and not seen.off_on_average and abs(seen.mcs) < 0.25 * seen.ece:
-        score, hit = score_and_hit(sample.reduction)
+def _mean_hides(seen: Evidence) -> Iterator[Finding]:
+    if seen.shows("ece") and not seen.off_on_average and abs(seen.mcs) < 0.25 * seen.ece:
+        score, hit = score_and_hit(seen.reduction)
+        # That both directions are there is said where both are shown.
+        why = (
+            ", because scores that are too high and too low cancel in the mean"
+            if all(seen.sides)
+            else ""
+        )
         yield Finding(
             "CAL012",
             "warning" if seen.ece >= SLIGHT else "info",
             f"MCS and ECE disagree: {score} and {hit} agree (MCS {points(seen.mcs, 2)} points) where the ECE is "
-            f"{points(seen.ece, 2)} points, because scores that are too high and too low cancel in the mean.",
+            f"{points(seen.ece, 2)} points{why}.",
         )
 
 
-def _without_bins(
-    seen: Evidence, sample: Sample, ece_off: bool, seed: int, resamples: int
-) -> Iterator[Finding]:
-    if ece_off and seen.off_on_average:
-        return  # KS is at least |MCS|: all three agree
-    view = sample.view(steps)
-    value = float(ks(view))
-    calibrated = view.under_calibration(stream(seed, "under_calibration"), resamples)
-    drawn = np.concatenate([ks(part) for part in calibrated.parts()])
-    p = p_value(drawn, float(ks(view.as_drawn())[0]))
+def _without_bins(seen: Evidence) -> Iterator[Finding]:
+    ks, ece = seen.test("ks"), seen.test("ece")
+    if ks is None or ece is None:
+        return
     sizes = (
-        f"KS {points(value, 2)} points ({p_words(p)}), "
-        f"ECE {points(seen.ece, 2)} points ({p_words(seen.floor.p_value)})"
+        f"KS {points(ks.value, 2)} points ({p_words(ks.adjusted)}), "
+        f"ECE {points(ece.value, 2)} points ({p_words(ece.adjusted)})"
     )
     # Between the two levels lies what is not clear enough to call a disagreement.
-    if p <= ALPHA / 5 and seen.floor.p_value > 2 * ALPHA:
+    if seen.shows("ks") and ece.p_value > 2 * FILE:
         yield Finding(
             "CAL012",
             "info",
-            f"KS sees an error that the ECE does not, {sizes}: it is small and of one sign over many scores, "
+            f"KS sees an error that the ECE does not, {sizes}: it is small and spread over many scores, "
             "and bins drown it in noise.",
         )
-    elif ece_off and seen.floor.p_value <= ALPHA / 5 and p > 2 * ALPHA:
+    elif seen.shows("ece") and ks.p_value > 2 * FILE:
         yield Finding(
             "CAL012",
             "info",
-            f"The ECE sees an error that KS does not, {sizes}: errors of both signs alternate along the scores, "
-            "and cancel in cumulative sums.",
+            f"The ECE sees an error that KS does not, {sizes}: errors that alternate along the scores "
+            "cancel in cumulative sums.",
         )
 
 
 def _classes_hide(seen: Evidence, sample: Sample, bins: int, seed: int) -> Iterator[Finding]:
-    if sample.reduction.kind != "top-label" or seen.direction != "none":
+    if sample.reduction.kind != "top-label" or seen.shows_itself:
         return
     classes = sample.view(one_vs_rest, bins=bins, seed=seed)
     if classes is not None and classes.off:

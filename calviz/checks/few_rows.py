@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.checks.verdict import MIN_ROWS
+from calviz.checks._evidence import MIN_ROWS
 from calviz.core.check import CHECKS, Check
 from calviz.core.notes import Finding
 from calviz.numerics.sample import Sample

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from calviz.checks.verdict import MIN_ROWS
+from calviz.checks._evidence import MIN_ROWS
 from calviz.core.check import CHECKS, Check
 from calviz.core.notes import Finding
 from calviz.core.words import counted

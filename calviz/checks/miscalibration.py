@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.checks._evidence import Evidence, evidence
-from calviz.checks.verdict import MIN_ROWS, SLIGHT
+from calviz.checks._evidence import MIN_ROWS, SLIGHT, Evidence, evidence
+from calviz.checks.verdict import nothing_found, strongest
 from calviz.core.check import CHECKS, Check
 from calviz.core.notes import Finding
 from calviz.core.words import counted, p_value, percent, points, score_and_hit, too_high
@@ -21,28 +21,43 @@ def miscalibration(
     seed: int = 0,
     resamples: int = 1_000,
 ) -> Iterator[Finding]:
-    """Compare MCS and ECE with what a calibrated model would show."""
+    """Compare the sample as a whole with what a calibrated model would show."""
     seen = sample.view(evidence, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
     if seen.rows < MIN_ROWS:
         return
-    if seen.direction == "none":
-        head = f"No miscalibration beyond noise on {counted(seen.rows, 'row')}"
-    else:
-        high, low = too_high(sample.reduction)
-        way = {"over": high, "under": low, "mixed": f"{high} in places, {low.lower()} in others"}
-        head = f"{way[seen.direction]}, beyond noise"
-    slight = seen.direction == "none" or max(abs(seen.mcs), seen.ece) < SLIGHT
-    yield Finding("CAL001", "info" if slight else "warning", f"{head}: {_numbers(seen, sample)}.")
+    if not seen.beyond_noise:
+        yield Finding("CAL001", "info", f"{nothing_found(seen)}; {_numbers(seen)}.")
+        return
+    high, low = too_high(seen.reduction)
+    way = {
+        "over": high,
+        "under": low,
+        "mixed": f"{high} in places, {low.lower()} in others",
+    }.get(
+        seen.direction, "Off in places" if seen.shows_itself else "Probabilities of all classes off"
+    )
+    about = "" if seen.reduction == sample.reduction else f" (seen from the {seen.reduction.label})"
+    more = "" if seen.shows("mcs") or seen.shows("ece") else f"; {strongest(seen)}"
+    slight = max(abs(seen.mcs), seen.ece) < SLIGHT
+    yield Finding(
+        "CAL001",
+        "info" if slight else "warning",
+        f"{way}{about}, beyond noise: {_numbers(seen)}{more}.",
+    )
 
 
-def _numbers(seen: Evidence, sample: Sample) -> str:
-    score, hit = score_and_hit(sample.reduction)
+def _numbers(seen: Evidence) -> str:
+    score, hit = score_and_hit(seen.reduction)
     decimals = 1 if seen.ece >= SLIGHT else 2
+    p = {
+        key: "" if (t := seen.test(key)) is None else p_value(t.adjusted) for key in ("mcs", "ece")
+    }
+    tests = counted(len(seen.tests), "test")
     return (
         f"{score} {percent(seen.score, decimals)} against {hit} {percent(seen.observed, decimals)} "
-        f"({p_value(seen.mcs_p)}); ECE {points(seen.ece, decimals)} points where a calibrated "
+        f"({p['mcs']}); ECE {points(seen.ece, decimals)} points where a calibrated "
         f"model would show {points(seen.floor.mean, decimals)} on average "
-        f"({p_value(seen.floor.p_value)})"
+        f"({p['ece']}, adjusted for {tests})"
     )
 
 

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from calviz.checks._evidence import MIN_ROWS, Evidence, evidence
+from calviz.checks._joint import looks
 from calviz.checks._levels import OVERALL
 from calviz.core.reduction import Reduction
 from calviz.core.words import counted, percent, points, score_and_hit
 from calviz.metrics.binned import ece
-from calviz.metrics.confidence import mcs
 from calviz.numerics.binning import Scheme
-from calviz.numerics.error_bars import p_value, stream
+from calviz.numerics.error_bars import stream
 from calviz.numerics.sample import Sample, bin_sums, event_sums
-
-#: Below this nothing is said: any estimate is mostly noise.
-MIN_ROWS = 30
-#: Of each of the four tests: on average and in bins, of both views.
-_LEVEL = OVERALL / 4
 
 
 def other_view(
@@ -29,7 +23,7 @@ def other_view(
     seed: int = 0,
     resamples: int = 1_000,
 ) -> str | None:
-    """Say what the other view of two classes shows, where one of the two is off beyond noise.
+    """Say what the view of two classes shows that the verdict does not speak of, where one of the two is off beyond noise.
 
     Parameters
     ----------
@@ -47,14 +41,14 @@ def other_view(
     Notes
     -----
     With gaps A = sum (p - y) of the rows above 1/2 and B of those below, the positive class is off on average by
-    (A + B)/n and the top label by (A - B)/n: what adds in one cancels in the other.
+    (A + B)/n and the top label by (A - B)/n: what adds in one cancels in the other. What is beyond noise is what the
+    tests of the verdict say, which know both views.
     """
-    view = sample.reduction.other_of_two(sample.data)
-    if view is None or sample.data.n < MIN_ROWS:
+    if sample.reduction.other_of_two(sample.data) is None or sample.data.n < MIN_ROWS:
         return None
-    this, other = (
-        _look(s, bins, scheme, seed, resamples) for s in (sample, Sample(sample.data, view))
-    )
+    seen = sample.view(evidence, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
+    spoken = sorted(looks(sample), key=lambda s: s.reduction != seen.reduction)
+    this, other = (_look(s, seen, bins, scheme, seed, resamples) for s in spoken)
     if not (this.off or other.off) or this.shown == other.shown:
         return None
     return _sentence(this, other)
@@ -92,20 +86,22 @@ class _Look:
         return f"{score} {percent(self.score)}, {hit} {percent(self.observed)}"
 
 
-def _look(sample: Sample, bins: int, scheme: Scheme, seed: int, resamples: int) -> _Look:
+def _look(
+    sample: Sample, seen: Evidence, bins: int, scheme: Scheme, seed: int, resamples: int
+) -> _Look:
     sums, whole = sample.view(bin_sums, bins=bins, scheme=scheme), sample.view(event_sums)
-    drawn = mcs(whole.under_calibration(stream(seed, "under_calibration"), resamples))
     errors = ece(sums.under_calibration(stream(seed, "under_calibration"), resamples))
-    middle, found = float(drawn.mean()), float(ece(sums))
+    key = sample.reduction.key
+    beyond = {t.key for t in seen.tests if t.reduction == key and t.adjusted <= OVERALL}
     return _Look(
         reduction=sample.reduction,
         rows=sample.data.n,
         score=float(whole.score_sum.sum() / whole.n),
         observed=float(whole.hit_sum.sum() / whole.n),
-        ece=found,
+        ece=float(ece(sums)),
         ece_noise=float(errors.mean()),
-        on_average=p_value(np.abs(drawn - middle), abs(float(mcs(whole)) - middle)) <= _LEVEL,
-        in_places=p_value(errors, found) <= _LEVEL,
+        on_average="mcs" in beyond,
+        in_places=bool(beyond - {"mcs"}),
     )
 
 

@@ -2,62 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
-from calviz.checks._evidence import BinGap, Evidence, evidence
+from calviz.checks._evidence import MIN_ROWS, SLIGHT, Evidence, evidence
+from calviz.checks.no_discrimination import shuffled
+from calviz.checks.other_view import other_view
+from calviz.checks.slices_off import by_slice
+from calviz.core.metric import METRICS
 from calviz.core.reduction import Reduction
-from calviz.core.results import Interval, NoiseFloor
-from calviz.core.words import counted, decimals_for, percent, points, score_and_hit, shorten
+from calviz.core.slices import Slices
+from calviz.core.verdict import CalibrationTest, Verdict, VerdictDirection
+from calviz.core.words import (
+    counted,
+    decimal,
+    decimals_for,
+    p_value,
+    percent,
+    points,
+    score_and_hit,
+    shorten,
+)
 from calviz.numerics.binning import Scheme
 from calviz.numerics.sample import Sample
 
-#: Below this there is no verdict: any estimate is mostly noise.
-MIN_ROWS = 30
-#: Smaller differences and errors are called slight.
-SLIGHT = 0.01
-#: Where a calibrated model would show an ECE up to this or more, seeing nothing means little.
+#: Where the true ECE may be this or more, having found nothing means little.
 BLUNT = 0.1
-
-VerdictDirection = Literal["over", "under", "mixed", "calibrated", "undecided"]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The verdict on a sample, and the numbers that it rests on.
-
-    Attributes
-    ----------
-    sentence : str
-        The verdict in words (plain text; a class name in it is shortened, not escaped).
-    direction : {"over", "under", "mixed", "calibrated", "undecided"}
-        Scores too high, too low, both in different places, neither beyond noise; or too few rows to tell.
-    rows : int
-    score, observed : float
-        Mean score and share of hits (mean confidence and accuracy, for the top label).
-    mcs : float
-        Their difference; above 0 the scores are too high.
-    interval : Interval or None
-        95 % bootstrap interval of `mcs`; None where there is none.
-    ece : float
-        Expected calibration error over the bins that were asked for.
-    noise_floor : NoiseFloor
-        The ECE of a calibrated model on as many rows.
-    worst : BinGap or None
-        The bin that is most certainly off in the direction of the verdict; None where no single bin
-        is off beyond noise.
-    """
-
-    sentence: str
-    direction: VerdictDirection
-    rows: int
-    score: float
-    observed: float
-    mcs: float
-    interval: Interval | None
-    ece: float
-    noise_floor: NoiseFloor
-    worst: BinGap | None
 
 
 def verdict(
@@ -80,16 +47,23 @@ def verdict(
 
     Notes
     -----
-    A model counts as miscalibrated where its MCS or its ECE is one that a calibrated model shows in
-    fewer than 2.5 % of samples of this size (5 % for the two together). A bin counts as off where its mean
-    score lies outside the exact interval of its hits, at 95 % for all bins together.
+    What is tested, and how p-values are adjusted, says `calviz.checks._joint`; at most 3 % of calibrated models
+    are called miscalibrated (`calviz.checks._levels`). Another 1 % may have slices that are called off.
     """
     seen = sample.view(evidence, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
-    direction, sentence = _judge(seen, sample.reduction)
-    worst = {"over": seen.too_high, "under": seen.too_low, "mixed": seen.worst}.get(direction)
+    by_group = sample.view(by_slice) if seen.rows >= MIN_ROWS else None
+    tells_apart = seen.rows < MIN_ROWS or sample.view(shuffled).tells_apart
+    direction, sentence = _judge(seen, sample, by_group, tells_apart)
+    worst = {
+        "over": seen.too_high,
+        "under": seen.too_low,
+        "mixed": seen.worst,
+        "off": seen.worst,
+    }.get(seen.direction)
     return Verdict(
         sentence=sentence,
         direction=direction,
+        reduction=seen.reduction.key,
         rows=seen.rows,
         score=seen.score,
         observed=seen.observed,
@@ -97,54 +71,103 @@ def verdict(
         interval=seen.interval,
         ece=seen.ece,
         noise_floor=seen.floor,
+        ece_below=seen.ece_below,
         worst=worst,
+        tests=seen.tests,
+        beyond_noise=seen.beyond_noise,
+        slices=len(by_group.slices) if by_group else 0,
+        slices_off=len(by_group.off) if by_group else 0,
+        tells_apart=tells_apart,
+        other_view=other_view(sample, bins=bins, scheme=scheme, seed=seed, resamples=resamples),
     )
 
 
-def _judge(seen: Evidence, reduction: Reduction) -> tuple[VerdictDirection, str]:
+def _judge(
+    seen: Evidence, sample: Sample, by_group: Slices | None, tells_apart: bool
+) -> tuple[VerdictDirection, str]:
     if seen.rows == 1:
         return "undecided", "A single row says nothing about calibration."
     if seen.rows < MIN_ROWS:
-        score, hit = score_and_hit(reduction)
+        score, hit = score_and_hit(seen.reduction)
         return "undecided", (
             f"{seen.rows} rows are too few for a verdict (at least {MIN_ROWS}): the {score} is "
             f"{percent(seen.score)}, the {hit} {percent(seen.observed)}."
         )
-    if seen.direction == "none":
-        return _nothing(seen)
-    if seen.direction == "mixed":
-        return "mixed", _mixed(seen, reduction)
-    worst = seen.too_high if seen.direction == "over" else seen.too_low
-    size = points(abs(seen.mcs), _decimals(seen))
-    tail = f"; worst between {worst.where}" if worst else ""
-    head = _by(reduction, seen.direction, size, slight=abs(seen.mcs) < SLIGHT)
-    return seen.direction, f"{head}{_interval(seen)} on {counted(seen.rows, 'row')}{tail}."
+    apart = "" if tells_apart else "; the probabilities hardly tell the classes apart"
+    if seen.direction != "none":
+        return seen.direction, f"{_off(seen, sample)}{apart}."
+    if by_group and by_group.off:
+        off, of = len(by_group.off), counted(len(by_group.slices), "slice")
+        verb = "is" if off == 1 else "are"
+        return "off", f"{nothing_found(seen)}, but {off:,} of {of} {verb} off{apart}."
+    direction: VerdictDirection = "undecided" if seen.ece_below >= BLUNT else "calibrated"
+    return direction, f"{nothing_found(seen)}{apart}."
 
 
-def _nothing(seen: Evidence) -> tuple[VerdictDirection, str]:
+def nothing_found(seen: Evidence) -> str:
+    """What can be said where nothing is beyond noise: how large the error may still be."""
+    below = points(seen.ece_below, decimals_for(100 * seen.ece_below, most=2))
+    return (
+        f"No miscalibration found on {counted(seen.rows, 'row')}: ECE is below {below} points with "
+        "95 % confidence"
+    )
+
+
+def _off(seen: Evidence, sample: Sample) -> str:
     rows = counted(seen.rows, "row")
-    comparison = f"ECE {_against(seen)}"
-    if seen.floor.q95 >= BLUNT:
-        return "undecided", (
-            f"No miscalibration beyond noise, but {rows} cannot show much: {comparison}."
+    if seen.direction in ("over", "under"):
+        worst = seen.too_high if seen.direction == "over" else seen.too_low
+        size = points(abs(seen.mcs), _decimals(seen))
+        tail = f"; worst between {worst.where}" if worst else ""
+        head = _by(seen, sample, size, slight=abs(seen.mcs) < SLIGHT)
+        return f"{head}{_interval(seen)} on {rows}{tail}"
+    if not seen.shows_itself and not any(seen.sides):
+        label = shorten(seen.reduction.label, 40)
+        return (
+            f"No miscalibration found in the {label} alone on {rows}, but the probabilities of all classes are off: "
+            f"{strongest(seen)}"
         )
-    return "calibrated", f"No miscalibration beyond noise on {rows}: {comparison}."
-
-
-def _mixed(seen: Evidence, reduction: Reduction) -> str:
-    rows = counted(seen.rows, "row")
     if seen.off_on_average:
-        way = "over" if seen.mcs > 0 else "under"
-        head = f"{_by(reduction, way, points(abs(seen.mcs), _decimals(seen)))} on average{_interval(seen)} on {rows}"
+        head = _by(seen, sample, points(abs(seen.mcs), _decimals(seen)))
+        head = f"{head} on average{_interval(seen)} on {rows}"
     else:
-        head = f"Not off on average{_interval(seen, value=True)} on {rows}"
+        head = f"{_other(seen, sample)}not off on average{_interval(seen, value=True)} on {rows}"
+        head = head[0].upper() + head[1:]
     places = [
         f"{_size(abs(worst.gap))} points {way} between {worst.where}"
-        for worst, way in ((seen.too_high, "too high"), (seen.too_low, "too low"))
         if worst
+        else f"{way} in places"
+        for worst, shown, way in (
+            (seen.too_high, seen.sides[0], "too high"),
+            (seen.too_low, seen.sides[1], "too low"),
+        )
+        if shown and (worst or not seen.off_on_average)
     ]
-    where = " and ".join(places) or "off in places"
-    return f"{head}, but {where}: ECE {_against(seen)}."
+    return f"{head}, but {' and '.join(places) or 'off in places'}: {strongest(seen)}"
+
+
+def strongest(seen: Evidence) -> str:
+    """The metric that shows most surely that something is off, against a calibrated model."""
+    test = seen.test("ece")
+    if test is None or not seen.shows("ece"):
+        test = seen.strongest
+    if test.key == "ece":
+        return f"ECE {_against(seen)}"
+    return f"{against(test)} ({p_value(test.adjusted)}, adjusted for {len(seen.tests)} tests)"
+
+
+def against(test: CalibrationTest) -> str:
+    """A metric beside what a calibrated model would show: "KS error 1.20 points where ... 0.61 on average"."""
+    metric = METRICS[test.key]
+    gap = abs(test.value - test.expected)
+    if metric.unit == "plain":
+        decimals = decimals_for(gap, least=3, most=6)
+        value, expected = (decimal(v, decimals) for v in (test.value, test.expected))
+    else:
+        decimals = decimals_for(100 * gap, most=2)
+        value, expected = (points(v, decimals) for v in (test.value, test.expected))
+        value += " points"
+    return f"{metric.label} {value} where a calibrated model would show {expected} on average"
 
 
 def _against(seen: Evidence) -> str:
@@ -155,14 +178,28 @@ def _against(seen: Evidence) -> str:
     )
 
 
-def _by(reduction: Reduction, way: str, size: str, *, slight: bool = False) -> str:
+def _other(seen: Evidence, sample: Sample) -> str:
+    """Which view of two classes is spoken of, where it is not the one that was asked for."""
+    if seen.reduction == sample.reduction:
+        return ""
+    if seen.reduction.kind == "top-label":
+        return "confidence in the predicted class "
+    return f"probability of '{shorten(sample.data.class_names[1], 30)}' "
+
+
+def _by(seen: Evidence, sample: Sample, size: str, *, slight: bool = False) -> str:
     """Begin the sentence: "Overconfident by 6.1 points"."""
+    reduction: Reduction = seen.reduction
+    way = "over" if seen.mcs > 0 else "under"
+    asked = reduction == sample.reduction
     if reduction.kind == "top-label":
         word = "overconfident" if way == "over" else "underconfident"
         text = f"slightly {word}, by {size} points" if slight else f"{word} by {size} points"
-        return text[0].upper() + text[1:]
+        return text[0].upper() + text[1:] + ("" if asked else " in the predicted class")
     noun = {
-        "positive": "Forecasts",
+        "positive": "Forecasts"
+        if asked
+        else f"Probabilities of '{shorten(sample.data.class_names[1], 30)}'",
         "class": f"Probabilities of '{shorten(reduction.class_name, 30)}'",
         "top-r": f"Probabilities of the class ranked {reduction.r}",
         "within-top-r": f"Sums of the {reduction.r} largest probabilities",

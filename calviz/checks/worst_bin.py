@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.checks._evidence import evidence
-from calviz.checks.verdict import MIN_ROWS, SLIGHT
+from calviz.checks._evidence import MIN_ROWS, SLIGHT, evidence
 from calviz.core.check import CHECKS, Check
 from calviz.core.notes import Finding
 from calviz.core.words import counted, percent, points, score_and_hit
@@ -21,12 +20,15 @@ def worst_bin(
     seed: int = 0,
     resamples: int = 1_000,
 ) -> Iterator[Finding]:
-    """Name the bin with the largest gap among those that noise does not explain."""
+    """Name the bin that noise explains least, where its mean score lies outside the interval of its hits.
+
+    That interval holds at 95 % for all bins together, and is what the sentence gives.
+    """
     seen = sample.view(evidence, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
     worst = seen.worst
-    if seen.rows < MIN_ROWS or seen.direction == "none" or worst is None:
+    if seen.rows < MIN_ROWS or not seen.beyond_noise or worst is None:
         return
-    score, hit = score_and_hit(sample.reduction)
+    score, hit = score_and_hit(seen.reduction)
     slight = abs(worst.gap) < SLIGHT
     decimals = 2 if slight else 1
     low, high = (percent(v, decimals) for v in worst.interval)
@@ -34,8 +36,8 @@ def worst_bin(
         "CAL002",
         "info" if slight else "warning",
         f"Worst between {worst.where} ({counted(worst.rows, 'row')}): {score} "
-        f"{percent(worst.mean_score, decimals)} but {hit} {percent(worst.observed, decimals)} (exact 95 % CI {low} to "
-        f"{high}), {points(abs(worst.gap), decimals)} points too {'high' if worst.gap > 0 else 'low'}.",
+        f"{percent(worst.mean_score, decimals)} but {hit} {percent(worst.observed, decimals)} (exact 95 % CI of "
+        f"{worst.bins} bins together {low} to {high}), {points(abs(worst.gap), decimals)} points too {'high' if worst.gap > 0 else 'low'}.",
     )
 
 

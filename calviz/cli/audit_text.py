@@ -11,7 +11,7 @@ from calviz.cli.text import cell, console, one_line, shorten
 from calviz.core.metric import METRICS
 from calviz.core.reduction import Reduction
 from calviz.core.words import p_number
-from calviz.core.written import name_of
+from calviz.core.written import alone, name_of
 
 if TYPE_CHECKING:
     from calviz.core.convention import Conventions
@@ -35,25 +35,23 @@ def print_recognition(file: str, loaded: Loaded) -> None:
         out.print(cell(f"  offered: --repair {repair.key} ({repair.label})"), soft_wrap=True)
 
 
-def print_evaluation(
-    evaluation: Evaluation, verdict: str, other_view: str | None = None, *, named: bool
-) -> None:
-    """Print the verdict, what the other view of two classes shows, the table of metrics and the findings.
-
-    `named` adds the model's name.
-    """
+def print_evaluation(evaluation: Evaluation, *, named: bool) -> None:
+    """Print the verdict, the table of metrics and the findings; `named` adds the model's name."""
     out = console()
     out.print()
     if named:
         out.print(cell(shorten(evaluation.name), style="bold underline"))
-    out.print(cell(verdict, style="bold"), soft_wrap=True)
-    if other_view:
-        out.print(cell(other_view), soft_wrap=True)
+    if evaluation.verdict:
+        out.print(cell(evaluation.verdict.sentence, style="bold"), soft_wrap=True)
+        if evaluation.verdict.other_view:
+            out.print(cell(evaluation.verdict.other_view), soft_wrap=True)
     split = f"split {shorten(evaluation.split)}" if evaluation.split else "all rows"
     reduction = shorten(Reduction.of(evaluation.reduction).label)
     out.print(cell(f"{evaluation.rows:,} rows ({split}), {reduction}"), soft_wrap=True)
     out.print()
     out.print(_table([r for r in evaluation if r.available]))
+    if any(r.noise_floor for r in evaluation):
+        out.print(cell(alone(evaluation.verdict), style="dim"), soft_wrap=True)
     out.print()
     for r in evaluation:
         if r.note:

@@ -8,8 +8,8 @@ from calviz.comparison.learning import learning_curve
 from calviz.comparison.models import compare_methods, compare_models, same_rows
 from calviz.comparison.naming import named_models
 from calviz.comparison.rows import choose_rows
-from calviz.comparison.slices import slices, usual_columns
 from calviz.comparison.suggestion import Suggestion, suggest
+from calviz.numerics.slices import slices, usual_columns
 
 __all__ = [
     "Advice",

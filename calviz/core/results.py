@@ -13,6 +13,8 @@ from calviz.core.notes import Finding
 if TYPE_CHECKING:
     import pandas as pd
 
+    from calviz.core.verdict import Verdict
+
 
 class Interval(NamedTuple):
     """A bootstrap interval; it always contains the value that it belongs to."""
@@ -114,6 +116,8 @@ class Evaluation:
         Empty where they were not asked for, and for confidence-only data without labels.
     findings : tuple of Finding
         Empty where they were not asked for.
+    verdict : Verdict or None
+        What the findings come to; None where they were not asked for.
     """
 
     name: str
@@ -125,6 +129,7 @@ class Evaluation:
     metrics: Mapping[str, MetricResult]
     classes: tuple[ClassRow, ...] = ()
     findings: tuple[Finding, ...] = ()
+    verdict: Verdict | None = None
 
     def __getitem__(self, key: str) -> MetricResult:
         return self.metrics[key]

@@ -8,7 +8,9 @@ from typing import Self
 
 from calviz.core.metric import METRICS, Unit
 from calviz.core.results import Interval, MetricResult
-from calviz.core.words import percent
+from calviz.core.verdict import Verdict
+from calviz.core.words import counted, ends, percent
+from calviz.core.words import p_value as p_words
 
 
 def name_of(result: MetricResult) -> str:
@@ -107,15 +109,50 @@ class Written:
         low, high = self.of(interval.low, unit=False), self.of(interval.high)
         return f"95\u00a0% interval {low}\u00a0to\u00a0{high}"
 
-    def noise(self, *, tail: str) -> str:
-        """The noise floor in words."""
+    def noise(self, *, tail: str, verdict: Verdict | None = None) -> str:
+        """The noise floor in words.
+
+        A number is beyond noise where its p-value is at most 0.05 and the verdict, which adjusts for all that it tests,
+        found miscalibration at all. So no number says more than the verdict does.
+        """
         floor = self.result.noise_floor
         if floor is None:
             return ""
+        beyond = floor.p_value <= 0.05
+        if self.result.key == "mce":
+            return self._largest_gap(verdict)
+        if beyond and verdict is not None and not verdict.beyond_noise:
+            return f"{p_words(floor.p_value)} alone; {_not_found(verdict)}"
         if tail == "upper":
-            if floor.p_value <= 0.05:
+            if beyond:
                 return f"above noise: a calibrated model stays below {self.of(floor.q95)}"
             return f"within noise: a calibrated model shows up to {self.of(floor.q95)}"
-        if floor.p_value <= 0.05:
+        if beyond:
             return f"a calibrated model would show {self.of(floor.mean)}"
         return f"as if calibrated ({self.of(floor.mean)})"
+
+    def _largest_gap(self, verdict: Verdict | None) -> str:
+        """MCE is the gap of one bin, and judged as that bin is: by the interval of its share of hits."""
+        d = self.result.details
+        outside = not d["hits_low"] <= d["mean_score"] <= d["hits_high"]
+        where = " to ".join(ends(d["bin_low"], d["bin_high"], tolerance=0.06))
+        share = f"{percent(d['hits_low'])} to {percent(d['hits_high'])}"
+        head = "above noise" if outside else "within noise"
+        if outside and verdict is not None and not verdict.beyond_noise:
+            head = f"one bin alone; {_not_found(verdict)}"
+        return f"{head}: {counted(int(d['bin_rows']), 'row')} from {where}, hits {share} (95\u00a0% for all bins together)"
+
+
+def alone(verdict: Verdict | None) -> str:
+    """What to know about p-values that stand beside each other."""
+    text = "Each p-value stands alone: of 20 of a calibrated model about one is at most 0.05."
+    if verdict is None or not verdict.tests:
+        return text
+    said = "beyond noise" if verdict.beyond_noise else "within noise"
+    return f"{text} What counts is the verdict, which adjusts for its {len(verdict.tests)} tests: {said}."
+
+
+def _not_found(verdict: Verdict) -> str:
+    if not verdict.tests:
+        return "too few rows for a verdict"
+    return f"within noise of the {len(verdict.tests)} tests of the verdict"

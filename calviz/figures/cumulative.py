@@ -329,7 +329,7 @@ class Cumulative:
             stays = points_text(self.bound)
             text += (
                 f" A calibrated model stays within {stays} in {level_text(self.level)} of samples of "
-                f"this size: this is {'more than noise explains' if self.beyond_noise else 'within noise'}."
+                f"this size: this is {'more, looked at alone' if self.beyond_noise else 'within noise'}."
             )
         return text
 

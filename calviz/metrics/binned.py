@@ -10,12 +10,14 @@ torchmetrics adds a bin of its own for scores of exactly 1, which changes ECE² 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.metric import metric
+from calviz.numerics.bin_gaps import bin_intervals
 from calviz.numerics.binning import BinSums
 from calviz.numerics.sample import bin_sums
 
@@ -69,16 +71,36 @@ def rmsce(sums: BinSums) -> FloatArray:
     return np.sqrt(ece_l2(sums))
 
 
+def _largest(sums: BinSums) -> Mapping[str, float]:
+    """The bin with the largest gap, and the exact interval of its share of hits, at 95 % for all bins together."""
+    index, score, low, high = bin_intervals(sums)
+    at = int(np.argmax(np.abs(sums.gap[index])))
+    m = int(index[at])
+    return {
+        "bin_low": float(sums.edges[m]),
+        "bin_high": float(sums.edges[m + 1]),
+        "bin_rows": float(sums.count[m]),
+        "mean_score": float(score[at]),
+        "hits_low": float(low[at]),
+        "hits_high": float(high[at]),
+    }
+
+
 @_equal_width(
     key="mce",
     unit="points",
     label="MCE",
+    details=_largest,
     interval="half-inverted",
     formula=r"\max_m \left| \mathrm{conf}_m - \mathrm{acc}_m \right|",
     reference="Guo et al. 2017, eq. 5; Naeini et al. 2015",
 )
 def mce(sums: BinSums) -> FloatArray:
-    """Maximum calibration error: the largest gap of any bin that has rows; a bin with few rows can dominate it."""
+    """Maximum calibration error: the largest gap of any bin that has rows; a bin with few rows can dominate it.
+
+    The details name that bin, with the exact interval of its share of hits at 95 % for all bins together: the bin is off
+    where its mean score lies outside.
+    """
     return np.asarray(np.abs(sums.gap).max(axis=-1))
 
 

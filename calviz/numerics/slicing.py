@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
+from scipy.special import gammainc, gammaincc
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents
@@ -21,8 +22,8 @@ class SliceSums:
     rows : ndarray, shape (S,)
     score, hits : ndarray, shape (S,)
         Sums of scores and of hits.
-    variance : ndarray, shape (S,)
-        Sum of s (1 - s): the variance of the hits of a calibrated model.
+    variance, third : ndarray, shape (S,)
+        Sums of s (1 - s) and s (1 - s) (1 - 2 s): second and third cumulant of the hits of a calibrated model.
     squares : ndarray, shape (S,)
         Sum of (s - h)².
     """
@@ -31,6 +32,7 @@ class SliceSums:
     score: FloatArray
     hits: FloatArray
     variance: FloatArray
+    third: FloatArray
     squares: FloatArray
 
     @property
@@ -53,6 +55,7 @@ class SliceSums:
             whole.score - self.score,
             whole.hits - self.hits,
             whole.variance - self.variance,
+            whole.third - self.third,
             whole.squares - self.squares,
         )
 
@@ -65,23 +68,43 @@ def slice_sums(events: BinaryEvents, codes: IntArray, slices: int) -> SliceSums:
     def total(weights: FloatArray | None) -> FloatArray:
         return np.bincount(codes, weights, minlength=slices).astype(np.float64)
 
+    variance = score * (1 - score)
     return SliceSums(
-        total(None), total(score), total(hit), total(score * (1 - score)), total((score - hit) ** 2)
+        total(None),
+        total(score),
+        total(hit),
+        total(variance),
+        total(variance * (1 - 2 * score)),
+        total((score - hit) ** 2),
     )
 
 
 def p_against_calibrated(sums: SliceSums) -> FloatArray:
     """Two-sided p-values of the gaps if the model were calibrated, shape (S,).
 
-    The number of hits is then a sum of independent Bernoulli draws with the scores as chances; its
-    normal approximation. Where no draw can vary, a gap is impossible (0) or absent (1).
+    The number of hits is then a sum of independent Bernoulli draws with the scores as chances. Its tails
+    are those of a shifted gamma variable (Pearson III) with the same mean, variance and skewness, half a hit
+    nearer to the mean, as hits are whole: a normal tail is too thin where events are rare. Twice
+    the smaller tail. Where no draw can vary, a gap is impossible (0) or absent (1).
     """
-    difference = np.abs(sums.score - sums.hits)
+    difference = sums.hits - sums.score
     spread = np.sqrt(np.maximum(sums.variance, 0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = difference / spread
-    sure = np.where(difference > 1e-9 * sums.rows, 0.0, 1.0)
-    return np.where(spread > 1e-12, 2 * stats.norm.sf(z), sure)
+    varies = spread > 1e-12
+    safe = np.where(varies, spread, 1.0)
+    skewness = sums.third / safe**3
+    more = _upper_tail((difference - 0.5) / safe, skewness)
+    fewer = _upper_tail((-difference - 0.5) / safe, -skewness)
+    sure = np.where(np.abs(difference) > 1e-9 * sums.rows, 0.0, 1.0)
+    return np.where(varies, np.minimum(2 * np.minimum(more, fewer), 1.0), sure)
+
+
+def _upper_tail(z: FloatArray, skewness: FloatArray) -> FloatArray:
+    """P(Z >= z) of the standardised Pearson III distribution with this skewness, shape (S,)."""
+    small = np.abs(skewness) < 1e-3
+    shape = 4 / np.where(small, 1.0, skewness) ** 2
+    at = np.maximum(shape + z * np.sqrt(shape) * np.sign(skewness), 0)
+    tail = np.where(skewness > 0, gammaincc(shape, at), gammainc(shape, at))
+    return np.where(small, stats.norm.sf(z), tail)
 
 
 def p_against_rest(sums: SliceSums, whole: SliceSums) -> FloatArray:

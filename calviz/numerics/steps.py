@@ -26,6 +26,8 @@ BLOCK_ENTRIES = 1 << 17
 STEP_BLOCK = 1 << 15
 #: Up to this many rows per step, hits are drawn with a table; up to so many per cell, rows are.
 TABLE_TRIALS, TABLE_ROWS = 64, 32
+#: From this variance on the hits of a step are drawn as a rounded normal: their skewness is below 0.2 then.
+NORMAL_VARIANCE = 25.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,8 +277,12 @@ def _binomial(
     most = int(count.max())
     if most > TABLE_TRIALS:
         trials = count.astype(np.int64)
+        wide = np.flatnonzero(count * p * (1 - p) >= NORMAL_VARIANCE)
+        narrow = np.setdiff1d(np.arange(p.size), wide)
+        mean, spread = (count * p)[wide], np.sqrt(count * p * (1 - p))[wide]
         for hits in out:
-            hits[:] = rng.binomial(trials, p)
+            hits[narrow] = rng.binomial(trials[narrow], p[narrow])
+            hits[wide] = np.rint(mean + spread * rng.standard_normal(wide.size))
         return out
     # Few rows per step: one uniform number against a table of the distribution functions.
     k = np.arange(most)[:, None]

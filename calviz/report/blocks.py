@@ -13,6 +13,7 @@ import pandas as pd
 from calviz.core.figure import Figure
 from calviz.core.notes import Finding
 from calviz.core.results import MetricResult
+from calviz.core.verdict import Verdict
 
 #: Rows of a table that a page can show; the file of the table holds all of them.
 MOST_ROWS = 1_000
@@ -69,10 +70,11 @@ class Facts:
 
 @dataclass(frozen=True)
 class Cards:
-    """A few metrics of so many rows, large."""
+    """A few metrics of so many rows, large, and the verdict on these rows."""
 
     results: tuple[MetricResult, ...]
     rows: int
+    verdict: Verdict | None = None
     kind: ClassVar[str] = "cards"
 
 

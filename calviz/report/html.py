@@ -15,6 +15,7 @@ from markupsafe import Markup
 from calviz import __version__
 from calviz.core.metric import METRICS
 from calviz.core.results import MetricResult
+from calviz.core.verdict import Verdict
 from calviz.core.words import as_sentence, together
 from calviz.core.written import Written, name_of
 from calviz.report.blocks import MOST_ROWS, Chart
@@ -123,7 +124,7 @@ def _mathml(formula: str) -> Markup:
     return Markup(text)
 
 
-def _card(result: MetricResult, rows: int) -> dict[str, str]:
+def _card(result: MetricResult, rows: int, verdict: Verdict | None = None) -> dict[str, str]:
     metric, written = METRICS[result.key], Written(result)
     if not result.available:
         return {
@@ -138,7 +139,7 @@ def _card(result: MetricResult, rows: int) -> dict[str, str]:
         "value": written.value,
         "unit": written.unit_words,
         "interval": written.interval(result.interval) if rows > 1 else "n = 1: not meaningful",
-        "noise": written.noise(tail=metric.tail) if rows > 1 else "",
+        "noise": written.noise(tail=metric.tail, verdict=verdict) if rows > 1 else "",
     }
 
 

@@ -192,24 +192,9 @@ class Subject:
     @cached_property
     def verdict(self) -> Verdict:
         """Whether these probabilities can be trusted."""
-        return analysis.verdict(
-            self.data,
-            reduction=self.reduction,
-            bins=self.bins_used,
-            scheme=self.scheme,
-            seed=self.seed,
-        )
-
-    @cached_property
-    def other_view(self) -> str | None:
-        """What the other view of two classes shows, where it differs."""
-        return analysis.other_view(
-            self.data,
-            reduction=self.reduction,
-            bins=self.bins_used,
-            scheme=self.scheme,
-            seed=self.seed,
-        )
+        found = self.headline.verdict
+        assert found is not None  # it comes with the findings
+        return found
 
     def _evaluate(
         self, keys: Iterable[str], *, error_bars: bool, findings: bool = False

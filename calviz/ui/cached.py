@@ -74,7 +74,9 @@ def _evaluate(
 def evaluation(settings: Settings) -> Evaluation:
     """The headline metrics with intervals and noise floors, and the findings."""
     n = settings.whole.n
-    with st.spinner(f"Measuring {rows(n)}: metrics, intervals, noise floors …", show_time=True):
+    with st.spinner(
+        f"Measuring {rows(n)}: metrics, intervals, noise floors, verdict …", show_time=True
+    ):
         return _evaluate(
             settings.rows_key, settings.reduction.key, settings.bins, settings.scheme, settings
         )
@@ -167,38 +169,16 @@ def reliability(settings: Settings, curves: tuple[CurveKind, ...] = ()) -> Relia
         )
 
 
-@kept(64)
-def _verdict(
-    key: tuple[str, ...], reduction: str, bins: int, scheme: str, _settings: Settings
-) -> str:
-    found = analysis.verdict(
-        data(_settings), reduction=_settings.reduction, bins=bins, scheme=_settings.scheme
-    )
-    return str(found.sentence)
-
-
 def verdict(settings: Settings) -> str:
-    """The verdict, as one sentence."""
-    with st.spinner(f"Weighing the evidence of {rows(settings.whole.n)} …", show_time=True):
-        return _verdict(
-            settings.rows_key, settings.reduction.key, settings.bins, settings.scheme, settings
-        )
-
-
-@kept(64)
-def _other_view(
-    key: tuple[str, ...], reduction: str, bins: int, scheme: str, _settings: Settings
-) -> str | None:
-    return analysis.other_view(
-        data(_settings), reduction=_settings.reduction, bins=bins, scheme=_settings.scheme
-    )
+    """The verdict, as one sentence; it comes with the findings."""
+    found = evaluation(settings).verdict
+    return found.sentence if found else ""
 
 
 def other_view(settings: Settings) -> str | None:
     """What the other view of two classes shows, where it differs."""
-    return _other_view(
-        settings.rows_key, settings.reduction.key, settings.bins, settings.scheme, settings
-    )
+    found = evaluation(settings).verdict
+    return found.other_view if found else None
 
 
 @kept(32)

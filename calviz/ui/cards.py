@@ -9,6 +9,7 @@ import streamlit as st
 from calviz.core.metric import METRICS
 from calviz.core.notes import Finding
 from calviz.core.results import Evaluation, MetricResult
+from calviz.core.verdict import Verdict
 from calviz.core.words import as_sentence, together
 from calviz.core.written import name_of
 from calviz.ui import learn
@@ -22,10 +23,10 @@ def metric_cards(evaluation: Evaluation, keys: Sequence[str]) -> None:
     with st.container(horizontal=True, gap="small"):
         for key in keys:
             with st.container(border=True, width="stretch", height="stretch", gap="xsmall"):
-                _card(evaluation[key], evaluation.rows)
+                _card(evaluation[key], evaluation.rows, evaluation.verdict)
 
 
-def _card(result: MetricResult, rows: int) -> None:
+def _card(result: MetricResult, rows: int, verdict: Verdict | None) -> None:
     metric = METRICS[result.key]
     written = Written(result)
     unit = f" ({written.unit_words})" if written.unit_words else ""
@@ -37,21 +38,29 @@ def _card(result: MetricResult, rows: int) -> None:
         st.caption("n = 1: not meaningful")
         return
     st.caption(written.interval(result.interval))
-    noise = written.noise(tail=metric.tail)
+    noise = written.noise(tail=metric.tail, verdict=verdict)
     if noise:
         st.caption(noise[:1].upper() + noise[1:])
 
 
 def metric_line(
-    evaluation: Evaluation, keys: Sequence[str], *, notes: Mapping[str, str] | None = None
+    evaluation: Evaluation,
+    keys: Sequence[str],
+    *,
+    verdict: Verdict | None = None,
+    notes: Mapping[str, str] | None = None,
 ) -> None:
-    """Metrics in one line each: value, interval, noise floor; `notes` stand behind the name."""
+    """Metrics in one line each: value, interval, noise floor; `notes` stand behind the name.
+
+    `verdict` is that of the same rows, where the evaluation brings none.
+    """
+    judged = verdict or evaluation.verdict
     with st.container(gap="xsmall"):
         for key in keys:
-            _line(evaluation[key], evaluation.rows, (notes or {}).get(key, ""))
+            _line(evaluation[key], evaluation.rows, (notes or {}).get(key, ""), judged)
 
 
-def _line(result: MetricResult, rows: int, note: str) -> None:
+def _line(result: MetricResult, rows: int, note: str, verdict: Verdict | None) -> None:
     metric = METRICS[result.key]
     written = Written(result)
     if not result.available:
@@ -63,7 +72,8 @@ def _line(result: MetricResult, rows: int, note: str) -> None:
     if rows == 1:
         parts.append("n = 1: not meaningful")
     else:
-        parts += [written.interval(result.interval), written.noise(tail=metric.tail)]
+        noise = written.noise(tail=metric.tail, verdict=verdict)
+        parts += [written.interval(result.interval), noise]
     st.markdown(" · ".join(p for p in parts if p), help=learn.tooltip(metric.key))
 
 

@@ -9,11 +9,11 @@ import pandas as pd
 import streamlit as st
 
 from calviz.comparison import slices, usual_columns
-from calviz.comparison.slices import FEW_VALUES
 from calviz.core.export import csv_bytes
 from calviz.core.slices import Against, Slice, Slices, where_words
 from calviz.core.words import counted, decimal, p_number, points
 from calviz.figures.slice_gaps import SliceGaps
+from calviz.numerics.slices import FEW_VALUES, USUAL_RATE
 from calviz.ui import cached, diagram, pages
 from calviz.ui.settings import Settings, look_at_slice
 from calviz.ui.text import md, plain, rows
@@ -75,7 +75,7 @@ def ask(settings: Settings) -> Question:
             "False discovery rate, %",
             1,
             50,
-            5,
+            round(100 * USUAL_RATE),
             key="fdr",
             bind="query-params",
             width=190,
@@ -84,7 +84,7 @@ def ask(settings: Settings) -> Question:
         )
         pairs = st.toggle(
             "Pairs of columns too",
-            value=True,
+            value=False,
             key="pairs",
             bind="query-params",
             disabled=len(columns) < 2,

@@ -169,9 +169,7 @@ def _audit(
         if not quiet:
             if number == 0:
                 print_recognition(file, loaded)
-            print_evaluation(
-                audit.evaluation, audit.verdict, audit.other_view, named=len(loaded.models) > 1
-            )
+            print_evaluation(audit.evaluation, named=len(loaded.models) > 1)
             if audit.conventions is not None:
                 print_conventions(audit.conventions)
         yield audit
@@ -187,7 +185,10 @@ def _judge(file: str, loaded: Loaded, data: Dataset, settings: Settings) -> Audi
         "seed": settings.seed,
     }
     evaluation = analysis.evaluate(data, ci=settings.ci, resamples=settings.resamples, **same)
-    sentence, other = analysis.verdict(data, **same).sentence, analysis.other_view(data, **same)
+    # All metrics bring their findings and the verdict along.
+    judged = evaluation.verdict
+    sentence = judged.sentence if judged else ""
+    other = judged.other_view if judged else None
     if not settings.conventions:
         return Audit(file, loaded, data, evaluation, sentence, other)
     found = analysis.conventions(data, noise=settings.ci, **same)

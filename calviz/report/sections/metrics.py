@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from calviz.core.metric import METRICS
 from calviz.core.results import MetricResult
+from calviz.core.written import alone
 from calviz.report.blocks import Block, Facts, Heading, Note, Table
 from calviz.report.metric_tables import RIGHT, families, numbers, texts
 from calviz.report.section import SECTIONS, Section
@@ -28,7 +29,8 @@ def make(subject: Subject) -> Iterator[Block]:
         "Noise: the same metric if the model were perfectly calibrated, with as many rows: its mean, and what "
         "95 % of calibrated models stay below. p-value: how often such a model shows a value at least as "
         f"extreme. Calibration metrics look at the {subject.reduction.label}, binned ones at "
-        f"{subject.bins_words} unless their name says otherwise; ECE², debiased, has bins of equal mass."
+        f"{subject.bins_words} unless their name says otherwise; ECE², debiased, has bins of equal mass. "
+        f"{alone(subject.verdict)}"
     )
     if not subject.has_error_bars:
         yield Note(

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from calviz.comparison import slices, usual_columns
 from calviz.core.slices import Slices
 from calviz.core.words import counted, decimal, p_number, percent, points, shorten
 from calviz.figures.slice_gaps import SliceGaps
+from calviz.numerics.slices import usual_slices
 from calviz.report.blocks import Block, Format, Note, Table, Text, chart
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
@@ -35,12 +35,11 @@ def make(subject: Subject) -> Iterator[Block]:
     """The slices that are most surely off, and the table of all."""
     if not subject.data.groups:
         return
-    found = subject.slices or slices(
-        subject.data,
-        usual_columns(subject.data),
-        reduction=subject.reduction,
-        bins=subject.bins_used,
+    found = subject.slices or usual_slices(
+        subject.data, reduction=subject.reduction, bins=subject.bins_used
     )
+    if found is None:
+        return
     figure = SliceGaps.compute(found)
     yield Text(figure.answer())
     if found.slices:
@@ -68,8 +67,9 @@ def _all(found: Slices) -> Table:
 
 def _how(found: Slices) -> str:
     against = "what a calibrated model shows" if found.against == "calibrated" else "the other rows"
+    pairs = ", and pairs of them" if any(len(s.where) > 1 for s in found.slices) else ""
     text = (
-        f"Groups with at least {counted(found.min_rows, 'row')}, and pairs of them, each tested against "
+        f"Groups with at least {counted(found.min_rows, 'row')}{pairs}, each tested against "
         f"{against}; intervals are each for itself, adjusted p-values for all slices together (Benjamini and "
         f"Hochberg, at most {percent(found.rate, 0)} false discoveries)."
     )

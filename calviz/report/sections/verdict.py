@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from calviz.core.written import alone
 from calviz.report.blocks import Block, Cards, Lead, Note, Text
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
@@ -13,6 +14,7 @@ _TONES: dict[str, Literal["good", "bad", "open"]] = {
     "over": "bad",
     "under": "bad",
     "mixed": "bad",
+    "off": "bad",
     "calibrated": "good",
 }
 
@@ -20,13 +22,14 @@ _TONES: dict[str, Literal["good", "bad", "open"]] = {
 def make(subject: Subject) -> Iterator[Block]:
     """The verdict, and the metrics that everybody asks for first."""
     found = subject.verdict
-    yield Lead(found.sentence, _TONES.get(found.direction, "open"), subject.words)
-    if subject.other_view:
-        yield Text(subject.other_view)
-    yield Cards(tuple(subject.headline), subject.data.n)
+    tone = _TONES.get(found.direction, "open") if found.tells_apart else "open"
+    yield Lead(found.sentence, tone, subject.words)
+    if found.other_view:
+        yield Text(found.other_view)
+    yield Cards(tuple(subject.headline), subject.data.n, found)
     yield Note(
         "Noise floor: what the number would be if the model were perfectly calibrated, with as many rows. "
-        "Points are percentage points."
+        f"Points are percentage points. {alone(found)}"
     )
 
 

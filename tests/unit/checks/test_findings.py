@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import calviz
 from calviz.checks import find
@@ -35,7 +36,7 @@ def test_a_good_sample_has_one_finding_that_says_so():
     assert set(found) <= {"CAL001", "CAL003"}
     (f,) = found["CAL001"]
     assert f.severity == "info"
-    assert f.message.startswith("No miscalibration beyond noise on 4,000 rows: mean confidence ")
+    assert f.message.startswith("No miscalibration found on 4,000 rows: ECE is below ")
 
 
 def test_registered_under_their_codes():
@@ -58,10 +59,11 @@ def test_cal001_and_cal002_name_size_and_place():
     assert "Forecast too high, beyond noise: mean forecast 55.0 % against frequency 42.5 %" in (
         found["CAL001"][0].message
     )
-    # 300 of 500: exact interval from statistical tables, 55.6 % to 64.3 %.
+    # 300 of 500: exact interval at 97.5 %, as there are two bins.
+    exact = stats.binomtest(300, 500).proportion_ci(0.975)
     assert found["CAL002"][0].message == (
         "Worst between 0.8 and 0.9 (500 rows): mean forecast 85.0 % but frequency 60.0 % "
-        "(exact 95 % CI 55.6 % to 64.3 %), 25.0 points too high."
+        f"(exact 95 % CI of 2 bins together {100 * exact.low:.1f} % to {100 * exact.high:.1f} %), 25.0 points too high."
     )
 
 

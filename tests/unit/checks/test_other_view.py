@@ -6,7 +6,9 @@ from scipy.special import expit
 from scipy.stats import binom
 
 import calviz
+from calviz import checks
 from calviz.analysis import other_view
+from calviz.numerics.sample import Sample
 
 
 def forecasts(n, seed, truth=lambda z: z):
@@ -27,6 +29,11 @@ def means(data):
     return [f"{100 * v:.1f} %" for v in values]
 
 
+def quick(data):
+    """With as many resamples as a simulation can afford."""
+    return checks.other_view.other_view(Sample(data, "positive"), resamples=199)
+
+
 def test_the_top_label_hides_forecasts_that_are_too_high():
     forecast, frequency, confidence, accuracy = means(SHIFTED)
     said = other_view(SHIFTED)
@@ -35,9 +42,11 @@ def test_the_top_label_hides_forecasts_that_are_too_high():
     )
     assert f"mean confidence {confidence}, accuracy {accuracy}, ECE" in said
     assert said.endswith("Errors above and below a score of 1/2 cancel there.")
-    said = other_view(SHIFTED, reduction="top-label")
-    assert "Seen by the positive class, the forecasts are " in said
-    assert said.endswith(f"too high: mean forecast {forecast}, frequency {frequency}.")
+    # Asked for the top label, the verdict speaks of the positive class, and this of the top label.
+    assert other_view(SHIFTED, reduction="top-label") == said
+    gap = float(forecast.split()[0]) - float(frequency.split()[0])
+    found = calviz.verdict(SHIFTED, reduction="top-label")
+    assert f"too high by {gap:.1f} points" in found.sentence
 
 
 def test_the_mean_of_the_positive_class_hides_overconfidence():
@@ -60,12 +69,12 @@ def test_nothing_where_there_is_no_other_view_or_it_shows_the_same():
     assert other_view(only) is None
 
 
-@pytest.mark.parametrize(("n", "runs"), [(100, 400), (1_000, 120)])
+@pytest.mark.parametrize(("n", "runs"), [(100, 60), (1_000, 40)])
 def test_a_calibrated_file_gets_it_in_three_of_a_hundred_samples_at_most(n, runs):
-    alarms = sum(other_view(forecasts(n, seed)) is not None for seed in range(runs))
+    alarms = sum(quick(forecasts(n, seed)) is not None for seed in range(runs))
     assert alarms <= binom.ppf(0.999, runs, 0.03)
 
 
 @pytest.mark.parametrize("truth", [lambda z: z - 0.35, lambda z: z / 1.5])
 def test_it_is_said_where_it_matters(truth):
-    assert sum(other_view(forecasts(2_000, seed, truth)) is not None for seed in range(50)) >= 45
+    assert sum(quick(forecasts(2_000, seed, truth)) is not None for seed in range(20)) >= 18

@@ -134,7 +134,7 @@ def test_the_reading():
     text = figure.reading()
     assert text.startswith("The scores run ahead of the hits by up to ")
     assert "points too high" in text
-    assert text.endswith("more than noise explains.")
+    assert text.endswith("this is more, looked at alone.")
     calm = Cumulative.compute(binary(20_000, seed=5), reduction="positive").reading()
     assert calm.endswith("within noise.")
 

@@ -68,7 +68,7 @@ def test_cells_are_drawn_like_rows(counts):
 
 @pytest.mark.parametrize("most", [1, 5, 64, 500])
 def test_hits_are_binomial(most):
-    count, p = np.array([1, 1, most, most, most]), np.array([0.3, 0, 1, 0.9, 0.02])
+    count, p = np.array([1, 1, most, most, most, most]), np.array([0.3, 0, 1, 0.9, 0.02, 0.5])
     draws = 20_000
     hits = module._binomial(np.random.default_rng(1), count.astype(float), p, draws)
     sd = np.sqrt(count * p * (1 - p))

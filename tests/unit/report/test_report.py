@@ -258,7 +258,7 @@ def test_several_models_are_several_parts_with_anchors_of_their_own(subject):
     assert len(set(anchors)) == len(anchors)
     assert {"part-1-reliability", "part-2-reliability", "definitions"} <= set(anchors)
     assert {"01-reliability", "02-reliability"} <= {name for name, _ in report.tables()}
-    assert Subject(data=other.data).verdict.sentence in shown(page)
+    assert Subject(data=other.data, resamples=100).verdict.sentence in shown(page)
 
 
 def test_what_a_kind_of_data_does_not_have_is_said():

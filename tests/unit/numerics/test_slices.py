@@ -7,9 +7,11 @@ from scipy import stats
 import calviz
 from calviz.comparison import slices
 from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.core.events import BinaryEvents
 from calviz.core.factor import Factor
 from calviz.core.slices import Slices, rows_where, where_words
 from calviz.figures.slice_gaps import SliceGaps
+from calviz.numerics.slicing import p_against_calibrated, slice_sums
 
 
 def predictions(score, hit, **groups):
@@ -39,8 +41,8 @@ def test_the_numbers_of_a_slice_are_those_of_its_rows():
     # Gaps of the rows are -0.1 and 0.8: their standard deviation over sqrt(2) is 0.45 / sqrt(2).
     half = 1.959964 * 0.45 / np.sqrt(2)
     assert x.interval == pytest.approx((0.35 - half, 0.35 + half))
-    # Two hits announced with 0.9 and 0.8: mean 1.7, variance 0.09 + 0.16.
-    assert x.p_value == pytest.approx(2 * stats.norm.sf(0.7 / 0.5))
+    # Announced with 0.9 and 0.8, at most one hit has the chance 1 - 0.72; the tail is doubled.
+    assert x.p_value == pytest.approx(2 * 0.28, abs=0.02)
     # 0.9 is in (0.8, 1], 0.8 in (0.6, 0.8].
     assert x.ece == pytest.approx((0.1 + 0.8) / 2)
     assert x.ece_noise == pytest.approx(np.sqrt(2 / np.pi) * (0.3 + 0.4) / 2)
@@ -73,6 +75,24 @@ def test_the_region_that_is_off_is_found_and_no_other(against):
     assert found.slices[0].gap == pytest.approx(0.15, abs=0.05)
     if against == "calibrated":
         assert [s.where for s in found.off] == [(("region", "b"),)]
+
+
+@pytest.mark.parametrize("scores", [(0.002, 0.03), (0.2, 0.8), (0.9, 1.0), (0.0, 1.0)])
+def test_p_values_are_nearly_those_of_the_exact_distribution_and_no_smaller(scores):
+    # The distribution of a sum of different Bernoulli draws, by convolution.
+    score = np.random.default_rng(3).uniform(*scores, 80)
+    chance = np.ones(1)
+    for s in score:
+        chance = np.convolve(chance, [1 - s, s])
+    upper, lower = np.cumsum(chance[::-1])[::-1], np.cumsum(chance)
+    exact = np.minimum(2 * np.minimum(upper, lower), 1)
+    for hits in range(81):
+        sums = slice_sums(BinaryEvents(score, np.arange(80) < hits), np.zeros(80, dtype=np.intp), 1)
+        (p,) = p_against_calibrated(sums)
+        if exact[hits] > 1e-4:
+            assert 0.85 * exact[hits] - 0.02 * (exact[hits] > 0.3) <= p <= 1.4 * exact[hits] + 1e-3
+        else:
+            assert p < 1e-3
 
 
 def test_pairs_hold_the_rows_of_both():

@@ -41,6 +41,25 @@ def usual_columns(data: Dataset) -> tuple[str, ...]:
     return few or tuple(data.groups)[:1]
 
 
+#: The false discovery rate of the slices that are looked at without being asked for: what the findings, the Slices
+#: page and the report begin with, so that they say the same.
+USUAL_RATE = 0.01
+
+
+def usual_slices(
+    data: Dataset, *, reduction: Reduction | str = "top-label", bins: int = 15
+) -> Slices | None:
+    """Slices of the usual columns, one column at a time, each against a calibrated model; None without groups.
+
+    Benjamini and Hochberg control the false discovery rate; where nothing is off, any discovery is a false one, so that
+    the rate is then the chance that anything is called off at all.
+    """
+    columns = usual_columns(data)
+    if not columns:
+        return None
+    return slices(data, columns, pairs=False, reduction=reduction, rate=USUAL_RATE, bins=bins)
+
+
 def slices(
     data: Dataset,
     columns: Iterable[str] | None = None,

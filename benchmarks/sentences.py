@@ -1,0 +1,232 @@
+"""How often the verdict and the findings say what is not so, and how often what is.
+
+    python benchmarks/sentences.py [--minutes 10] [--jobs 1] [--samples FILE] [--write]
+
+Draws files whose truth is known, as many as fit into the time, and counts what is said of them. With ``--samples`` each file
+becomes a line of a file; those that are in it already count too, so that a study may be interrupted, and
+``--minutes 0`` only counts. With ``--write`` the tables go to `RESULTS.md`; `docs/uncertainty.md` says what they mean.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from _harness import machine, write_section
+from scipy.special import expit, softmax
+
+from calviz.checks import find, verdict
+from calviz.checks._evidence import evidence
+from calviz.core.predictions import Predictions
+from calviz.numerics.sample import Sample
+
+SIZES = (200, 1_000, 10_000)
+#: So many files of each size for one of the largest.
+TURNS = {200: 5, 1_000: 3, 10_000: 1}
+RESAMPLES = 499
+#: Findings that state miscalibration of something; CAL001 does where the verdict does.
+STATEMENTS = ("CAL002", "CAL012", "CAL013", "CAL014", "CAL017")
+#: Rows behind a true error without a closed form.
+TRUTH_ROWS = 1_000_000
+
+
+def two(n, rng, *, slope=1.0, shift=0.0, spread=1.5):
+    """Scores expit(slope e), events with the chance expit(e + shift), e normal; score and chance."""
+    e = rng.normal(0, spread, n)
+    score, chance = expit(slope * e), expit(e + shift)
+    labels = rng.random(n) < chance
+    return np.column_stack([1 - score, score]), labels.astype(int), np.abs(score - chance)
+
+
+def many(n, rng, *, k, alpha, sharpen=1.0):
+    """Labels drawn from Dirichlet probabilities, whose logarithms are then multiplied."""
+    q = rng.dirichlet(np.full(k, alpha), n).clip(1e-9)
+    q /= q.sum(axis=1, keepdims=True)
+    labels = (rng.random((n, 1)) > q.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    probs = softmax(sharpen * np.log(q), axis=1)
+    return probs, labels, np.abs(probs.max(axis=1) - q.max(axis=1))
+
+
+def even(n, rng, *, k):
+    """All classes nearly alike, and labels that know nothing of the rows."""
+    z = rng.normal(0, 0.02, (n, k))
+    probs = softmax(z, axis=1)
+    labels = (rng.random((n, 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    return probs, labels, np.zeros(n)
+
+
+CASES = {
+    "calibrated, 2 classes": (two, "positive"),
+    "calibrated, 2 classes, top label": (two, "top-label"),
+    "calibrated, 5 classes": (partial(many, k=5, alpha=0.6), "top-label"),
+    "calibrated, 100 classes": (partial(many, k=100, alpha=0.05), "top-label"),
+    "logits x 1.05, 5 classes": (partial(many, k=5, alpha=0.6, sharpen=1.05), "top-label"),
+    "logits x 1.3, 5 classes": (partial(many, k=5, alpha=0.6, sharpen=1.3), "top-label"),
+    "logits x 1.1, 2 classes": (partial(two, slope=1.1), "positive"),
+    "logits x 1.5, 2 classes": (partial(two, slope=1.5), "positive"),
+    "forecasts too high, 2 classes": (partial(two, shift=-0.35), "positive"),
+    "forecasts too high, top label": (partial(two, shift=-0.35), "top-label"),
+    "useless, 2 classes": (partial(two, spread=0.02), "positive"),
+    "useless, 5 classes": (partial(even, k=5), "top-label"),
+}
+CALIBRATED = tuple(case for case in CASES if case.startswith(("calibrated", "useless")))
+#: No largest probability is too low here, so that nothing may be called underconfident.
+ONE_SIDED = ("logits x 1.05, 5 classes", "logits x 1.3, 5 classes")
+
+
+def one(case, n, run):
+    """What is said of one file."""
+    make, reduction = CASES[case]
+    rng = np.random.default_rng([run, n, list(CASES).index(case)])
+    probs, labels, _ = make(n, rng)
+    groups = {"a": rng.integers(0, 4, n), "b": rng.integers(0, 10, n)}
+    sample = Sample(Predictions(probs=probs, labels=labels, groups=groups), reduction)
+    v = verdict(sample, resamples=RESAMPLES, seed=run)
+    seen = sample.view(evidence, bins=15, scheme="equal-width", seed=run, resamples=RESAMPLES)
+    codes = sorted({f.code for f in find(sample, resamples=RESAMPLES, seed=run)})
+    return {
+        "direction": v.direction,
+        "reduction": v.reduction,
+        "beyond": bool(v.beyond_noise),
+        "low": bool(seen.sides[1]),
+        "slices": v.slices_off,
+        "apart": bool(v.tells_apart),
+        "below": v.ece_below,
+        "codes": codes,
+    }
+
+
+def work(turn, step, until, samples):
+    """Files of all cases and sizes in turns, every `step`-th turn, until the time is over."""
+    with samples.open("a") as out:
+        while time.time() < until:
+            for case in CASES:
+                for n, times in TURNS.items():
+                    for i in range(times):
+                        row = one(case, n, turn * max(TURNS.values()) + i)
+                        out.write(json.dumps({"case": case, "n": n, "turn": turn, **row}) + "\n")
+                out.flush()
+            turn += step
+
+
+def read_samples(samples):
+    """Files by case and size, and the first turn that is not among them."""
+    found, turn = defaultdict(list), 0
+    if samples.exists():
+        for line in samples.read_text().splitlines():
+            row = json.loads(line)
+            found[row["case"], row["n"]].append(row)
+            turn = max(turn, row["turn"] + 1)
+    return found, turn
+
+
+def share(rows, said):
+    """Per cent of the files of which something holds."""
+    return f"{100 * np.mean([bool(said(row)) for row in rows]):.1f} %"
+
+
+def states(row):
+    """Whether any miscalibration is stated, by the verdict or a finding."""
+    return row["beyond"] or row["slices"] or set(row["codes"]) & set(STATEMENTS)
+
+
+def tables(found):
+    """What is said of calibrated files, and of others."""
+    yield "### Calibrated files: statements of miscalibration\n"
+    yield "| case | rows | files | verdict | slices | anything | called useless |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    for case in CALIBRATED:
+        for n in SIZES:
+            rows = found[case, n]
+            if rows:
+                yield (
+                    f"| {case} | {n:,} | {len(rows)} | {share(rows, lambda r: r['beyond'])} | "
+                    f"{share(rows, lambda r: r['slices'])} | {share(rows, states)} | "
+                    f"{share(rows, lambda r: not r['apart'])} |"
+                )
+    everything = [r for case in CALIBRATED for n in SIZES for r in found[case, n]]
+    yield (
+        f"| all | | {len(everything)} | {share(everything, lambda r: r['beyond'])} | "
+        f"{share(everything, lambda r: r['slices'])} | {share(everything, states)} | |"
+    )
+    yield "\n### Files that are off\n"
+    yield (
+        "| case | rows | files | true ECE (points) | beyond noise | over | under | both | no direction | "
+        "too low somewhere, wrongly | called useless |"
+    )
+    yield "|" + " --- |" * 11
+    for case in CASES:
+        if case in CALIBRATED:
+            continue
+        truth = true_error(case)
+        for n in SIZES:
+            rows = found[case, n]
+            if rows:
+                ways = " | ".join(
+                    share(rows, lambda r, way=way: r["direction"] == way and r["beyond"])
+                    for way in ("over", "under", "mixed", "off")
+                )
+                low = share(rows, lambda r: r["low"]) if case in ONE_SIDED else ""
+                yield (
+                    f"| {case} | {n:,} | {len(rows)} | {100 * truth:.2f} | {share(rows, lambda r: r['beyond'])} | "
+                    f"{ways} | {low} | {share(rows, lambda r: not r['apart'])} |"
+                )
+    yield '\n### "ECE is below ... with 95 % confidence"\n'
+    yield "| case | rows | files | true ECE (points) | median of what is said | holds |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for case in CASES:
+        truth = true_error(case)
+        for n in SIZES:
+            # Of both views of two classes, the numbers are of the one that is worse.
+            rows = [r for r in found[case, n] if r["reduction"] == CASES[case][1]]
+            if rows and truth < 0.03:
+                said = 100 * np.median([r["below"] for r in rows])
+                yield (
+                    f"| {case} | {n:,} | {len(rows)} | {100 * truth:.2f} | {said:.2f} | "
+                    f"{share(rows, lambda r, truth=truth: r['below'] >= truth)} |"
+                )
+
+
+def true_error(case):
+    """E |score - chance of a hit|, on very many rows; 0 of a calibrated model."""
+    if case in CALIBRATED:
+        return 0.0
+    rows = TRUTH_ROWS if "2 classes" in case or "top label" in case else TRUTH_ROWS // 10
+    return float(CASES[case][0](rows, np.random.default_rng(99))[2].mean())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--samples", type=Path)
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    samples = options.samples or Path(tempfile.mkdtemp()) / "sentences.jsonl"
+    until = time.time() + 60 * options.minutes
+    first, step = read_samples(samples)[1], options.jobs
+    with ProcessPoolExecutor(step) as pool:
+        turns = range(first, first + step)
+        list(pool.map(work, turns, [step] * step, [until] * step, [samples] * step))
+    found, _ = read_samples(samples)
+    head = (
+        f"`python benchmarks/sentences.py --write` on {machine()}. {RESAMPLES} resamples; every file has two group "
+        "columns of 4 and 10 values. Shares of files. The standard error of 3 % is 1.2 points with 200 files, and 0.5 "
+        "with 1,000. `docs/uncertainty.md` explains.\n"
+    )
+    text = "\n".join([head, *tables(found)])
+    print(text)
+    if options.write:
+        write_section("Sentences", text)
+
+
+if __name__ == "__main__":
+    main()

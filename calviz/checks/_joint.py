@@ -1,0 +1,260 @@
+"""All tests that the verdict makes of a sample, on the same redrawn labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import NotAvailable
+from calviz.core.predictions import Predictions
+from calviz.core.reduction import Reduction
+from calviz.core.verdict import CalibrationTest
+from calviz.metrics.ks import ks
+from calviz.metrics.proper_parts import brier_miscalibration
+from calviz.numerics.binning import Scheme, assign
+from calviz.numerics.error_bars import p_value, stream
+from calviz.numerics.losses import negative_log_likelihood, squared_error
+from calviz.numerics.min_p import westfall_young
+from calviz.numerics.sample import Sample, bin_sums
+from calviz.numerics.steps import Steps, steps
+
+#: How much of the level a test has, against 1 of the others. "Off on average?" is asked first of all; NLL sees
+#: scores that are too extreme or too modest best.
+WEIGHTS = {"mcs": 3.0, "nll": 1.5}
+#: Neighbouring bins are put together until there are at most so many, of which all runs are looked at.
+MOST_BINS = 40
+#: Probabilities this close to 0 and 1 count as this far away, in double precision.
+_EPS = float(np.finfo(np.float64).eps)
+#: Scores of both halves that differ by less, folded, are one step.
+_SAME = 1e-7
+
+
+@dataclass(frozen=True)
+class Sides:
+    """p-values of the scores being too high somewhere, and too low somewhere, under one reduction.
+
+    Each is valid even where the scores are off the other way everywhere: fewer hits than calibrated ones only make it larger.
+    """
+
+    too_high: float
+    too_low: float
+
+
+@dataclass(frozen=True)
+class Joint:
+    """The tests of a sample, and in which directions it is off.
+
+    Attributes
+    ----------
+    tests : tuple of CalibrationTest
+    sides : dict of str to Sides
+        By the written form of the reduction.
+    """
+
+    tests: tuple[CalibrationTest, ...]
+    sides: dict[str, Sides]
+
+
+def _second(sample: Sample) -> Sample:
+    """The same two classes under the other reduction; the other view of one class alone is the top label as well."""
+    other = sample.reduction.other_of_two(sample.data) or Reduction()
+    return Sample(sample.data, other)
+
+
+def looks(sample: Sample) -> tuple[Sample, ...]:
+    """The sample, and with two classes their other view: each hides what the other shows."""
+    two = isinstance(sample.data, Predictions) and sample.data.n_classes == 2
+    if two and sample.reduction.kind in ("top-label", "positive", "class"):
+        return sample, sample.view(_second)
+    return (sample,)
+
+
+def joint(
+    sample: Sample,
+    *,
+    bins: int = 15,
+    scheme: Scheme = "equal-width",
+    seed: int = 0,
+    resamples: int = 1_000,
+) -> Joint:
+    """Test a sample; p-values are adjusted for all that is tested here.
+
+    Under each reduction (`looks`): MCS, ECE, KS, the miscalibration part of the Brier score and Spiegelhalter's statistic;
+    of all classes NLL and Brier score. What is a function of hits and scores shares its redrawn labels. NLL and
+    Brier score of more than two classes are drawn apart, as if they were independent of the rest: that
+    is careful, since |NLL| and the others go up together (Šidák 1967; Royen 2014).
+    """
+    seen = looks(sample)
+    two = len(seen) == 2
+    base = seen[1] if two and sample.reduction.kind == "top-label" else sample
+    view = base.view(steps)
+    calibrated = view.under_calibration(stream(seed, "under_calibration"), resamples)
+    edges = {s.reduction.key: s.view(bin_sums, bins=bins, scheme=scheme).edges for s in seen}
+    # The class that ties go to is the first one.
+    fold = partial(_folded, ties_flip=two and base.reduction.class_index(base.data) == 1)
+    keys = [s.reduction.key for s in seen]
+    measured = _measured(view.as_drawn(), seen, base, fold, edges)
+    drawn: dict[tuple[str, str], list[FloatArray]] = {}
+    for part in calibrated.parts():
+        for name, value in _measured(part, seen, base, fold, edges).items():
+            drawn.setdefault(name, []).append(value)
+    columns = {name: np.concatenate(values) for name, values in drawn.items()}
+    values = {name: float(value[0]) for name, value in measured.items()}
+    sides = {
+        key: Sides(*(p_value(columns.pop((side, key)), values.pop((side, key))) for side in _SIDES))
+        for key in keys
+    }
+    expected = {name: float(column.mean()) for name, column in columns.items()}
+    _all_classes(sample, two, values, columns, expected, seed, resamples)
+    names = list(columns)
+    signed = [name for name in names if name[0] in _SIGNED]
+    shift = {name: expected[name] if name in signed else 0.0 for name in names}
+    p, adjusted = westfall_young(
+        np.array([_size(values[n] - shift[n], n in signed) for n in names]),
+        np.array([_size(columns[n] - shift[n], n in signed) for n in names]),
+        np.array([WEIGHTS.get(n[0], 1.0) for n in names]),
+    )
+    tests = [
+        CalibrationTest(*n, values[n], expected[n], float(p[i]), float(adjusted[i]))
+        for i, n in enumerate(names)
+    ]
+    return Joint(tuple(tests), sides)
+
+
+_SIDES = ("too_high", "too_low")
+_SIGNED = ("mcs", "spiegelhalter_z", "nll", "brier")
+
+
+def _size(value: FloatArray | float, signed: bool) -> FloatArray:
+    return np.asarray(np.abs(value) if signed else value)
+
+
+def _measured(
+    part: Steps,
+    seen: tuple[Sample, ...],
+    base: Sample,
+    fold: partial[Steps],
+    edges: dict[str, FloatArray],
+) -> dict[tuple[str, str], FloatArray]:
+    """All statistics of some resamples, shape (b,) each, by metric and reduction."""
+    found: dict[tuple[str, str], FloatArray] = {}
+    for one in seen:
+        own = part if one is base else fold(part)
+        key = one.reduction.key
+        for name, value in _statistics(own, edges[key]):
+            found[name, key] = value
+    if len(seen) == 2:
+        # Both views have it in common, and of two classes it is the Brier score.
+        found["brier", ""] = _brier(part)
+        found["nll", ""] = _nll(part)
+    else:
+        found["spiegelhalter_z", base.reduction.key] = _spiegelhalter(part)
+    return found
+
+
+def _statistics(part: Steps, edges: FloatArray) -> Iterator[tuple[str, FloatArray]]:
+    gap = part.score * part.count - part.hits
+    n = part.n
+    yield "mcs", gap.sum(axis=-1) / n
+    bin_of = assign(part.score, edges)
+    starts = np.flatnonzero(np.diff(bin_of, prepend=-1))
+    by_bin = np.add.reduceat(gap, starts, axis=-1)
+    yield "ece", np.abs(by_bin).sum(axis=-1) / n
+    yield "ks", ks(part)
+    yield "brier_miscalibration", brier_miscalibration(part)
+    variance = part.count[0] * np.maximum(part.score - part.square, 0)
+    high, low = _runs(by_bin, np.add.reduceat(variance, starts))
+    yield "too_high", high
+    yield "too_low", low
+
+
+def _runs(gap: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Largest standardised gap of any run of neighbouring bins, upwards and downwards, shape (b,) each.
+
+    One more is added to the variance, so that runs with next to no rows do not decide.
+    """
+    if variance.size > MOST_BINS:
+        starts = np.linspace(0, variance.size, MOST_BINS, endpoint=False).astype(np.intp)
+        gap, variance = np.add.reduceat(gap, starts, axis=-1), np.add.reduceat(variance, starts)
+    upto = np.concatenate([np.zeros((gap.shape[0], 1)), np.cumsum(gap, axis=-1)], axis=-1)
+    spread = np.concatenate([[0.0], np.cumsum(variance)])
+    first, last = np.triu_indices(spread.size, 1)
+    z = (upto[:, last] - upto[:, first]) / np.sqrt(spread[last] - spread[first] + 1)
+    return z.max(axis=1), -z.min(axis=1)
+
+
+def _spiegelhalter(part: Steps) -> FloatArray:
+    """Spiegelhalter's statistic, its scale being the same in all resamples; 0 where it is undefined."""
+    weight = 1 - 2 * np.clip(part.score, 0, 1)
+    top = ((part.hits - part.count * part.score) * weight).sum(axis=-1)
+    variance = float((part.count[0] * weight**2 * part.score * (1 - part.score)).sum())
+    return np.asarray(top / np.sqrt(variance) if variance > 0 else np.zeros(top.shape))
+
+
+def _brier(part: Steps) -> FloatArray:
+    """Brier score of two classes, summed over both."""
+    square = part.count * part.square - (2 * part.score - 1) * part.hits
+    return np.asarray(2 * square.sum(axis=-1) / part.n)
+
+
+def _nll(part: Steps) -> FloatArray:
+    """NLL of two classes."""
+    s = np.clip(part.score, _EPS, 1 - _EPS)
+    return np.asarray(
+        -(part.hits * np.log(s) + (part.count - part.hits) * np.log1p(-s)).sum(axis=-1) / part.n
+    )
+
+
+def _all_classes(
+    sample: Sample,
+    two: bool,
+    values: dict[tuple[str, str], float],
+    columns: dict[tuple[str, str], FloatArray],
+    expected: dict[tuple[str, str], float],
+    seed: int,
+    resamples: int,
+) -> None:
+    """Add NLL and Brier score of more than two classes, where there are probabilities of all."""
+    if two:
+        return
+    for number, (key, make) in enumerate(
+        (("nll", negative_log_likelihood), ("brier", squared_error)), start=2
+    ):
+        try:
+            view = sample.view(make)
+            redrawn = view.under_calibration(np.random.default_rng([seed, number]), resamples)
+        except NotAvailable:
+            continue
+        values[key, ""] = float(view.mean)
+        columns[key, ""] = redrawn.mean
+        expected[key, ""] = float(redrawn.mean.mean())
+
+
+def _folded(part: Steps, *, ties_flip: bool) -> Steps:
+    """Steps of the top label from those of one of two classes; equal scores of the two are one step.
+
+    Parameters
+    ----------
+    part : Steps
+        With a leading axis of resamples.
+    ties_flip : bool
+        Whether a score of 1/2 predicts the other class.
+    """
+    flip = (part.score < 0.5) | ((part.score == 0.5) & ties_flip)
+    score = np.where(flip, 1 - part.score, part.score)
+    square = np.where(flip, 1 - 2 * part.score + part.square, part.square)
+    order: IntArray = np.argsort(score, kind="stable")
+    starts = np.flatnonzero(np.diff(score[order], prepend=-1) > _SAME)
+    count = np.add.reduceat(part.count[0, order], starts)
+    hits = np.where(flip, part.count - part.hits, part.hits)[:, order]
+    if starts.size < score.size:
+        hits = np.add.reduceat(hits, starts, axis=-1)
+    rows = part.count[0, order]
+    mean, mean_square = (
+        np.add.reduceat(rows * column[order], starts) / count for column in (score, square)
+    )
+    return Steps(mean, np.broadcast_to(count, hits.shape), hits, mean_square, part.params)

@@ -1,0 +1,72 @@
+"""CAL016: probabilities that do not tell the classes apart, however well calibrated they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from calviz.checks._evidence import MIN_ROWS
+from calviz.core.check import CHECKS, Check
+from calviz.core.notes import Finding
+from calviz.core.predictions import Predictions
+from calviz.core.words import counted, decimal, decimals_for, percent
+from calviz.numerics.label_shuffling import LabelShuffling, label_shuffling
+from calviz.numerics.sample import Sample
+
+#: Standard normal quantiles: of a one-sided test at 1 %, and of a one-sided 95 % bound.
+BEYOND_NOISE, BOUND = 2.326, 1.645
+#: Absence of evidence is not enough: the effect must be shown to be below this (an AUROC of about 0.64) ...
+CLEAR = 0.5
+#: ... and below this (an AUROC of about 0.53) it is next to nothing, however surely it is there.
+TINY = 0.1
+
+
+@dataclass(frozen=True)
+class Shuffled:
+    """The probabilities beside shuffled labels; None where there are no probabilities of all classes, or one class only."""
+
+    found: LabelShuffling | None
+
+    @property
+    def tells_apart(self) -> bool:
+        """False where there is no skill beyond noise and none that is clear, or next to none."""
+        f = self.found
+        if f is None:
+            return True
+        return f.effect(BOUND) >= (CLEAR if f.z <= BEYOND_NOISE else TINY)
+
+
+def shuffled(sample: Sample) -> Shuffled:
+    """Compare the labels with shuffled ones."""
+    data = sample.data
+    if not isinstance(data, Predictions) or bool((data.labels == data.labels[0]).all()):
+        return Shuffled(None)
+    return Shuffled(label_shuffling(data))
+
+
+def no_discrimination(sample: Sample) -> Iterator[Finding]:
+    """Say so where shuffling the labels would change nothing."""
+    if sample.data.n < MIN_ROWS:
+        return
+    seen = sample.view(shuffled)
+    f = seen.found
+    if f is None or seen.tells_apart:
+        return
+    if f.spread == 0:
+        how = "they are the same in all rows"
+    else:
+        decimals = max(1, decimals_for(100 * f.spread, figures=1, most=3))
+        how = (
+            f"the true class is given {percent(f.of_true, decimals)} on average, and {percent(f.shuffled, decimals)} "
+            f"with the labels shuffled (standardised difference below {decimal(max(f.effect(BOUND), 0.01), 2)} with 95 % "
+            "confidence)"
+        )
+    yield Finding(
+        "CAL016",
+        "warning",
+        f"The probabilities hardly tell the classes apart on {counted(sample.data.n, 'row')}: {how}; what is "
+        "calibrated may be useless.",
+    )
+
+
+CHECKS.register(Check("CAL016", "No discrimination", no_discrimination))

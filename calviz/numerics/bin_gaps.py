@@ -1,0 +1,32 @@
+"""Which bins are off beyond noise: exact intervals of their hits, adjusted for their number."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.numerics.binning import BinSums
+from calviz.numerics.error_bars import LEVEL
+from calviz.numerics.memo import once_per_view
+from calviz.numerics.proportions import clopper_pearson
+
+
+class BinIntervals(NamedTuple):
+    """The bins that have rows, and the interval of each one's share of hits, shape (M',) each.
+
+    The intervals hold at 95 % for all bins together (Bonferroni): a bin is off where its mean score lies outside.
+    """
+
+    number: IntArray
+    score: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+@once_per_view
+def bin_intervals(sums: BinSums) -> BinIntervals:
+    """Intervals of the bins of a sample itself."""
+    filled = sums.count.nonzero()[0]
+    level = 1 - (1 - LEVEL) / max(filled.size, 1)
+    low, high = clopper_pearson(sums.hit_sum[filled], sums.count[filled], level=level)
+    return BinIntervals(filled, sums.confidence[filled], low, high)

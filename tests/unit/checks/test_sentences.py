@@ -1,0 +1,276 @@
+"""What the verdict and the findings say, against samples whose truth is known.
+
+`benchmarks/sentences.py` is the longer study; `docs/uncertainty.md` says what it found.
+"""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.integrate import quad
+from scipy.special import expit, softmax
+
+import calviz
+from calviz.checks import find, verdict
+from calviz.checks._evidence import evidence
+from calviz.checks._levels import FILE, OVERALL
+from calviz.core.written import Written
+from calviz.numerics.label_shuffling import label_shuffling
+from calviz.numerics.min_p import westfall_young
+from calviz.numerics.sample import Sample
+from calviz.numerics.slices import usual_slices
+
+FEW = 199  # resamples of simulations: p-values are then multiples of 1/200
+
+
+def binary(n, rng, slope=1.0, shift=0.0, spread=1.5, **columns):
+    """Scores expit(shift + slope e), events with the chance expit(e), e normal."""
+    e = rng.normal(0, spread, n)
+    hits = rng.random(n) < expit(e)
+    return calviz.Predictions(probs=expit(shift + slope * e), labels=hits, **columns)
+
+
+def several(n, k, rng, sharpen=1.0):
+    """Labels drawn from Dirichlet probabilities, whose logarithms are then multiplied."""
+    q = rng.dirichlet(np.full(k, 0.6), n).clip(1e-9)
+    q /= q.sum(axis=1, keepdims=True)
+    labels = (rng.random((n, 1)) > q.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    return calviz.Predictions(probs=softmax(sharpen * np.log(q), axis=1), labels=labels)
+
+
+def at_most(share, runs, errors=3.0):
+    """So many of `runs`, and as many standard errors more."""
+    return share * runs + errors * np.sqrt(runs * share * (1 - share))
+
+
+def true_ece(slope, shift, spread=1.5):
+    """E |expit(shift + slope e) - expit(e)|, e normal, by integration."""
+
+    def gap(e):
+        return abs(expit(shift + slope * e) - expit(e)) * stats.norm.pdf(e, scale=spread)
+
+    return quad(gap, -12, 12, points=[0], limit=200)[0]
+
+
+def test_what_is_overconfident_everywhere_is_never_called_underconfident_in_others():
+    # Logits x 1.05 make every largest probability larger: no confidence is too low.
+    runs, wrong, spoken = 40, 0, 0
+    for seed in range(runs):
+        data = several(5_000, 5, np.random.default_rng([1, seed]), sharpen=1.05)
+        seen = evidence(Sample(data), resamples=FEW, seed=seed)
+        wrong += seen.sides[1] or seen.direction in ("mixed", "under")
+        spoken += seen.beyond_noise
+    assert wrong <= at_most(0.05, runs)
+    # The error is small (about one point), and still shown in many samples.
+    assert spoken > runs / 4
+
+
+def test_both_directions_are_said_where_both_are_there():
+    said = 0
+    for seed in range(20):
+        data = binary(3_000, np.random.default_rng([2, seed]), slope=1.6)
+        f = next(iter(find(Sample(data, "positive"), resamples=FEW, seed=seed)))
+        said += f.message.startswith("Forecast too high in places, forecast too low in others")
+    assert said >= 18
+
+
+@pytest.mark.parametrize("reduction", ["top-label", "positive"])
+def test_both_views_of_two_classes_say_what_the_worse_one_shows(reduction):
+    # Events are rarer than forecast: by 5.7 points on average, whatever the view that was asked for.
+    truth = (
+        100
+        * quad(lambda e: (expit(e) - expit(e - 0.35)) * stats.norm.pdf(e, scale=1.5), -12, 12)[0]
+    )
+    for seed in range(8):
+        rng = np.random.default_rng([3, seed])
+        e = rng.normal(0, 1.5, 3_000)
+        data = calviz.Predictions(probs=expit(e), labels=rng.random(3_000) < expit(e - 0.35))
+        v = verdict(Sample(data, reduction), resamples=FEW)
+        assert v.reduction == "positive"
+        assert v.direction == "over"
+        start = "Forecasts" if reduction == "positive" else "Probabilities of '1'"
+        assert v.sentence.startswith(f"{start} too high by ")
+        assert 100 * v.mcs == pytest.approx(truth, abs=3.5 * 100 * 0.42 / 3_000**0.5)
+
+
+@pytest.mark.parametrize("case", ["two classes", "five classes"])
+def test_a_calibrated_file_rarely_gets_any_statement(case):
+    runs, said, overall = 60, 0, 0
+    for seed in range(runs):
+        rng = np.random.default_rng([4, seed])
+        data = binary(400, rng) if case == "two classes" else several(400, 5, rng)
+        data = data.with_columns(
+            splits=None,
+            groups={"a": rng.integers(0, 4, 400), "b": rng.integers(0, 3, 400)},
+            ids=None,
+        )
+        sample = Sample(data, "positive" if case == "two classes" else "top-label")
+        v = verdict(sample, resamples=FEW, seed=seed)
+        codes = {"CAL002", "CAL012", "CAL013", "CAL016", "CAL017"}
+        found = {f.code for f in find(sample, resamples=FEW, seed=seed)}
+        overall += v.beyond_noise
+        said += v.beyond_noise or v.slices_off > 0 or bool(found & codes)
+        assert (v.direction in ("calibrated", "undecided")) == (
+            not v.beyond_noise and not v.slices_off
+        )
+    assert overall <= at_most(OVERALL, runs)
+    assert said <= at_most(FILE, runs)
+
+
+@pytest.mark.parametrize(
+    ("n", "slope", "shift"),
+    [(100, 1.0, 0.0), (100, 1.1, 0.1), (1_000, 1.0, 0.0), (1_000, 1.1, 0.1)],
+)
+def test_the_error_is_below_what_is_said(n, slope, shift):
+    runs, truth = 60, true_ece(slope, shift)
+    held = 0
+    for seed in range(runs):
+        data = binary(n, np.random.default_rng([5, n, seed]), slope, shift)
+        held += evidence(Sample(data, "positive"), resamples=FEW, seed=seed).ece_below >= truth
+    assert runs - held <= at_most(0.05, runs)
+
+
+def test_sure_scores_that_all_hit_may_still_be_off():
+    # 60 hits of 60: the exact 95 % interval of their probability begins at 0.025 ** (1 / 60) = 0.940.
+    data = calviz.ConfidencePredictions(
+        confidence=np.linspace(0.98, 1, 60), correct=np.full(60, True)
+    )
+    v = calviz.verdict(data)
+    assert v.ece_below == pytest.approx(0.99 - 0.025 ** (1 / 60))
+    assert v.sentence.endswith("ECE is below 5.0 points with 95 % confidence.")
+
+
+def test_useless_probabilities_are_said_to_be():
+    # Calibrated, and all about 1/2.
+    said = 0
+    for seed in range(40):
+        data = binary(1_000, np.random.default_rng([6, seed]), spread=0.02)
+        codes = [f.code for f in find(Sample(data, "positive"), resamples=FEW, seed=seed)]
+        said += "CAL016" in codes
+    assert said >= 36
+    sample = Sample(binary(1_000, np.random.default_rng(6), spread=0.02), "positive")
+    assert "the probabilities hardly tell the classes apart" in verdict(sample).sentence
+
+
+def test_few_rare_events_are_no_reason_to_call_a_model_useless():
+    wrong = 0
+    for seed in range(100):
+        rng = np.random.default_rng([13, seed])
+        labels = np.arange(1_000) < 5
+        score = expit(rng.normal(-6 + 1.2 * labels, 1))
+        wrong += not tells_apart(calviz.Predictions(probs=score, labels=labels))
+    assert wrong <= at_most(0.01, 100, errors=2)
+
+
+@pytest.mark.parametrize("n", [50, 200, 1_000])
+def test_models_with_skill_are_not_called_useless(n):
+    runs = 200
+    wrong = sum(
+        not tells_apart(binary(n, np.random.default_rng([7, n, seed]))) for seed in range(runs)
+    ) + sum(
+        not tells_apart(several(n, 5, np.random.default_rng([8, n, seed]))) for seed in range(runs)
+    )
+    assert wrong <= at_most(0.01, 2 * runs, errors=2)
+
+
+def tells_apart(data):
+    from calviz.checks.no_discrimination import shuffled
+
+    return shuffled(Sample(data)).tells_apart
+
+
+def test_shuffling_against_all_orders_of_the_labels():
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.ones(3), 40)
+    labels = rng.integers(0, 3, 40)
+    found = label_shuffling(calviz.Predictions(probs=probs, labels=labels))
+    drawn = [probs[np.arange(40), rng.permutation(labels)].mean() for _ in range(20_000)]
+    assert found.of_true == pytest.approx(probs[np.arange(40), labels].mean())
+    assert found.shuffled == pytest.approx(np.mean(drawn), abs=5 * found.spread / 20_000**0.5)
+    assert found.spread == pytest.approx(np.std(drawn), rel=0.03)
+    one = calviz.Predictions(probs=probs[:, 0] * 0.9, labels=labels > 0)
+    score, event = one.probs[:, 1], one.labels == 1
+    apart = (score[event].mean() - score[~event].mean()) / score.std()
+    # The permutation variance divides by n - 1.
+    assert label_shuffling(one).effect() == pytest.approx(apart * np.sqrt(39 / 40))
+
+
+def test_slices_of_rare_events_are_not_called_off_by_chance():
+    runs, called = 200, 0
+    for seed in range(runs):
+        rng = np.random.default_rng([9, seed])
+        score = rng.beta(0.5, 20, 3_000)
+        groups = {"g": rng.integers(0, 30, 3_000)}
+        data = calviz.Predictions(probs=score, labels=rng.random(3_000) < score, groups=groups)
+        found = usual_slices(data, reduction="positive")
+        called += bool(found.off)
+    assert called <= at_most(0.01, runs)
+
+
+def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
+    rng = np.random.default_rng(10)
+    score, region = rng.uniform(0.2, 0.8, 6_000), rng.choice(list("abcdefghij"), 6_000)
+    # One tenth of the rows is off by 15 points, another as much the other way: nothing is off on the whole.
+    truth = score + 0.15 * ((region == "c").astype(float) - (region == "d"))
+    data = calviz.Predictions(
+        probs=score, labels=rng.random(6_000) < truth, groups={"region": region}
+    )
+    sample = Sample(data, "positive")
+    v = verdict(sample)
+    assert v.direction == "off"
+    assert v.sentence.endswith("with 95 % confidence, but 2 of 10 slices are off.")
+    (f,) = [f for f in find(sample) if f.code == "CAL017"]
+    assert f.message.startswith("2 of 10 slices by 'region' are off beyond chance")
+
+
+def test_the_worst_bin_and_mce_are_judged_alike():
+    # The largest gap is that of three rows, which says nothing; a bin of 400 rows is off by 20 points.
+    score = np.concatenate([np.full(3, 0.93), np.full(400, 0.75), np.full(400, 0.25)])
+    hits = np.concatenate([np.arange(3) < 1, np.arange(400) < 220, np.arange(400) < 100])
+    data = calviz.Predictions(probs=score, labels=hits)
+    e = calviz.evaluate(data, ["mce"], bins=10, reduction="positive", ci=True, findings=True)
+    (worst,) = [f for f in e.findings if f.code == "CAL002"]
+    assert worst.message.startswith("Worst between 0.7 and 0.8 (400 rows)")
+    noise = Written(e["mce"]).noise(tail="upper", verdict=e.verdict)
+    assert noise.startswith("within noise: 3 rows from 0.9 to 1.0")
+    exact = stats.binomtest(1, 3).proportion_ci(1 - 0.05 / 3)
+    assert f"{100 * exact.low:.1f} % to {100 * exact.high:.1f} %" in noise
+
+
+def test_a_p_value_alone_is_said_to_be_alone():
+    # One card of a calibrated model is below 0.05 sooner or later; the verdict then says what counts.
+    for seed in range(30):
+        data = binary(500, np.random.default_rng([11, seed]))
+        keys = ["ece", "mcs", "nll", "brier"]
+        e = calviz.evaluate(
+            data, keys, reduction="positive", ci=True, findings=True, resamples=FEW, seed=seed
+        )
+        small = [r for r in e if r.noise_floor.p_value <= 0.05]
+        if small and not e.verdict.beyond_noise:
+            text = Written(small[0]).noise(tail="upper", verdict=e.verdict)
+            assert text.endswith("alone; within noise of the 10 tests of the verdict")
+            return
+    raise AssertionError("no p-value below 0.05 in 30 files")
+
+
+def test_step_down_min_p_by_hand():
+    # Four draws of two tests; the sample is the fifth. p-values: 1/5 and 2/5 alone.
+    observed = np.array([5.0, 4.0])
+    drawn = np.array([[1.0, 2, 3, 4], [1, 2, 3, 5]])
+    p, adjusted = westfall_young(observed, drawn, np.ones(2))
+    assert p.tolist() == [0.2, 0.4]
+    # Least p of each: 1/5 (sample), 1, 4/5, 3/5, 1/5: two of five are at most 1/5. Then the second alone.
+    assert adjusted == pytest.approx([0.4, 0.4])
+    # With all the weight on the first test, it is hardly adjusted.
+    p, adjusted = westfall_young(observed, drawn, np.array([3.0, 1.0]))
+    assert adjusted == pytest.approx([0.2, 0.4])
+
+
+def test_adjusted_p_values_hold_the_level_where_tests_differ():
+    rng = np.random.default_rng(12)
+    runs, calls = 400, 0
+    for _ in range(runs):
+        common = rng.standard_normal((1, 200))
+        z = np.abs(0.8 * common + 0.6 * rng.standard_normal((6, 200)))
+        _, adjusted = westfall_young(z[:, 0], z[:, 1:], np.array([3.0, 1, 1, 1, 1, 1]))
+        calls += adjusted.min() <= 0.05
+    assert abs(calls - 0.05 * runs) <= 3.5 * np.sqrt(runs * 0.05 * 0.95)
