@@ -26,7 +26,7 @@ from calviz.numerics.threads import one_blas_thread
 #: Bins of the resampled ECE, as of the metric.
 BINS = 15
 #: Resamples behind each world of an inverted metric: only means and standard deviations are taken.
-WORLD_RESAMPLES = 300
+WORLD_RESAMPLES = 250
 
 Pairs = tuple[tuple[str, str], ...]
 

@@ -228,16 +228,19 @@ def _stepped(
     right = np.flatnonzero(events.hit)
     where = np.concatenate([group, base.size + group[right]]), np.append(np.arange(events.n), right)
     table = csr_array((np.ones(where[0].size), where), shape=(2 * base.size, events.n))
-    gap = base.score_sum - base.hits
+    rows, gap = base.score_sum, base.score_sum - base.hits
 
     def reweighted(weights: FloatArray) -> Callable[[float | None], Steps]:
         count, hits = np.asarray(table @ weights).reshape(2, base.size, -1)
         count, hits = np.ascontiguousarray(count.T), np.ascontiguousarray(hits.T)
+        gaps: list[FloatArray] = []
 
         def at_scale(scale: float | None) -> Steps:
             if scale is None:
                 return Steps(base.score, count, hits, base.merged_square, base.params)
-            moved = base.score_sum - (count * base.score - hits) - (scale - 1) * gap
+            if not gaps:
+                gaps.append(count * base.score - hits)
+            moved = (rows - (scale - 1) * gap) - gaps[0]
             still = np.broadcast_to(base.count, moved.shape)
             return Steps(base.score, still, moved, base.merged_square, base.params)
 
@@ -246,8 +249,21 @@ def _stepped(
     return reweighted
 
 
+def _own_steps(sample: Sample) -> Callable[[FloatArray], Callable[[float | None], Steps]]:
+    """The steps of the sample's own reduction; the last resamples are kept for the next family of metrics."""
+    stepped = _stepped(sample.events, sample.view(steps))
+    last: list[tuple[FloatArray, Callable[[float | None], Steps]]] = []
+
+    def reweighted(weights: FloatArray) -> Callable[[float | None], Steps]:
+        if not last or last[0][0] is not weights:
+            last[:] = [(weights, stepped(weights))]
+        return last[0][1]
+
+    return reweighted
+
+
 def _smoothed(sample: Sample, view: KernelSteps) -> Reweighted:
-    stepped = _stepped(sample.events, view.steps)
+    stepped = sample.view(_own_steps)
 
     def reweighted(weights: FloatArray) -> Callable[[float | None], KernelSteps]:
         at_scale = stepped(weights)
@@ -316,7 +332,7 @@ MAKERS: Mapping[Callable[..., Any], Callable[[Sample, Any], Reweighted]] = {
     bin_sums: lambda sample, view: _binned(sample.events, view),
     event_sums: lambda sample, view: _binned(sample.events, view),
     top_label_sums: lambda sample, view: _binned(sample.top_events, view),
-    steps: lambda sample, view: _stepped(sample.events, view),
+    steps: lambda sample, _: sample.view(_own_steps),
     top_label_steps: lambda sample, view: _stepped(sample.top_events, view),
     kernel_steps: _smoothed,
     classwise_equal_width: _of_classes,

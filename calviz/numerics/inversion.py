@@ -21,14 +21,14 @@ from calviz.core.arrays import FloatArray
 from calviz.core.results import Interval
 
 #: Scales of the gaps to begin with; larger ones follow until the observed error is too small for them.
-SCALES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
+SCALES = (0.0, 0.3, 0.65, 1.0, 1.4)
 #: Larger scales, each tried where the one before does not rule the observed error out.
 MORE_SCALES = (2.0, 3.0, 5.0, 8.0, 16.0, 32.0)
 #: A world is ruled out on its own where the observed error is this many standard deviations off.
 ALONE = 3.0
 #: Standard deviations of a 95 % interval.
 Z = float(ndtri(0.975))
-#: What lies within the middle 95 %: a little more, as quantiles of 300 resamples vary.
+#: What lies within the middle 95 %: a little more, as quantiles of 250 resamples vary.
 TAILS = (0.02, 0.98)
 #: Points between the smallest and the largest scale at which worlds are compared.
 POINTS = 41

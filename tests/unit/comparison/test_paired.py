@@ -163,12 +163,12 @@ def test_scaled_gaps_are_those_of_a_world_whose_error_is_known():
     for key in ("ece", "ece_equal_mass", "mce", "ks", "classwise_ece", "tace", "wsece", "mcs"):
         wanted = abs(calviz.evaluate(p, [key])[key].value)
         assert truths[key][0] == pytest.approx(0, abs=1e-7), key
-        assert truths[key][4] == pytest.approx(wanted, abs=1e-6), key
+        assert truths[key][3] == pytest.approx(wanted, abs=1e-6), key
         # These are proportional to the gaps.
-        assert truths[key][2] == pytest.approx(wanted / 2, abs=1e-6), key
+        assert truths[key][2] == pytest.approx(0.65 * wanted, abs=1e-6), key
     # These are quadratic in them.
     square = calviz.evaluate(p, ["ece_l2"])["ece_l2"].value
-    assert truths["ece_l2"][[0, 2, 4]] == pytest.approx([0, square / 4, square], abs=1e-9)
+    assert truths["ece_l2"][[0, 2, 3]] == pytest.approx([0, 0.65**2 * square, square], abs=1e-9)
 
 
 def test_the_variation_of_the_fit_is_added_as_an_independent_part():
