@@ -52,5 +52,10 @@ def _name(sample: Sample, k: int) -> str:
 
 
 CHECKS.register(
-    Check("CAL020", "Predicted classes that are over- or underconfident", predicted_class)
+    Check(
+        "CAL020",
+        "Predicted classes that are over- or underconfident",
+        predicted_class,
+        "Gupta & Ramdas 2022",
+    )
 )

@@ -24,11 +24,14 @@ class Check:
     run : callable
         ``run(sample)`` yields findings. Keyword-only parameters with a default (``bins``, ``scheme``,
         ``seed``, ``resamples``) are given what the evaluation is asked for.
+    reference : str
+        The publication that it is from, if any.
     """
 
     key: str
     title: str
     run: Callable[..., Iterable[Finding]]
+    reference: str = ""
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:

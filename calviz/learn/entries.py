@@ -88,7 +88,7 @@ def _recalibrators() -> Iterator[Entry]:
 def _findings() -> Iterator[Entry]:
     for c in CHECKS:
         title = c.title[:1].upper() + c.title[1:]
-        yield Entry(c.key, "finding", title, "Findings", "", "", (), "", c.parameters)
+        yield Entry(c.key, "finding", title, "Findings", "", "", (), c.reference, c.parameters)
 
 
 def entries() -> tuple[Entry, ...]:
