@@ -11,7 +11,6 @@ from calviz.core.arrays import FloatArray
 from calviz.core.predictions import Predictions
 from calviz.numerics.passes import sum_over_blocks
 
-
 #: So many rows show any skill that there is.
 MOST_ROWS = 100_000
 

@@ -247,7 +247,8 @@ def test_a_p_value_alone_is_said_to_be_alone():
         small = [r for r in e if r.noise_floor.p_value <= 0.05]
         if small and not e.verdict.beyond_noise:
             text = Written(small[0]).noise(tail="upper", verdict=e.verdict)
-            assert text.endswith("alone; within noise of the 10 tests of the verdict")
+            assert text.startswith("unusual alone (p = 0.0")
+            assert text.endswith("within noise of the 10 tests of the verdict")
             return
     raise AssertionError("no p-value below 0.05 in 30 files")
 
