@@ -40,9 +40,7 @@ with guard.boundary():
     st.subheader(md(cached.verdict(chosen) if alone else figure.reading(), 1_000), anchor=False)
     with st.spinner("Resampling the KS error …", show_time=True):
         evaluation = cached.metrics(chosen, ("ks", "ks_signed"), error_bars=True)
-    cards.metric_line(
-        evaluation, ("ks", "ks_signed"), verdict=cached.evaluation(chosen).verdict
-    )
+    cards.metric_line(evaluation, ("ks", "ks_signed"), verdict=cached.evaluation(chosen).verdict)
     st.caption(
         "Rows are sorted by score; going up the rows, the scores and the hits are summed. For a "
         "calibrated model the two sums stay together: the KS error is where they are furthest apart."

@@ -122,7 +122,7 @@ class Written:
         if self.result.key == "mce":
             return self._largest_gap(verdict)
         if beyond and verdict is not None and not verdict.beyond_noise:
-            return f"{p_words(floor.p_value)} alone; {_not_found(verdict)}"
+            return f"unusual alone ({p_words(floor.p_value)}); {_not_found(verdict)}"
         if tail == "upper":
             if beyond:
                 return f"above noise: a calibrated model stays below {self.of(floor.q95)}"

@@ -272,12 +272,12 @@ def test_a_link_that_waits_can_be_left():
 
 
 def test_an_unforeseen_error_is_one_sentence(monkeypatch):
-    from calviz import analysis
+    from calviz.figures import Reliability
 
     def broken(*args, **kwargs):
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr(analysis, "verdict", broken)
+    monkeypatch.setattr(Reliability, "compute", broken)
     app = _app()
     assert not app.exception
     assert len(app.error) == 1

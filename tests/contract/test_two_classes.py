@@ -110,7 +110,9 @@ def test_command_line_report_and_json_say_what_the_other_view_shows(file, tmp_pa
     assert (record["reduction"], record["other_view"]) == ("positive", said)
     record = json.loads(run("audit", file, "--json", "-", "--reduction", "top-label"))
     assert record["reduction"] == "top-label"
-    assert record["other_view"].startswith("Seen by the positive class, the forecasts are ")
+    # The verdict then speaks of the positive class by itself, as it is the worse view.
+    assert record["verdict"].startswith("Probabilities of '1' too high by ")
+    assert record["other_view"] == said
 
 
 def test_the_commands_that_compare_judge_the_positive_class_too(file):

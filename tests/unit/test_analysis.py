@@ -246,10 +246,10 @@ def test_confidence_only_data_have_classes_where_they_have_labels():
 def test_findings_and_verdict_are_those_of_the_checks(data):
     sample = Sample(data.split("test"), "top-2")
     full = calviz.evaluate(data, split="test", reduction="top-2", bins=10, seed=2, resamples=200)
-    assert full.findings == checks.find(sample, bins=10, seed=2, resamples=200)
+    assert full.findings == checks.find(sample, bins=10, seed=2, resamples=1_000)
     assert calviz.evaluate(data, ["ece"]).findings == ()
     massed = calviz.evaluate(data, ["ece"], findings=True, scheme="equal-mass", resamples=200)
-    assert massed.findings == checks.find(Sample(data), scheme="equal-mass", resamples=200)
+    assert massed.findings == checks.find(Sample(data), scheme="equal-mass", resamples=1_000)
     found = calviz.verdict(data, split="test", reduction="top-2", bins=10, seed=2)
     assert found == checks.verdict(sample, bins=10, seed=2)
     assert found.sentence.endswith(".")
