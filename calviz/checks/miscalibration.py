@@ -26,7 +26,11 @@ def miscalibration(
     if seen.rows < MIN_ROWS:
         return
     if not seen.beyond_noise:
-        yield Finding("CAL001", "info", f"{nothing_found(seen)}; {_numbers(seen)}.")
+        yield Finding(
+            "CAL001",
+            "info",
+            f"{nothing_found(seen, sample, bins=bins, seed=seed)}; {_numbers(seen)}.",
+        )
         return
     high, low = too_high(seen.reduction)
     way = {

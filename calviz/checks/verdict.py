@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from calviz.checks._evidence import MIN_ROWS, SLIGHT, Evidence, evidence
+from calviz.checks._one_vs_rest import of_the_top_label
+from calviz.checks.classes_off import classes_off
 from calviz.checks.no_discrimination import shuffled
 from calviz.checks.other_view import other_view
 from calviz.checks.slices_off import by_slice
@@ -53,7 +55,10 @@ def verdict(
     seen = sample.view(evidence, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
     by_group = sample.view(by_slice) if seen.rows >= MIN_ROWS else None
     tells_apart = seen.rows < MIN_ROWS or sample.view(shuffled).tells_apart
-    direction, sentence = _judge(seen, sample, by_group, tells_apart)
+    quiet = seen.rows >= MIN_ROWS and seen.direction == "none"
+    classes = classes_off(sample, bins=bins, seed=seed) if quiet else ()
+    found = nothing_found(seen, sample, bins=bins, seed=seed) if quiet else ""
+    direction, sentence = _judge(seen, sample, found, classes, by_group, tells_apart)
     worst = {
         "over": seen.too_high,
         "under": seen.too_low,
@@ -75,6 +80,7 @@ def verdict(
         worst=worst,
         tests=seen.tests,
         beyond_noise=seen.beyond_noise,
+        classes_off=classes,
         slices=len(by_group.slices) if by_group else 0,
         slices_off=len(by_group.off) if by_group else 0,
         tells_apart=tells_apart,
@@ -83,7 +89,12 @@ def verdict(
 
 
 def _judge(
-    seen: Evidence, sample: Sample, by_group: Slices | None, tells_apart: bool
+    seen: Evidence,
+    sample: Sample,
+    quiet: str,
+    classes: tuple[str, ...],
+    by_group: Slices | None,
+    tells_apart: bool,
 ) -> tuple[VerdictDirection, str]:
     if seen.rows == 1:
         return "undecided", "A single row says nothing about calibration."
@@ -96,19 +107,22 @@ def _judge(
     apart = "" if tells_apart else "; the probabilities hardly tell the classes apart"
     if seen.direction != "none":
         return seen.direction, f"{_off(seen, sample)}{apart}."
+    but = list(classes)
     if by_group and by_group.off:
         off, of = len(by_group.off), counted(len(by_group.slices), "slice")
-        verb = "is" if off == 1 else "are"
-        return "off", f"{nothing_found(seen)}, but {off:,} of {of} {verb} off{apart}."
+        but.append(f"{off:,} of {of} {'is' if off == 1 else 'are'} off")
+    if but:
+        return "off", f"{quiet}, but {' and '.join(but)}{apart}."
     direction: VerdictDirection = "undecided" if seen.ece_below >= BLUNT else "calibrated"
-    return direction, f"{nothing_found(seen)}{apart}."
+    return direction, f"{quiet}{apart}."
 
 
-def nothing_found(seen: Evidence) -> str:
-    """What can be said where nothing is beyond noise: how large the error may still be."""
+def nothing_found(seen: Evidence, sample: Sample, *, bins: int = 15, seed: int = 0) -> str:
+    """What can be said where nothing is beyond noise: of what, and how large the error may still be."""
+    of = of_the_top_label(sample, bins=bins, seed=seed)
     below = points(seen.ece_below, decimals_for(100 * seen.ece_below, most=2))
     return (
-        f"No miscalibration found on {counted(seen.rows, 'row')}: ECE is below {below} points with "
+        f"No miscalibration{of} found on {counted(seen.rows, 'row')}: ECE is below {below} points with "
         "95 % confidence"
     )
 
@@ -124,7 +138,7 @@ def _off(seen: Evidence, sample: Sample) -> str:
     if not seen.shows_itself and not any(seen.sides):
         label = shorten(seen.reduction.label, 40)
         return (
-            f"No miscalibration found in the {label} alone on {rows}, but the probabilities of all classes are off: "
+            f"No miscalibration of the {label} found on {rows}, but the probabilities of all classes are off: "
             f"{strongest(seen)}"
         )
     if seen.off_on_average:

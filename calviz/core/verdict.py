@@ -84,7 +84,7 @@ class Verdict:
     sentence : str
         The verdict in words (plain text; a class name in it is shortened, not escaped).
     direction : {"over", "under", "mixed", "off", "calibrated", "undecided"}
-        Scores too high, too low, both in different places, off without a direction that is shown (or in slices only),
+        Scores too high, too low, both in different places, off without a direction that is shown (or in classes or slices only),
         no miscalibration found; or too few rows to tell.
     reduction : str
         What the sentence and the numbers are about: the reduction that was asked for, or, with two classes, the other
@@ -109,6 +109,8 @@ class Verdict:
         What was tested on the sample as a whole; empty where there are too few rows.
     beyond_noise : bool
         Whether any of `tests` is beyond noise, adjusted for their number.
+    classes_off : tuple of str
+        Where the sample as a whole shows nothing: which groups of classes are off beyond noise, in words.
     slices, slices_off : int
         How many slices of the usual group columns were tested, and how many are off beyond chance.
     tells_apart : bool
@@ -131,6 +133,7 @@ class Verdict:
     worst: BinGap | None
     tests: tuple[CalibrationTest, ...] = ()
     beyond_noise: bool = False
+    classes_off: tuple[str, ...] = ()
     slices: int = 0
     slices_off: int = 0
     tells_apart: bool = True

@@ -25,8 +25,8 @@ def model(n, k, seed, concentration=0.3, sharpen=1.0):
     return calviz.Predictions(probs=probs / probs.sum(axis=1, keepdims=True), labels=labels)
 
 
-def said(data, codes=CODES):
-    return [f for f in find(Sample(data), resamples=200) if f.code in codes]
+def said(data, codes=CODES, reduction=None):
+    return [f for f in find(Sample(data, reduction), resamples=200) if f.code in codes]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,8 @@ def test_cal012_sees_two_classes_whose_errors_cancel_in_the_top_label():
         rng = np.random.default_rng(seed)
         e = rng.normal(0, 1.5, 3_000)
         y = (rng.random(3_000) < 1 / (1 + np.exp(0.35 - e))).astype(int)
-        found = said(calviz.Predictions(probs=1 / (1 + np.exp(-e)), labels=y), ("CAL012", "CAL023"))
+        data = calviz.Predictions(probs=1 / (1 + np.exp(-e)), labels=y)
+        found = said(data, ("CAL012", "CAL023"), "top-label")
         spoken += "CAL023" in {f.code for f in found}
     assert spoken == 8
 
@@ -145,3 +146,14 @@ def test_large_data_are_judged_on_some_rows_and_it_is_said(monkeypatch):
     found = one_vs_rest(Sample(data))
     assert found.rows == 2_000
     assert "(judged on 2,000 of 3,000 rows drawn at random)" in found.words
+
+
+def test_the_verdict_says_what_it_is_about_and_which_classes_are_off():
+    data, _ = hidden(0)
+    sentence = calviz.verdict(data).sentence
+    assert sentence.startswith("No miscalibration of the top label found on")
+    assert "but the probabilities of all classes are off" in sentence
+    assert calviz.verdict(data).direction == "off"
+    calm = calviz.verdict(model(3_000, 5, 0, 0.5))
+    assert calm.sentence.startswith("No miscalibration found on")
+    assert calm.classes_off == ()

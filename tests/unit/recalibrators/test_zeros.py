@@ -25,9 +25,9 @@ def nll(p, y):
     return -np.log(np.maximum(p[np.arange(y.size), y].astype(float), EPS)).mean()
 
 
-def ece(p, y):
+def ece(p, y, reduction=None):
     data = calviz.Predictions(probs=p, labels=y)
-    return calviz.evaluate(data, ["ece"])["ece"].value
+    return calviz.evaluate(data, ["ece"], reduction=reduction)["ece"].value
 
 
 @pytest.fixture(scope="module", params=["two classes", "ten classes", "rounded"])
@@ -69,7 +69,9 @@ def test_the_automatic_floor_makes_the_map_better_than_nothing(zeros, key):
     old = RECALIBRATORS[key].make(floor=None).fit(p, y).transform(q)
     assert nll(out, t) < nll(old, t)
     if key == "temperature":
-        assert ece(out, t) < min(ece(q, t), ece(old, t))
+        assert ece(out, t) < ece(q, t)
+        # The smallest number as floor makes every score say nothing; the positive class alone would not show it.
+        assert ece(out, t, "top-label") < ece(old, t, "top-label")
     assert not any("not converged" in w for w in fitted.warnings_)
 
 
