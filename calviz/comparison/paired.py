@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from calviz.comparison.rare_losses import RareLosses
 from calviz.comparison.weighted import Weighted, is_inverted
 from calviz.core.arrays import FloatArray
 from calviz.core.comparison import Difference, Verdict, badness
@@ -27,6 +28,9 @@ from calviz.numerics.threads import one_blas_thread
 BINS = 15
 #: Resamples behind each world of an inverted metric: only means and standard deviations are taken.
 WORLD_RESAMPLES = 250
+
+#: The metric of which a single row can be as large as all others together.
+LOG_LOSS = "nll"
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -45,12 +49,15 @@ class Paired:
         How large the errors are, and what they would show, of metrics that noise makes larger.
     refits : mapping of str to mapping of str to ndarray, shape (R,)
         Values after fits to resampled fitting rows, by set and metric, for sets that are fitted.
+    rare : RareLosses, optional
+        What the log loss may do on labels that did not occur.
     """
 
     values: Mapping[str, Mapping[str, float]]
     drawn: Mapping[str, Mapping[str, FloatArray]]
     errors: Mapping[str, Mapping[str, Spread]]
     refits: Mapping[str, Mapping[str, FloatArray]] = field(default_factory=dict)
+    rare: RareLosses | None = None
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -95,7 +102,8 @@ class Paired:
             apart = values[one] - values[other]
             drawn = self.drawn[metric]
             found = _quantiles(drawn[one] - drawn[other], apart, Z)
-            return apart, _wider(found, apart, Z * self._fit_sd(metric, one, other, lambda v: v))
+            more = self._more_sd(metric, one, other, drawn[one] - drawn[other], lambda v: v)
+            return apart, _wider(found, apart, Z * more)
         spreads = self.errors[metric]
         apart = spreads[one].estimate - spreads[other].estimate
         if METRICS[metric].direction == "higher":
@@ -113,7 +121,23 @@ class Paired:
         how_bad, values = self._draws[metric], self.values[metric]
         apart = float(worse(values[one]) - worse(values[other]))
         found = _quantiles(how_bad[one] - how_bad[other], apart, z)
-        return _wider(found, apart, z * self._fit_sd(metric, one, other, worse))
+        more = self._more_sd(metric, one, other, how_bad[one] - how_bad[other], worse)
+        return _wider(found, apart, z * more)
+
+    def _more_sd(
+        self,
+        metric: str,
+        one: str,
+        other: str,
+        drawn: FloatArray,
+        of: Callable[[FloatArray], FloatArray],
+    ) -> float:
+        """What resamples of the rows do not know: the fit, where it is asked for, and losses that did not occur."""
+        fit = self._fit_sd(metric, one, other, of)
+        if self.rare is None or metric != LOG_LOSS:
+            return fit
+        unseen = max(self.rare.sd(one, other) ** 2 - float(drawn.var(ddof=1)), 0.0)
+        return math.hypot(fit, math.sqrt(unseen))
 
     def _fit_sd(
         self, metric: str, one: str, other: str, of: Callable[[FloatArray], FloatArray]
@@ -215,7 +239,7 @@ def pair(
                 )
                 for name, w in worlds.items()
             }
-    return Paired(values, plain, errors)
+    return Paired(values, plain, errors, rare=RareLosses(sets))
 
 
 _WORLDS = "in worlds"
@@ -236,7 +260,8 @@ def _resampler(weighted: Weighted) -> Callable[[FloatArray, int], dict[str, Floa
 def _truth(metric: str, without_noise: FloatArray, drawn: FloatArray) -> FloatArray:
     """True errors at the scales: an estimator that takes noise off would take it off what has none."""
     if METRICS[metric].interval == "inverted-unbiased":
-        without_noise = drawn.mean(axis=1)
+        # Of quadratic errors: what scaled gaps add.
+        without_noise = drawn.mean(axis=1) - drawn[0].mean()
     most = max(abs(end) for end in METRICS[metric].bounds)
     return np.asarray(np.clip(np.maximum.accumulate(without_noise), 0, most))
 

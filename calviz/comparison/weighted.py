@@ -24,8 +24,14 @@ from calviz.core.events import BinaryEvents
 from calviz.core.metric import METRICS, Metric
 from calviz.metrics.smooth import KernelSteps, kernel_steps
 from calviz.numerics.binning import BinSums, assign
+from calviz.numerics.draws import redrawn_labels
 from calviz.numerics.inversion import ALONE, MORE_SCALES, SCALES
-from calviz.numerics.losses import MeanLoss, negative_log_likelihood, squared_error
+from calviz.numerics.losses import (
+    MeanLoss,
+    full_predictions,
+    negative_log_likelihood,
+    squared_error,
+)
 from calviz.numerics.one_vs_rest import ClassErrors, classwise_equal_width, classwise_thresholded
 from calviz.numerics.sample import Sample, bin_sums, event_sums, top_label_sums
 from calviz.numerics.steps import Steps, steps, top_label_steps
@@ -272,28 +278,50 @@ def _smoothed(sample: Sample, view: KernelSteps) -> Reweighted:
     return reweighted
 
 
-def _of_classes(_: Sample, view: ClassErrors) -> Reweighted:
+def _of_classes(sample: Sample, view: ClassErrors) -> Reweighted:
     columns = view.columns
     dtype = columns.data.probs.dtype  # so that the probabilities are not copied
-    cells = columns.scores.size
-    base = columns.weighted_gaps(np.ones((columns.data.n, 1), dtype=dtype))[0]
+    itself = columns.scores - next(columns.hits(columns.data.labels[None]))
 
     def reweighted(weights: FloatArray) -> Callable[[float | None], ClassErrors]:
-        typed = weights.astype(dtype)
-        parts = [typed[:, rows] for rows in _in_parts(typed.shape[1], cells)]
-        kept = columns.weighted_gaps(typed) if len(parts) == 1 else None
+        # Most cells hold few rows and rarely a hit: rows that are drawn again do not know the hits that might
+        # have been, so labels are redrawn instead. Weights of one are the sample without noise.
+        noise: list[FloatArray] = []
+
+        def deviations() -> FloatArray:
+            if not noise and (weights == 1).all():
+                noise.append(np.zeros((weights.shape[1], *itself.shape)))
+            elif not noise:
+                labels = sample.view(_class_labels)(weights)
+                noise.append(columns.scores - np.stack(list(columns.hits(labels))))
+            return noise[0]
 
         def at_scale(scale: float | None) -> ClassErrors:
-            errors = []
-            for part in parts:
-                gaps, count = kept or columns.weighted_gaps(part)
-                moved = gaps if scale is None else gaps + (scale - 1) * base
-                errors.append(columns.errors_of(moved, count))
-            return replace(view, errors=np.concatenate(errors))
+            if scale is None:
+                return replace(view, errors=columns.weighted_errors(weights.astype(dtype)))
+            gaps = np.abs(scale * itself + deviations()).sum(axis=-1)
+            return replace(view, errors=gaps / np.maximum(columns.count, 1))
 
         return at_scale
 
     return reweighted
+
+
+def _class_labels(sample: Sample) -> Callable[[FloatArray], IntArray]:
+    """Labels drawn from the rows' probabilities, (b, n), from random numbers that the weights stand for.
+
+    All sets have the same weights, and so the same numbers: their labels agree as far as their probabilities do.
+    """
+    last: list[tuple[FloatArray, IntArray]] = []
+
+    def labels(weights: FloatArray) -> IntArray:
+        if not last or last[0][0] is not weights:
+            data = full_predictions(sample)
+            rng = np.random.default_rng([int(w) for w in weights[:16, 0]])
+            last[:] = [(weights, redrawn_labels(data.probs, rng, weights.shape[1]))]
+        return last[0][1]
+
+    return labels
 
 
 def _of_true_classes(_: Sample, view: TrueClassErrors) -> Reweighted:

@@ -30,6 +30,8 @@ ALONE = 3.0
 Z = float(ndtri(0.975))
 #: What lies within the middle 95 %: a little more, as quantiles of 250 resamples vary.
 TAILS = (0.02, 0.98)
+#: Probability, before the data are seen, that there is no error at all, for the estimate.
+NONE = 0.3
 #: Points between the smallest and the largest scale at which worlds are compared.
 POINTS = 41
 
@@ -66,9 +68,9 @@ class Spread:
     off : ndarray, shape (S, B)
         Deviations from the mean at the scales that were drawn, of the same resampled rows in all sets.
     at : int
-        The scale of the F at which the mean is closest to the value; 0 where even no error at all shows more.
+        The scale of the F at the estimate.
     estimate : float
-        The true error under which the value is the average: the error without the noise in it.
+        The error without the noise in it: the median of the true errors, given the value (see `_without_noise`).
     draws : ndarray, shape (B,)
         Estimates in resamples: the estimate with the deviations of its world.
     """
@@ -90,10 +92,35 @@ class Spread:
         between = _between(worlds.truth.size)
         # The mean rises with the scale; where noise makes it dip, the running maximum does.
         fine, truth = np.maximum.accumulate(between @ mean), between @ worlds.truth
-        estimate = float(np.interp(worlds.value, fine, truth, left=truth[0]))
-        at = int(np.abs(fine - worlds.value).argmin())
         sd = between @ off.std(axis=1, ddof=1)
+        estimate = _without_noise(worlds.value, truth, fine, sd)
+        at = int(np.abs(truth - estimate).argmin())
         return cls(worlds.value, truth, fine, sd, off, at, estimate, estimate + between[at] @ off)
+
+
+def _without_noise(value: float, truth: FloatArray, mean: FloatArray, sd: FloatArray) -> float:
+    """Median of the true error, which is 0 with a probability of `NONE` and anything else with equal density.
+
+    An error that matches the value on average would be too large: noise alone often shows a little more than its
+    average, and only a large error adds as little to that.
+
+    Parameters
+    ----------
+    value : float
+    truth, mean, sd : ndarray, shape (F,)
+        True errors, ascending, and what they show: normal, about.
+    """
+    if sd[0] <= 0 or truth[-1] <= truth[0]:
+        return float(np.interp(value, mean, truth, left=truth[0]))
+    spread = np.maximum(sd, 1e-3 * sd.max())
+    off = (value - mean) / spread
+    # Relative to the best: far from 0 the densities themselves vanish.
+    likely = np.exp(-0.5 * (np.square(off) - np.square(off).min())) / spread
+    slab = likely * np.gradient(truth)
+    none = NONE * likely[0]
+    some = (1 - NONE) * slab.sum() / truth[-1]
+    share = none / (none + some) + some / (none + some) * (np.cumsum(slab) - slab / 2) / slab.sum()
+    return float(np.interp(0.5, share, truth, left=truth[0]))
 
 
 @lru_cache(maxsize=64)

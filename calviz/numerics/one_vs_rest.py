@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
@@ -94,11 +94,15 @@ class BinnedColumns:
         """Mean absolute gap per class for other labels, shape (b, n) to (b, K)."""
         out = np.empty((labels.shape[0], self.scores.shape[0]))
         some = np.maximum(self.count, 1)
+        for errors, hits in zip(out, self.hits(labels), strict=True):
+            errors[:] = np.abs(self.scores - hits).sum(axis=1) / some
+        return out
+
+    def hits(self, labels: IntArray) -> Iterator[IntArray]:
+        """Rows per class and bin of the probability of their label, shape (K, M), for each of other labels (b, n)."""
         small = self.data.probs.size <= TABLE_ENTRIES and self.cuts.bins <= TABLE_BINS
         hits_of = self._hits_by_table if small and labels.shape[0] > 1 else self.plain_hits
-        for errors, y in zip(out, labels, strict=True):
-            errors[:] = np.abs(self.scores - hits_of(y)).sum(axis=1) / some
-        return out
+        return map(hits_of, labels)
 
     def _hits_by_table(self, labels: IntArray) -> IntArray:
         k, m = self.scores.shape

@@ -179,3 +179,20 @@ def test_the_variation_of_the_fit_is_added_as_an_independent_part():
     d = Paired(values, {"nll": drawn}, {}, refits).difference("nll", "a", "b")
     # 3-4-5: standard deviations of 0.03 and 0.04 make 0.05.
     np.testing.assert_allclose(d.interval, [-1.96 * 0.05, 1.96 * 0.05], rtol=0.03)
+
+
+def test_losses_that_did_not_occur_are_in_the_interval_of_the_log_loss():
+    # The one says 1e-12 where the other says 1 %; with 100 rows a third of samples have no such label at all.
+    rng = np.random.default_rng(0)
+    held, n = 0, 100
+    sets = {"bold": [1e-12, 1 - 1e-12], "true": [0.01, 0.99]}
+    truth = 0.01 * (np.log(0.01) - np.log(1e-12)) + 0.99 * np.log(0.99)
+    for _ in range(60):
+        labels = (rng.random(n) < 0.99).astype(int)
+        data = {
+            k: Predictions(probs=np.tile(p, (n, 1)), labels=labels) for k, p in sets.items()
+        }
+        paired = pair(data, ["nll"], reduction="top-label", resamples=200, rng=rng)
+        low, high = paired.difference("nll", "bold", "true").interval
+        held += low <= truth <= high
+    assert held >= 55
