@@ -109,8 +109,9 @@ GLOSSARY = tuple(
         ),
         (
             "Paired difference",
-            "Two models or methods on the same rows: the difference is resampled, not each by itself. "
-            "Where its interval holds 0, calviz calls them tied.",
+            "Two models or methods on the same rows, which are resampled for both together. Of errors that noise makes larger, "
+            "such as the ECE, it is the difference of the errors without that noise, and not that of the two values shown. "
+            "Better and worse are said at 95 % for all comparisons together; otherwise the two are tied.",
         ),
         ("Point", "A percentage point: from 80 % to 83 % is 3 points."),
         (

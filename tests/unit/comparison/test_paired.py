@@ -189,9 +189,7 @@ def test_losses_that_did_not_occur_are_in_the_interval_of_the_log_loss():
     truth = 0.01 * (np.log(0.01) - np.log(1e-12)) + 0.99 * np.log(0.99)
     for _ in range(60):
         labels = (rng.random(n) < 0.99).astype(int)
-        data = {
-            k: Predictions(probs=np.tile(p, (n, 1)), labels=labels) for k, p in sets.items()
-        }
+        data = {k: Predictions(probs=np.tile(p, (n, 1)), labels=labels) for k, p in sets.items()}
         paired = pair(data, ["nll"], reduction="top-label", resamples=200, rng=rng)
         low, high = paired.difference("nll", "bold", "true").interval
         held += low <= truth <= high

@@ -1,0 +1,98 @@
+"""What is concluded from a comparison, on data of which the truth is known; `benchmarks/differences.py` has the study."""
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from scipy.stats import binom
+
+from calviz.comparison.paired import pair
+from calviz.core.predictions import Predictions
+from calviz.numerics.inversion import Spread, Worlds, difference
+
+K, SPREAD = 5, 0.6
+ERRORS = ("ece", "ks", "kde_ece", "smece", "classwise_ece", "brier_miscalibration", "ece_debiased")
+
+
+def truth(n, rng):
+    """True probabilities (n, K), and labels drawn from them."""
+    q = rng.dirichlet(np.full(K, SPREAD), n)
+    return q, (np.cumsum(q, axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, K - 1)
+
+
+def compared(sets, labels, keys, rng):
+    data = {k: Predictions(probs=p, labels=labels) for k, p in sets.items()}
+    return pair(data, keys, reduction="top-label", resamples=250, rng=rng)
+
+
+@pytest.mark.slow
+def test_two_calibrated_models_are_not_called_different():
+    # Sharp and constant: noise lifts the errors of the sharp one much more. Each metric in at most 5 % of samples.
+    runs, rng = 40, np.random.default_rng(0)
+    false = dict.fromkeys(ERRORS, 0)
+    for _ in range(runs):
+        q, y = truth(500, rng)
+        found = compared({"sharp": q, "constant": np.full_like(q, 1 / K)}, y, ERRORS, rng)
+        for key in ERRORS:
+            false[key] += not found.difference(key, "sharp", "constant").tied
+    # With a probability of 5 % each, more than this many have one of 1 in 1,000.
+    assert max(false.values()) <= binom.ppf(0.999, runs, 0.05), false
+
+
+def test_a_difference_is_covered_declared_and_hardly_biased():
+    # Logits x 1.5 against the true probabilities, which have no error at all.
+    runs, rng = 40, np.random.default_rng(1)
+    keys = ("ece", "ks", "smece", "classwise_ece")
+    q, _ = truth(400_000, rng)
+    p = softmax(1.5 * np.log(q + 1e-300), axis=1)
+    rows, top = np.arange(len(q)), p.argmax(axis=1)
+    # Every confidence is too high, so that all errors of the top label are the mean excess; class-wise in 15 bins.
+    excess = float((p[rows, top] - q[rows, top]).mean())
+    cell = np.ceil(p * 15).astype(int).clip(1, 15) + 15 * np.arange(K)
+    gaps = np.bincount(cell.ravel(), (p - q).ravel())
+    true = dict.fromkeys(keys, excess) | {"classwise_ece": np.abs(gaps).sum() / len(q) / K}
+    covered, declared = dict.fromkeys(keys, 0), dict.fromkeys(keys, 0)
+    shown = {key: [] for key in keys}
+    for _ in range(runs):
+        q, y = truth(500, rng)
+        sharp = softmax(1.5 * np.log(q + 1e-300), axis=1)
+        found = compared({"sharp": sharp, "true": q}, y, keys, rng)
+        for key in keys:
+            d = found.difference(key, "sharp", "true")
+            covered[key] += d.interval.low <= true[key] <= d.interval.high
+            declared[key] += d.verdict == "worse"
+            shown[key].append(d.value)
+    for key in keys:
+        assert covered[key] >= binom.ppf(0.001, runs, 0.95), (key, covered[key])
+        assert declared[key] >= 0.6 * runs, (key, declared[key])
+        error = np.std(shown[key]) / np.sqrt(runs)
+        assert abs(np.mean(shown[key]) - true[key]) < 0.12 * true[key] + 3 * error, key
+
+
+@pytest.mark.slow
+def test_none_of_eight_equal_models_is_called_worse():
+    runs, rng = 60, np.random.default_rng(2)
+    keys, worse = ("nll", "ece"), {"nll": 0, "ece": 0}
+    for _ in range(runs):
+        q, y = truth(500, rng)
+        logs = np.log(q + 1e-300)
+        sets = {f"{i}": softmax(logs + 0.6 * rng.standard_normal(q.shape), 1) for i in range(8)}
+        found = compared(sets, y, keys, rng)
+        for key in keys:
+            worse[key] += len(found.tied_with_best(key, found.values[key])) < 8
+    assert max(worse.values()) <= binom.ppf(0.999, runs, 0.05), worse
+
+
+def test_far_from_zero_the_interval_is_that_of_two_normal_numbers():
+    # Errors that are large and move with their noise alone: the usual interval of a difference.
+    rng = np.random.default_rng(3)
+    scales = np.array([0.0, 0.3, 0.65, 1.0, 1.4])
+    noise = rng.normal(size=(2, 20_000)) * [[0.01], [0.02]]
+    noise[1] += noise[0]  # paired: the difference has a standard deviation of 0.02
+    spreads = [
+        Spread.of(Worlds(v, v * scales, v * scales[:, None] + e))
+        for v, e in zip((0.50, 0.30), noise, strict=True)
+    ]
+    low, high = difference(*spreads, z=1.96)
+    # The middle 96 % of a normal distribution, to the distance of the points between the scales.
+    np.testing.assert_allclose([low, high], 0.2 + np.array([-1, 1]) * 2.054 * 0.02, atol=0.012)
+    assert spreads[0].estimate == pytest.approx(0.5, abs=0.01)
