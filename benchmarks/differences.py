@@ -288,6 +288,49 @@ def _both(shares):
     return "" if math.isnan(shares[0]) else f"{shares[0]:.0f} %, {shares[1]:.0f} %"
 
 
+def overview(drawn):
+    """Over all cases, by metric and size: coverage, false alarms, and what the other ways would give."""
+    yield "### Over all cases\n"
+    yield (
+        "| metric | rows | differences | covered (percentiles, MOVER) | equal: called different (percentiles, MOVER) | "
+        "different: declared (percentiles, MOVER) |"
+    )
+    yield "|" + " --- |" * 6
+    for metric in KEYS:
+        for n in SIZES:
+            rows = [
+                value
+                for name in CASES
+                for row in drawn[name, n]
+                for key, value in row.items()
+                if key.split("|")[1] == metric
+            ]
+            if rows:
+                yield f"| {metric} | {n:,} | {len(rows)} | " + " | ".join(_pooled(rows)) + " |"
+    yield ""
+
+
+def _pooled(rows):
+    """Covered, called different where equal, and where different: of calviz, percentiles and MOVER."""
+    truth = np.array([row[0] for row in rows])
+    near = 2e-4 + 0.01 * np.abs(truth)
+    equal = np.abs(truth) < 1e-3
+    inside, beside = [], []
+    for at in (2, 4, 5):
+        there = np.array([bool(row[at]) for row in rows])
+        ends = np.array([row[at] or [0.0, 0.0] for row in rows])
+        held = (ends[:, 0] <= truth + near) & (truth - near <= ends[:, 1])
+        apart = (ends[:, 0] > 0) | (ends[:, 1] < 0)
+        inside.append(held[there])
+        beside.append((apart[there & equal], apart[there & ~equal]))
+
+    def shares(groups):
+        first, *others = (f"{100 * g.mean():.0f} %" if g.size else "–" for g in groups)
+        return f"{first} ({', '.join(others)})"
+
+    return shares(inside), shares([b[0] for b in beside]), shares([b[1] for b in beside])
+
+
 def tables(drawn):
     """A table per case and size."""
     for name in CASES:
@@ -338,7 +381,7 @@ def main() -> None:
         "them; *of the values*: the difference of the two values. *Declared*: the sets are told apart. Fitted maps are "
         "those of some hundred rows, judged on n others. `docs/uncertainty.md` explains.\n"
     )
-    text = "\n".join([head, *tables(drawn)])
+    text = "\n".join([head, *overview(drawn), *tables(drawn)])
     print(text)
     if options.write:
         write_section("Differences", text)

@@ -33,7 +33,17 @@ SIZES = (200, 1_000, 10_000)
 TURNS = {200: 5, 1_000: 3, 10_000: 1}
 RESAMPLES = 499
 #: Findings that state miscalibration of something; CAL001 does where the verdict does.
-STATEMENTS = ("CAL002", "CAL012", "CAL013", "CAL014", "CAL017")
+STATEMENTS = (
+    "CAL002",
+    "CAL012",
+    "CAL013",
+    "CAL014",
+    "CAL017",
+    "CAL020",
+    "CAL021",
+    "CAL022",
+    "CAL023",
+)
 #: Rows behind a true error without a closed form.
 TRUTH_ROWS = 1_000_000
 
