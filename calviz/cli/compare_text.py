@@ -8,9 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from calviz.cli.text import cell, console, one_line
-from calviz.core.comparison import TIED_WORDS
+from calviz.core.comparison import TIED_WORDS, refit_words, value_notes, zeros_read
 from calviz.core.metric import METRICS
-from calviz.core.recalibrator import zero_words
 
 if TYPE_CHECKING:
     from calviz.core.comparison import Comparison
@@ -40,12 +39,14 @@ def print_comparison(found: Comparison) -> None:
         if key in SHOWN and len(names) > 1:
             text = f"{METRICS[key].label}: {TIED_WORDS}: {', '.join(names)}"
             out.print(cell(text, style="dim"), soft_wrap=True)
-    read: dict[str, list[str]] = {}
-    for m in found:
-        if m.ok and (said := zero_words(m.params)):
-            read.setdefault(said, []).append(m.key)
-    for said, methods in read.items():
-        out.print(cell(f"{said}: {', '.join(methods)}", style="dim"), soft_wrap=True)
+    if found.tied:
+        out.print(cell(f"Ties: {refit_words(found.refits)}.", style="dim"), soft_wrap=True)
+    for name, key, note in value_notes({m.key: m.metrics for m in found}, SHOWN):
+        text = f"{METRICS[key].label} of {name}: {note}"
+        out.print(cell(text, style="dim"), soft_wrap=True)
+    for said, methods in zeros_read(found).items():
+        text = f"{said}: {', '.join(m.key for m in methods)}"
+        out.print(cell(text, style="dim"), soft_wrap=True)
     for m in found:
         if not m.ok:
             out.print(cell(f"{m.key}: {one_line(m.reason or '')}", style="yellow"), soft_wrap=True)

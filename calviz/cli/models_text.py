@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from calviz.cli.text import cell, console, one_line, shorten
+from calviz.core.comparison import value_notes
 from calviz.core.metric import METRICS
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ def print_models(found: ModelComparison) -> None:
             out.print(cell(_order(found, metric), style="dim"), soft_wrap=True)
     if found.pairs:
         text = "Rank: 1 plus the number of models that are better beyond noise (95 %, all pairs taken into account)."
+        out.print(cell(text, style="dim"), soft_wrap=True)
+    for name, key, note in value_notes({m.name: m.metrics for m in found}, SHOWN):
+        text = f"{METRICS[key].label} of {shorten(name)}: {note}"
         out.print(cell(text, style="dim"), soft_wrap=True)
     for m in found:
         if not m.ok:

@@ -97,7 +97,8 @@ def guideline(data: Dataset, fit_rows: int, *, keep_classes: bool = False) -> Gu
 def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False) -> Advice:
     """Hold the guideline against a comparison; where it is not the best one here, say so.
 
-    The methods that are not told apart from the best one (all pairs taken into account) count as equal. Among
+    The methods that are not told apart from the best one (all pairs taken into account) count as equal, if they are also better
+    than the uncalibrated model beyond noise, and their NLL is not worse than its. Among
     them comes first: leaving the model as it is, what the guideline recommends, a method that keeps the
     predicted classes, the smaller value. The reasons state this rule.
 
@@ -126,7 +127,9 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     best = allowed[0]
     # Where the best of all is ruled out, ties with it say nothing about those that are left.
     equal = [key for key in allowed if key in tied] if best in tied else [best]
-    chosen = _first(equal, rule, comparison)
+    chosen = UNCALIBRATED
+    if UNCALIBRATED not in equal:
+        chosen = _first([key for key in equal if not _objection(comparison, key)], rule, comparison)
     reasons = [*_measured(comparison, criterion, name, chosen, best, equal)]
     reasons.append(_rule(comparison, criterion, name, chosen, best, equal, rule))
     reasons.append(_held_against(rule, chosen, equal, comparison, name))
@@ -134,14 +137,25 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     return Advice(chosen, tuple(r for r in reasons if r))
 
 
-def _first(equal: list[str], rule: Guideline, comparison: Comparison) -> str:
-    if UNCALIBRATED in equal:
-        return UNCALIBRATED
+def _objection(comparison: Comparison, key: str) -> str | None:
+    """Why a method that is tied with the best is no improvement all the same."""
+    found = comparison[key].differences
+    nll = found.get("nll")
+    if nll is not None and nll.verdict == "worse":
+        return "its NLL is worse than that of the uncalibrated model beyond noise"
+    criterion = next(c for c in CRITERIA if comparison.tied.get(c))
+    change = found.get(criterion)
+    if change is not None and change.verdict != "better":
+        return f"its {METRICS[criterion].label} is not better than that of the uncalibrated model beyond noise"
+    return None
+
+
+def _first(sound: list[str], rule: Guideline, comparison: Comparison) -> str:
     for wanted in (rule.method, rule.alternative):
-        if wanted in equal:
+        if wanted in sound:
             return str(wanted)
-    keeping = [key for key in equal if comparison[key].accuracy_preserving]
-    return (keeping or equal)[0]
+    keeping = [key for key in sound if comparison[key].accuracy_preserving]
+    return next(iter(keeping or sound), UNCALIBRATED)
 
 
 def _rule(
@@ -158,6 +172,11 @@ def _rule(
         return ""
     share = comparison[best].best_share.get(criterion)
     top = f"{_label(best)}, best in {100 * share:.0f} %" if share is not None else _label(best)
+    objected = {
+        said for key in equal if key != UNCALIBRATED and (said := _objection(comparison, key))
+    }
+    if chosen == UNCALIBRATED and UNCALIBRATED not in equal:
+        return ""
     why = (
         "a model that is left as it is comes first"
         if chosen == UNCALIBRATED
@@ -167,7 +186,12 @@ def _rule(
         if comparison[chosen].accuracy_preserving
         else "the best value comes first"
     )
-    return f"Rule: among all whose {name} is not told apart from the best ({top}), {why}."
+    better = (
+        ", is better than that of the uncalibrated model, and whose NLL is not worse"
+        if objected and chosen != UNCALIBRATED
+        else ""
+    )
+    return f"Rule: among all whose {name} is not told apart from the best ({top}){better}, {why}."
 
 
 def _label(key: str) -> str:
@@ -181,6 +205,8 @@ def _measured(
     if chosen == UNCALIBRATED:
         if not any(m.ok for m in comparison if m.key != UNCALIBRATED):
             return ["No method was fitted, so there is no ground for a choice."]
+        if UNCALIBRATED not in equal and (said := _objection(comparison, best)):
+            return [f"{_label(best)} has the best {name} on {rows}, but {said}."]
         if best == UNCALIBRATED:
             return [f"No method has a better {name} than the uncalibrated model on {rows}."]
         return [
@@ -210,6 +236,8 @@ def _held_against(
         return f"{rule.reason} It was not among the methods."
     if not found.ok:
         return f"{rule.reason} There is no result of it here: {found.reason}"
+    if rule.method in equal and (said := _objection(comparison, str(rule.method))):
+        return f"{rule.reason} Here {said}."
     if chosen == UNCALIBRATED or rule.method in equal:
         return rule.reason
     return f"{rule.reason} Here its {name} is worse beyond noise."

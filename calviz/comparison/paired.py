@@ -224,9 +224,11 @@ def pair(
         worlds = {
             name: d[f"{key} {_WORLDS}"] for name, d in drawn.items() if f"{key} {_WORLDS}" in d
         }
+        without_noise = [truths[name][key] for name in worlds]
         arrays = [np.array(list(of.values())), *resampled_values.values(), *worlds.values()]
-        # What has no value in some resample (all predictions right, say) has no difference either.
-        if not all(np.isfinite(v).all() for v in arrays):
+        # What has no value in some resample (all predictions right, say), or none where there is no error (a mean over
+        # the classes that are off), has no difference either.
+        if not all(np.isfinite(v).all() for v in (*arrays, *without_noise)):
             continue
         values[key] = of
         if resampled_values:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from calviz.core.errors import OptionError
+from calviz.core.recalibrator import zero_words
 from calviz.core.results import Interval, MetricResult
 
 if TYPE_CHECKING:
@@ -50,6 +51,42 @@ def badness(direction: str) -> Callable[[float], float] | None:
         "one": lambda v: abs(v - 1),
     }
     return worse.get(direction)
+
+
+def value_notes(
+    results: Mapping[str, Mapping[str, MetricResult]], metrics: Iterable[str]
+) -> tuple[tuple[str, str, str], ...]:
+    """What has to be known beside the values of a table: (name, metric, sentence).
+
+    Parameters
+    ----------
+    results : mapping of str to mapping of str to MetricResult
+        By the names of methods or models, then by metric.
+    metrics : iterable of str
+        Those that the table shows.
+    """
+    return tuple(
+        (name, key, note)
+        for key in metrics
+        for name, of in results.items()
+        if key in of and (note := of[key].note)
+    )
+
+
+def zeros_read(found: Iterable[MethodResult]) -> dict[str, list[MethodResult]]:
+    """What exact zeros count as, in words, and for which fitted methods."""
+    read: dict[str, list[MethodResult]] = {}
+    for m in found:
+        if m.ok and (said := zero_words(m.params)):
+            read.setdefault(said, []).append(m)
+    return read
+
+
+def refit_words(refits: int) -> str:
+    """Whether verdicts hold for the maps as fitted, or for fits that vary too."""
+    if not refits:
+        return "for the maps as fitted"
+    return f"the variation of the fit is in them, from {refits} refits"
 
 
 Verdict = Literal["better", "worse", "tied"]

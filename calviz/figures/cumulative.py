@@ -337,7 +337,9 @@ class Cumulative:
         """What remains of the gap over all rows."""
         rest = float(self.gap[-1])
         if abs(rest) > 0.9 * self.ks:
-            return f"over all rows they are {points_text(abs(rest))} too {_high(rest)}"
+            # As many decimals as the gap itself, which it may be.
+            size = points_text(abs(rest), self.interval, self.level).split(" (")[0]
+            return f"over all rows they are {size} too {_high(rest)}"
         change = "above it the error changes its sign, so that over all rows they are"
         return f"{change} only {points_text(abs(rest))} too {_high(rest)}"
 

@@ -50,6 +50,8 @@ def _method(m: MethodResult) -> Record:
         }
         if not math.isfinite(result.value):
             entry["reason"] = result.reason or "undefined on these rows."
+        if result.note:
+            entry["note"] = result.note
         metrics[key] = entry
     return {
         "ok": m.ok,

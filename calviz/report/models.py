@@ -55,5 +55,7 @@ def _model(m: ModelResult) -> Record:
         }
         if not math.isfinite(result.value):
             entry["reason"] = result.reason or "undefined on these rows."
+        if result.note:
+            entry["note"] = result.note
         metrics[key] = entry
     return {"ok": m.ok, "reason": m.reason, "metrics": metrics, "best_share": m.best_share}

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.comparison.models_words import ranked_by
-from calviz.core.comparison import BEST_IN_WORDS, TIED_WORDS
+from calviz.core.comparison import BEST_IN_WORDS, TIED_WORDS, value_notes
 from calviz.core.export import csv_bytes
 from calviz.core.metric import METRICS
 from calviz.core.model_comparison import ModelComparison
@@ -64,6 +64,8 @@ def metrics_table(found: ModelComparison) -> None:
         second += [(list(results).index(name), at) for name in found.leaders(key)[1]]
     st.table(marked(pd.DataFrame(columns).set_index("model"), second=second), border="horizontal")
     st.caption(f"Bold: best. ≈: {TIED_WORDS}. Underlined: the best of the others.")
+    for name, key, note in value_notes({m.name: m.metrics for m in found}, keys):
+        st.caption(f"{METRICS[key].label} of {md(name, 60)}: {md(note, 500)}")
 
 
 def _heading(key: str) -> str:

@@ -60,6 +60,29 @@ def test_compare_writes_the_documented_json(file, tmp_path):
     assert 0 <= method["best_share"]["nll"] <= 1
 
 
+def test_compare_says_what_zeros_cost_and_are_read_as(tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.integers(0, 11, 600) / 10
+    y = rng.random(600) < 0.1 + 0.8 * p
+    path = tmp_path / "forest.npz"
+    np.savez(path, probs=p, labels=y.astype(int))
+    rows = int(((p == 0) & y).sum() + ((p == 1) & ~y).sum())
+    out, page = tmp_path / "out.json", tmp_path / "out.md"
+    options = ["--methods", "temperature", "--fit-fraction", "0.5", "--refits", "3"]
+    result = run("compare", path, *options, "--json", out, "--markdown", page)
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.split())
+    note = json.loads(out.read_text())["methods"]["identity"]["metrics"]["nll"]["note"]
+    assert 0 < int(note.split()[0]) < rows
+    assert f"NLL of identity: {note}" in said
+    assert "an exact probability of 0 counts as 0.01: temperature" in said
+    assert "the variation of the fit is in them, from 3 refits" in said
+    text = page.read_text()
+    assert "NLL of Uncalibrated: " in text
+    assert "an exact probability of 0 counts as 0.01" in text
+    assert "from 3 refits" in text
+
+
 def test_compare_gives_nothing_but_json_on_standard_output(file):
     out = run("compare", file, "--methods", "platt", "--fit-fraction", "0.5", "--json", "-")
     assert json.loads(out.stdout)["fit"]["split"] is None

@@ -8,7 +8,14 @@ import pandas as pd
 
 from calviz.comparison.advice import CRITERIA, advise
 from calviz.comparison.fitting import UNCALIBRATED
-from calviz.core.comparison import TIED_WORDS, Comparison, MethodResult
+from calviz.core.comparison import (
+    TIED_WORDS,
+    Comparison,
+    MethodResult,
+    refit_words,
+    value_notes,
+    zeros_read,
+)
 from calviz.core.metric import METRICS
 from calviz.core.reduction import Reduction
 from calviz.core.slices import where_words
@@ -53,7 +60,10 @@ def make(subject: Subject) -> Iterator[Block]:
     yield Note(
         f"Bold: best, or {TIED_WORDS}; underlined: the best of the others. Values are on the rows that judged; lower is better for all but "
         "accuracy. Gain: mean squared error before minus after; ≥ where the method may change predictions."
+        + (f" What is not told apart: {refit_words(found.refits)}." if found.tied else "")
     )
+    for name, key, note in value_notes({m.label: m.metrics for m in worked}, SHOWN):
+        yield Note(f"{METRICS[key].label} of {name}: {note}")
     tied = [
         (METRICS[key].label, ", ".join(found[name].label for name in names))
         for key, names in found.tied.items()
@@ -64,6 +74,7 @@ def make(subject: Subject) -> Iterator[Block]:
         yield Facts(tuple(tied))
     said = [(m.label, shorten(m.reason or "", 300)) for m in found if not m.ok]
     said += [(m.label, shorten(text, 300)) for m in worked for text in m.warnings]
+    said += [(", ".join(m.label for m in of), text) for text, of in zeros_read(worked).items()]
     if said:
         yield Heading("What the fits had to say")
         yield Facts(tuple(said))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from calviz.comparison.models_words import HEADLINE, caution, headline, ranked_by
-from calviz.core.comparison import BEST_IN_WORDS, TIED_WORDS
+from calviz.core.comparison import BEST_IN_WORDS, TIED_WORDS, value_notes
 from calviz.core.metric import METRICS
 from calviz.core.model_comparison import ModelComparison, ModelResult
 from calviz.core.units import scale_of
@@ -43,6 +43,8 @@ def make(subject: Subject) -> Iterator[Block]:
             f"Bold: best; ≈: {TIED_WORDS}; underlined: the best of the others. "
             f"Best in: {BEST_IN_WORDS}, by {METRICS[keys[0]].label}."
         )
+    for name, key, note in value_notes({m.name: m.metrics for m in worked}, HEADLINE):
+        yield Note(f"{METRICS[key].label} of {shorten(name, 60)}: {note}")
     for m in found:
         if not m.ok:
             yield Text(f"{shorten(m.name, 60)}: {shorten(m.reason or '', 300)}")

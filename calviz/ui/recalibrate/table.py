@@ -17,6 +17,9 @@ from calviz.core.comparison import (
     MethodResult,
     leaders,
     ordered,
+    refit_words,
+    value_notes,
+    zeros_read,
 )
 from calviz.core.export import csv_bytes, latex_table, markdown_table
 from calviz.core.metric import METRICS
@@ -69,22 +72,19 @@ def draw(outcome: Outcome) -> None:
     st.caption(
         f"**Bold**: best; {tied}Underlined: the best of the others. Change: from the uncalibrated model, with its 95 % "
         "interval; of errors that noise makes larger, without that noise, so that it may not be the difference of the "
-        f"values; better and worse: beyond noise, all methods taken into account{_fit_words(found.refits)}. Best in: {BEST_IN_WORDS}. Points are "
+        f"values; better and worse: beyond noise, all methods taken into account; {refit_words(found.refits)}. Best in: {BEST_IN_WORDS}. Points are "
         "percentage points."
     )
+    labels_of = {m.label: {key: values[key][m.key] for key in values} for m in outcome.fitted}
+    for name, key, note in value_notes(labels_of, values):
+        st.caption(f"{METRICS[key].label} of {md(name, 100)}: {md(note, 500)}")
+    for text, read in zeros_read(outcome.fitted).items():
+        st.caption(f"{text[0].upper()}{text[1:]}: {', '.join(md(m.label, 100) for m in read)}.")
     for sentence, labels in said(outcome).items():
         st.warning(
             f"{md('; '.join(labels), 1_000)}: {md(sentence, 600)}", icon=":material/warning:"
         )
     _download(outcome, shown, values)
-
-
-def _fit_words(refits: int) -> str:
-    return (
-        f"; the variation of the fit is in them, from {refits} refits"
-        if refits
-        else ", for the maps as fitted"
-    )
 
 
 def said(outcome: Outcome) -> dict[str, list[str]]:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from calviz.comparison import advise, choose_rows, compare, guideline, suggest
-from calviz.core.comparison import Comparison, MethodResult, RowsUsed
+from calviz.core.comparison import Comparison, Difference, MethodResult, RowsUsed
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.recalibrator import RECALIBRATORS
-from calviz.core.results import MetricResult
+from calviz.core.results import Interval, MetricResult
 
 
 def data(k, n=None):
@@ -19,7 +19,7 @@ def top():
     return ConfidencePredictions(confidence=np.full(50, 0.7), correct=np.arange(50) % 2 == 0)
 
 
-def comparison(values, tied, *, changed=(), in_sample=False, failed=(), rows=5_000):
+def comparison(values, tied, *, changed=(), in_sample=False, failed=(), rows=5_000, verdicts=None):
     methods = {
         key: MethodResult(
             key,
@@ -28,6 +28,10 @@ def comparison(values, tied, *, changed=(), in_sample=False, failed=(), rows=5_0
             accuracy_preserving=RECALIBRATORS[key].accuracy_preserving,
             predictions_changed=7 if key in changed else 0,
             metrics={} if key in failed else {"brier": MetricResult("brier", value)},
+            differences={
+                metric: Difference(0.0, Interval(0.0, 0.0), verdict)
+                for metric, verdict in (verdicts or {}).get(key, {}).items()
+            },
         )
         for key, value in values.items()
     }
@@ -98,6 +102,41 @@ def test_the_alternative_says_what_was_wrong_with_the_first():
     advice = advise(found, data(100))
     assert advice.method == "ets"
     assert any("Here its Brier score is worse beyond noise." in r for r in advice.reasons)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        ({"brier": "tied"}, "Here its Brier score is not better than that of the uncalibrated"),
+        (
+            {"brier": "better", "nll": "worse"},
+            "Here its NLL is worse than that of the uncalibrated",
+        ),
+    ],
+)
+def test_what_does_not_improve_the_model_is_not_advised_by_a_tie_with_the_best(verdicts, said):
+    # A noisy difference is tied with the best and with none; zeros of isotonic maps cost NLL.
+    found = comparison(
+        {"identity": 0.5, "vector": 0.4, "temperature+isotonic": 0.45},
+        ("vector", "temperature+isotonic"),
+        verdicts={"vector": {"brier": "better"}, "temperature+isotonic": verdicts},
+    )
+    advice = advise(found, data(100))
+    assert advice.method == "vector"
+    assert any(said in r for r in advice.reasons)
+    assert any("is better than that of the uncalibrated model" in r for r in advice.reasons)
+
+
+def test_nothing_is_advised_where_even_the_best_makes_the_nll_worse():
+    found = comparison(
+        {"identity": 0.5, "histogram": 0.4},
+        ("histogram",),
+        verdicts={"histogram": {"brier": "better", "nll": "worse"}},
+    )
+    advice = advise(found, data(10))
+    assert advice.method == "identity"
+    assert "has the best Brier score" in advice.reasons[0]
+    assert "but its NLL is worse" in advice.reasons[0]
 
 
 def test_a_model_that_nothing_improves_is_left_alone():

@@ -318,6 +318,24 @@ def test_shares_of_best():
     assert shares == {"a": 0.375, "b": 0.625}
 
 
+def test_a_metric_without_a_value_for_a_calibrated_model_has_no_difference():
+    # So many classes that some are too confident in every resample: their mean error has a value in all of them.
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.full(20, 0.5), size=1_000)
+    labels = (p.cumsum(axis=1) > rng.random((1_000, 1))).argmax(axis=1)
+    sharp = p**2 / (p**2).sum(axis=1, keepdims=True)
+    found = compare(
+        Predictions(probs=sharp, labels=labels),
+        ["temperature"],
+        metrics=["over_mcs", "under_mcs", "wsmcs_over"],
+        resamples=100,
+    )
+    for method in found:
+        assert np.isfinite(list(method.best_share.values())).all()
+        assert np.isfinite([d.interval for d in method.differences.values()]).all()
+    assert list(found.tied) == ["wsmcs_over"]
+
+
 def test_stratified_samples_hold_the_classes_in_proportion():
     labels = np.repeat([0, 1, 2], [700, 250, 50])
     rows = stratified_sample(labels, 100, np.random.default_rng(0))
