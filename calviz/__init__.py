@@ -3,7 +3,7 @@
 >>> import calviz
 >>> p = calviz.Predictions(probs=[[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]], labels=[0, 1, 1])
 >>> round(calviz.evaluate(p, metrics=["ece"], bins=1)["ece"].value, 4)
-0.1333
+0.2667
 """
 
 from __future__ import annotations
