@@ -10,7 +10,7 @@ from rich.text import Text
 from calviz.cli.text import cell, console, one_line, shorten
 from calviz.core.metric import METRICS
 from calviz.core.reduction import Reduction
-from calviz.core.words import p_number
+from calviz.core.words import counted, p_number
 from calviz.core.written import alone, name_of
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def print_evaluation(evaluation: Evaluation, *, named: bool) -> None:
             out.print(cell(evaluation.verdict.other_view), soft_wrap=True)
     split = f"split {shorten(evaluation.split)}" if evaluation.split else "all rows"
     reduction = shorten(Reduction.of(evaluation.reduction).label)
-    out.print(cell(f"{evaluation.rows:,} rows ({split}), {reduction}"), soft_wrap=True)
+    out.print(cell(f"{counted(evaluation.rows, 'row')} ({split}), {reduction}"), soft_wrap=True)
     out.print()
     out.print(_table([r for r in evaluation if r.available]))
     if any(r.noise_floor for r in evaluation):

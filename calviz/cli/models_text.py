@@ -10,6 +10,7 @@ from rich.text import Text
 from calviz.cli.text import cell, console, one_line, shorten
 from calviz.core.comparison import value_notes
 from calviz.core.metric import METRICS
+from calviz.core.words import counted
 
 if TYPE_CHECKING:
     from calviz.core.model_comparison import ModelComparison
@@ -25,7 +26,7 @@ def print_models(found: ModelComparison) -> None:
     for note in found.alignment.notes:
         out.print(cell(note), soft_wrap=True)
     split = f"split {shorten(found.split)}" if found.split else "all rows"
-    out.print(cell(f"{found.rows:,} rows ({split})"), soft_wrap=True)
+    out.print(cell(f"{counted(found.rows, 'row')} ({split})"), soft_wrap=True)
     out.print()
     out.print(_table(found))
     out.print()

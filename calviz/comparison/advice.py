@@ -220,7 +220,8 @@ def _measured(
     if chosen == best and len(equal) == 1:
         return [f"{_label(chosen)} has the best {name} on {rows}, {change}, beyond noise."]
     others = [_label(key) for key in equal if key != chosen]
-    listed = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
+    # Labels have commas of their own.
+    listed = "; ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
     return [
         f"{_label(chosen)} takes the {name} {change} on {rows}; it cannot be told apart from {listed}."
     ]

@@ -78,7 +78,9 @@ def test_what_is_recommended_wins_a_tie():
     advice = advise(found, data(10))
     assert advice.method == "ets"
     assert "from 0.5 to 0.41" in advice.reasons[0]
-    assert "cannot be told apart from Temperature scaling" in advice.reasons[0]
+    # Labels have commas of their own.
+    isotonic = RECALIBRATORS["isotonic"].label
+    assert f"cannot be told apart from Temperature scaling; {isotonic}." in advice.reasons[0]
 
 
 def test_what_is_worse_beyond_noise_is_not_advised():

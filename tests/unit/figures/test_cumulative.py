@@ -1,10 +1,13 @@
 """The cumulative plot: its maximum is the KS error, its bands are what a calibrated model shows."""
 
+import re
+
 import numpy as np
 import pytest
 
 import calviz
 from calviz.core.errors import OptionError
+from calviz.core.predictions import Predictions
 from calviz.figures import Cumulative
 from calviz.numerics.curves import isotonic_curve, smoothed_gap
 from calviz.numerics.decimate import extremes
@@ -137,6 +140,19 @@ def test_the_reading():
     assert text.endswith("this is more, looked at alone.")
     calm = Cumulative.compute(binary(20_000, seed=5), reduction="positive").reading()
     assert calm.endswith("within noise.")
+
+
+def test_a_gap_that_lasts_to_the_end_is_written_once_only():
+    # 0.8 points too high everywhere: the largest gap is that over all rows, with an interval of about a point.
+    score = np.linspace(0.1, 0.9, 3_000)
+    labels = np.diff(np.floor(np.cumsum(score - 0.008)), prepend=0).astype(int)
+    figure = Cumulative.compute(Predictions(probs=score, labels=labels), reduction="positive")
+    assert 0 < figure.ks < 0.01
+    assert figure.gap[-1] > 0.9 * figure.ks
+    up_to, overall = re.findall(r"by up to (\S+) points.*they are (\S+) points", figure.describe())[
+        0
+    ]
+    assert len(up_to) == len(overall)
 
 
 def test_a_million_rows_are_light():
