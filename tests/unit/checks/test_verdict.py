@@ -141,7 +141,10 @@ def test_one_row_and_few_rows():
 def test_seeing_nothing_in_few_rows_is_not_being_calibrated():
     v = judge(confidence(60, 0.0))
     assert v.direction == "undecided"
-    below = re.match(r"No miscalibration(?: of the top label)? found on 60 rows: ECE is below (\S+) points", v.sentence)
+    below = re.match(
+        r"No miscalibration(?: of the top label)? found on 60 rows: ECE is below (\S+) points",
+        v.sentence,
+    )
     assert float(below[1]) > 10
 
 
