@@ -37,10 +37,12 @@ with guard.boundary():
     )
     figure = cached.cumulative(chosen, estimate)
     alone = cached.data(chosen).n == 1
-    st.subheader(md(cached.verdict(chosen) if alone else figure.reading(), 1_000), anchor=False)
+    verdict = cached.evaluation(chosen).verdict
+    answer = cached.verdict(chosen) if alone else figure.reading(verdict)
+    st.subheader(md(answer, 1_000), anchor=False)
     with st.spinner("Resampling the KS error …", show_time=True):
         evaluation = cached.metrics(chosen, ("ks", "ks_signed"), error_bars=True)
-    cards.metric_line(evaluation, ("ks", "ks_signed"), verdict=cached.evaluation(chosen).verdict)
+    cards.metric_line(evaluation, ("ks", "ks_signed"), verdict=verdict)
     st.caption(
         "Rows are sorted by score; going up the rows, the scores and the hits are summed. For a "
         "calibrated model the two sums stay together: the KS error is where they are furthest apart."

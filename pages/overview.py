@@ -4,7 +4,7 @@ import streamlit as st
 
 from calviz.core.words import together
 from calviz.ui import cached, cards, diagram, guard, pages, settings, sidebar
-from calviz.ui.text import md, plain
+from calviz.ui.text import md
 
 guard.enter()
 chosen = settings.current()
@@ -53,7 +53,7 @@ with row.container(), guard.boundary():
     if chosen.whole.groups:
         st.page_link(
             pages.link("slices"),
-            label=f"See for whom it is wrong, by {md(plain(', '.join(chosen.whole.groups), 60))}",
+            label="See for whom it is wrong",
             icon=":material/arrow_forward:",
             query_params=st.query_params.to_dict(),
         )

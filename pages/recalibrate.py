@@ -1,7 +1,5 @@
 """Recalibrators fitted on some rows and compared on others; the chosen one to take home."""
 
-from dataclasses import replace
-
 import streamlit as st
 
 from calviz.comparison import guideline
@@ -18,8 +16,7 @@ chosen = settings.current()
 
 st.title(pages.BY_KEY["recalibrate"].question, anchor=False)
 with guard.boundary():
-    facts = replace(chosen, split=None)
-    st.markdown(f"{md(chosen.entry.title, 80)} · {facts.words(cached.data(facts).n)}")
+    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words(cached.data(chosen).n)}")
 
 with guard.boundary():
     wanted = plan.draw(chosen)

@@ -10,7 +10,7 @@ from calviz.checks.predicted_class import named_sides
 from calviz.core.check import CHECKS, Check
 from calviz.core.errors import NotAvailable
 from calviz.core.notes import Finding
-from calviz.core.words import counted, listed, points
+from calviz.core.words import counted, listed, outside
 from calviz.numerics.class_ranges import class_ranges
 from calviz.numerics.sample import Sample
 
@@ -25,14 +25,14 @@ def class_confidence(sample: Sample) -> Iterator[Finding]:
     if found.range is None or not off.any():
         return
     k = int(np.abs(off).argmax())
-    low, high = (points(float(end[k])) for end in found.range)
+    value, low, high = outside(float(found.value[k]), *(float(end[k]) for end in found.range))
     sides = named_sides(off, ("more confident", "less confident"))
     total = counted(int(found.has.sum()), "true class", "true classes")
     yield Finding(
         "CAL013",
         "warning",
         f"Of {total} the model is {sides} than a calibrated model would be, most on "
-        f"{listed([sample.data.class_names[k]])}: confidence minus accuracy is {points(float(found.value[k]))} points "
+        f"{listed([sample.data.class_names[k]])}: confidence minus accuracy is {value} points "
         f"on {counted(int(found.rows[k]), 'row')}, where a calibrated model would show {low} to {high}.",
     )
 

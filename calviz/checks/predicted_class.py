@@ -10,7 +10,7 @@ from calviz.core.arrays import FloatArray
 from calviz.core.check import CHECKS, Check
 from calviz.core.errors import NotAvailable
 from calviz.core.notes import Finding
-from calviz.core.words import counted, listed, percent, points
+from calviz.core.words import counted, listed, outside, percent
 from calviz.numerics.class_ranges import class_ranges
 from calviz.numerics.predicted_classes import predicted_class_sums
 from calviz.numerics.sample import Sample
@@ -28,7 +28,7 @@ def predicted_class(sample: Sample) -> Iterator[Finding]:
     sums = sample.view(predicted_class_sums)
     k = int(np.abs(off).argmax())
     rows = float(sums.rows[k])
-    low, high = (points(float(end[k])) for end in found.range)
+    value, low, high = outside(float(found.value[k]), *(float(end[k]) for end in found.range))
     total = counted(int(found.has.sum()), "predicted class", "predicted classes")
     yield Finding(
         "CAL020",
@@ -36,7 +36,7 @@ def predicted_class(sample: Sample) -> Iterator[Finding]:
         f"Of {total} the model is {named_sides(off, ('overconfident', 'underconfident'))} beyond noise, most where it "
         f"says {listed([_name(sample, k)])} ({counted(int(rows), 'row')}): mean confidence "
         f"{percent(float(sums.score[k]) / rows)} but accuracy {percent(float(sums.hits[k]) / rows)}, a difference of "
-        f"{points(float(found.value[k]))} points where a calibrated model would show {low} to {high}.",
+        f"{value} points where a calibrated model would show {low} to {high}.",
     )
 
 

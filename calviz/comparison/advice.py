@@ -211,7 +211,8 @@ def _measured(
             return [f"No method has a better {name} than the uncalibrated model on {rows}."]
         return [
             f"No method is better than the uncalibrated model beyond noise: the best {name} on {rows} is that "
-            f"of {_label(best)}, and the two are not told apart."
+            f"of {_label(best)}, and the two are not told apart.",
+            "That does not make the model calibrated: on more rows, as with cross-fitting, a method may prove better.",
         ]
     found = comparison[chosen]
     before = comparison[UNCALIBRATED].metrics[criterion].value

@@ -94,6 +94,21 @@ def percent(value: float, decimals: int = 1) -> str:
     return f"{points(value, decimals)} %"
 
 
+def outside(value: float, low: float, high: float) -> tuple[str, str, str]:
+    """A difference of probabilities and the range that it lies outside of, in percentage points.
+
+    They have as many decimals as tell the difference from the ends of the range.
+
+    >>> outside(0.0601, -0.037, 0.0371), outside(0.0079, -0.0463, 0.0077)
+    (('6.0', '−3.7', '3.7'), ('0.79', '−4.63', '0.77'))
+    """
+    for decimals in range(decimals_for(100 * value, most=3), 6):
+        texts = points(value, decimals), points(low, decimals), points(high, decimals)
+        if texts[0] not in texts[1:]:
+            break
+    return texts
+
+
 def p_value(p: float) -> str:
     """A p-value by simulation, which cannot go below one in so many resamples.
 

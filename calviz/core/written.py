@@ -137,10 +137,12 @@ class Written:
         outside = not d["hits_low"] <= d["mean_score"] <= d["hits_high"]
         where = " to ".join(ends(d["bin_low"], d["bin_high"], tolerance=0.06))
         share = f"{percent(d['hits_low'])} to {percent(d['hits_high'])}"
-        head = "above noise" if outside else "within noise"
+        head = "its bin is off" if outside else "within noise"
         if outside and verdict is not None and not verdict.beyond_noise:
             head = f"one bin alone; {_not_found(verdict)}"
-        return f"{head}: {counted(int(d['bin_rows']), 'row')} from {where}, hits {share} (95\u00a0% for all bins together)"
+        mean = f"mean score {percent(d['mean_score'])}, " if outside else ""
+        rows = counted(int(d["bin_rows"]), "row")
+        return f"{head}: {rows} from {where}, {mean}hits {share} (95\u00a0% for all bins together)"
 
 
 def alone(verdict: Verdict | None) -> str:

@@ -12,7 +12,7 @@ from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.core.figure import FIGURES, FigureSpec, Theme
 from calviz.core.predictions import Dataset
-from calviz.core.words import counted, decimals_for, listed, points, shorten
+from calviz.core.words import counted, listed, outside, shorten
 from calviz.numerics import error_bars
 from calviz.numerics.class_gaps import class_gaps
 from calviz.numerics.class_ranges import ClassView, beyond, class_ranges
@@ -331,14 +331,13 @@ class ClassBars:
         beyond = self.beyond
         if beyond.any():
             worst = int(np.argmax(np.abs(beyond)))
-            low, high = self.band or (beyond, beyond)
-            value = float(self.value[worst])
-            decimals = decimals_for(100 * value, 100 * float(beyond[worst]), most=3)
+            ends = self.band or (beyond, beyond)
+            value, low, high = outside(float(self.value[worst]), *(float(e[worst]) for e in ends))
             way = self.words[0] if beyond[worst] > 0 else self.words[1]
             text += (
-                f" Furthest outside is {listed([self.class_name[worst]])}, {points(value, decimals)} points "
+                f" Furthest outside is {listed([self.class_name[worst]])}, {value} points "
                 f"({counted(int(self.rows[worst]), 'row')}), where a calibrated model shows "
-                f"{points(low[worst], decimals)} to {points(high[worst], decimals)}: {way}."
+                f"{low} to {high}: {way}."
             )
         if self.missing and self.mode != "one-vs-rest":
             head = "Never predicted" if self.mode == "predicted-class" else "Without rows"

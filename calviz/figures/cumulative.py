@@ -16,6 +16,7 @@ from calviz.core.metric import METRICS
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.core.results import Interval
+from calviz.core.verdict import Verdict
 from calviz.core.words import counted, decimal, shorten
 from calviz.figures._parts import level_text, points_text
 from calviz.numerics import error_bars
@@ -316,8 +317,15 @@ class Cumulative:
         )
         return f"{head} {self.reading()}"
 
-    def reading(self) -> str:
-        """The same without naming the data: how far scores and hits run apart, where, and whether that is noise."""
+    def reading(self, verdict: Verdict | None = None) -> str:
+        """The same without naming the data: how far scores and hits run apart, where, and whether that is noise.
+
+        Parameters
+        ----------
+        verdict : Verdict, optional
+            Of the same rows: whether a gap outside the band is beyond noise, or only looked at alone. Without it, nothing is
+            said of noise there.
+        """
         place = f"fractile {decimal(self.at_fractile, 2)} (score {decimal(self.at_score)})"
         if self.ks == 0:
             text = "Cumulative score and hits agree everywhere."
@@ -327,9 +335,12 @@ class Cumulative:
             text += f"; {self._after()}."
         if self.bound is not None:
             stays = points_text(self.bound)
+            more = "more"
+            if verdict is not None:
+                more = "beyond noise" if verdict.beyond_noise else "more, looked at alone"
             text += (
                 f" A calibrated model stays within {stays} in {level_text(self.level)} of samples of "
-                f"this size: this is {'more, looked at alone' if self.beyond_noise else 'within noise'}."
+                f"this size: this is {more if self.beyond_noise else 'within noise'}."
             )
         return text
 

@@ -83,6 +83,10 @@ def test_it_opens_on_sample_data_with_a_verdict_and_five_numbers():
 def test_the_evaluation_split_is_the_one_whose_name_says_so():
     app = _app()
     assert app.selectbox(key="split").value == "test"
+    for page in ("recalibrate", "learning_curve"):
+        app.switch_page(f"pages/{page}.py").run()
+        assert "split test" in _words(_quiet(app))
+    app.switch_page("pages/overview.py").run()
     app.selectbox(key="split").set_value("all rows").run()
     assert "all splits" in _words(_quiet(app))
 

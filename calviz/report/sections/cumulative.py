@@ -18,7 +18,7 @@ ROWS = 40
 def make(subject: Subject) -> Iterator[Block]:
     """The four panels of Gupta et al."""
     figure = Cumulative.compute(subject.data, reduction=subject.reduction, seed=subject.seed)
-    yield Text(figure.reading())
+    yield Text(figure.reading(subject.verdict))
     yield chart(
         figure,
         key="cumulative",

@@ -7,6 +7,7 @@ import calviz
 from calviz.checks import find
 from calviz.checks._one_vs_rest import of_the_top_label, one_vs_rest
 from calviz.core.levels import CLASS_TEST, CLASSES
+from calviz.core.words import outside
 from calviz.numerics.class_ranges import VIEWS, available_views, class_ranges
 from calviz.numerics.sample import Sample
 
@@ -157,3 +158,10 @@ def test_the_verdict_says_what_it_is_about_and_which_classes_are_off():
     calm = calviz.verdict(model(3_000, 5, 0, 0.5))
     assert calm.sentence.startswith("No miscalibration found on")
     assert calm.classes_off == ()
+
+
+def test_the_value_that_is_said_to_be_outside_differs_from_the_ends_that_are_said():
+    # In points 0.79 against 0.76: with one decimal both are 0.8.
+    value, low, high = outside(0.0079, -0.0462, 0.0076)
+    assert (value, low, high) == ("0.79", "−4.62", "0.76")
+    assert outside(-0.0521, -0.0463, 0.0076) == ("−5.2", "−4.6", "0.8")

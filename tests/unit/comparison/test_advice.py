@@ -146,6 +146,7 @@ def test_a_model_that_nothing_improves_is_left_alone():
     advice = advise(found, data(10))
     assert advice.method == "identity"
     assert "the two are not told apart" in advice.reasons[0]
+    assert advice.reasons[1].startswith("That does not make the model calibrated")
     worse = comparison({"identity": 0.5, "ets": 0.6}, ("identity",))
     assert advise(worse, data(10)).method == "identity"
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.core.results import MetricResult
+from calviz.core.results import Interval, MetricResult, NoiseFloor
 from calviz.core.written import Written, name_of
 
 
@@ -42,3 +42,18 @@ def test_a_value_alone_has_no_more_decimals_than_make_sense():
     assert Written(MetricResult("nll", 1.0049)).value == "1.005"
     assert Written(MetricResult("ece", 0.00646)).value == "0.65"
     assert Written(MetricResult("ece", 0.1234)).value == "12.3"
+
+
+def test_mce_is_said_to_be_off_by_its_bin_and_not_by_a_noise_floor_that_says_otherwise():
+    # The largest gap of a calibrated model may well be as large, while the bin at hand is off for its many rows.
+    floor = NoiseFloor(mean=0.061, q95=0.088, p_value=0.078)
+    bin_ = {"bin_low": 0.8, "bin_high": 13 / 15, "bin_rows": 218.0, "mean_score": 0.833}
+    off = bin_ | {"hits_low": 0.653, "hits_high": 0.828}
+    said = Written(MetricResult("mce", 0.0852, Interval(0.0, 0.1633), floor, details=off)).noise(
+        tail="upper"
+    )
+    assert "noise" not in said
+    assert said.startswith("its bin is off: 218 rows from 0.80 to 0.87, mean score 83.3")
+    within = bin_ | {"hits_low": 0.653, "hits_high": 0.838}
+    said = Written(MetricResult("mce", 0.0852, Interval(0.0, 0.1633), floor, details=within))
+    assert said.noise(tail="upper").startswith("within noise: 218 rows")

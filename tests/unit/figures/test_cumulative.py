@@ -1,6 +1,7 @@
 """The cumulative plot: its maximum is the KS error, its bands are what a calibrated model shows."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -137,7 +138,12 @@ def test_the_reading():
     text = figure.reading()
     assert text.startswith("The scores run ahead of the hits by up to ")
     assert "points too high" in text
-    assert text.endswith("this is more, looked at alone.")
+    assert text.endswith("this is more.")
+    verdict = calviz.evaluate(binary(2_000, power=1.5), ["ks"], findings=True).verdict
+    assert verdict.beyond_noise
+    assert figure.reading(verdict).endswith("this is beyond noise.")
+    quiet = replace(verdict, beyond_noise=False)
+    assert figure.reading(quiet).endswith("this is more, looked at alone.")
     calm = Cumulative.compute(binary(20_000, seed=5), reduction="positive").reading()
     assert calm.endswith("within noise.")
 
