@@ -38,8 +38,9 @@ QUESTIONS = (
     Question(
         "Is it miscalibrated at all, or is this noise?",
         ("ks", "spiegelhalter_z", "ece_debiased", "skce"),
-        "Look at the p-value, not at the value. With 200 rows a perfect model shows an ECE of several "
-        "points. The debiased ECE² is near 0 for a calibrated model at any number of rows.",
+        "Read the verdict: it makes several tests together and adjusts for that; a p-value stands alone. "
+        "With 200 rows a perfect model shows an ECE of several points. The debiased ECE² is near 0 for a "
+        "calibrated model at any number of rows.",
     ),
     Question(
         "Where is the worst gap?",
