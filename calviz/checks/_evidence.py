@@ -26,6 +26,8 @@ from calviz.numerics.sample import Sample, bin_sums, event_sums
 MIN_ROWS = 30
 #: Smaller differences and errors are called slight.
 SLIGHT = 0.01
+#: With fewer hits or misses than this, resampled rows know too little of them.
+FEW = 10
 #: Scores that are off on average are said to be off the other way as well where the lesser side has at least this
 #: share of the ECE.
 LESSER_SHARE = 0.25
@@ -230,11 +232,13 @@ def _lesser(sums: BinSums) -> float:
 def _below(whole: BinSums, reach: Interval | None) -> float:
     """What the true ECE is below with 95 % confidence: the upper end of its interval.
 
-    The ECE is at least |MCS|, of whose hits there is an exact interval: where (nearly) all rows hit, resampling alone
-    knows too little of what else could have been.
+    Where (nearly) all rows hit, or none, resampling alone knows too little of what else could have been: the ECE is
+    at least |MCS|, of whose hits there is an exact interval.
     """
     n = float(whole.n)
     score, hits = float(whole.score_sum.sum()) / n, float(whole.hit_sum.sum())
+    if reach is not None and min(hits, n - hits) >= FEW:
+        return reach.high
     low, high = clopper_pearson(hits, n)
     exact = max(abs(score - float(low)), abs(score - float(high)))
     return exact if reach is None else max(reach.high, exact)
