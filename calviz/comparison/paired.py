@@ -262,8 +262,9 @@ def _resampler(weighted: Weighted) -> Callable[[FloatArray, int], dict[str, Floa
 def _truth(metric: str, without_noise: FloatArray, drawn: FloatArray) -> FloatArray:
     """True errors at the scales: an estimator that takes noise off would take it off what has none."""
     if METRICS[metric].interval == "inverted-unbiased":
-        # Of quadratic errors: what scaled gaps add.
-        without_noise = drawn.mean(axis=1) - drawn[0].mean()
+        without_noise = drawn.mean(axis=1)
+    # What a kernel shows where there is no error is none either.
+    without_noise = without_noise - without_noise[0]
     most = max(abs(end) for end in METRICS[metric].bounds)
     return np.asarray(np.clip(np.maximum.accumulate(without_noise), 0, most))
 

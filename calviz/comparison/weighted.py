@@ -273,7 +273,7 @@ def _smoothed(sample: Sample, view: KernelSteps) -> Reweighted:
 
     def reweighted(weights: FloatArray) -> Callable[[float | None], KernelSteps]:
         at_scale = stepped(weights)
-        return lambda scale: view.over(at_scale(scale))
+        return lambda scale: view.over(at_scale(scale), signed=scale is not None)
 
     return reweighted
 

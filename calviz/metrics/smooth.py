@@ -39,12 +39,16 @@ SMECE_NODES, SMECE_CELL = 4_097, 0.08
 
 @dataclass(frozen=True, eq=False)
 class KernelSteps:
-    """Steps with the half-width of the kernel that smooths them; resamples keep that width."""
+    """Steps with the half-width of the kernel that smooths them; resamples keep that width.
+
+    Shares of hits lie between 0 and 1, unless the hits are `signed`: those of a world whose gaps are scaled.
+    """
 
     steps: Steps
     width: float
     nodes: int
     params: Mapping[str, Any] = field(default_factory=dict)
+    signed: bool = False
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Rows drawn with replacement."""
@@ -61,12 +65,12 @@ class KernelSteps:
     def parts(self) -> Iterator[Self]:
         """The resamples in blocks."""
         for part in self.steps.parts():
-            yield type(self)(part, self.width, self.nodes, self.params)
+            yield type(self)(part, self.width, self.nodes, self.params, self.signed)
 
-    def over(self, resampled: Steps) -> Self:
+    def over(self, resampled: Steps, *, signed: bool = False) -> Self:
         """The same kernel over resampled steps."""
         nodes = grid_size(self.width, nodes=RESAMPLE_CELLS, least=256, most=1 << 12)
-        return type(self)(resampled, self.width, nodes, self.params)
+        return type(self)(resampled, self.width, nodes, self.params, signed)
 
 
 def kernel_steps(sample: Sample, *, bandwidth: float | None = None) -> KernelSteps:
@@ -109,11 +113,12 @@ def _densities(view: KernelSteps) -> tuple[FloatArray, FloatArray, FloatArray]:
     def hits(part: Steps) -> FloatArray:
         return part.hits.astype(dtype, copy=False)
 
-    def density(mass: Callable[[Steps], FloatArray]) -> FloatArray:
+    def density(mass: Callable[[Steps], FloatArray], least: float = 0.0) -> FloatArray:
         # A kernel whose ends are cut off by the grid may swing a little below 0.
-        return np.asarray(np.maximum(smooth(spread_parts(s, mass, view.nodes), response), 0))
+        return np.asarray(np.maximum(smooth(spread_parts(s, mass, view.nodes), response), least))
 
-    return np.linspace(0, 1, view.nodes, dtype=dtype), density(rows), density(hits)
+    least = -math.inf if view.signed else 0.0
+    return np.linspace(0, 1, view.nodes, dtype=dtype), density(rows), density(hits, least)
 
 
 def _kde(view: KernelSteps, d: int) -> FloatArray:
@@ -123,7 +128,7 @@ def _kde(view: KernelSteps, d: int) -> FloatArray:
         return np.asarray(np.abs((s.score_sum.sum(axis=-1) - s.n_hits) / n) ** d)
     nodes, rows, hits = _densities(view)
     # |z - min(hits / rows, 1)|^d * rows, where there are rows.
-    gap = np.abs(nodes * rows - np.minimum(hits, rows))
+    gap = np.abs(nodes * rows - (hits if view.signed else np.minimum(hits, rows)))
     if d == 2:
         np.square(gap, out=gap)
         some = rows > 1e-7 * n[..., None]
