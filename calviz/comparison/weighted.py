@@ -286,21 +286,26 @@ def _of_classes(sample: Sample, view: ClassErrors) -> Reweighted:
     def reweighted(weights: FloatArray) -> Callable[[float | None], ClassErrors]:
         # Most cells hold few rows and rarely a hit: rows that are drawn again do not know the hits that might
         # have been, so labels are redrawn instead. Weights of one are the sample without noise.
-        noise: list[FloatArray] = []
+        without_noise = bool((weights == 1).all())
+        parts = _in_parts(weights.shape[1], itself.size)
+        kept: list[FloatArray] = []
 
-        def deviations() -> FloatArray:
-            if not noise and (weights == 1).all():
-                noise.append(np.zeros((weights.shape[1], *itself.shape)))
-            elif not noise:
-                labels = sample.view(_class_labels)(weights)
-                noise.append(columns.scores - np.stack(list(columns.hits(labels))))
-            return noise[0]
+        def deviations(rows: slice) -> FloatArray:
+            if without_noise:
+                return np.zeros((weights[:, rows].shape[1], *itself.shape))
+            if kept:
+                return kept[0]
+            labels = sample.view(_class_labels)(weights)[rows]
+            drawn = np.asarray(columns.scores - np.stack(list(columns.hits(labels))))
+            if len(parts) == 1:
+                kept.append(drawn)
+            return drawn
 
         def at_scale(scale: float | None) -> ClassErrors:
             if scale is None:
                 return replace(view, errors=columns.weighted_errors(weights.astype(dtype)))
-            gaps = np.abs(scale * itself + deviations()).sum(axis=-1)
-            return replace(view, errors=gaps / np.maximum(columns.count, 1))
+            gaps = [np.abs(scale * itself + deviations(rows)).sum(axis=-1) for rows in parts]
+            return replace(view, errors=np.concatenate(gaps) / np.maximum(columns.count, 1))
 
         return at_scale
 

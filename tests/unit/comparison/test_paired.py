@@ -194,3 +194,14 @@ def test_losses_that_did_not_occur_are_in_the_interval_of_the_log_loss():
         low, high = paired.difference("nll", "bold", "true").interval
         held += low <= truth <= high
     assert held >= 55
+
+
+def test_very_many_cells_are_gone_through_in_parts(monkeypatch):
+    sample = Sample(data(60, 4), "top-label")
+    weights = np.random.default_rng(0).multinomial(60, np.full(60, 1 / 60), 30).T * 1.0
+    keys = ["classwise_ece", "tace", "wsece"]
+    at_once = Weighted(sample, keys).scaled(weights)
+    monkeypatch.setattr(weighted, "CELLS", 4 * 15 * 7)  # seven resamples at a time
+    in_parts = Weighted(sample, keys).scaled(weights)
+    for key in keys:
+        np.testing.assert_allclose(in_parts[key], at_once[key], atol=1e-12)
