@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import gc
 import importlib
 import os
@@ -9,8 +10,10 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import distributions
@@ -21,6 +24,47 @@ ROOT = Path(__file__).resolve().parents[1]
 OURS = "calviz"
 # The benchmarks measure the checkout that they lie in, installed or not.
 sys.path.insert(0, str(ROOT))
+
+
+def run_study(
+    description: str,
+    work: Callable[[int, int, float, Path], None],
+    read_samples: Callable[[Path], tuple[Any, int]],
+    *,
+    minutes: float,
+) -> tuple[Path, bool]:
+    """Draw samples for as long as the command line says, on several cores; a study that was interrupted goes on.
+
+    Parameters
+    ----------
+    description : str
+        The documentation of the script; its first line is the help text.
+    work : callable
+        ``work(turn, step, until, samples)`` appends samples of every `step`-th turn to a file until the time is over.
+    read_samples : callable
+        Gives the samples of a file, and the first turn that is not among them.
+    minutes : float
+        Unless the command line says otherwise.
+
+    Returns
+    -------
+    samples : Path
+    write : bool
+        Whether the tables are asked for in the results.
+    """
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=minutes)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--samples", type=Path)
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    samples = options.samples or Path(tempfile.mkdtemp()) / "samples.jsonl"
+    until = time.time() + 60 * options.minutes
+    first, step = read_samples(samples)[1], options.jobs
+    with ProcessPoolExecutor(step) as pool:
+        turns = range(first, first + step)
+        list(pool.map(work, turns, [step] * step, [until] * step, [samples] * step))
+    return samples, options.write
 
 
 def peer(module: str) -> Any | None:

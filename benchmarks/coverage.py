@@ -10,20 +10,15 @@ counts. With ``--write`` the tables go to `RESULTS.md` and the figure to `docs/i
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import sys
-import tempfile
 import time
 from collections import defaultdict
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from _coverage_figure import draw_coverage
-from _harness import ROOT, machine, write_section
+from _harness import ROOT, machine, run_study, write_section
 
 sys.path.insert(0, str(ROOT / "sample_data"))
 
@@ -261,18 +256,7 @@ def tables(found):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--minutes", type=float, default=20)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--samples", type=Path)
-    parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
-    samples = options.samples or Path(tempfile.mkdtemp()) / "samples.jsonl"
-    until = time.time() + 60 * options.minutes
-    first, step = read_samples(samples)[1], options.jobs
-    with ProcessPoolExecutor(step) as pool:
-        turns = range(first, first + step)
-        list(pool.map(work, turns, [step] * step, [until] * step, [samples] * step))
+    samples, write = run_study(__doc__, work, read_samples, minutes=20)
     truth = {case: truth_of(case) for case in CASES}
     drawn, _ = read_samples(samples)
     found = {
@@ -292,7 +276,7 @@ def main() -> None:
     )
     text = "\n".join([head, *tables(found)])
     print(text)
-    if options.write:
+    if write:
         write_section("Coverage", text)
         labels = {key: METRICS[key].label for key in KEYS}
         draw_coverage(found, list(CASES), SIZES, labels, ROOT / "docs" / "images" / "coverage.svg")

@@ -11,20 +11,15 @@ mean. Beside the intervals that calviz gives stand percentiles of the paired res
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
-import os
-import tempfile
 import time
 from collections import defaultdict
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
-from _harness import machine, write_section
+from _harness import machine, run_study, write_section
 from scipy.special import softmax
 
 import calviz
@@ -367,18 +362,7 @@ def tables(drawn):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--minutes", type=float, default=20)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--samples", type=Path)
-    parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
-    samples = options.samples or Path(tempfile.mkdtemp()) / "samples.jsonl"
-    until = time.time() + 60 * options.minutes
-    first, step = read_samples(samples)[1], options.jobs
-    with ProcessPoolExecutor(step) as pool:
-        turns = range(first, first + step)
-        list(pool.map(work, turns, [step] * step, [until] * step, [samples] * step))
+    samples, write = run_study(__doc__, work, read_samples, minutes=20)
     drawn, _ = read_samples(samples)
     head = (
         f"`python benchmarks/differences.py --write` on {machine()}. The first set of each case minus another one, 95 % intervals. "
@@ -388,7 +372,7 @@ def main() -> None:
     )
     text = "\n".join([head, *overview(drawn), *tables(drawn)])
     print(text)
-    if options.write:
+    if write:
         write_section("Differences", text)
 
 

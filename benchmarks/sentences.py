@@ -9,18 +9,13 @@ becomes a line of a file; those that are in it already count too, so that a stud
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-import tempfile
 import time
 from collections import defaultdict
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from pathlib import Path
 
 import numpy as np
-from _harness import machine, write_section
+from _harness import machine, run_study, write_section
 from scipy.special import expit, softmax
 
 from calviz.checks import find, verdict
@@ -214,18 +209,7 @@ def true_error(case):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--minutes", type=float, default=10)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--samples", type=Path)
-    parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
-    samples = options.samples or Path(tempfile.mkdtemp()) / "sentences.jsonl"
-    until = time.time() + 60 * options.minutes
-    first, step = read_samples(samples)[1], options.jobs
-    with ProcessPoolExecutor(step) as pool:
-        turns = range(first, first + step)
-        list(pool.map(work, turns, [step] * step, [until] * step, [samples] * step))
+    samples, write = run_study(__doc__, work, read_samples, minutes=10)
     found, _ = read_samples(samples)
     head = (
         f"`python benchmarks/sentences.py --write` on {machine()}. {RESAMPLES} resamples; every file has two group "
@@ -234,7 +218,7 @@ def main() -> None:
     )
     text = "\n".join([head, *tables(found)])
     print(text)
-    if options.write:
+    if write:
         write_section("Sentences", text)
 
 
