@@ -1,15 +1,16 @@
 """The dashboard: `streamlit run app.py`."""
 
-from calviz.ui import departed, guard, jobs, pages, sidebar, state
+from calviz.ui.session import jobs, left_sessions, navigation, open_files, page_guard
+from calviz.ui.widgets import sidebar
 
-guard.enter(frame=True)
-guard.configure()
-page = pages.navigation()
-with guard.boundary():
-    state.arrive(page.url_path)
-    departed.remember(state.files(), jobs.book())
+page_guard.enter(frame=True)
+page_guard.configure()
+page = navigation.navigation()
+with page_guard.boundary():
+    open_files.arrive(page.url_path)
+    left_sessions.remember(open_files.files(), jobs.book())
     sidebar.draw()
-    if state.waiting():
+    if open_files.waiting():
         sidebar.ask_for_file()
     else:
         sidebar.note()

@@ -207,7 +207,7 @@ def sliders(page: Any, url: str, pid: int, name: str, goal: str) -> Iterator[Lin
 
 def switches(page: Any, url: str, pid: int, name: str, pages: tuple[str, ...]) -> Iterator[Line]:
     """From page to page: the first time, and when all has been computed."""
-    from calviz.ui.pages import PAGES as SPECS
+    from calviz.ui.session.navigation import PAGES as SPECS
 
     titles = {spec.title: spec.question for spec in SPECS}
     page.goto(f"{url}/")

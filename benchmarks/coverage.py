@@ -23,11 +23,11 @@ from _harness import ROOT, machine, run_study, write_section
 sys.path.insert(0, str(ROOT / "sample_data"))
 
 import calviz
-from calviz.core.metric import METRICS
 from calviz.core.predictions import Predictions
+from calviz.specs.metric import METRICS
 
 SIZES = (200, 1_000, 10_000)
-#: So many samples of each size for one of the largest.
+#: This many samples of each size for one of the largest.
 TURNS = {200: 3, 1_000: 2, 10_000: 1}
 RESAMPLES = 200
 #: The metrics of all classes at once cost the most: every so many turns.

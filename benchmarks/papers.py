@@ -21,7 +21,7 @@ from calviz.comparison import learning_curve
 from calviz.comparison.fitting import fit_and_apply
 from calviz.comparison.rows import choose_rows
 from calviz.core.predictions import Predictions
-from calviz.core.recalibrator import RECALIBRATORS
+from calviz.specs.recalibrator import RECALIBRATORS
 
 DATA = ROOT.parent / "shared" / "data"
 NAMES = {

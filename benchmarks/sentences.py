@@ -19,12 +19,12 @@ from _harness import machine, run_study, write_section
 from scipy.special import expit, softmax
 
 from calviz.checks import find, verdict
-from calviz.checks._evidence import evidence
+from calviz.checks._verdict_evidence import evidence
 from calviz.core.predictions import Predictions
-from calviz.numerics.sample import Sample
+from calviz.sample.sample import Sample
 
 SIZES = (200, 1_000, 10_000)
-#: So many files of each size for one of the largest.
+#: This many files of each size for one of the largest.
 TURNS = {200: 5, 1_000: 3, 10_000: 1}
 RESAMPLES = 499
 #: Findings that state miscalibration of something; CAL001 does where the verdict does.
@@ -93,10 +93,10 @@ def one(case, n, run):
     rng = np.random.default_rng([run, n, list(CASES).index(case)])
     probs, labels, _ = make(n, rng)
     groups = {"a": rng.integers(0, 4, n), "b": rng.integers(0, 10, n)}
-    sample = Sample(Predictions(probs=probs, labels=labels, groups=groups), reduction)
-    v = verdict(sample, resamples=RESAMPLES, seed=run)
-    seen = sample.view(evidence, bins=15, scheme="equal-width", seed=run, resamples=RESAMPLES)
-    codes = sorted({f.code for f in find(sample, resamples=RESAMPLES, seed=run)})
+    data = Predictions(probs=probs, labels=labels, groups=groups)
+    sample = Sample(data, reduction, seed=run, resamples=RESAMPLES)
+    v, seen = verdict(sample), sample.once(evidence)
+    codes = sorted({f.code for f in find(sample)})
     return {
         "direction": v.direction,
         "reduction": v.reduction,

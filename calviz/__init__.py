@@ -11,6 +11,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from calviz.specs.registry import look_in
+
 if TYPE_CHECKING:
     from calviz import figures as figures
     from calviz.analysis import conventions, evaluate, verdict
@@ -54,6 +56,18 @@ _HOMES = {
     "slices": "calviz.comparison",
     "verdict": "calviz.analysis",
 }
+
+
+# Where what can be registered registers itself; the modules there are imported when a registry is first asked.
+look_in(
+    check="calviz.checks",
+    convention="calviz.peers",
+    figure="calviz.figures",
+    format="calviz.data.formats",
+    metric="calviz.metrics",
+    recalibrator="calviz.recalibrators",
+    section="calviz.report.sections",
+)
 
 
 def __getattr__(name: str) -> Any:

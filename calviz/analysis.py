@@ -1,11 +1,10 @@
-"""What the app, the command line and the report all call; needs no screen."""
+"""`evaluate`, `verdict` and `conventions`: what the app, the command line and the report all call."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -13,30 +12,30 @@ import numpy as np
 from calviz.checks import find
 from calviz.checks import verdict as verdict_on
 from calviz.core.arrays import FloatArray
-from calviz.core.convention import Conventions
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.core.metric import METRICS, IntervalMethod, Metric, Parameter
+from calviz.core.options import check_choice, check_level, check_whole
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.core.results import ClassRow, Evaluation, MetricResult
-from calviz.core.verdict import Verdict
 from calviz.core.watch import checkpoint
-from calviz.numerics import error_bars
-from calviz.numerics.binning import Scheme
-from calviz.numerics.classes import class_table
-from calviz.numerics.error_bars import LEVEL, RESAMPLES, Draw, needs_calibrated, usable
-from calviz.numerics.sample import Sample
 from calviz.numerics.threads import one_blas_thread
 from calviz.peers import measure
+from calviz.results.evaluation import ClassRow, Evaluation, MetricResult
+from calviz.results.verdict import Verdict
+from calviz.sample import error_bars
+from calviz.sample.binning import Scheme
+from calviz.sample.class_table import class_table
+from calviz.sample.error_bars import LEVEL, RESAMPLES, Draw, needs_calibrated, usable
+from calviz.sample.sample import Sample, metric_options
+from calviz.sample.true_classes import true_class_errors
+from calviz.specs.convention import Conventions
+from calviz.specs.metric import METRICS, IntervalMethod, Metric, Parameter
 
 #: How intervals are made: as suits each metric, or all alike.
 IntervalChoice = Literal["own", "percentile", "basic"]
-#: Bins of the table of classes and of the verdict, as of the binned metrics.
-DEFAULT_BINS = 15
 
 
 def evaluate(
-    data: Dataset,
+    data: Dataset | Sample,
     metrics: Iterable[str] | None = None,
     *,
     reduction: Reduction | str | None = None,
@@ -45,48 +44,54 @@ def evaluate(
     noise_floor: bool | None = None,
     level: float = LEVEL,
     interval: IntervalChoice = "own",
-    resamples: int = RESAMPLES,
-    seed: int = 0,
+    resamples: int | None = None,
+    seed: int | None = None,
     classes: bool | None = None,
     findings: bool | None = None,
-    scheme: Scheme = "equal-width",
+    bins: int | None = None,
+    scheme: Scheme | None = None,
     **options: Any,
 ) -> Evaluation:
     """Compute metrics of one set of predictions.
 
     A metric's numbers depend on the data, its options and the seed alone: not on which other
-    metrics are asked for, nor on their order.
+    metrics are asked for, nor on their order. What is computed for a `Sample` is kept with it, and not computed again.
 
     Parameters
     ----------
-    data : Predictions or ConfidencePredictions
+    data : Predictions, ConfidencePredictions or Sample
+        With a sample, what is left out below is as the sample says.
     metrics : iterable of str, optional
-        Keys; all metrics where left out.
+        Keys; all metrics if left out.
     reduction : Reduction or str, optional
-        Which (score, hit) pair the calibration metrics look at; where left out, the positive class of
+        Which (score, hit) pair the calibration metrics look at; if left out, the positive class of
         two classes, else the top label.
     split : str, optional
         Evaluate the rows of this split only.
     ci : bool
         Whether to compute bootstrap intervals.
     noise_floor : bool, optional
-        Whether to compute noise floors; as `ci` where left out.
+        Whether to compute noise floors; as `ci` if left out.
     level : float
         Level of the intervals, between 0 and 1.
     interval : {"own", "percentile", "basic"}
         How intervals are made: as suits each metric (`Metric.interval`), or all alike. See `docs/uncertainty.md`.
     resamples : int
-        Resamples behind each interval and each noise floor; findings and verdict take 1,000 at least.
+        Resamples behind each interval and each noise floor, 1,000 if left out; findings and verdict take 1,000 at
+        least.
     seed : int
-        Seed of all resampling, 0 or more.
+        Seed of all resampling, 0 or more; 0 if left out.
     classes, findings : bool, optional
         Whether to add the table of classes, and the findings with the verdict, which may take longer than a metric;
-        where left out, they are there when all metrics are.
+        if left out, they are there when all metrics are.
+    bins : int
+        Number of bins of the binned metrics, the findings and the table of classes; 15 if left out.
     scheme : {"equal-width", "equal-mass", "sturges"}
         The bins that the findings look at, and metrics of equal-width bins (ECE, ECE², RMSCE, MCE): their
-        ``params`` say which they are of. A key that names its bins (``ece_equal_mass``) keeps them.
+        ``params`` say which they are of. A key that names its bins (``ece_equal_mass``) keeps them. With ``sturges``, the
+        class-wise metrics have as many bins.
     **options
-        Parameters of the metrics (``bins=15``), passed on to those that have them.
+        Parameters of the metrics (``coverage=0.8``), passed on to those that have them.
 
     Raises
     ------
@@ -99,46 +104,52 @@ def evaluate(
     """
     chosen = _chosen(metrics)
     _check_options(options)
-    _check_choice("scheme", scheme, get_args(Scheme))
-    _check_choice("interval", interval, get_args(IntervalChoice))
-    drawing = _Drawing(ci, _default(noise_floor, ci), level, interval, resamples, seed)
-    sample = _sample(data, reduction, split)
-    bins = options.get("bins", DEFAULT_BINS)
+    check_choice("interval", interval, get_args(IntervalChoice))
+    sample = Sample.of(
+        data,
+        split=split,
+        reduction=reduction,
+        bins=bins,
+        scheme=scheme,
+        seed=seed,
+        resamples=resamples,
+    )
+    drawing = _Drawing(
+        ci, _default(noise_floor, ci), level, interval, sample.resamples, sample.seed
+    )
     everything = metrics is None
     judging = _default(findings, everything)
-    # Adjusted p-values need resamples enough: with few of them nothing could be beyond noise.
-    least = max(resamples, RESAMPLES)
-    judged: dict[str, Any] = {"bins": bins, "scheme": scheme, "seed": seed, "resamples": least}
+    judged = _judged(sample)
     return Evaluation(
         name=sample.data.name,
         rows=sample.data.n,
         n_classes=sample.data.n_classes,
         kind=sample.data.kind,
-        split=split,
+        split=sample.split,
         reduction=sample.reduction.key,
-        metrics=_results(sample, chosen, options, drawing, scheme),
-        classes=_classes(sample, bins) if _default(classes, everything) else (),
-        findings=find(sample, **judged) if judging else (),
-        verdict=verdict_on(sample, **judged) if judging else None,
+        metrics=_results(sample, chosen, options, drawing),
+        classes=sample.once(_classes) if _default(classes, everything) else (),
+        findings=judged.once(find) if judging else (),
+        verdict=judged.once(verdict_on) if judging else None,
     )
 
 
 def verdict(
-    data: Dataset,
+    data: Dataset | Sample,
     *,
     reduction: Reduction | str | None = None,
     split: str | None = None,
-    bins: int = DEFAULT_BINS,
-    scheme: Scheme = "equal-width",
-    seed: int = 0,
+    bins: int | None = None,
+    scheme: Scheme | None = None,
+    seed: int | None = None,
 ) -> Verdict:
     """Say in one sentence whether these probabilities can be trusted.
 
     Parameters
     ----------
-    data : Predictions or ConfidencePredictions
+    data : Predictions, ConfidencePredictions or Sample
     reduction : Reduction or str, optional
-        Which (score, hit) pair to judge; where left out, as `evaluate`.
+        Which (score, hit) pair to judge; if left out, as `evaluate`.
     split : str, optional
         Judge the rows of this split only.
     bins, scheme
@@ -151,47 +162,46 @@ def verdict(
     OptionError, InputError, NotAvailable
         As `evaluate`.
     """
-    _check_whole("seed", seed, least=0)
-    _check_whole("bins", bins)
-    _check_choice("scheme", scheme, get_args(Scheme))
-    return verdict_on(_sample(data, reduction, split), bins=bins, scheme=scheme, seed=seed)
+    sample = Sample.of(data, split=split, reduction=reduction, bins=bins, scheme=scheme, seed=seed)
+    return _judged(sample).once(verdict_on)
 
 
 def other_view(
-    data: Dataset,
+    data: Dataset | Sample,
     *,
     reduction: Reduction | str | None = None,
     split: str | None = None,
-    bins: int = DEFAULT_BINS,
-    scheme: Scheme = "equal-width",
-    seed: int = 0,
+    bins: int | None = None,
+    scheme: Scheme | None = None,
+    seed: int | None = None,
 ) -> str | None:
     """Say in one sentence what the other view of two classes shows, positive class or top label.
 
-    None where the data have no second view, and where the two show the same or nothing beyond noise.
+    None if the data have no second view, and where the two show the same or nothing beyond noise.
     Parameters are those of `verdict`.
     """
-    found = verdict(data, reduction=reduction, split=split, bins=bins, scheme=scheme, seed=seed)
-    return found.other_view
+    judged = verdict(data, reduction=reduction, split=split, bins=bins, scheme=scheme, seed=seed)
+    return judged.other_view
 
 
 def conventions(
-    data: Dataset,
+    data: Dataset | Sample,
     *,
     reduction: Reduction | str | None = None,
     split: str | None = None,
-    bins: int = DEFAULT_BINS,
-    scheme: Scheme = "equal-width",
+    bins: int | None = None,
+    scheme: Scheme | None = None,
     noise: bool = True,
-    seed: int = 0,
+    seed: int | None = None,
+    resamples: int | None = None,
 ) -> Conventions:
     """Compute the "ECE" of the same predictions as other libraries define it by default.
 
     Parameters
     ----------
-    data : Predictions or ConfidencePredictions
+    data : Predictions, ConfidencePredictions or Sample
     reduction : Reduction or str, optional
-        Which (score, hit) pair to hand to the libraries' binary functions; where left out, as
+        Which (score, hit) pair to hand to the libraries' binary functions; if left out, as
         `evaluate`. With the top label they are given all classes, and their own defaults decide what is looked at.
     split : str, optional
         Only the rows of this split.
@@ -199,27 +209,33 @@ def conventions(
         The bins of calviz's own ECE, with which the others are compared.
     noise : bool
         Whether to add what each convention would give on average for a calibrated model.
-    seed : int
-        Seed of the redrawn labels, 0 or more.
+    seed, resamples : int
+        Of the redrawn labels; with those of an evaluation calviz's own mean is that of its noise floor.
 
     Raises
     ------
     OptionError, InputError, NotAvailable
         As `evaluate`. A convention that has no value on these data is no error: it has a reason.
     """
-    _check_whole("seed", seed, least=0)
-    _check_whole("bins", bins)
-    _check_choice("scheme", scheme, get_args(Scheme))
-    sample = _sample(data, reduction, split)
-    return measure(sample, bins=bins, scheme=scheme, noise=noise, seed=seed, split=split)
+    sample = Sample.of(
+        data,
+        split=split,
+        reduction=reduction,
+        bins=bins,
+        scheme=scheme,
+        seed=seed,
+        resamples=resamples,
+    )
+    return sample.once(measure, noise=noise)
 
 
 def _default(choice: bool | None, otherwise: bool) -> bool:
     return otherwise if choice is None else choice
 
 
-def _sample(data: Dataset, reduction: Reduction | str | None, split: str | None) -> Sample:
-    return Sample(data if split is None else data.split(split), reduction)
+def _judged(sample: Sample) -> Sample:
+    """The sample with resamples enough: with few of them nothing could be beyond noise once p-values are adjusted."""
+    return sample.but(resamples=max(sample.resamples, RESAMPLES))
 
 
 def _chosen(metrics: Iterable[str] | None) -> list[Metric]:
@@ -241,22 +257,9 @@ def _check_options(options: Mapping[str, Any]) -> None:
 
 def _check_option(parameter: Parameter, value: Any) -> None:
     if parameter.choices:
-        _check_choice(parameter.name, value, parameter.choices)
+        check_choice(parameter.name, value, parameter.choices)
     elif parameter.annotation is int:
-        _check_whole(parameter.name, value)
-
-
-def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    if value not in choices:
-        allowed = ", ".join(str(choice) for choice in choices)
-        raise OptionError(f"'{name}' must be one of {allowed}; got {value!r}.")
-
-
-def _check_whole(name: str, value: Any, *, least: int | None = None) -> None:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or (least is not None and value < least):
-        rule = "a whole number" if least is None else f"a whole number, {least} or more"
-        raise OptionError(f"'{name}' must be {rule}, got {value!r}.")
+        check_whole(parameter.name, value)
 
 
 @dataclass(frozen=True)
@@ -271,10 +274,7 @@ class _Drawing:
     seed: int
 
     def __post_init__(self) -> None:
-        if not 0 < self.level < 1:
-            raise OptionError(f"'level' must lie between 0 and 1, got {self.level!r}.")
-        _check_whole("resamples", self.resamples, least=1)
-        _check_whole("seed", self.seed, least=0)
+        check_level(self.level)
 
     def method(self, metric: Metric) -> IntervalMethod:
         """How the interval of a metric is made."""
@@ -290,7 +290,7 @@ class _Drawing:
         try:
             checkpoint()
             with one_blas_thread():
-                drawn = getattr(view, how)(error_bars.stream(self.seed, how), self.resamples)
+                drawn = error_bars.resampled(view, how, seed=self.seed, resamples=self.resamples)
                 parts = drawn.parts() if hasattr(drawn, "parts") else [drawn]
                 values = [[value(m, part) for m in metrics] for part in parts]
         except NotAvailable:
@@ -298,59 +298,72 @@ class _Drawing:
         return {m.key: np.concatenate([row[i] for row in values]) for i, m in enumerate(metrics)}
 
 
-def _classes(sample: Sample, bins: int) -> tuple[ClassRow, ...]:
+def _classes(sample: Sample) -> tuple[ClassRow, ...]:
     data = sample.data
     if data.labels is None:
         return ()
     names = data.class_names or tuple(str(k) for k in range(int(data.labels.max()) + 1))
-    table = class_table(sample.top_events, data.labels, len(names), bins=bins)
-    columns = (table.rows, table.accuracy, table.confidence, table.ece, table.mcs, table.ks)
+    table = class_table(sample.top_events, data.labels, len(names))
+    errors = sample.view(true_class_errors, bins=sample.bins_used)
+    ece = np.where(table.rows > 0, errors.ece, np.nan)
+    columns = (table.rows, table.accuracy, table.confidence, ece, table.mcs, table.ks)
     rows = zip(names, *(column.tolist() for column in columns), strict=True)
     return tuple(ClassRow(*row) for row in rows)
 
 
+#: A metric of a sample: its key and the parameters of its view.
+_Asked = tuple[str, tuple[tuple[str, Any], ...]]
+
+
 @one_blas_thread()
 def _results(
-    sample: Sample,
-    metrics: list[Metric],
-    options: Mapping[str, Any],
-    drawing: _Drawing,
-    scheme: Scheme,
+    sample: Sample, metrics: list[Metric], options: Mapping[str, Any], drawing: _Drawing
 ) -> dict[str, MetricResult]:
-    results: dict[str, MetricResult] = {}
-    sharing: dict[int, tuple[Any, list[Metric]]] = {}  # by identity; the views stay alive in it
+    asked = {m.key: _asked(sample, m, options) for m in metrics}
+    values = {}
     for m in metrics:
         checkpoint(f"measuring: {m.label}")
-        own = {p.name: options[p.name] for p in m.parameters if p.name in options}
-        try:
-            view = sample.view(_over_bins(m, scheme), **own)
-            value = float(m.value(view))
-        except NotAvailable as error:
-            results[m.key] = MetricResult(m.key, math.nan, params=own, reason=str(error))
-            continue
-        is_defined = math.isfinite(value)
-        results[m.key] = MetricResult(
-            m.key,
-            value if is_defined else math.nan,
-            params=dict(view.params),
-            details=dict(m.details(view)) if m.details else {},
-            reason=None if is_defined else m.undefined,
-            note=m.note(view) if m.note and is_defined else None,
-        )
-        sharing.setdefault(id(view), (view, []))[1].append(m)
+        values[m.key] = sample.view(_value, asked=asked[m.key])
+    if not drawing.intervals and not drawing.noise_floors:
+        return values
+    # Metrics of one view share its resamples.
+    sharing: dict[int, tuple[Any, list[Metric]]] = {}  # by identity; the views stay alive in it
+    bars = {key: sample.kept.get((sample.reduction, one, drawing)) for key, one in asked.items()}
+    for m in metrics:
+        if values[m.key].available and bars[m.key] is None:
+            view = _view(sample, asked[m.key])
+            sharing.setdefault(id(view), (view, []))[1].append(m)
     for view, family in sharing.values():
-        defined = [m for m in family if results[m.key].available]
-        if not defined:
-            continue
-        for m, bars in _error_bars(sample, view, defined, results, drawing):
-            results[m.key] = replace(results[m.key], **bars)
-    return results
+        for m, found in _error_bars(sample, view, family, values, drawing):
+            bars[m.key] = sample.kept[sample.reduction, asked[m.key], drawing] = found
+    return {key: replace(value, **(bars[key] or {})) for key, value in values.items()}
 
 
-def _over_bins(m: Metric, scheme: Scheme) -> Callable[..., Any]:
-    """The view of a metric, over the bins that are asked for where its own have equal width."""
-    equal_width = isinstance(m.view, partial) and m.view.keywords == {"scheme": "equal-width"}
-    return partial(m.view, scheme=scheme) if equal_width else m.view
+def _asked(sample: Sample, metric: Metric, options: Mapping[str, Any]) -> _Asked:
+    return metric.key, tuple(sorted(metric_options(sample, metric, **options).items()))
+
+
+def _view(sample: Sample, asked: _Asked) -> Any:
+    return sample.view(METRICS[asked[0]].view, **dict(asked[1]))
+
+
+def _value(sample: Sample, *, asked: _Asked) -> MetricResult:
+    """A metric without error bars."""
+    m = METRICS[asked[0]]
+    try:
+        view = _view(sample, asked)
+        value = float(m.value(view))
+    except NotAvailable as error:
+        return MetricResult(m.key, math.nan, params=dict(asked[1]), reason=str(error))
+    is_defined = math.isfinite(value)
+    return MetricResult(
+        m.key,
+        value if is_defined else math.nan,
+        params=dict(view.params),
+        details=dict(m.details(view)) if m.details else {},
+        reason=None if is_defined else m.undefined,
+        note=m.note(view) if m.note and is_defined else None,
+    )
 
 
 def _error_bars(

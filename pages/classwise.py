@@ -3,8 +3,9 @@
 import streamlit as st
 
 from calviz.figures.class_bars import DRAWN, headline
-from calviz.ui import cached, class_errors, classes, guard, pages, settings
-from calviz.ui.text import md
+from calviz.ui.classwise import errors, table
+from calviz.ui.session import navigation, page_guard, results, settings
+from calviz.ui.widgets.text import md
 
 ORDERS = {"beyond": "by what is outside", "value": "by the error", "class": "by class"}
 BY = {
@@ -31,26 +32,26 @@ MISSING = {
     "one-vs-rest": "Not available for confidence-only data: it needs the probabilities of all classes.",
 }
 
-guard.enter()
+page_guard.enter()
 chosen = settings.current()
 
-st.title(pages.BY_KEY["classwise"].question, anchor=False)
-with guard.boundary():
-    facts = chosen.words(cached.data(chosen).n).removesuffix(f" · {chosen.reduction_words}")
+st.title(navigation.BY_KEY["classwise"].question, anchor=False)
+with page_guard.boundary():
+    facts = chosen.rows_words
     st.markdown(f"{md(chosen.entry.title, 80)} · {facts}")
 
-with guard.boundary():
-    found = class_errors.find(chosen)
-    if found is None:
+with page_guard.boundary():
+    class_errors = errors.find(chosen)
+    if class_errors is None:
         st.stop()
     views = {
-        "predicted-class": found.predicted,
-        "one-vs-rest": found.rest,
-        "true-class": found.true,
+        "predicted-class": class_errors.predicted,
+        "one-vs-rest": class_errors.rest,
+        "true-class": class_errors.true,
     }
     shown = [figure for figure in views.values() if figure is not None]
-    if cached.data(chosen).n == 1:
-        st.subheader(md(cached.verdict(chosen), 1_000), anchor=False)
+    if chosen.sample.data.n == 1:
+        st.subheader(md(results.verdict(chosen), 1_000), anchor=False)
     else:
         words, off = headline(shown)
         # Only what is outside the range is said in large letters.
@@ -63,7 +64,7 @@ with guard.boundary():
         by = st.segmented_control(
             "View",
             tuple(BY),
-            default="predicted" if found.predicted is not None else "true",
+            default="predicted" if class_errors.predicted is not None else "true",
             required=True,
             key="classes_by",
             bind="query-params",
@@ -78,7 +79,7 @@ with guard.boundary():
             bind="query-params",
             format_func=ORDERS.get,
         )
-    index = classes.picked(chosen)
+    index = table.picked(chosen)
     mode = MODES[by]
     figure = views[mode]
     st.markdown(f"**{DRAWN[mode]}{' (MCS)' if mode == 'true-class' else ''}**")
@@ -86,13 +87,13 @@ with guard.boundary():
         st.caption(MISSING[mode])
     else:
         st.markdown(md(figure.shares(), 1_000))
-        classes.chart(figure, order, index)
+        table.chart(figure, order, index)
         if figure.band is None:
             st.caption(NO_RANGE)
         else:
             st.caption(f"{GREY} {NOT_CENTRED}" if mode == "true-class" else GREY)
-    frame = classes.merged(chosen, found)
-    classes.drill_down(frame, chosen)
-    ranked = figure or found.true
+    frame = table.merged(chosen, class_errors)
+    table.drill_down(frame, chosen)
+    ranked = figure or class_errors.true
     at = ranked.class_index[ranked.ranked(order)]
-    classes.table(frame, chosen, at.tolist())
+    table.table(frame, chosen, at.tolist())

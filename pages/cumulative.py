@@ -2,9 +2,10 @@
 
 import streamlit as st
 
-from calviz.core.export import csv_bytes
-from calviz.ui import bins, cached, cards, diagram, guard, pages, settings
-from calviz.ui.text import md
+from calviz.text.export import csv_bytes
+from calviz.ui.session import navigation, page_guard, results, settings
+from calviz.ui.widgets import bin_details, cards, diagram
+from calviz.ui.widgets.text import md
 
 #: Pixels of a phone: the legend has room for its entries below each other.
 PHONE = 340
@@ -16,15 +17,15 @@ PANELS = {
     "d": "Probability of a hit against the score",
 }
 
-guard.enter()
+page_guard.enter()
 chosen = settings.current()
 
-st.title(pages.BY_KEY["cumulative"].question, anchor=False)
-with guard.boundary():
-    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words(cached.data(chosen).n)}")
+st.title(navigation.BY_KEY["cumulative"].question, anchor=False)
+with page_guard.boundary():
+    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
     settings.other_view_of_two_classes(chosen)
 
-with guard.boundary():
+with page_guard.boundary():
     estimate = st.segmented_control(
         "Probability of a hit by",
         ("smooth", "isotonic"),
@@ -35,16 +36,16 @@ with guard.boundary():
         format_func={"smooth": "smoothing", "isotonic": "isotonic regression"}.get,
         help="How the lower panels estimate it. The KS error does not depend on it.",
     )
-    figure = cached.cumulative(chosen, estimate)
-    alone = cached.data(chosen).n == 1
-    verdict = cached.evaluation(chosen).verdict
-    answer = cached.verdict(chosen) if alone else figure.reading(verdict)
+    figure = results.cumulative(chosen, estimate)
+    alone = chosen.sample.data.n == 1
+    verdict = results.evaluation(chosen).verdict
+    answer = results.verdict(chosen) if alone else figure.reading(verdict)
     st.subheader(md(answer, 1_000), anchor=False)
     with st.spinner("Resampling the KS error …", show_time=True):
-        evaluation = cached.metrics(chosen, ("ks", "ks_signed"), error_bars=True)
+        evaluation = results.metrics(chosen, ("ks", "ks_signed"), error_bars=True)
     cards.metric_line(evaluation, ("ks", "ks_signed"), verdict=verdict)
     st.caption(
-        "Rows are sorted by score; going up the rows, the scores and the hits are summed. For a "
+        "Rows are sorted by score; from the lowest score upwards, the scores and the hits are summed up. For a "
         "calibrated model the two sums stay together: the KS error is where they are furthest apart."
     )
     grid = st.container(horizontal=True, gap="medium")
@@ -58,13 +59,13 @@ with guard.boundary():
                 alt=f"{words}. {figure.describe()}",
             )
 
-with guard.boundary(), st.expander("What is drawn, as a table", icon=":material/table:"):
+with page_guard.boundary(), st.expander("What is drawn, as a table", icon=":material/table:"):
     frame = figure.frame()
     st.dataframe(frame, hide_index=True, alt="The points of the panels")
     st.download_button(
         "Download as CSV",
         csv_bytes(frame),
-        f"{bins.file_stem(chosen)}-cumulative.csv",
+        f"{bin_details.file_stem(chosen)}-cumulative.csv",
         "text/csv",
         icon=":material/download:",
         on_click="ignore",

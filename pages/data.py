@@ -2,65 +2,70 @@
 
 import streamlit as st
 
-from calviz.ui import cards, guard, pages, recognition, settings, sidebar, state, upload
-from calviz.ui.templates import TEMPLATES
-from calviz.ui.text import md, size
+from calviz.text.words import file_size
+from calviz.ui.data import recognition
+from calviz.ui.data.example_files import TEMPLATES
+from calviz.ui.session import navigation, open_files, page_guard, settings
+from calviz.ui.widgets import cards, sidebar, upload
+from calviz.ui.widgets.text import md
 
-guard.enter()
+page_guard.enter()
 chosen = settings.current()
 entry = chosen.entry
 loaded = entry.loaded
 data = chosen.whole
 
-st.title(pages.BY_KEY["data"].question, anchor=False)
+st.title(navigation.BY_KEY["data"].question, anchor=False)
 
-with guard.boundary():
+with page_guard.boundary():
     upload.uploader("Use your file: predictions and true labels")
     st.caption(sidebar.stays_here())
     upload.failure_card()
 
-with guard.boundary(), st.container(horizontal=True, vertical_alignment="center"):
+with page_guard.boundary(), st.container(horizontal=True, vertical_alignment="center"):
     st.subheader(md(entry.title, 80), anchor=False, width="content")
     if entry.sample is not None:
         st.badge("Sample data", color="violet")
     elif st.button("Close this file", type="tertiary", icon=":material/close:"):
-        state.close(entry.key)
+        open_files.close(entry.key)
         st.rerun()
-    st.page_link(pages.link("overview"), label="See the verdict", icon=":material/arrow_forward:")
+    st.page_link(
+        navigation.link("overview"), label="See the verdict", icon=":material/arrow_forward:"
+    )
 
-with guard.boundary():
+with page_guard.boundary():
     if entry.sample is not None:
         st.caption(md(entry.sample.description))
     st.markdown(f"**Recognised:** {md(loaded.recognition.sentence(), 2_000)}")
-    st.caption(f"{size(loaded.size)} · digest {md(loaded.digest[: state.DIGEST_LENGTH])}")
+    st.caption(f"{file_size(loaded.size)} · digest {md(loaded.digest[: open_files.DIGEST_LENGTH])}")
     upload.repairs(entry)
     if loaded.notices:
         cards.findings(loaded.notices)
 
 items, counts = st.columns(2, gap="large")
-with items, guard.boundary():
+with items, page_guard.boundary():
     st.subheader("Item by item", anchor=False)
     recognition.table(loaded.recognition)
     with st.expander("Read it another way", icon=":material/tune:"):
         upload.override_form(entry)
-with counts, guard.boundary():
+with counts, page_guard.boundary():
     st.subheader("Counts", anchor=False)
     recognition.counts(data)
 
-with guard.boundary():
+with page_guard.boundary():
     st.subheader("First rows, as they were understood", anchor=False)
     recognition.first_rows(data)
 
-with guard.boundary(), st.expander("Sample data sets", icon=":material/dataset:"):
-    for sample in state.samples().values():
+with page_guard.boundary(), st.expander("Sample data sets", icon=":material/dataset:"):
+    for sample in open_files.samples().values():
         with st.container(border=True):
             st.markdown(f"**{md(sample.title)}**")
             st.caption(md(sample.description))
             if st.button("Look at it", key=f"calviz.sample.{sample.key}"):
-                state.select(sample.key)
+                open_files.select(sample.key)
                 st.rerun()
 
-with guard.boundary(), st.expander("Templates to download", icon=":material/download:"):
+with page_guard.boundary(), st.expander("Templates to download", icon=":material/download:"):
     st.caption(
         "One small CSV file for each layout that is read; TSV, Parquet and NPZ work as well."
     )

@@ -2,21 +2,22 @@
 
 import streamlit as st
 
-from calviz.ui import guard, learn, pages
+from calviz.ui.session import navigation, page_guard
+from calviz.ui.widgets import learn_links
 
-guard.enter()
+page_guard.enter()
 
-st.title(pages.BY_KEY["learn"].question, anchor=False)
-with guard.boundary():
-    learn.look_up()
+st.title(navigation.BY_KEY["learn"].question, anchor=False)
+with page_guard.boundary():
+    learn_links.look_up()
     when, words, limits, references = st.tabs(
         ["Which number when", "Glossary", "Limits", "References"]
     )
     with when:
-        learn.questions()
+        learn_links.questions()
     with words:
-        learn.glossary()
+        learn_links.glossary()
     with limits:
-        learn.limits()
+        learn_links.limits()
     with references:
-        learn.references()
+        learn_links.references()

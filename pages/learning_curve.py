@@ -2,19 +2,20 @@
 
 import streamlit as st
 
-from calviz.ui import cached, guard, learning, pages, settings
-from calviz.ui.text import md
+from calviz.ui.learning_curve import learning_curve_job
+from calviz.ui.session import navigation, page_guard, settings
+from calviz.ui.widgets.text import md
 
-guard.enter()
+page_guard.enter()
 chosen = settings.current()
 
-st.title(pages.BY_KEY["learning_curve"].question, anchor=False)
-with guard.boundary():
-    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words(cached.data(chosen).n)}")
+st.title(navigation.BY_KEY["learning_curve"].question, anchor=False)
+with page_guard.boundary():
+    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
     st.caption(
         "Recalibrators are fitted to few labels and to many, several times each, and always judged on "
         "the same rows, which no fit has seen."
     )
 
-with guard.boundary():
-    learning.explore(chosen)
+with page_guard.boundary():
+    learning_curve_job.explore(chosen)

@@ -2,24 +2,28 @@
 
 import streamlit as st
 
-from calviz.core.written import alone
-from calviz.ui import bins, cached, guard, metric_export, metric_table, pages, settings, switchboard
-from calviz.ui.text import md
+from calviz.text.metric_values import alone
+from calviz.ui.metrics import conventions, table
+from calviz.ui.metrics import export as metric_export
+from calviz.ui.session import navigation, page_guard, settings
+from calviz.ui.session import results as cached
+from calviz.ui.widgets import bin_details
+from calviz.ui.widgets.text import md
 
-guard.enter()
+page_guard.enter()
 chosen = settings.current()
 
-st.title(pages.BY_KEY["metrics"].question, anchor=False)
-with guard.boundary():
-    words = chosen.words(cached.data(chosen).n)
+st.title(navigation.BY_KEY["metrics"].question, anchor=False)
+with page_guard.boundary():
+    words = chosen.words
     st.markdown(f"{md(chosen.entry.title, 80)} · {words} · {chosen.bins_words}")
 
-with guard.boundary():
-    small = metric_table.is_small(chosen)
+with page_guard.boundary():
+    small = table.is_small(chosen)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         family = st.selectbox(
             "Family",
-            (metric_table.ALL, *metric_table.families()),
+            (table.ALL, *table.families()),
             key="family",
             bind="query-params",
             filter_mode="contains",
@@ -34,16 +38,16 @@ with guard.boundary():
             help="From 1,000 resamples each; on large data they take a while, family by family.",
         )
         export = st.container(width="content")
-    if cached.data(chosen).n == 1:
+    if chosen.sample.data.n == 1:
         st.caption("n = 1: the values are not meaningful, and there are no intervals.")
-    results = metric_table.explore(chosen, family or metric_table.ALL, error_bars=error_bars)
+    results = table.explore(chosen, family or table.ALL, error_bars=error_bars)
     st.caption(
-        "Noise: what the metric would be if the model were perfectly calibrated, with as many rows. "
+        "Noise: what the metric would be if the model were perfectly calibrated, with the same number of rows. "
         "Points are percentage points. Proper scores, class-wise and selective metrics look at the "
         f"whole prediction, the others at the {chosen.reduction_words}; ECE², debiased, has bins of equal mass. "
         f"{alone(cached.evaluation(chosen).verdict if error_bars else None)}"
     )
     with export.popover("Export", icon=":material/download:"):
-        metric_export.draw(results, chosen, bins.file_stem(chosen))
+        metric_export.draw(results, chosen, bin_details.file_stem(chosen))
 
-switchboard.explore(chosen, bins.file_stem(chosen), at_once=small)
+conventions.explore(chosen, bin_details.file_stem(chosen), at_once=small)

@@ -2,32 +2,33 @@
 
 import streamlit as st
 
-from calviz.core.export import csv_bytes
-from calviz.core.words import as_sentence, together
-from calviz.ui import bins, cached, cards, diagram, guard, pages, settings
-from calviz.ui.text import md
+from calviz.text.export import csv_bytes
+from calviz.text.words import as_sentence, together
+from calviz.ui.session import navigation, page_guard, results, settings
+from calviz.ui.widgets import bin_details, cards, diagram
+from calviz.ui.widgets.text import md
 
-guard.enter()
+page_guard.enter()
 chosen = settings.current()
 
-st.title(pages.BY_KEY["reliability"].question, anchor=False)
-with guard.boundary():
-    words = chosen.words(cached.data(chosen).n)
+st.title(navigation.BY_KEY["reliability"].question, anchor=False)
+with page_guard.boundary():
+    words = chosen.words
     st.markdown(f"{md(chosen.entry.title, 80)} · {words} · {chosen.bins_words}")
     settings.other_view_of_two_classes(chosen)
 
-with guard.boundary():
-    evaluation = cached.evaluation(chosen)
+with page_guard.boundary():
+    evaluation = results.evaluation(chosen)
     worst = (f.message for f in evaluation.findings if f.code == "CAL002")
-    answer = next(worst, cached.verdict(chosen))
+    answer = next(worst, results.verdict(chosen))
     st.markdown(f"**{md(together(as_sentence(answer)), 1_000)}**")
-    cards.metric_line(evaluation, (cached.ece_key(chosen), "mce", "rmsce"))
+    cards.metric_line(evaluation, (chosen.sample.ece_key, "mce", "rmsce"))
 
-bins.explore(chosen)
+bin_details.explore(chosen)
 
-with guard.boundary():
+with page_guard.boundary():
     st.subheader("Does the choice of bins matter?", anchor=False)
-    strip = cached.bin_sensitivity(chosen)
+    strip = results.bin_sensitivity(chosen)
     st.markdown(md(strip.reading(), 1_000))
     diagram.chart(
         strip,
@@ -41,7 +42,7 @@ with guard.boundary():
         st.download_button(
             "Download as CSV",
             csv_bytes(frame),
-            f"{bins.file_stem(chosen)}-ece-by-bins.csv",
+            f"{bin_details.file_stem(chosen)}-ece-by-bins.csv",
             "text/csv",
             icon=":material/download:",
             on_click="ignore",

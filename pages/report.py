@@ -2,16 +2,17 @@
 
 import streamlit as st
 
-from calviz.ui import cached, guard, pages, report, settings
-from calviz.ui.text import md
+from calviz.ui.report import report_job
+from calviz.ui.session import navigation, page_guard, settings
+from calviz.ui.widgets.text import md
 
-guard.enter()
+page_guard.enter()
 chosen = settings.current()
 
-st.title(pages.BY_KEY["report"].question, anchor=False)
-with guard.boundary():
-    words = chosen.words(cached.data(chosen).n)
+st.title(navigation.BY_KEY["report"].question, anchor=False)
+with page_guard.boundary():
+    words = chosen.words
     st.markdown(f"{md(chosen.entry.title, 80)} · {words} · {chosen.bins_words}")
 
-with guard.boundary():
-    report.explore(chosen)
+with page_guard.boundary():
+    report_job.explore(chosen)

@@ -4,33 +4,34 @@ from dataclasses import replace
 
 import streamlit as st
 
-from calviz.ui import cached, guard, pages, settings, slicing
-from calviz.ui.text import md
+from calviz.ui.session import navigation, page_guard, settings
+from calviz.ui.slices import slices_off
+from calviz.ui.widgets.text import md
 
-guard.enter()
+page_guard.enter()
 elsewhere = settings.current()
 # All slices, whichever one the other pages look at.
 chosen = replace(elsewhere, where=())
 
-st.title(pages.BY_KEY["slices"].question, anchor=False)
-with guard.boundary():
-    words = chosen.words(cached.data(chosen).n)
+st.title(navigation.BY_KEY["slices"].question, anchor=False)
+with page_guard.boundary():
+    words = chosen.words
     st.markdown(f"{md(chosen.entry.title, 80)} · {words}")
-    slicing.shown_elsewhere(elsewhere)
+    slices_off.shown_elsewhere(elsewhere)
 
-with guard.boundary():
+with page_guard.boundary():
     if not chosen.whole.groups:
         st.info(
             "This file has no group column. Any column that is not a score, the label, a split or an "
             "identifier is one, such as region, device or month."
         )
     else:
-        question = slicing.ask(chosen)
+        question = slices_off.ask(chosen)
         if not question.columns:
             st.info("Choose a column.")
         else:
             st.markdown("**Rows per value**")
-            slicing.sizes(chosen, question)
-            found = slicing.look(chosen, question)
-            slicing.answer(found)
-            slicing.table(found, chosen)
+            slices_off.sizes(chosen, question)
+            found = slices_off.look(chosen, question)
+            slices_off.answer(found)
+            slices_off.table(found, chosen)

@@ -1,10 +1,13 @@
-"""Checks, one file each; each registers itself and yields findings in plain words.
+"""Findings, one file each, and the verdict: what the numbers of a sample mean, in plain sentences.
 
-``find`` runs them all, ``verdict`` says in one sentence whether the probabilities can be trusted,
+`find` collects the findings; `verdict` says in one sentence whether the probabilities can be trusted. A check registers
+itself in `calviz.specs.check.CHECKS`; its number comes from `calviz.metrics` or `calviz.sample`, its level from
+`calviz.sample.false_alarm_levels`. Files that begin with an underscore serve the verdict and several checks. Advice on
+recalibrators is not a check: it is in `calviz.comparison`.
 """
 
-from calviz.checks.finding import find
+from calviz.checks.run_checks import find
 from calviz.checks.verdict import verdict
-from calviz.core.verdict import Verdict
+from calviz.results.verdict import Verdict
 
 __all__ = ["Verdict", "find", "verdict"]

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from calviz.checks._levels import CLASS_TEST
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.core.words import counted, decimals_for, listed, percent, points
 from calviz.metrics.classwise import classwise_ece, ks_classwise
-from calviz.numerics.class_gaps import class_gaps
-from calviz.numerics.class_ranges import class_ranges
-from calviz.numerics.classwise_ks import classwise_ks
-from calviz.numerics.error_bars import stream
-from calviz.numerics.one_vs_rest import classwise_equal_width
-from calviz.numerics.sample import Sample
-from calviz.numerics.skewed import above_drawn
+from calviz.metrics.kernels.classwise_ks import classwise_ks
+from calviz.numerics.skewed_sum_tails import above_drawn
+from calviz.sample.class_gaps import class_gaps
+from calviz.sample.class_ranges import class_ranges
+from calviz.sample.error_bars import resampled
+from calviz.sample.false_alarm_levels import CLASS_TEST
+from calviz.sample.one_vs_rest import classwise_equal_width
+from calviz.sample.sample import Sample
+from calviz.text.words import counted, decimals_for, listed, percent, points
 
 #: Labels are redrawn this often, and the tail of the draws is fitted. Where it seems to be beyond noise, but is not far
 #: beyond, more draws decide: few do not know the tail well.
@@ -41,7 +41,7 @@ class AgainstNoise:
 
     @property
     def off(self) -> bool:
-        """Whether it is more than a calibrated model would show."""
+        """Whether the value is more than a calibrated model would show."""
         return self.p_value <= LEVEL
 
 
@@ -109,7 +109,7 @@ def means_off(sample: Sample, beyond: FloatArray) -> str:
     )
 
 
-def one_vs_rest(sample: Sample, *, bins: int = 15, seed: int = 0) -> OneVsRest | None:
+def one_vs_rest(sample: Sample) -> OneVsRest | None:
     """Test every class against the rest; None for data without the probabilities of all classes.
 
     The p-values of class-wise ECE and KS come from labels redrawn from the rows' probabilities. For large
@@ -121,11 +121,13 @@ def one_vs_rest(sample: Sample, *, bins: int = 15, seed: int = 0) -> OneVsRest |
     most = max(1, min(MOST_ROWS, MOST_ENTRIES // data.n_classes))
     part = sample
     if data.n > most:
-        chosen = np.sort(np.random.default_rng(seed).choice(data.n, most, replace=False))
+        chosen = np.sort(np.random.default_rng(sample.seed).choice(data.n, most, replace=False))
         part = Sample(data.take(chosen))
     try:
-        ece = _against(classwise_ece, part.view(classwise_equal_width, bins=bins), seed)
-        ks = _against(ks_classwise, part.view(classwise_ks), seed)
+        ece = _against(
+            classwise_ece, part.view(classwise_equal_width, bins=sample.bins_used), sample.seed
+        )
+        ks = _against(ks_classwise, part.view(classwise_ks), sample.seed)
     except NotAvailable:  # more classes than can be redrawn
         return None
     return OneVsRest(
@@ -140,20 +142,20 @@ def one_vs_rest(sample: Sample, *, bins: int = 15, seed: int = 0) -> OneVsRest |
 def _against(metric: Callable[[Any], FloatArray], view: Any, seed: int) -> AgainstNoise:
     value = float(metric(view))
     for redraws in (REDRAWS, MORE_REDRAWS):
-        drawn = metric(view.under_calibration(stream(seed, "under_calibration"), redraws))
-        found = AgainstNoise(value, float(np.mean(drawn)), above_drawn(drawn, value))
-        if not FAR < found.p_value <= LEVEL:
+        drawn = metric(resampled(view, "under_calibration", seed=seed, resamples=redraws))
+        against_noise = AgainstNoise(value, float(np.mean(drawn)), above_drawn(drawn, value))
+        if not FAR < against_noise.p_value <= LEVEL:
             break
-    return found
+    return against_noise
 
 
-def of_the_top_label(sample: Sample, *, bins: int = 15, seed: int = 0) -> str:
-    """Say " of the top label" where "no miscalibration" holds for that alone, and nothing where it holds for all classes.
+def of_the_top_label(sample: Sample) -> str:
+    """Return " of the top label" if "no miscalibration" holds only for that, and "" if it holds for all classes.
 
     It holds for that alone where the other probabilities are not in the file, or are not as calibrated as the top
     one; of other reductions than the top label, the sentence names the score itself.
     """
     if sample.reduction.kind != "top-label":
         return ""
-    found = sample.view(one_vs_rest, bins=bins, seed=seed)
-    return " of the top label" if found is None or found.off else ""
+    classes = sample.once(one_vs_rest)
+    return " of the top label" if classes is None or classes.off else ""

@@ -1,26 +1,25 @@
-"""What the verdict and the checks on miscalibration go by: gaps, and what noise alone would do."""
+"""What the verdict and the checks on miscalibration are based on: gaps, and the size of gaps that noise alone makes."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from calviz.checks._joint import Joint, joint, looks
-from calviz.checks._levels import OVERALL
+from calviz.checks._verdict_tests import Joint, joint, looks
 from calviz.core.reduction import Reduction
-from calviz.core.results import Interval, NoiseFloor
-from calviz.core.verdict import BinGap, CalibrationTest
 from calviz.metrics.binned import ece
 from calviz.metrics.confidence import mcs
-from calviz.numerics.bin_gaps import bin_intervals
-from calviz.numerics.binning import BinSums, Scheme
-from calviz.numerics.error_bars import interval, p_value, stream
 from calviz.numerics.proportions import clopper_pearson
-from calviz.numerics.sample import Sample, bin_sums, event_sums
+from calviz.results.evaluation import Interval, NoiseFloor
+from calviz.results.verdict import BinGap, CalibrationTest
+from calviz.sample.bin_gaps import bin_intervals
+from calviz.sample.binning import BinSums
+from calviz.sample.error_bars import interval, p_value, resampled
+from calviz.sample.false_alarm_levels import OVERALL
+from calviz.sample.sample import Sample, chosen_bins, event_sums
 
 #: Below this nothing is said of calibration: any estimate is mostly noise.
 MIN_ROWS = 30
@@ -39,7 +38,7 @@ Direction = Literal["over", "under", "mixed", "off", "none"]
 
 @dataclass(frozen=True)
 class Evidence:
-    """Whether and where a sample is off by more than noise.
+    """Whether and where the errors of a sample are larger than noise.
 
     Attributes
     ----------
@@ -52,10 +51,10 @@ class Evidence:
     mcs : float
         Their difference; above 0 the scores are too high.
     interval : Interval or None
-        Bootstrap interval of `mcs`; None where resampling changes nothing.
+        Bootstrap interval of `mcs`; None if resampling changes nothing.
     ece : float
     floor : NoiseFloor
-        The ECE of a calibrated model on as many rows.
+        The ECE of a calibrated model on the same number of rows.
     ece_below : float
         With 95 % confidence the true ECE is below this.
     direction : {"over", "under", "mixed", "off", "none"}
@@ -126,21 +125,13 @@ class Evidence:
         return max(both, key=lambda b: abs(b.gap), default=None)
 
 
-def evidence(
-    sample: Sample,
-    *,
-    bins: int = 15,
-    scheme: Scheme = "equal-width",
-    seed: int = 0,
-    resamples: int = 1_000,
-) -> Evidence:
-    """Weigh a sample; intervals and noise floors are those of an evaluation with the same seed."""
-    see = partial(_seen, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
+def evidence(sample: Sample) -> Evidence:
+    """Weigh a sample; intervals and noise floors are those of an evaluation of the same sample."""
     if sample.data.n < MIN_ROWS:
-        return see(sample, None)
-    tests = sample.view(joint, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
-    found = [see(look, tests) for look in looks(sample) if _worth(look, sample, tests)]
-    own, *others = found
+        return _seen(sample, None)
+    tests = sample.once(joint)
+    candidates = [_seen(look, tests) for look in looks(sample) if _worth(look, sample, tests)]
+    own, *others = candidates
     for other in others:
         if not own.shows_itself or _extent(other) > WORSE * _extent(own):
             return other
@@ -155,19 +146,18 @@ def _worth(look: Sample, sample: Sample, tests: Joint) -> bool:
 
 
 def _extent(seen: Evidence) -> float:
-    """By how much it is off, noise aside: what noise adds to a large error is less than what it shows alone."""
+    """How large the error is without noise: noise adds less to a large error than it shows on its own."""
     beyond = math.sqrt(max(seen.ece**2 - seen.floor.mean**2, 0.0))
     return max(abs(seen.mcs) if seen.shows("mcs") else 0.0, beyond)
 
 
-def _seen(
-    sample: Sample, tests: Joint | None, *, bins: int, scheme: Scheme, seed: int, resamples: int
-) -> Evidence:
-    sums = sample.view(bin_sums, bins=bins, scheme=scheme)
+def _seen(sample: Sample, tests: Joint | None) -> Evidence:
+    sums = chosen_bins(sample)
     whole = sample.view(event_sums)
     off, error = float(mcs(whole)), float(ece(sums))
-    calibrated = ece(sums.under_calibration(stream(seed, "under_calibration"), resamples))
-    drawn = ece(sums.bootstrap(stream(seed, "bootstrap"), resamples))
+    drawing = {"seed": sample.seed, "resamples": sample.resamples}
+    calibrated = ece(resampled(sums, "under_calibration", **drawing))
+    drawn = ece(resampled(sums, "bootstrap", **drawing))
     reach = interval(
         drawn, value=error, method="inverted", calibrated=calibrated, bounds=(0.0, 1.0)
     )
@@ -176,7 +166,7 @@ def _seen(
         float(np.quantile(calibrated, 0.95)),
         p_value(calibrated, error),
     )
-    around = interval(mcs(whole.bootstrap(stream(seed, "bootstrap"), resamples)), value=off)
+    around = interval(mcs(resampled(whole, "bootstrap", **drawing)), value=off)
     key = sample.reduction.key
     high = low = beyond = False
     if tests is not None:
@@ -230,7 +220,7 @@ def _lesser(sums: BinSums) -> float:
 
 
 def _below(whole: BinSums, reach: Interval | None) -> float:
-    """What the true ECE is below with 95 % confidence: the upper end of its interval.
+    """Upper bound of the true ECE at 95 % confidence: the upper end of its interval.
 
     Where (nearly) all rows hit, or none, resampling alone knows too little of what else could have been: the ECE is
     at least |MCS|, of whose hits there is an exact interval.

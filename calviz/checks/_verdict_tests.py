@@ -8,24 +8,24 @@ from functools import partial
 
 import numpy as np
 
+from calviz.checks.kernels.min_p import westfall_young
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.core.reduction import Reduction
-from calviz.core.verdict import CalibrationTest
 from calviz.metrics.ks import ks
 from calviz.metrics.proper_parts import brier_miscalibration
-from calviz.numerics.binning import Scheme, assign
-from calviz.numerics.error_bars import p_value, stream
-from calviz.numerics.losses import negative_log_likelihood, squared_error
-from calviz.numerics.min_p import westfall_young
-from calviz.numerics.sample import Sample, bin_sums
-from calviz.numerics.steps import Steps, steps
+from calviz.results.verdict import CalibrationTest
+from calviz.sample.binning import assign
+from calviz.sample.error_bars import p_value, resampled
+from calviz.sample.losses import negative_log_likelihood, squared_error
+from calviz.sample.sample import Sample, chosen_bins
+from calviz.sample.steps import Steps, steps
 
 #: How much of the level a test has, against 1 of the others. "Off on average?" is asked first of all; NLL sees
 #: scores that are too extreme or too modest best.
 WEIGHTS = {"mcs": 3.0, "nll": 1.5}
-#: Neighbouring bins are put together until there are at most so many, of which all runs are looked at.
+#: Neighbouring bins are merged until there are at most this many; all runs of these are tested.
 MOST_BINS = 40
 #: Probabilities this close to 0 and 1 count as this far away, in double precision.
 _EPS = float(np.finfo(np.float64).eps)
@@ -46,7 +46,7 @@ class Sides:
 
 @dataclass(frozen=True)
 class Joint:
-    """The tests of a sample, and in which directions it is off.
+    """The tests of a sample, and the directions of its errors.
 
     Attributes
     ----------
@@ -59,28 +59,17 @@ class Joint:
     sides: dict[str, Sides]
 
 
-def _second(sample: Sample) -> Sample:
-    """The same two classes under the other reduction; the other view of one class alone is the top label as well."""
-    other = sample.reduction.other_of_two(sample.data) or Reduction()
-    return Sample(sample.data, other)
-
-
 def looks(sample: Sample) -> tuple[Sample, ...]:
     """The sample, and with two classes their other view: each hides what the other shows."""
     two = isinstance(sample.data, Predictions) and sample.data.n_classes == 2
     if two and sample.reduction.kind in ("top-label", "positive", "class"):
-        return sample, sample.view(_second)
+        # The other view of one class alone is the top label as well.
+        other = sample.reduction.other_of_two(sample.data) or Reduction()
+        return sample, sample.but(reduction=other)
     return (sample,)
 
 
-def joint(
-    sample: Sample,
-    *,
-    bins: int = 15,
-    scheme: Scheme = "equal-width",
-    seed: int = 0,
-    resamples: int = 1_000,
-) -> Joint:
+def joint(sample: Sample) -> Joint:
     """Test a sample; p-values are adjusted for all that is tested here.
 
     Under each reduction (`looks`): MCS, ECE, KS, the miscalibration part of the Brier score and Spiegelhalter's statistic;
@@ -92,8 +81,8 @@ def joint(
     two = len(seen) == 2
     base = seen[1] if two and sample.reduction.kind == "top-label" else sample
     view = base.view(steps)
-    calibrated = view.under_calibration(stream(seed, "under_calibration"), resamples)
-    edges = {s.reduction.key: s.view(bin_sums, bins=bins, scheme=scheme).edges for s in seen}
+    calibrated = resampled(view, "under_calibration", seed=sample.seed, resamples=sample.resamples)
+    edges = {s.reduction.key: chosen_bins(s).edges for s in seen}
     # The class that ties go to is the first one.
     fold = partial(_folded, ties_flip=two and base.reduction.class_index(base.data) == 1)
     keys = [s.reduction.key for s in seen]
@@ -109,7 +98,7 @@ def joint(
         for key in keys
     }
     expected = {name: float(column.mean()) for name, column in columns.items()}
-    _all_classes(sample, two, values, columns, expected, seed, resamples)
+    _all_classes(sample, two, values, columns, expected)
     names = list(columns)
     signed = [name for name in names if name[0] in _SIGNED]
     shift = {name: expected[name] if name in signed else 0.0 for name in names}
@@ -215,10 +204,8 @@ def _all_classes(
     values: dict[tuple[str, str], float],
     columns: dict[tuple[str, str], FloatArray],
     expected: dict[tuple[str, str], float],
-    seed: int,
-    resamples: int,
 ) -> None:
-    """Add NLL and Brier score of more than two classes, where there are probabilities of all."""
+    """Add NLL and Brier score if there are probabilities of more than two classes."""
     if two:
         return
     for number, (key, make) in enumerate(
@@ -226,7 +213,8 @@ def _all_classes(
     ):
         try:
             view = sample.view(make)
-            redrawn = view.under_calibration(np.random.default_rng([seed, number]), resamples)
+            rng = np.random.default_rng([sample.seed, number])
+            redrawn = view.under_calibration(rng, sample.resamples)
         except NotAvailable:
             continue
         values[key, ""] = float(view.mean)

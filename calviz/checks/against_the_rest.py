@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from calviz.checks._one_vs_rest import means_off
-from calviz.core.check import CHECKS, Check
 from calviz.core.errors import NotAvailable
-from calviz.core.notes import Finding
-from calviz.core.words import as_sentence
-from calviz.numerics.class_ranges import class_ranges
-from calviz.numerics.sample import Sample
+from calviz.core.finding import Finding
+from calviz.sample.class_ranges import class_ranges
+from calviz.sample.sample import Sample
+from calviz.specs.check import CHECKS, Check
+from calviz.text.words import as_sentence
 
 
 def against_the_rest(sample: Sample) -> Iterator[Finding]:
@@ -19,11 +19,11 @@ def against_the_rest(sample: Sample) -> Iterator[Finding]:
     if sample.data.n_classes == 2 and sample.reduction.kind != "top-label":
         return
     try:
-        found = sample.view(class_ranges, view="one-vs-rest")
+        ranges = sample.view(class_ranges, view="one-vs-rest")
     except NotAvailable:
         return
-    if found.beyond.any():
-        yield Finding("CAL023", "warning", as_sentence(means_off(sample, found.beyond)))
+    if ranges.beyond.any():
+        yield Finding("CAL023", "warning", as_sentence(means_off(sample, ranges.beyond)))
 
 
 CHECKS.register(Check("CAL023", "Classes too high or too low against the rest", against_the_rest))

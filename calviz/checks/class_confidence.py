@@ -7,33 +7,33 @@ from collections.abc import Iterator
 import numpy as np
 
 from calviz.checks.predicted_class import named_sides
-from calviz.core.check import CHECKS, Check
 from calviz.core.errors import NotAvailable
-from calviz.core.notes import Finding
-from calviz.core.words import counted, listed, outside
-from calviz.numerics.class_ranges import class_ranges
-from calviz.numerics.sample import Sample
+from calviz.core.finding import Finding
+from calviz.sample.class_ranges import class_ranges
+from calviz.sample.sample import Sample
+from calviz.specs.check import CHECKS, Check
+from calviz.text.words import counted, listed, outside
 
 
 def class_confidence(sample: Sample) -> Iterator[Finding]:
     """Compare the MCS of every true class with the range of a calibrated model, which is not centred at 0."""
     try:
-        found = sample.view(class_ranges, view="true-class")
+        ranges = sample.view(class_ranges, view="true-class")
     except NotAvailable:
         return
-    off = np.where(found.has, found.beyond, 0.0)
-    if found.range is None or not off.any():
+    off = np.where(ranges.has, ranges.beyond, 0.0)
+    if ranges.range is None or not off.any():
         return
     k = int(np.abs(off).argmax())
-    value, low, high = outside(float(found.value[k]), *(float(end[k]) for end in found.range))
+    value, low, high = outside(float(ranges.value[k]), *(float(end[k]) for end in ranges.range))
     sides = named_sides(off, ("more confident", "less confident"))
-    total = counted(int(found.has.sum()), "true class", "true classes")
+    total = counted(int(ranges.has.sum()), "true class", "true classes")
     yield Finding(
         "CAL013",
         "warning",
         f"Of {total} the model is {sides} than a calibrated model would be, most on "
         f"{listed([sample.data.class_names[k]])}: confidence minus accuracy is {value} points "
-        f"on {counted(int(found.rows[k]), 'row')}, where a calibrated model would show {low} to {high}.",
+        f"on {counted(int(ranges.rows[k]), 'row')}, where a calibrated model would show {low} to {high}.",
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from calviz.checks._one_vs_rest import one_vs_rest
 from calviz.core.errors import NotAvailable
-from calviz.core.words import counted
-from calviz.numerics.class_ranges import ClassView, class_ranges
-from calviz.numerics.sample import Sample
+from calviz.sample.class_ranges import ClassView, class_ranges, too_few
+from calviz.sample.sample import Sample
+from calviz.text.words import counted
 
 _KINDS: tuple[tuple[ClassView, str], ...] = (
     ("predicted-class", "predicted class"),
@@ -14,27 +14,34 @@ _KINDS: tuple[tuple[ClassView, str], ...] = (
 )
 
 
-def classes_off(sample: Sample, *, bins: int = 15, seed: int = 0) -> tuple[str, ...]:
-    """Which groups of classes lie outside the range of a calibrated model: "2 of 10 predicted classes are off".
-
-    Parameters
-    ----------
-    sample : Sample
-    bins, seed : int
-        Of the class-wise ECE, and of the labels that are redrawn for it.
-    """
+def classes_off(sample: Sample) -> tuple[str, ...]:
+    """Which groups of classes lie outside the range of a calibrated model: "2 of 10 predicted classes are off"."""
     said = []
     for view, noun in _KINDS:
         try:
-            found = sample.view(class_ranges, view=view)
+            ranges = sample.view(class_ranges, view=view)
         except NotAvailable:
             continue
-        off = int(((found.beyond != 0) & found.has).sum()) if found.range is not None else 0
+        off = int(((ranges.beyond != 0) & ranges.has).sum()) if ranges.range is not None else 0
         if off:
-            of = counted(int(found.has.sum()), noun, f"{noun}es")
+            of = counted(int(ranges.has.sum()), noun, f"{noun}es")
             said.append(f"{off:,} of {of} {'is' if off == 1 else 'are'} off")
     if sample.reduction.kind == "top-label":
-        rest = sample.view(one_vs_rest, bins=bins, seed=seed)
+        rest = sample.once(one_vs_rest)
         if rest is not None and rest.off:
             said.append("the probabilities of the other classes are off")
     return tuple(said)
+
+
+def classes_unseen(sample: Sample) -> str:
+    """The errors that the predicted classes have too few rows to show, as the end of a sentence; "" if they have enough."""
+    if sample.reduction.kind != "top-label" or (sample.data.n_classes or 0) == 2:
+        return ""
+    try:
+        ranges = sample.view(class_ranges, view="predicted-class")
+    except NotAvailable:
+        return ""
+    if ranges.range is None or ranges.needed is None or (ranges.beyond != 0)[ranges.has].any():
+        return ""
+    said = too_few(ranges.rows[ranges.has], ranges.needed[ranges.has])
+    return f"; {said}" if said else ""

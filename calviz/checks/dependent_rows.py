@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calviz.checks._levels import CLASS_TEST
+from calviz.checks.kernels.row_hash import row_hashes
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.check import CHECKS, Check
-from calviz.core.notes import Finding
+from calviz.core.finding import Finding
 from calviz.core.predictions import Predictions
-from calviz.core.words import counted, shorten
 from calviz.numerics.edges import assign, equal_mass_edges
-from calviz.numerics.row_hash import row_hashes
-from calviz.numerics.sample import Sample
-from calviz.numerics.skewed import above
+from calviz.numerics.skewed_sum_tails import above
+from calviz.sample.false_alarm_levels import CLASS_TEST
+from calviz.sample.sample import Sample
+from calviz.specs.check import CHECKS, Check
+from calviz.text.words import counted, shorten
 
 #: A column clusters rows where it has at least this many levels, and at most this many rows per level.
 LEVELS, ROWS_PER_LEVEL = 20, 50
@@ -101,7 +101,7 @@ def dependence(residual: FloatArray, rate: FloatArray, cluster: IntArray) -> Dep
 
 
 def dependent_rows(sample: Sample) -> Iterator[Finding]:
-    """Test ids and group columns that repeat, and rows that are copies; the strongest dependence is said."""
+    """Test ids and group columns that repeat, and rows that are copies; report the strongest dependence."""
     candidates = list(_candidates(sample))
     if not candidates:
         return

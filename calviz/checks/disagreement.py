@@ -4,32 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.checks._evidence import MIN_ROWS, SLIGHT, Evidence, evidence
-from calviz.checks._levels import FILE
 from calviz.checks._one_vs_rest import one_vs_rest
-from calviz.core.check import CHECKS, Check
-from calviz.core.notes import Finding
-from calviz.core.words import p_value as p_words
-from calviz.core.words import points, score_and_hit
-from calviz.numerics.binning import Scheme
-from calviz.numerics.sample import Sample
+from calviz.checks._verdict_evidence import MIN_ROWS, SLIGHT, Evidence, evidence
+from calviz.core.finding import Finding
+from calviz.sample.false_alarm_levels import FILE
+from calviz.sample.sample import Sample
+from calviz.specs.check import CHECKS, Check
+from calviz.text.words import p_value as p_words
+from calviz.text.words import points, points_decimals, score_and_hit
 
 
-def disagreement(
-    sample: Sample,
-    *,
-    bins: int = 15,
-    scheme: Scheme = "equal-width",
-    seed: int = 0,
-    resamples: int = 1_000,
-) -> Iterator[Finding]:
+def disagreement(sample: Sample) -> Iterator[Finding]:
     """Compare the ECE with MCS, KS and the errors of the classes, each against its noise."""
-    seen = sample.view(evidence, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
+    seen = sample.once(evidence)
     if seen.rows < MIN_ROWS:
         return
     yield from _mean_hides(seen)
     yield from _without_bins(seen)
-    yield from _classes_hide(seen, sample, bins, seed)
+    yield from _classes_hide(seen, sample)
 
 
 def _mean_hides(seen: Evidence) -> Iterator[Finding]:
@@ -44,8 +36,8 @@ def _mean_hides(seen: Evidence) -> Iterator[Finding]:
         yield Finding(
             "CAL012",
             "warning" if seen.ece >= SLIGHT else "info",
-            f"MCS and ECE disagree: {score} and {hit} agree (MCS {points(seen.mcs, 2)} points) where the ECE is "
-            f"{points(seen.ece, 2)} points{why}.",
+            f"MCS and ECE disagree: {score} and {hit} agree (MCS {points(seen.mcs, points_decimals(seen.mcs, seen.ece))} points) where the ECE is "
+            f"{points(seen.ece, points_decimals(seen.ece))} points{why}.",
         )
 
 
@@ -54,8 +46,8 @@ def _without_bins(seen: Evidence) -> Iterator[Finding]:
     if ks is None or ece is None:
         return
     sizes = (
-        f"KS {points(ks.value, 2)} points ({p_words(ks.adjusted)}), "
-        f"ECE {points(ece.value, 2)} points ({p_words(ece.adjusted)})"
+        f"KS {points(ks.value, points_decimals(ks.value))} points ({p_words(ks.adjusted)}), "
+        f"ECE {points(ece.value, points_decimals(ece.value))} points ({p_words(ece.adjusted)})"
     )
     # Between the two levels lies what is not clear enough to call a disagreement.
     if seen.shows("ks") and ece.p_value > 2 * FILE:
@@ -74,10 +66,10 @@ def _without_bins(seen: Evidence) -> Iterator[Finding]:
         )
 
 
-def _classes_hide(seen: Evidence, sample: Sample, bins: int, seed: int) -> Iterator[Finding]:
+def _classes_hide(seen: Evidence, sample: Sample) -> Iterator[Finding]:
     if sample.reduction.kind != "top-label" or seen.shows_itself:
         return
-    classes = sample.view(one_vs_rest, bins=bins, seed=seed)
+    classes = sample.once(one_vs_rest)
     if classes is not None and classes.off:
         yield Finding(
             "CAL012",

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from calviz.core.check import CHECKS, Check
-from calviz.core.notes import Finding
-from calviz.core.words import listed
-from calviz.numerics.sample import Sample
+from calviz.core.finding import Finding
+from calviz.sample.sample import Sample
+from calviz.specs.check import CHECKS, Check
+from calviz.text.words import listed
 
 
 def empty_classes(sample: Sample) -> Iterator[Finding]:

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from calviz.checks._evidence import MIN_ROWS
-from calviz.core.check import CHECKS, Check
-from calviz.core.notes import Finding
-from calviz.core.words import counted
-from calviz.numerics.sample import Sample
+from calviz.checks._verdict_evidence import MIN_ROWS
+from calviz.core.finding import Finding
+from calviz.sample.sample import Sample
+from calviz.specs.check import CHECKS, Check
+from calviz.text.words import counted
 
-#: Heavily tied: on average at least so many rows share a score.
+#: Heavily tied: on average at least this many rows share a score.
 ROWS_PER_SCORE = 10
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.checks._evidence import MIN_ROWS
-from calviz.core.check import CHECKS, Check
-from calviz.core.notes import Finding
-from calviz.numerics.sample import Sample
+from calviz.checks._verdict_evidence import MIN_ROWS
+from calviz.core.finding import Finding
+from calviz.sample.sample import Sample
+from calviz.specs.check import CHECKS, Check
 
 
 def few_rows(sample: Sample) -> Iterator[Finding]:
-    """Speak up below `MIN_ROWS` rows."""
+    """Report fewer than `MIN_ROWS` rows."""
     n = sample.data.n
     if n == 1:
         yield Finding(

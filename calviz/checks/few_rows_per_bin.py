@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from calviz.checks._evidence import MIN_ROWS
-from calviz.core.check import CHECKS, Check
-from calviz.core.notes import Finding
-from calviz.core.words import counted
-from calviz.numerics.binning import Scheme
-from calviz.numerics.sample import Sample, bin_sums
+from calviz.checks._verdict_evidence import MIN_ROWS
+from calviz.core.finding import Finding
+from calviz.sample.sample import Sample, chosen_bins
+from calviz.specs.check import CHECKS, Check
+from calviz.text.words import counted
 
 #: The exact 95 % interval of fewer rows is up to 46 points wide, and more.
 ROWS_PER_BIN = 20
@@ -19,11 +18,9 @@ ROWS_PER_BIN = 20
 MANY = 0.5
 
 
-def few_rows_per_bin(
-    sample: Sample, *, bins: int = 15, scheme: Scheme = "equal-width"
-) -> Iterator[Finding]:
+def few_rows_per_bin(sample: Sample) -> Iterator[Finding]:
     """Count the bins with few rows."""
-    count = sample.view(bin_sums, bins=bins, scheme=scheme).count
+    count = chosen_bins(sample).count
     filled = int(np.count_nonzero(count))
     sparse = (count > 0) & (count < ROWS_PER_BIN)
     few = int(np.count_nonzero(sparse))

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.checks._evidence import MIN_ROWS, SLIGHT, Evidence, evidence
+from calviz.checks._verdict_evidence import MIN_ROWS, SLIGHT, Evidence, evidence
 from calviz.checks.verdict import nothing_found, strongest
-from calviz.core.check import CHECKS, Check
-from calviz.core.notes import Finding
-from calviz.core.words import counted, p_value, percent, points, score_and_hit, too_high
-from calviz.numerics.binning import Scheme
-from calviz.numerics.sample import Sample
+from calviz.core.finding import Finding
+from calviz.sample.sample import Sample
+from calviz.specs.check import CHECKS, Check
+from calviz.text.words import (
+    counted,
+    p_value,
+    percent,
+    points,
+    points_decimals,
+    score_and_hit,
+    too_high,
+)
 
 
-def miscalibration(
-    sample: Sample,
-    *,
-    bins: int = 15,
-    scheme: Scheme = "equal-width",
-    seed: int = 0,
-    resamples: int = 1_000,
-) -> Iterator[Finding]:
+def miscalibration(sample: Sample) -> Iterator[Finding]:
     """Compare the sample as a whole with what a calibrated model would show."""
-    seen = sample.view(evidence, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
+    seen = sample.once(evidence)
     if seen.rows < MIN_ROWS:
         return
     if not seen.beyond_noise:
         yield Finding(
             "CAL001",
             "info",
-            f"{nothing_found(seen, sample, bins=bins, seed=seed)}; {_numbers(seen)}.",
+            f"{nothing_found(seen, sample)}; {_numbers(seen)}.",
         )
         return
     high, low = too_high(seen.reduction)
@@ -53,14 +53,15 @@ def miscalibration(
 def _numbers(seen: Evidence) -> str:
     score, hit = score_and_hit(seen.reduction)
     decimals = 1 if seen.ece >= SLIGHT else 2
+    written = points_decimals(seen.ece)
     p = {
         key: "" if (t := seen.test(key)) is None else p_value(t.adjusted) for key in ("mcs", "ece")
     }
     tests = counted(len(seen.tests), "test")
     return (
         f"{score} {percent(seen.score, decimals)} against {hit} {percent(seen.observed, decimals)} "
-        f"({p['mcs']}); ECE {points(seen.ece, decimals)} points where a calibrated "
-        f"model would show {points(seen.floor.mean, decimals)} on average "
+        f"({p['mcs']}); ECE {points(seen.ece, written)} points where a calibrated "
+        f"model would show {points(seen.floor.mean, written)} on average "
         f"({p['ece']}, adjusted for {tests})"
     )
 

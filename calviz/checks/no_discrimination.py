@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from calviz.checks._evidence import MIN_ROWS
-from calviz.core.check import CHECKS, Check
-from calviz.core.notes import Finding
+from calviz.checks._verdict_evidence import MIN_ROWS
+from calviz.checks.kernels.label_shuffling import LabelShuffling, label_shuffling
+from calviz.core.finding import Finding
 from calviz.core.predictions import Predictions
-from calviz.core.words import counted, decimal, decimals_for, percent
-from calviz.numerics.label_shuffling import LabelShuffling, label_shuffling
-from calviz.numerics.sample import Sample
+from calviz.sample.sample import Sample
+from calviz.specs.check import CHECKS, Check
+from calviz.text.words import counted, decimal, decimals_for, percent
 
 #: Standard normal quantiles: of a one-sided test at 1 %, and of a one-sided 95 % bound.
 BEYOND_NOISE, BOUND = 2.326, 1.645
@@ -23,13 +23,13 @@ TINY = 0.1
 
 @dataclass(frozen=True)
 class Shuffled:
-    """The probabilities beside shuffled labels; None where there are no probabilities of all classes, or one class only."""
+    """The probabilities beside shuffled labels; None if there are no probabilities of all classes, or one class only."""
 
     found: LabelShuffling | None
 
     @property
     def tells_apart(self) -> bool:
-        """False where there is no skill beyond noise and none that is clear, or next to none."""
+        """False if there is no skill beyond noise, or almost none."""
         f = self.found
         if f is None:
             return True

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.core.check import CHECKS, Check
-from calviz.core.notes import Finding
-from calviz.core.words import counted, listed
-from calviz.numerics.sample import Sample
+from calviz.core.finding import Finding
+from calviz.sample.sample import Sample
+from calviz.specs.check import CHECKS, Check
+from calviz.text.words import counted, listed
 
 
 def one_class(sample: Sample) -> Iterator[Finding]:
-    """Speak up where all labels are equal."""
+    """Report data in which all labels are equal."""
     data = sample.data
     if data.labels is None or data.n < 2 or (data.labels != data.labels[0]).any():
         return

@@ -1,37 +1,25 @@
-"""Two classes can be judged on the positive class or on the top label; what the one hides the other may show."""
+"""Two classes can be judged by the positive class or by the top label; one may show an error that the other hides."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from calviz.checks._evidence import MIN_ROWS, Evidence, evidence
-from calviz.checks._joint import looks
-from calviz.checks._levels import OVERALL
+from calviz.checks._verdict_evidence import MIN_ROWS, Evidence, evidence
+from calviz.checks._verdict_tests import looks
 from calviz.core.reduction import Reduction
-from calviz.core.words import counted, percent, points, score_and_hit
 from calviz.metrics.binned import ece
-from calviz.numerics.binning import Scheme
-from calviz.numerics.error_bars import stream
-from calviz.numerics.sample import Sample, bin_sums, event_sums
+from calviz.sample.error_bars import resampled
+from calviz.sample.false_alarm_levels import OVERALL
+from calviz.sample.sample import Sample, chosen_bins, event_sums
+from calviz.text.words import counted, percent, points, points_decimals, score_and_hit
 
 
-def other_view(
-    sample: Sample,
-    *,
-    bins: int = 15,
-    scheme: Scheme = "equal-width",
-    seed: int = 0,
-    resamples: int = 1_000,
-) -> str | None:
-    """Say what the view of two classes shows that the verdict does not speak of, where one of the two is off beyond noise.
+def other_view(sample: Sample) -> str | None:
+    """Say what the other reduction of two classes shows, if one of the two is off beyond noise.
 
     Parameters
     ----------
     sample : Sample
-    bins, scheme
-        The bins of the ECE.
-    seed, resamples : int
-        Of the redrawn labels.
 
     Returns
     -------
@@ -46,9 +34,9 @@ def other_view(
     """
     if sample.reduction.other_of_two(sample.data) is None or sample.data.n < MIN_ROWS:
         return None
-    seen = sample.view(evidence, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
+    seen = sample.once(evidence)
     spoken = sorted(looks(sample), key=lambda s: s.reduction != seen.reduction)
-    this, other = (_look(s, seen, bins, scheme, seed, resamples) for s in spoken)
+    this, other = (_look(s, seen) for s in spoken)
     if not (this.off or other.off) or this.shown == other.shown:
         return None
     return _sentence(this, other)
@@ -77,8 +65,8 @@ class _Look:
 
     @property
     def shown(self) -> tuple[str, str]:
-        """What a reader sees of it, to a tenth of a point."""
-        return points(self.gap), points(self.ece)
+        """The words for it."""
+        return points(self.gap), points(self.ece, points_decimals(self.ece))
 
     @property
     def means(self) -> str:
@@ -86,11 +74,10 @@ class _Look:
         return f"{score} {percent(self.score)}, {hit} {percent(self.observed)}"
 
 
-def _look(
-    sample: Sample, seen: Evidence, bins: int, scheme: Scheme, seed: int, resamples: int
-) -> _Look:
-    sums, whole = sample.view(bin_sums, bins=bins, scheme=scheme), sample.view(event_sums)
-    errors = ece(sums.under_calibration(stream(seed, "under_calibration"), resamples))
+def _look(sample: Sample, seen: Evidence) -> _Look:
+    sums, whole = chosen_bins(sample), sample.view(event_sums)
+    calibrated = resampled(sums, "under_calibration", seed=sample.seed, resamples=sample.resamples)
+    errors = ece(calibrated)
     key = sample.reduction.key
     beyond = {t.key for t in seen.tests if t.reduction == key and t.adjusted <= OVERALL}
     return _Look(
@@ -109,7 +96,9 @@ def _sentence(this: _Look, other: _Look) -> str:
     head = f"Seen by the {other.reduction.label}"
     if other.on_average:
         return f"{head}, {_way(other)}: {other.means}."
-    against = f"ECE {points(other.ece)} points where a calibrated model would show {points(other.ece_noise)}"
+    decimals = points_decimals(other.ece)
+    value, noise = points(other.ece, decimals), points(other.ece_noise, decimals)
+    against = f"ECE {value} points where a calibrated model would show {noise}"
     if other.in_places:
         return f"{head}, it is not off on average but in places: {other.means}, {against}."
     why = " Errors above and below a score of 1/2 cancel there." if this.on_average else ""

@@ -7,29 +7,29 @@ from collections.abc import Iterator
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.core.check import CHECKS, Check
 from calviz.core.errors import NotAvailable
-from calviz.core.notes import Finding
-from calviz.core.words import counted, listed, outside, percent
-from calviz.numerics.class_ranges import class_ranges
-from calviz.numerics.predicted_classes import predicted_class_sums
-from calviz.numerics.sample import Sample
+from calviz.core.finding import Finding
+from calviz.sample.class_ranges import class_ranges
+from calviz.sample.predicted_classes import predicted_class_sums
+from calviz.sample.sample import Sample
+from calviz.specs.check import CHECKS, Check
+from calviz.text.words import counted, listed, outside, percent
 
 
 def predicted_class(sample: Sample) -> Iterator[Finding]:
     """Compare confidence and accuracy where the model says a class, class by class (Gupta & Ramdas 2022)."""
     try:
-        found = sample.view(class_ranges, view="predicted-class")
+        ranges = sample.view(class_ranges, view="predicted-class")
     except NotAvailable:
         return
-    off = np.where(found.has, found.beyond, 0.0)
-    if found.range is None or not off.any():
+    off = np.where(ranges.has, ranges.beyond, 0.0)
+    if ranges.range is None or not off.any():
         return
     sums = sample.view(predicted_class_sums)
     k = int(np.abs(off).argmax())
     rows = float(sums.rows[k])
-    value, low, high = outside(float(found.value[k]), *(float(end[k]) for end in found.range))
-    total = counted(int(found.has.sum()), "predicted class", "predicted classes")
+    value, low, high = outside(float(ranges.value[k]), *(float(end[k]) for end in ranges.range))
+    total = counted(int(ranges.has.sum()), "predicted class", "predicted classes")
     yield Finding(
         "CAL020",
         "warning",

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from calviz.core.check import CHECKS, Check
-from calviz.core.notes import Finding
-from calviz.core.words import counted, percent
-from calviz.numerics.sample import Sample
+from calviz.core.finding import Finding
+from calviz.sample.sample import Sample
+from calviz.specs.check import CHECKS, Check
+from calviz.text.words import counted, percent
 
 #: From this share of the rows on it is worth a word; a single one that is wrong always is.
 SHARE = 0.01

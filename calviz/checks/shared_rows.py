@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from calviz.checks.kernels.row_hash import row_hashes
 from calviz.core.arrays import IntArray
-from calviz.core.check import CHECKS, Check
-from calviz.core.notes import Finding
+from calviz.core.finding import Finding
 from calviz.core.predictions import Predictions
-from calviz.core.words import counted, percent
-from calviz.numerics.row_hash import row_hashes
-from calviz.numerics.sample import Sample
+from calviz.sample.sample import Sample
+from calviz.specs.check import CHECKS, Check
+from calviz.text.words import counted, percent
 
 #: Identical probabilities mean the same row only where they hardly occur twice within a split: at most this
 #: share, and not in rows that are (nearly) certain.

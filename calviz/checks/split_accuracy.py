@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import ndtr
 
-from calviz.checks._evidence import MIN_ROWS
-from calviz.core.check import CHECKS, Check
-from calviz.core.notes import Finding
-from calviz.core.words import counted, listed, percent
-from calviz.numerics.sample import Sample
+from calviz.checks._verdict_evidence import MIN_ROWS
+from calviz.core.finding import Finding
+from calviz.sample.sample import Sample
+from calviz.specs.check import CHECKS, Check
+from calviz.text.words import counted, listed, percent
 
 #: Smaller differences do not matter, however certain; and so rare may it be that chance makes one.
 DIFFERENCE, ALPHA = 0.02, 0.01
@@ -43,7 +43,7 @@ def split_accuracy(sample: Sample) -> Iterator[Finding]:
         "CAL010",
         "warning",
         f"Accuracy differs between splits beyond noise, {high} against {low}: they are not samples of the "
-        "same, so look at each by itself.",
+        "same population, so look at each by itself.",
     )
 
 

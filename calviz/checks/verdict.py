@@ -2,63 +2,48 @@
 
 from __future__ import annotations
 
-from calviz.checks._evidence import MIN_ROWS, SLIGHT, Evidence, evidence
 from calviz.checks._one_vs_rest import of_the_top_label
-from calviz.checks.classes_off import classes_off
+from calviz.checks._verdict_evidence import MIN_ROWS, SLIGHT, Evidence, evidence
+from calviz.checks.classes_off import classes_off, classes_unseen
 from calviz.checks.no_discrimination import shuffled
 from calviz.checks.other_view import other_view
 from calviz.checks.slices_off import by_slice
-from calviz.core.metric import METRICS
 from calviz.core.reduction import Reduction
-from calviz.core.slices import Slices
-from calviz.core.verdict import CalibrationTest, Verdict, VerdictDirection
-from calviz.core.words import (
+from calviz.results.slices import Slices
+from calviz.results.verdict import CalibrationTest, Verdict, VerdictDirection
+from calviz.sample.sample import Sample
+from calviz.specs.metric import METRICS
+from calviz.text.words import (
     counted,
     decimal,
     decimals_for,
     p_value,
     percent,
     points,
+    points_decimals,
     score_and_hit,
     shorten,
 )
-from calviz.numerics.binning import Scheme
-from calviz.numerics.sample import Sample
 
 #: Where the true ECE may be this or more, having found nothing means little.
 BLUNT = 0.1
 
 
-def verdict(
-    sample: Sample,
-    *,
-    bins: int = 15,
-    scheme: Scheme = "equal-width",
-    seed: int = 0,
-    resamples: int = 1_000,
-) -> Verdict:
-    """Judge a sample.
-
-    Parameters
-    ----------
-    sample : Sample
-    bins, scheme
-        The bins of the ECE and of "worst between".
-    seed, resamples : int
-        Of interval and noise floor; both are those of an evaluation with the same numbers.
+def verdict(sample: Sample) -> Verdict:
+    """Judge a sample; interval and noise floor are those of an evaluation of the same sample.
 
     Notes
     -----
-    What is tested, and how p-values are adjusted, says `calviz.checks._joint`; at most 3 % of calibrated models
-    are called miscalibrated (`calviz.checks._levels`). Another 1 % may have slices that are called off.
+    What is tested, and how p-values are adjusted, says `calviz.checks._verdict_tests`; at most 3 % of calibrated models
+    are called miscalibrated (`calviz.sample.false_alarm_levels`). Another 1 % may have slices that are called off.
     """
-    seen = sample.view(evidence, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
-    by_group = sample.view(by_slice) if seen.rows >= MIN_ROWS else None
+    seen = sample.once(evidence)
+    by_group = sample.once(by_slice) if seen.rows >= MIN_ROWS else None
     tells_apart = seen.rows < MIN_ROWS or sample.view(shuffled).tells_apart
     quiet = seen.rows >= MIN_ROWS and seen.direction == "none"
-    classes = classes_off(sample, bins=bins, seed=seed) if quiet else ()
-    found = nothing_found(seen, sample, bins=bins, seed=seed) if quiet else ""
-    direction, sentence = _judge(seen, sample, found, classes, by_group, tells_apart)
+    classes = classes_off(sample) if quiet else ()
+    no_error_words = nothing_found(seen, sample) if quiet else ""
+    direction, sentence = _judge(seen, sample, no_error_words, classes, by_group, tells_apart)
     worst = {
         "over": seen.too_high,
         "under": seen.too_low,
@@ -84,7 +69,7 @@ def verdict(
         slices=len(by_group.slices) if by_group else 0,
         slices_off=len(by_group.off) if by_group else 0,
         tells_apart=tells_apart,
-        other_view=other_view(sample, bins=bins, scheme=scheme, seed=seed, resamples=resamples),
+        other_view=other_view(sample),
     )
 
 
@@ -114,13 +99,13 @@ def _judge(
     if but:
         return "off", f"{quiet}, but {' and '.join(but)}{apart}."
     direction: VerdictDirection = "undecided" if seen.ece_below >= BLUNT else "calibrated"
-    return direction, f"{quiet}{apart}."
+    return direction, f"{quiet}{classes_unseen(sample)}{apart}."
 
 
-def nothing_found(seen: Evidence, sample: Sample, *, bins: int = 15, seed: int = 0) -> str:
-    """What can be said where nothing is beyond noise: of what, and how large the error may still be."""
-    of = of_the_top_label(sample, bins=bins, seed=seed)
-    below = points(seen.ece_below, decimals_for(100 * seen.ece_below, most=2))
+def nothing_found(seen: Evidence, sample: Sample) -> str:
+    """The sentence for a sample without an error beyond noise: what was tested, and how large the error may still be."""
+    of = of_the_top_label(sample)
+    below = points(seen.ece_below, points_decimals(seen.ece))
     return (
         f"No miscalibration{of} found on {counted(seen.rows, 'row')}: ECE is below {below} points with "
         "95 % confidence"
@@ -171,21 +156,21 @@ def strongest(seen: Evidence) -> str:
 
 
 def against(test: CalibrationTest) -> str:
-    """A metric beside what a calibrated model would show: "KS error 1.20 points where ... 0.61 on average"."""
+    """A metric, and what a calibrated model would show: "KS error 1.20 points where ... 0.61 on average"."""
     metric = METRICS[test.key]
     gap = abs(test.value - test.expected)
     if metric.unit == "plain":
         decimals = decimals_for(gap, least=3, most=6)
         value, expected = (decimal(v, decimals) for v in (test.value, test.expected))
     else:
-        decimals = decimals_for(100 * gap, most=2)
+        decimals = max(points_decimals(test.value), decimals_for(100 * gap, most=2))
         value, expected = (points(v, decimals) for v in (test.value, test.expected))
         value += " points"
     return f"{metric.label} {value} where a calibrated model would show {expected} on average"
 
 
 def _against(seen: Evidence) -> str:
-    decimals = decimals_for(100 * seen.ece, most=2)
+    decimals = points_decimals(seen.ece)
     value, mean, q95 = (points(v, decimals) for v in (seen.ece, seen.floor.mean, seen.floor.q95))
     return (
         f"{value} points where a calibrated model would show {mean} on average (95 % below {q95})"
@@ -193,7 +178,7 @@ def _against(seen: Evidence) -> str:
 
 
 def _other(seen: Evidence, sample: Sample) -> str:
-    """Which view of two classes is spoken of, where it is not the one that was asked for."""
+    """The name of the reduction that a sentence is about, if it is not the one asked for."""
     if seen.reduction == sample.reduction:
         return ""
     if seen.reduction.kind == "top-label":
@@ -234,7 +219,7 @@ def _interval(seen: Evidence, *, value: bool = False) -> str:
 
 
 def _decimals(seen: Evidence) -> int:
-    """As many as the uncertainty leaves room for."""
+    """The number of decimals that the uncertainty allows."""
     if seen.interval is None:
         return 1
     return decimals_for(50 * (seen.interval.high - seen.interval.low), figures=1, most=2)

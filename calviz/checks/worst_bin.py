@@ -1,30 +1,22 @@
-"""CAL002: where it is off most."""
+"""CAL002: the bin with the largest error beyond noise."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.checks._evidence import MIN_ROWS, SLIGHT, evidence
-from calviz.core.check import CHECKS, Check
-from calviz.core.notes import Finding
-from calviz.core.words import counted, percent, points, score_and_hit
-from calviz.numerics.binning import Scheme
-from calviz.numerics.sample import Sample
+from calviz.checks._verdict_evidence import MIN_ROWS, SLIGHT, evidence
+from calviz.core.finding import Finding
+from calviz.sample.sample import Sample
+from calviz.specs.check import CHECKS, Check
+from calviz.text.words import counted, percent, points, score_and_hit
 
 
-def worst_bin(
-    sample: Sample,
-    *,
-    bins: int = 15,
-    scheme: Scheme = "equal-width",
-    seed: int = 0,
-    resamples: int = 1_000,
-) -> Iterator[Finding]:
-    """Name the bin that noise explains least, where its mean score lies outside the interval of its hits.
+def worst_bin(sample: Sample) -> Iterator[Finding]:
+    """Name the bin that noise explains least, if its mean score lies outside the interval of its hits.
 
     That interval holds at 95 % for all bins together, and is what the sentence gives.
     """
-    seen = sample.view(evidence, bins=bins, scheme=scheme, seed=seed, resamples=resamples)
+    seen = sample.once(evidence)
     worst = seen.worst
     if seen.rows < MIN_ROWS or not seen.beyond_noise or worst is None:
         return

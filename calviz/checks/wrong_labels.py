@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calviz.checks._levels import CLASS_TEST
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.check import CHECKS, Check
-from calviz.core.notes import Finding
+from calviz.core.finding import Finding
 from calviz.core.predictions import Predictions
-from calviz.core.words import counted, percent, shorten
 from calviz.numerics.blocks import row_blocks
-from calviz.numerics.sample import Sample
-from calviz.numerics.skewed import above
+from calviz.numerics.skewed_sum_tails import above
+from calviz.sample.false_alarm_levels import CLASS_TEST
+from calviz.sample.sample import Sample
+from calviz.specs.check import CHECKS, Check
+from calviz.text.words import counted, percent, shorten
 
 #: A class is all but ruled out at this probability or less.
 TINY = 0.01
@@ -43,7 +43,7 @@ class RuledOut:
     expected : float
         How many a calibrated model would have.
     too_many : float
-        Probability of as many or more for a calibrated model.
+        Probability of this number or more for a calibrated model.
     flat : float
         Probability that the labels of these rows have such small probabilities, or smaller, if a class with the
         probability p comes true at a rate that goes as ``p ** EXPONENT``.
@@ -62,7 +62,7 @@ class RuledOut:
 
 
 def ruled_out(sample: Sample) -> RuledOut | None:
-    """Weigh the rows whose label is all but ruled out; None where there are hardly any.
+    """Count the rows whose label has hardly any probability; None if there are too few.
 
     Under calibration their number is a sum of independent draws, one per row, with the probability of all
     classes of the row that are ruled out. Given their number, they are draws from all ruled-out classes of
@@ -114,17 +114,17 @@ def _flat(probs: FloatArray, given: FloatArray) -> float:
 
 def wrong_labels(sample: Sample) -> Iterator[Finding]:
     """Look for an error rate that stays where the model is ever surer: that of the labels."""
-    found = sample.view(ruled_out)
-    if found is None or not found.suspect:
+    suspects = sample.view(ruled_out)
+    if suspects is None or not suspects.suspect:
         return
-    far = int(np.count_nonzero(found.given <= TINY / 100))
+    far = int(np.count_nonzero(suspects.given <= TINY / 100))
     what = "are of a class" if isinstance(sample.data, Predictions) else "are wrong in a way"
     yield Finding(
         "CAL021",
         "warning",
-        f"The labels of {counted(found.rows.size, 'row')} {what} to which the model gives {percent(TINY, 0)} or less, where "
-        f"calibrated probabilities would allow {found.expected:.1f}, and they hardly become rarer where it gives even "
-        f"less ({far:,} at {percent(TINY / 100, 2)} or less): suspect wrong labels, first {_named(sample, found)}.",
+        f"The labels of {counted(suspects.rows.size, 'row')} {what} to which the model gives {percent(TINY, 0)} or less, where "
+        f"calibrated probabilities would allow {suspects.expected:.1f}, and they hardly become rarer where it gives even "
+        f"less ({far:,} at {percent(TINY / 100, 2)} or less): suspect wrong labels, first {_named(sample, suspects)}.",
     )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.core.check import CHECKS, Check
 from calviz.core.errors import NotAvailable
-from calviz.core.notes import Finding
-from calviz.numerics.losses import clipped_words, negative_log_likelihood
-from calviz.numerics.sample import Sample
+from calviz.core.finding import Finding
+from calviz.sample.losses import clipped_words, negative_log_likelihood
+from calviz.sample.sample import Sample
+from calviz.specs.check import CHECKS, Check
 
 
 def zero_probability(sample: Sample) -> Iterator[Finding]:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
-from calviz.cli.text import cell, console, one_line, shorten
-from calviz.core.metric import METRICS
+from calviz.cli.text import cell, console, short_name
 from calviz.core.reduction import Reduction
-from calviz.core.words import counted, p_number
-from calviz.core.written import alone, name_of
+from calviz.specs.metric import METRICS
+from calviz.text.escape import terminal_text
+from calviz.text.metric_values import alone, name_of
+from calviz.text.words import counted, p_number
 
 if TYPE_CHECKING:
-    from calviz.core.convention import Conventions
-    from calviz.core.results import Evaluation, MetricResult
     from calviz.data import Loaded
+    from calviz.results.evaluation import Evaluation, MetricResult
+    from calviz.specs.convention import Conventions
 
 _STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red"}
 
@@ -24,8 +26,8 @@ _STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red"}
 def print_recognition(file: str, loaded: Loaded) -> None:
     """Print what was read: one line, then the notices and the repairs."""
     out = console()
-    line = Text(one_line(file), style="bold")
-    line.append(f": {one_line(loaded.recognition.sentence())}", style="not bold")
+    line = Text(terminal_text(file), style="bold")
+    line.append(f": {terminal_text(loaded.recognition.sentence())}", style="not bold")
     out.print(line, soft_wrap=True)
     for notice in loaded.notices:
         _finding(notice.severity, notice.code, notice.message)
@@ -40,13 +42,13 @@ def print_evaluation(evaluation: Evaluation, *, named: bool) -> None:
     out = console()
     out.print()
     if named:
-        out.print(cell(shorten(evaluation.name), style="bold underline"))
+        out.print(cell(short_name(evaluation.name), style="bold underline"))
     if evaluation.verdict:
         out.print(cell(evaluation.verdict.sentence, style="bold"), soft_wrap=True)
         if evaluation.verdict.other_view:
             out.print(cell(evaluation.verdict.other_view), soft_wrap=True)
-    split = f"split {shorten(evaluation.split)}" if evaluation.split else "all rows"
-    reduction = shorten(Reduction.of(evaluation.reduction).label)
+    split = f"split {short_name(evaluation.split)}" if evaluation.split else "all rows"
+    reduction = short_name(Reduction.of(evaluation.reduction).label)
     out.print(cell(f"{counted(evaluation.rows, 'row')} ({split}), {reduction}"), soft_wrap=True)
     out.print()
     out.print(_table([r for r in evaluation if r.available]))
@@ -66,7 +68,10 @@ def print_conventions(conventions: Conventions) -> None:
     """Print the ECE of other libraries, and why each differs."""
     out = console()
     out.print()
-    own = f"calviz's ECE is {_number(conventions.ece)}; by default other libraries say:"
+    calibrated = (
+        "" if math.isnan(conventions.noise) else f" ({_number(conventions.noise)} if calibrated)"
+    )
+    own = f"calviz's ECE is {_number(conventions.ece)}{calibrated}; by default other libraries say:"
     out.print(cell(own), soft_wrap=True)
     out.print()
     table = Table(box=None, header_style="dim", pad_edge=False)
@@ -128,5 +133,5 @@ def _number(value: float, form: str = ".4f") -> str:
 def _finding(severity: str, code: str, message: str) -> None:
     line = Text("  ")
     line.append(f"{severity} {code}", style=_STYLES.get(severity, ""))
-    line.append(f" {one_line(message)}")
+    line.append(f" {terminal_text(message)}")
     console().print(line, soft_wrap=True)

@@ -4,79 +4,68 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-from rich.text import Text
-
-from calviz.cli.text import cell, console, one_line
-from calviz.core.comparison import TIED_WORDS, refit_words, value_notes, zeros_read
-from calviz.core.metric import METRICS
+from calviz.cli.result_table import print_remarks, result_table
+from calviz.cli.text import cell, console
+from calviz.results.comparison import AGAINST_WORDS, gain_words, refit_words
+from calviz.results.comparison_table import TIED_WORDS
+from calviz.specs.metric import METRICS
 
 if TYPE_CHECKING:
-    from calviz.core.comparison import Comparison
+    from collections.abc import Sequence
 
-#: The columns of the table, of those that were computed.
-SHOWN = ("accuracy", "nll", "brier", "ece", "ks", "smece", "classwise_ece")
+    from rich.table import Table
+
+    from calviz.results.comparison import Comparison
+    from calviz.results.comparison_table import Column
 
 
 def print_comparison(found: Comparison) -> None:
-    """Print the table: best and ties bold, the best of the others underlined; then what failed and what the fits had to say."""
-    out = console()
+    """Print the advice, and the table: best and ties bold, the best of the others underlined; then what failed and the warnings of the fits."""
+    out, shown = console(), METRICS.in_table("methods")
     out.print()
-    fit, judged = found.fit, found.evaluation
-    out.print(
-        cell(f"fitted on {fit.rows:,} rows ({fit.how}), judged on {judged.rows:,} ({judged.how})"),
-        soft_wrap=True,
-    )
+    out.print(cell(found.rows_words()), soft_wrap=True)
+    out.print(cell(f"binned metrics: {found.bins_words}", style="dim"), soft_wrap=True)
     if found.in_sample:
         out.print(
             cell("IN-SAMPLE: judged on rows that fitted the maps.", style="bold red"),
             soft_wrap=True,
         )
     out.print()
-    out.print(_table(found))
+    criterion, advice = found.criterion, found.advice
+    if criterion is not None and advice is not None:
+        out.print(cell(advice.headline, style="bold"), soft_wrap=True)
+        for reason in advice.reasons:
+            out.print(cell(f"- {reason}"), soft_wrap=True)
+        out.print()
+    columns = found.columns(shown)
+    out.print(_table(found, columns, criterion))
     out.print()
+    if criterion is not None:
+        text = f"Against uncalibrated: by {METRICS[criterion].label}; {AGAINST_WORDS}."
+        out.print(cell(text, style="dim"), soft_wrap=True)
+    out.print(cell(f"{gain_words('>=')}.", style="dim"), soft_wrap=True)
     for key, names in found.tied.items():
-        if key in SHOWN and len(names) > 1:
+        if key in shown and len(names) > 1:
             text = f"{METRICS[key].label}: {TIED_WORDS}: {', '.join(names)}"
             out.print(cell(text, style="dim"), soft_wrap=True)
     if found.tied:
         out.print(cell(f"Ties: {refit_words(found.refits)}.", style="dim"), soft_wrap=True)
-    for name, key, note in value_notes({m.key: m.metrics for m in found}, SHOWN):
-        text = f"{METRICS[key].label} of {name}: {note}"
-        out.print(cell(text, style="dim"), soft_wrap=True)
-    for said, methods in zeros_read(found).items():
-        text = f"{said}: {', '.join(m.key for m in methods)}"
-        out.print(cell(text, style="dim"), soft_wrap=True)
-    for m in found:
-        if not m.ok:
-            out.print(cell(f"{m.key}: {one_line(m.reason or '')}", style="yellow"), soft_wrap=True)
-        for sentence in m.warnings:
-            out.print(cell(f"{m.key}: {one_line(sentence)}", style="dim"), soft_wrap=True)
+    print_remarks(found.remarks(columns))
 
 
-def _table(found: Comparison) -> Table:
-    shown = [key for key in SHOWN if key in found.directions]
-    table = Table(box=None, header_style="dim", pad_edge=False)
-    table.add_column("method", no_wrap=True)
-    for key in shown:
-        table.add_column(METRICS[key].label, justify="right", no_wrap=True)
-    for title in ("predictions changed", "gain", "fit"):
-        table.add_column(title, justify="right", no_wrap=True)
-    leaders = {key: found.leaders(key) for key in shown}
-    for m in found:
-        if not m.ok:
-            continue
-        cells = [Text(m.key)]
-        for key in shown:
-            result = m.metrics[key]
-            first, second = leaders[key]
-            style = "bold" if m.key in first else "underline" if m.key in second else ""
-            cells.append(Text(f"{result.value:.4f}" if result.available else "-", style=style))
+def _table(found: Comparison, columns: Sequence[Column], criterion: str | None) -> Table:
+    against = () if criterion is None else ("against uncalibrated",)
+    more: dict[str, list[str]] = {}
+    for m in found.ready:
+        cells: list[str] = []
+        if criterion is not None:
+            change = m.differences.get(criterion)
+            cells.append("-" if change is None else change.verdict)
         bound = ">= " if m.gain_is_lower_bound else ""
         cells += [
-            Text(f"{m.predictions_changed:,}"),
-            Text(f"{bound}{m.calibration_gain:.4f}"),
-            Text(f"{m.fit_seconds:.2f} s"),
+            f"{m.predictions_changed:,}",
+            f"{bound}{m.calibration_gain:.4f}",
+            f"{m.fit_seconds:.2f} s",
         ]
-        table.add_row(*cells)
-    return table
+        more[m.key] = cells
+    return result_table("method", columns, more, (*against, "predictions changed", "gain", "fit"))

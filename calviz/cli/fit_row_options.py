@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,17 +31,43 @@ _FIT = (
     ),
     click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0)),
 )
+_JUDGE = (
+    click.option("--eval-split", metavar="NAME", help="The split to evaluate on."),
+    click.option(
+        "--in-sample",
+        is_flag=True,
+        help="Allow judging on the rows that fit; the result is labelled in-sample.",
+    ),
+)
 
 
-def fitting_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--fit-split``, ``--fit-fraction``, ``--cross-fit`` and ``--seed``."""
-    for option in reversed(_FIT):
-        command = option(command)
-    return command
+def fitting_options(*, judging: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add ``--fit-split``, ``--fit-fraction``, ``--cross-fit`` and ``--seed``; the command gets them as ``division``.
+
+    Parameters
+    ----------
+    judging : bool
+        Whether other rows judge: adds ``--eval-split`` and ``--in-sample``.
+    """
+    given = (*_JUDGE, *_FIT) if judging else _FIT
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def with_division(**arguments: Any) -> Any:
+            from calviz.comparison.rows import Division
+
+            own = {f.name: arguments.pop(f.name) for f in fields(Division) if f.name in arguments}
+            return command(division=Division(**own), **arguments)
+
+        for option in reversed(given):
+            with_division = option(with_division)
+        return with_division
+
+    return add
 
 
 def one_model(loaded: Loaded, name: str | None) -> Dataset:
-    """The model that is meant; raises OptionError where a file has several and none is named."""
+    """The model to use; raises OptionError if a file has several and none is named."""
     known = ", ".join(loaded.models)
     if name is not None and name not in loaded.models:
         raise OptionError(f"there is no model '{name}'; known: {known}.")

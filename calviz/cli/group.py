@@ -31,7 +31,7 @@ class Group(click.Group):
         return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(commands.__path__))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load a command when it is asked for: what others need is not imported."""
+        """Load a command when it is called, so that the imports of the others are not paid for."""
         if cmd_name not in self.list_commands(ctx):
             return None
         command: click.Command = importlib.import_module(

@@ -20,7 +20,7 @@ def method_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "options",
         multiple=True,
         metavar="METHOD.PARAMETER=VALUE",
-        help="A parameter of a method (see 'calviz methods'), such as temperature.floor=0.001.",
+        help="A parameter of a method (see 'calviz methods'), such as temperature.floor=0.001 or isotonic.cap=false.",
     )(command)
 
 
@@ -46,7 +46,7 @@ def parse(given: Iterable[str]) -> Options:
 
 
 def _check(method: str, name: str) -> None:
-    from calviz.core.recalibrator import RECALIBRATORS
+    from calviz.specs.recalibrator import RECALIBRATORS
 
     known = [p.name for p in RECALIBRATORS[method].parameters]
     if name not in known:
@@ -55,7 +55,9 @@ def _check(method: str, name: str) -> None:
 
 
 def _value(text: str) -> Any:
-    """A number, true, false or null as JSON writes them; anything else is text."""
+    """A number, true, false (also True, False) or null as JSON writes them; anything else is text."""
+    if text in ("True", "False"):
+        return text == "True"
     try:
         return json.loads(text)
     except json.JSONDecodeError:

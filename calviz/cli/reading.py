@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def split_names(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> tuple[str, ...] | None:
-    """Split names at the commas; a name that holds a comma stands in double quotes."""
+    """Split names at commas; a name that contains a comma is in double quotes."""
     if value is None:
         return None
     names = tuple(name.strip() for name in next(csv.reader([value], skipinitialspace=True), []))

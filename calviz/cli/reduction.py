@@ -17,7 +17,7 @@ def _read(
 
 
 def reduction_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--reduction``; None where it is not given: the default of the data."""
+    """Add ``--reduction``; without it the value is None, the default of the data."""
     return click.option(
         "--reduction",
         metavar="R",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from calviz.core.errors import OptionError
-from calviz.core.output import write_output
+from calviz.core.whole_files import write_output
 
 if TYPE_CHECKING:
     from calviz.report.document import Report

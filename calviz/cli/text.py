@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from calviz.core.errors import CalvizError, InputError
-from calviz.core.output import FULL
+from calviz.core.whole_files import FULL
+from calviz.text.escape import terminal_text
+from calviz.text.words import shorten
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,23 +23,9 @@ WIDE = 240
 LONGEST_NAME = 60
 
 
-def one_line(text: str) -> str:
-    r"""Put text on one line, with control characters spelled out, so that none reaches the terminal.
-
-    >>> print(one_line("a\x1b[31mb\nc"))
-    a\x1b[31mb\nc
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-def shorten(name: str, width: int = LONGEST_NAME) -> str:
-    """Cut a name that is longer than `width`, on one line.
-
-    >>> shorten("a very long name", 8)
-    'a very …'
-    """
-    line = one_line(name)
-    return line if len(line) <= width else line[: width - 1] + "…"
+def short_name(name: str) -> str:
+    """A name for a table, shortened if it is very long."""
+    return shorten(terminal_text(name), LONGEST_NAME)
 
 
 def sentence(error: CalvizError | OSError) -> str:
@@ -56,18 +44,18 @@ def sentence(error: CalvizError | OSError) -> str:
 def say(text: str) -> None:
     """Write one line to standard error."""
     with contextlib.suppress(BrokenPipeError):
-        click.echo(f"calviz: {one_line(text)}", err=True)
+        click.echo(f"calviz: {terminal_text(text)}", err=True)
 
 
 def cell(value: Any, style: str = "") -> Text:
     """Make a table cell that shows its text literally (no markup, no control characters)."""
     from rich.text import Text
 
-    return Text(one_line(str(value)), style=style)
+    return Text(terminal_text(str(value)), style=style)
 
 
 def console() -> Console:
-    """Make a console on standard output; tables are not squeezed where nobody looks at a screen."""
+    """Make a console on standard output; tables keep their full width if it is not a terminal."""
     from rich.console import Console
 
     class Literal(Console):

@@ -1,4 +1,4 @@
-"""``--fail-on "ece>0.05"``: what a build is allowed to get away with."""
+"""``--fail-on "ece>0.05"``: thresholds that make a command fail, for automatic builds."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.core.metric import METRICS
-from calviz.core.results import Evaluation
+from calviz.results.evaluation import Evaluation
+from calviz.specs.metric import METRICS
 
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
@@ -22,7 +22,7 @@ _FORM = re.compile(r"\s*(\w+)\s*(>=|<=|>|<)\s*(\S+)\s*")
 
 @dataclass(frozen=True)
 class Threshold:
-    """A metric, a comparison and a limit; it is crossed where the comparison holds.
+    """A metric, a comparison and a limit; the threshold is crossed if the comparison holds.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Threshold:
         return cls(METRICS[match[1]].key, match[2], limit)
 
     def crossed(self, evaluation: Evaluation) -> str | None:
-        """Say what is crossed, or None where nothing is.
+        """The sentence about a threshold that is crossed, or None.
 
         With an interval, the value and the whole interval must lie beyond the limit: a threshold
         is not crossed while the data leave room for doubt.

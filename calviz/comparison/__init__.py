@@ -1,23 +1,33 @@
-"""Fit recalibrators on some rows, and judge them on others."""
+"""Fit recalibrators on some rows and judge them on others; compare models on the same rows; advise.
 
-from calviz.comparison.advice import Advice, Guideline, advise, guideline
-from calviz.comparison.alignment import align
-from calviz.comparison.compare import compare
+It belongs here if it decides which rows fit and which judge, fits a map, or compares several sets of probabilities.
+The methods themselves are in `calviz.recalibrators`, the numbers of one set of probabilities come from `calviz.analysis`, and what
+a comparison returns is in `calviz.results`.
+"""
+
+from calviz.comparison.advice import advise, guideline
+from calviz.comparison.compare import carry_out, compare
 from calviz.comparison.fitting import calibrate, recalibrate
-from calviz.comparison.learning import learning_curve
+from calviz.comparison.learning_curves import learning_curve
+from calviz.comparison.methods_to_try import Suggestion, suggest
+from calviz.comparison.model_names import named_models
 from calviz.comparison.models import compare_methods, compare_models, same_rows
-from calviz.comparison.naming import named_models
-from calviz.comparison.rows import choose_rows
-from calviz.comparison.suggestion import Suggestion, suggest
-from calviz.numerics.slices import slices, usual_columns
+from calviz.comparison.plan import Plan
+from calviz.comparison.rows import Division, choose_rows
+from calviz.comparison.same_rows_of_models import align
+from calviz.results.advice import Advice, Guideline
+from calviz.sample.slices import slices, usual_columns
 
 __all__ = [
     "Advice",
+    "Division",
     "Guideline",
+    "Plan",
     "Suggestion",
     "advise",
     "align",
     "calibrate",
+    "carry_out",
     "choose_rows",
     "compare",
     "compare_methods",

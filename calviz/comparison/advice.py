@@ -2,61 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from calviz.comparison.fitting import UNCALIBRATED
-from calviz.core.comparison import Comparison, MethodResult
-from calviz.core.metric import METRICS
+from calviz.comparison.methods_to_try import suggest
 from calviz.core.predictions import Dataset
-from calviz.core.recalibrator import RECALIBRATORS
+from calviz.results.advice import Advice, Guideline
+from calviz.results.comparison import Comparison, MethodResult
+from calviz.specs.metric import METRICS
+from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED
 
 #: Zhang et al. call tasks of CIFAR-100 and of ImageNet complex, those of CIFAR-10 not.
 MANY_CLASSES = 100
 #: "A large calibration data set": where IROvA-TS overtakes in their figures 6 and 11 to 13, about.
 LARGE_SET, LARGE_PER_CLASS = 5_000, 25
-#: What methods are ranked by: the first of these that was measured and resampled.
-CRITERIA = ("brier", "nll", "ks", "ece")
 
 PARAMETRIC, FLEXIBLE, COMPOSED = "ets", "irm", "temperature+isotonic"
 
 
-@dataclass(frozen=True)
-class Guideline:
-    """What Zhang et al. 2020, appendix G, recommend for these data.
-
-    Attributes
-    ----------
-    method : str or None
-        None where the guideline does not speak of such data.
-    alternative : str or None
-        "A strong alternative."
-    reason : str
-        One or two sentences with this file's n and K.
-    """
-
-    method: str | None
-    alternative: str | None
-    reason: str
-
-
-@dataclass(frozen=True)
-class Advice:
-    """What to take.
-
-    Attributes
-    ----------
-    method : str
-        Key; the uncalibrated model where nothing is better beyond noise.
-    reasons : tuple of str
-        Sentences: what was measured, the guideline, what to keep in mind.
-    """
-
-    method: str
-    reasons: tuple[str, ...]
-
-
 def guideline(data: Dataset, fit_rows: int, *, keep_classes: bool = False) -> Guideline:
-    """The published guideline for so many classes and calibration rows (Zhang 2020, appendix G).
+    """The published guideline for this number of classes and calibration rows (Zhang 2020, appendix G).
 
     Parameters
     ----------
@@ -95,7 +57,7 @@ def guideline(data: Dataset, fit_rows: int, *, keep_classes: bool = False) -> Gu
 
 
 def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False) -> Advice:
-    """Hold the guideline against a comparison; where it is not the best one here, say so.
+    """Check the guideline against a comparison, and say so if another method is better here.
 
     The methods that are not told apart from the best one (all pairs taken into account) count as equal, if they are also better
     than the uncalibrated model beyond noise, and their NLL is not worse than its. Among
@@ -114,7 +76,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     rule = guideline(data, comparison.fit.rows, keep_classes=keep_classes)
     if not any(m.ok and m.key != UNCALIBRATED for m in comparison):
         return Advice(UNCALIBRATED, ("No method was fitted, so there is no ground for a choice.",))
-    criterion = next((c for c in CRITERIA if comparison.tied.get(c)), None)
+    criterion = comparison.criterion
     if criterion is None:
         return Advice(UNCALIBRATED, ("There are no paired intervals to judge by.", rule.reason))
     allowed = [
@@ -132,20 +94,20 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         chosen = _first([key for key in equal if not _objection(comparison, key)], rule, comparison)
     reasons = [*_measured(comparison, criterion, name, chosen, best, equal)]
     reasons.append(_rule(comparison, criterion, name, chosen, best, equal, rule))
-    reasons.append(_held_against(rule, chosen, equal, comparison, name))
+    reasons.append(_held_against(rule, chosen, equal, comparison, name, data))
     reasons += _keep_in_mind(comparison, comparison[chosen])
     return Advice(chosen, tuple(r for r in reasons if r))
 
 
 def _objection(comparison: Comparison, key: str) -> str | None:
     """Why a method that is tied with the best is no improvement all the same."""
-    found = comparison[key].differences
-    nll = found.get("nll")
+    differences = comparison[key].differences
+    nll = differences.get("nll")
     if nll is not None and nll.verdict == "worse":
         return "its NLL is worse than that of the uncalibrated model beyond noise"
-    criterion = next(c for c in CRITERIA if comparison.tied.get(c))
-    change = found.get(criterion)
-    if change is not None and change.verdict != "better":
+    criterion = comparison.criterion
+    change = differences.get(criterion) if criterion else None
+    if criterion and change is not None and change.verdict != "better":
         return f"its {METRICS[criterion].label} is not better than that of the uncalibrated model beyond noise"
     return None
 
@@ -214,9 +176,9 @@ def _measured(
             f"of {_label(best)}, and the two are not told apart.",
             "That does not make the model calibrated: on more rows, as with cross-fitting, a method may prove better.",
         ]
-    found = comparison[chosen]
+    winner = comparison[chosen]
     before = comparison[UNCALIBRATED].metrics[criterion].value
-    after = found.metrics[criterion].value
+    after = winner.metrics[criterion].value
     change = f"from {before:.4g} to {after:.4g}"
     if chosen == best and len(equal) == 1:
         return [f"{_label(chosen)} has the best {name} on {rows}, {change}, beyond noise."]
@@ -229,20 +191,33 @@ def _measured(
 
 
 def _held_against(
-    rule: Guideline, chosen: str, equal: list[str], comparison: Comparison, name: str
+    rule: Guideline,
+    chosen: str,
+    equal: list[str],
+    comparison: Comparison,
+    name: str,
+    data: Dataset,
 ) -> str:
     if rule.method in (None, chosen):
         return rule.reason
-    found = comparison.methods.get(str(rule.method))
-    if found is None:
-        return f"{rule.reason} It was not among the methods."
-    if not found.ok:
-        return f"{rule.reason} There is no result of it here: {found.reason}"
+    recommended = comparison.methods.get(str(rule.method))
+    if recommended is None:
+        return f"{rule.reason} {_not_compared(str(rule.method), comparison, data)}"
+    if not recommended.ok:
+        return f"{rule.reason} There is no result of it here: {recommended.reason}"
     if rule.method in equal and (said := _objection(comparison, str(rule.method))):
         return f"{rule.reason} Here {said}."
     if chosen == UNCALIBRATED or rule.method in equal:
         return rule.reason
     return f"{rule.reason} Here its {name} is worse beyond noise."
+
+
+def _not_compared(method: str, comparison: Comparison, data: Dataset) -> str:
+    """What to do about the recommended method if it was not tried."""
+    why = suggest(data, comparison.fit.rows).left_out.get(method)
+    if why is not None:
+        return f"{_label(method)} ('{method}') was not compared, and need not be: {why}"
+    return f"{_label(method)} ('{method}') was not compared: add it to the methods and compare again before you choose."
 
 
 def _keep_in_mind(comparison: Comparison, found: MethodResult) -> list[str]:

@@ -7,18 +7,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calviz.comparison.fitting import fit_and_apply
-from calviz.comparison.rows import Rows, choose_rows
+from calviz.comparison.rows import Division
 from calviz.core.arrays import BoolArray, IntArray
-from calviz.core.comparison import RowsUsed
 from calviz.core.errors import InputError
 from calviz.core.predictions import Dataset
-from calviz.core.recalibrator import RECALIBRATORS
-from calviz.data.types import FIT_SPLITS
+from calviz.results.comparison import RowsUsed
+from calviz.specs.recalibrator import RECALIBRATORS
 
 
 @dataclass(frozen=True, eq=False)
 class BeforeAfter:
-    """A recalibrated model beside the one it was.
+    """A model before and after recalibration.
 
     Attributes
     ----------
@@ -52,7 +51,7 @@ def before_and_after(
     within: BoolArray | None = None,
     seed: int = 0,
 ) -> BeforeAfter:
-    """Fit a recalibrator beside the rows to judge, and give both versions of these.
+    """Fit a recalibrator on other rows than those that judge, and return the judged rows before and after.
 
     Parameters
     ----------
@@ -74,7 +73,7 @@ def before_and_after(
     NotAvailable
         Where the method has no meaning for these data.
     """
-    rows = rows_beside(data, eval_split, seed=seed)
+    rows = Division.beside(data, eval_split, seed=seed).rows(data)
     fit, judged = rows.pairs[0]
     if within is not None:
         judged = judged[within[judged]]
@@ -96,23 +95,3 @@ def before_and_after(
         evaluation=replace(rows.evaluation, rows=judged.size),
         warnings=done.warnings,
     )
-
-
-def fit_split_beside(data: Dataset, eval_split: str | None) -> str | None:
-    """The split to fit on while another is judged: the one whose name says so, else the first other one.
-
-    None where there is no other split; of all rows (`eval_split` None) only one whose name says so.
-    """
-    known = {name.casefold(): name for name in reversed(data.split_names) if name != eval_split}
-    named = next((known[name] for name in FIT_SPLITS if name in known), None)
-    if named is not None or eval_split is None:
-        return named if len(data.split_names) > 1 else None
-    return next((name for name in data.split_names if name != eval_split), None)
-
-
-def rows_beside(data: Dataset, eval_split: str | None, *, seed: int = 0) -> Rows:
-    """Rows to fit on and rows to judge (see `before_and_after`)."""
-    fit_split = fit_split_beside(data, eval_split)
-    if fit_split is not None:
-        return choose_rows(data, fit_split=fit_split, eval_split=eval_split)
-    return choose_rows(data, fit_fraction=0.5, seed=seed)

@@ -11,11 +11,11 @@ import numpy as np
 from calviz.core.arrays import IntArray
 from calviz.core.errors import InputError
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import listed, shorten
+from calviz.text.words import listed, shorten
 
 
 def same_classes(models: Mapping[str, Dataset]) -> tuple[dict[str, Dataset], list[str]]:
-    """Bring the classes of all models into the order of the first, and say what was assumed.
+    """Put the classes of all models into the order of the first, and state what was assumed.
 
     Raises
     ------

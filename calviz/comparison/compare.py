@@ -11,19 +11,22 @@ from typing import Any
 import numpy as np
 
 from calviz.analysis import evaluate
-from calviz.comparison.fitting import UNCALIBRATED, Fitted, fit_and_apply
-from calviz.comparison.paired import pair, squares
-from calviz.comparison.rows import Rows, choose_rows
+from calviz.comparison.advice import advise
+from calviz.comparison.fitting import Fitted, fit_and_apply
+from calviz.comparison.paired_differences import pair, squares
+from calviz.comparison.plan import Plan
+from calviz.comparison.rows import Division, Rows
 from calviz.core.arrays import FloatArray
-from calviz.core.comparison import Comparison, MethodResult
-from calviz.core.errors import CalvizError, OptionError
-from calviz.core.metric import METRICS
+from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
+from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.recalibrator import RECALIBRATORS, RecalibratorSpec
 from calviz.core.reduction import Reduction
 from calviz.core.watch import Stopped, checkpoint, watching
 from calviz.numerics.blocks import available_cores
-from calviz.numerics.reduce import predicted_classes
+from calviz.results.comparison import Comparison, MethodResult
+from calviz.sample.reduce import predicted_classes
+from calviz.specs.metric import METRICS
+from calviz.specs.recalibrator import UNCALIBRATED, RecalibratorSpec
 
 Progress = Callable[[MethodResult, int, int], object]
 Activity = Callable[[str, str], object]
@@ -41,6 +44,8 @@ def compare(
     in_sample: bool = False,
     metrics: Iterable[str] | None = None,
     reduction: Reduction | str | None = None,
+    bins: int = DEFAULT_BINS,
+    scheme: Scheme = "equal-width",
     ci: bool = True,
     resamples: int = 1_000,
     refits: int = 0,
@@ -60,22 +65,24 @@ def compare(
     methods : iterable of str or "all"
         Keys of recalibrators; the uncalibrated model always comes first.
     fit_split, eval_split, fit_fraction, cross_fit, seed, in_sample
-        Which rows (see `choose_rows`).
+        Which rows (see `calviz.comparison.rows.Division`).
     metrics : iterable of str, optional
-        All metrics where left out.
+        All metrics if left out.
     reduction : Reduction or str, optional
-        Which (score, hit) pair the calibration metrics look at; where left out, the positive class of
+        Which (score, hit) pair the calibration metrics look at; if left out, the positive class of
         two classes, else the top label.
+    bins, scheme
+        Of the binned metrics, as of `calviz.evaluate`.
     ci : bool
         Whether to compute intervals, paired differences and shares of "best".
     resamples : int
     refits : int
         How often each method is fitted again, to fitting rows that are drawn with replacement. Without, an interval is for
-        the fitted map; with some (20, say), differences and verdicts hold what the fit itself varies as well.
+        the fitted map; with some (such as 20), differences and verdicts include the variation of the fit as well.
     options : mapping of str to mapping, optional
         Parameters of single methods.
     jobs : int, optional
-        Methods that are fitted at a time; the cores there are where left out.
+        Number of methods fitted at the same time; the number of available cores if left out.
     progress : callable, optional
         Called as ``progress(result, done, total)`` after each method, from the thread that fitted it.
     activity : callable, optional
@@ -84,30 +91,42 @@ def compare(
         Asked all the time; where it says True, the methods that are not finished are rows with that reason, and the
         differences of the others are of fewer resamples.
     """
-    if refits < 0 or refits == 1:
-        raise OptionError(f"'refits' must be 0, or 2 or more, got {refits}.")
-    specs = chosen(methods)
-    rows = choose_rows(
-        data,
-        fit_split=fit_split,
-        eval_split=eval_split,
-        fit_fraction=fit_fraction,
-        cross_fit=cross_fit,
-        seed=seed,
-        in_sample=in_sample,
+    plan = Plan(
+        methods=methods if isinstance(methods, str) else tuple(methods),
+        division=Division(
+            fit_split=fit_split,
+            eval_split=eval_split,
+            fit_fraction=fit_fraction,
+            cross_fit=cross_fit,
+            seed=seed,
+            in_sample=in_sample,
+        ),
+        metrics=None if metrics is None else tuple(metrics),
+        reduction=reduction,
+        bins=bins,
+        scheme=scheme,
+        ci=ci,
+        resamples=resamples,
+        refits=refits,
+        options=options or {},
     )
-    seen_as = Reduction.of(reduction, data)
-    judging = _Judging(
-        data,
-        rows,
-        tuple(metrics) if metrics is not None else None,
-        seen_as,
-        ci,
-        resamples,
-        refits,
-        seed,
-    )
-    own = options or {}
+    return carry_out(plan, data, jobs=jobs, progress=progress, activity=activity, stop=stop)
+
+
+def carry_out(
+    plan: Plan,
+    data: Dataset,
+    *,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    activity: Activity | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Comparison:
+    """Fit and judge what is planned; parameters as of `compare`."""
+    specs = plan.specs
+    rows = plan.division.rows(data)
+    reduction = Reduction.of(plan.reduction, data)
+    judging = _Judging(data, rows, reduction, plan)
     finished: dict[str, MethodResult] = {}
     interrupted = Event()
 
@@ -119,7 +138,7 @@ def compare(
                 activity(spec.key, doing)
 
         with watching(step):
-            result = judging.result(spec, own.get(spec.key, {}))
+            result = judging.result(spec)
         finished[spec.key] = result
         if progress is not None:
             progress(result, len(finished), len(specs))
@@ -137,30 +156,29 @@ def compare(
                 raise
     results = {spec.key: finished[spec.key] for spec in specs}
     tied: dict[str, tuple[str, ...]] = {}
-    if ci:
-        with watching(None):  # what was stopped still says what is finished
+    with watching(None):  # what was stopped still says what is finished
+        if plan.ci:
             results, tied = judging.paired(results, stop or (lambda: False))
     measured = dict.fromkeys(key for r in results.values() for key in r.metrics)
-    return Comparison(
+    comparison = Comparison(
         name=data.name,
         fit=rows.fit,
         evaluation=rows.evaluation,
         in_sample=rows.in_sample,
-        seed=seed,
-        reduction=seen_as.key,
+        seed=plan.division.seed,
+        reduction=reduction.key,
+        bins=bins_used(rows.evaluation.rows, plan.bins, plan.scheme),
+        scheme=plan.scheme,
         methods=results,
         directions={key: METRICS[key].direction for key in measured},
         tied=tied,
-        refits=refits if ci else 0,
+        refits=plan.refits if plan.ci else 0,
     )
-
-
-def chosen(methods: Iterable[str] | str) -> list[RecalibratorSpec]:
-    """The methods that are meant, the uncalibrated model first."""
-    if methods == "all":
-        return list(RECALIBRATORS)
-    names = [methods] if isinstance(methods, str) else list(methods)
-    return [RECALIBRATORS[name] for name in dict.fromkeys([UNCALIBRATED, *names])]
+    return replace(
+        comparison,
+        advice=advise(comparison, data),
+        advice_keeping_classes=advise(comparison, data, keep_classes=True),
+    )
 
 
 def _failed(spec: RecalibratorSpec, reason: str) -> MethodResult:
@@ -173,21 +191,18 @@ def _failed(spec: RecalibratorSpec, reason: str) -> MethodResult:
 class _Judging:
     data: Dataset
     rows: Rows
-    metrics: tuple[str, ...] | None
     reduction: Reduction
-    ci: bool
-    resamples: int
-    refits: int
-    seed: int
+    plan: Plan
     #: Metrics of the refits, by method and metric, shape (R,).
     varied: dict[str, dict[str, FloatArray]] = field(default_factory=dict)
 
-    def result(self, spec: RecalibratorSpec, options: Mapping[str, Any]) -> MethodResult:
+    def result(self, spec: RecalibratorSpec) -> MethodResult:
         """Fit and evaluate one method; whatever goes wrong becomes its reason."""
+        options = self.plan.options.get(spec.key, {})
         try:
             checkpoint("fitting")
             result = self._measured(spec, fit_and_apply(self.data, spec, self.rows, options))
-            if self.refits and self.ci and spec.key != UNCALIBRATED:
+            if self.plan.refits and self.plan.ci and spec.key != UNCALIBRATED:
                 self.varied[spec.key] = self._refitted(spec, options, tuple(result.metrics))
                 spread = {k: float(v.std(ddof=1)) for k, v in self.varied[spec.key].items()}
                 result = replace(result, fit_spread=spread)
@@ -202,12 +217,14 @@ class _Judging:
     def _measured(self, spec: RecalibratorSpec, done: Fitted) -> MethodResult:
         evaluation = evaluate(
             done.calibrated,
-            self.metrics,
+            self.plan.metrics,
             reduction=self.reduction,
-            ci=self.ci,
+            bins=self.plan.bins,
+            scheme=self.plan.scheme,
+            ci=self.plan.ci,
             noise_floor=False,
-            resamples=self.resamples,
-            seed=self.seed,
+            resamples=self.plan.resamples,
+            seed=self.plan.division.seed,
         )
         before = self.before
         return MethodResult(
@@ -231,14 +248,20 @@ class _Judging:
     ) -> dict[str, FloatArray]:
         """Metrics on the evaluation rows after fits to resampled fitting rows, the same ones for all methods."""
         found: dict[str, list[float]] = {key: [] for key in metrics}
-        for at in range(self.refits):
-            checkpoint(f"fitting again: {at + 1} of {self.refits}")
-            rng = np.random.default_rng([self.seed, 5, at])
+        for at in range(self.plan.refits):
+            checkpoint(f"fitting again: {at + 1} of {self.plan.refits}")
+            rng = np.random.default_rng([self.plan.division.seed, 5, at])
             pairs = tuple(
                 (np.sort(rng.choice(fit, size=fit.size)), judged) for fit, judged in self.rows.pairs
             )
             done = fit_and_apply(self.data, spec, replace(self.rows, pairs=pairs), options)
-            again = evaluate(done.calibrated, metrics, reduction=self.reduction)
+            again = evaluate(
+                done.calibrated,
+                metrics,
+                reduction=self.reduction,
+                bins=self.plan.bins,
+                scheme=self.plan.scheme,
+            )
             for key in metrics:
                 found[key].append(again[key].value)
         return {key: np.array(v) for key, v in found.items() if np.isfinite(v).all()}
@@ -259,10 +282,17 @@ class _Judging:
         }
         if UNCALIBRATED not in there or there[UNCALIBRATED].n < 2:
             return results, {}
-        rng = np.random.default_rng([self.seed, 2])
+        rng = np.random.default_rng([self.plan.division.seed, 2])
         keys = [k for k in results[UNCALIBRATED].metrics if all(_has(results[m], k) for m in there)]
         paired = pair(
-            there, keys, reduction=self.reduction, resamples=self.resamples, rng=rng, hurry=stop
+            there,
+            keys,
+            reduction=self.reduction,
+            bins=self.plan.bins,
+            scheme=self.plan.scheme,
+            resamples=self.plan.resamples,
+            rng=rng,
+            hurry=stop,
         )
         if self.varied:
             paired = replace(paired, refits=self.varied)

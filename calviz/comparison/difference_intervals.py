@@ -18,18 +18,20 @@ import numpy as np
 from scipy.special import ndtri
 
 from calviz.core.arrays import FloatArray
-from calviz.core.results import Interval
+from calviz.results.evaluation import Interval
 
 #: Scales of the gaps to begin with; larger ones follow until the observed error is too small for them.
 SCALES = (0.0, 0.3, 0.65, 1.0, 1.4)
+#: The scale of these at which the gaps are those seen: what plain resampling of the rows would show.
+AS_SEEN = SCALES.index(1.0)
 #: Larger scales, each tried where the one before does not rule the observed error out.
 MORE_SCALES = (2.0, 3.0, 5.0, 8.0, 16.0, 32.0)
 #: A world is ruled out on its own where the observed error is this many standard deviations off.
-ALONE = 3.0
+ALONE = 2.3
 #: Standard deviations of a 95 % interval.
 Z = float(ndtri(0.975))
-#: What lies within the middle 95 %: a little more, as quantiles of 250 resamples vary.
-TAILS = (0.02, 0.98)
+#: The middle 95 %, and a little more for one of many comparisons: quantiles of 250 resamples vary, the more the further out.
+TAILS, TAILS_OF_MANY = (0.025, 0.975), (0.02, 0.98)
 #: Probability, before the data are seen, that there is no error at all, for the estimate.
 NONE = 0.3
 #: Points between the smallest and the largest scale at which worlds are compared.
@@ -137,6 +139,13 @@ def difference(one: Spread, other: Spread, z: float) -> Interval:
     it shows, and each error within max(z, `ALONE`) standard deviations of its own. The interval is the range of
     the true differences of accepted pairs (test inversion, Carpenter 1999, with two scales and paired deviations).
 
+    The interval also holds the difference of the two values, with z standard deviations of the paired resamples on both
+    sides: of equal sets, the one that looks better has gaps that are small and uneven by luck, which noise enlarges
+    more than its true ones, and which no longer show how strongly the two errors move together.
+
+    For one of many comparisons (z above `Z`), worlds within z standard deviations are accepted too, because
+    quantiles of the resamples vary so far out.
+
     Parameters
     ----------
     one, other : Spread
@@ -148,14 +157,21 @@ def difference(one: Spread, other: Spread, z: float) -> Interval:
     for s, rows in zip((one, other), kept, strict=True):
         rows[s.at] = True
     a, b = kept
-    ends = np.quantile(one.off[:, None] - other.off, TAILS, axis=-1)
+    off = one.off[:, None] - other.off
+    tails = TAILS if z <= Z else TAILS_OF_MANY
+    ends = np.quantile(off, tails, axis=-1)
     ends *= z / Z
     left, right = _between(one.off.shape[0])[a], _between(other.off.shape[0])[b]
     low, high = (left @ end @ right.T for end in ends)
-    seen = one.value - other.value - (one.mean[a][:, None] - other.mean[b])
+    values = one.value - other.value
+    seen = values - (one.mean[a][:, None] - other.mean[b])
     accepted = (low - 1e-12 <= seen) & (seen <= high + 1e-12)
-    estimate = one.estimate - other.estimate
-    truth = np.append((one.truth[a][:, None] - other.truth[b])[accepted], estimate)
+    if z > Z:
+        wide = z / Z * float(ndtri(tails[1]))
+        accepted |= np.abs(seen) <= wide * (left @ off.std(axis=-1, ddof=1) @ right.T)
+    resampled = z * float(off[AS_SEEN, AS_SEEN].std(ddof=1))
+    held = [one.estimate - other.estimate, values - resampled, values + resampled]
+    truth = np.append((one.truth[a][:, None] - other.truth[b])[accepted], held)
     return Interval(float(truth.min()), float(truth.max()))
 
 
@@ -169,7 +185,7 @@ def critical(
     draws : mapping of str to ndarray, shape (B,)
         Of each set, on common resamples.
     pairs : iterable of (str, str), optional
-        The comparisons that are made; all pairs where left out (Tukey's family).
+        The comparisons that are made; all pairs if left out (Tukey's family).
     """
     pairs = list(combinations(draws, 2) if pairs is None else pairs)
     largest: FloatArray | None = None

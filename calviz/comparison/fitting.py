@@ -9,20 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from calviz.comparison.rows import Rows, choose_rows
+from calviz.comparison.rows import Division, Rows
 from calviz.core.arrays import FloatArray, IntArray, read_only
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.factor import Factor
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
-from calviz.core.recalibrator import RECALIBRATORS, RecalibratorSpec
 from calviz.core.watch import checkpoint
-
-#: The uncalibrated model is a row of every comparison.
-UNCALIBRATED = "identity"
+from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
 
 
 def make(spec: RecalibratorSpec, data: Dataset, options: Mapping[str, Any]) -> Any:
-    """An unfitted recalibrator for these data; raises NotAvailable where the method has no meaning for them."""
+    """An unfitted recalibrator for these data; raises NotAvailable if the method has no meaning for them."""
     if not isinstance(data, Predictions) and not spec.confidence_only:
         raise NotAvailable(
             "not available for confidence-only data: it needs the scores of all classes."
@@ -83,7 +80,7 @@ def _rows_of(array: FloatArray, rows: IntArray) -> FloatArray:
 def fit_and_apply(
     data: Dataset, spec: RecalibratorSpec, rows: Rows, options: Mapping[str, Any]
 ) -> Fitted:
-    """Fit on the one kind of rows, apply to the other; under cross-fitting the folds are put together."""
+    """Fit on some rows and apply to the others; under cross-fitting the folds are concatenated."""
     scores, labels = scores_of(data)
     fit_seconds = apply_seconds = 0.0
     warnings: list[str] = []
@@ -169,14 +166,13 @@ def calibrate(
     """Like `recalibrate`, with the fitted map and its warnings."""
     spec = RECALIBRATORS[method]
     whole = fit_split is not None and data.split_names == (fit_split,)
-    rows = choose_rows(
-        data,
+    rows = Division(
         fit_split=fit_split,
         fit_fraction=fit_fraction,
         cross_fit=cross_fit,
         seed=seed,
         in_sample=whole,
-    )
+    ).rows(data)
     if cross_fit is not None:
         return fit_and_apply(data, spec, rows, options)
     fit = rows.pairs[0][0]
@@ -201,7 +197,7 @@ def apply_to_all(data: Dataset, recalibrator: Any, rows: Rows) -> Dataset:
 
 
 def _marked(data: Dataset, fit: IntArray) -> Dataset:
-    """Where there are no splits, say which rows fitted the map."""
+    """If there are no splits, mark the rows that fitted the map."""
     if data.splits is not None:
         return data
     names = np.full(data.n, "evaluation", dtype=object)

@@ -9,18 +9,20 @@ from typing import Any
 import numpy as np
 
 from calviz.analysis import evaluate
-from calviz.comparison.compare import chosen
-from calviz.comparison.fitting import UNCALIBRATED, fit_and_apply
-from calviz.comparison.paired import pair
-from calviz.comparison.rows import LEAST_ROWS, choose_rows, strata
-from calviz.core.comparison import Verdict
+from calviz.comparison.fitting import fit_and_apply
+from calviz.comparison.paired_differences import pair
+from calviz.comparison.plan import specs_of
+from calviz.comparison.rows import LEAST_ROWS, Division, strata
+from calviz.comparison.stratified_parts import stratified_sample
+from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
 from calviz.core.errors import OptionError
-from calviz.core.learning import LearningCurve, LearningPoint
-from calviz.core.metric import METRICS
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.core.watch import Stopped
-from calviz.numerics.partition import stratified_sample
+from calviz.results.comparison import Verdict
+from calviz.results.learning_curve import LearningCurve, LearningPoint
+from calviz.specs.metric import METRICS
+from calviz.specs.recalibrator import UNCALIBRATED
 
 #: Resamples of the evaluation rows behind the verdict on one point.
 VERDICT_RESAMPLES = 300
@@ -38,6 +40,8 @@ def learning_curve(
     seed: int = 0,
     metrics: Sequence[str] = ("ece", "accuracy"),
     reduction: Reduction | str | None = None,
+    bins: int = DEFAULT_BINS,
+    scheme: Scheme = "equal-width",
     options: Mapping[str, Mapping[str, Any]] | None = None,
     progress: Callable[[int, int], object] | None = None,
     stop: Callable[[], bool] | None = None,
@@ -47,7 +51,7 @@ def learning_curve(
     Parameters
     ----------
     sizes : sequence of int, optional
-        Numbers of calibration rows; six steps up to all of them where left out.
+        Numbers of calibration rows; six steps up to all of them if left out.
     repeats : int
         Stratified draws of calibration rows per size; every method gets the same ones. Of all rows
         there is one draw.
@@ -56,10 +60,10 @@ def learning_curve(
 
     Others as of `compare`.
     """
-    specs = chosen(methods)
-    rows = choose_rows(
-        data, fit_split=fit_split, eval_split=eval_split, fit_fraction=fit_fraction, seed=seed
-    )
+    specs = specs_of(methods)
+    rows = Division(
+        fit_split=fit_split, eval_split=eval_split, fit_fraction=fit_fraction, seed=seed
+    ).rows(data)
     pool, judged = rows.pairs[0]
     if sizes is None:
         least = min(pool.size, max(50, pool.size // 64))
@@ -74,9 +78,8 @@ def learning_curve(
             )
     seen_as = Reduction.of(reduction, data)
     judged_before = data.take(judged)
-    before = evaluate(
-        judged_before, metrics, reduction=seen_as, ci=True, noise_floor=True, seed=seed
-    )
+    how: dict[str, Any] = {"reduction": seen_as, "bins": bins, "scheme": scheme}
+    before = evaluate(judged_before, metrics, ci=True, noise_floor=True, seed=seed, **how)
     found: dict[tuple[str, int, str], list[float]] = {}
     verdicts: dict[tuple[str, int, str], Verdict] = {}
     failures: dict[str, str] = {}
@@ -89,6 +92,8 @@ def learning_curve(
             fit=rows.fit,
             evaluation=rows.evaluation,
             reduction=seen_as.key,
+            bins=bins_used(judged_before.n, bins, scheme),
+            scheme=scheme,
             seed=seed,
             uncalibrated=before.metrics,
             directions={key: METRICS[key].direction for key in metrics},
@@ -109,10 +114,10 @@ def learning_curve(
                 values = before.metrics
                 if spec.key != UNCALIBRATED:
                     fitted = fit_and_apply(data, spec, part, (options or {}).get(spec.key, {}))
-                    values = evaluate(fitted.calibrated, metrics, reduction=seen_as).metrics
+                    values = evaluate(fitted.calibrated, metrics, **how).metrics
                     if repeat == 0:
                         sets = {spec.key: fitted.calibrated, UNCALIBRATED: judged_before}
-                        for metric, verdict in _beyond_noise(sets, metrics, seen_as, seed):
+                        for metric, verdict in _beyond_noise(sets, metrics, seed, how):
                             verdicts[spec.key, size, metric] = verdict
                 for metric in metrics:
                     key = (spec.key, size, metric)
@@ -129,14 +134,14 @@ def learning_curve(
 
 
 def _beyond_noise(
-    sets: Mapping[str, Dataset], metrics: Sequence[str], reduction: Reduction, seed: int
+    sets: Mapping[str, Dataset], metrics: Sequence[str], seed: int, how: Mapping[str, Any]
 ) -> Iterator[tuple[str, Verdict]]:
     """The first set against the second, by metric."""
     one, other = sets
     if sets[one].n < 2:
         return
     rng = np.random.default_rng([seed, 4])
-    paired = pair(sets, metrics, reduction=reduction, resamples=VERDICT_RESAMPLES, rng=rng)
+    paired = pair(sets, metrics, resamples=VERDICT_RESAMPLES, rng=rng, **how)
     for metric in paired.metrics:
         yield metric, paired.difference(metric, one, other).verdict
 

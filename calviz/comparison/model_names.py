@@ -11,7 +11,7 @@ from calviz.core.predictions import Dataset
 def named_models(
     files: Sequence[tuple[str, Mapping[str, Dataset]]],
 ) -> dict[str, Dataset]:
-    """All models of all files, each under a name of its own.
+    """All models of all files, each under a unique name.
 
     Parameters
     ----------

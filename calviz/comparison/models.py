@@ -10,22 +10,25 @@ from typing import Any
 import numpy as np
 
 from calviz.analysis import evaluate
-from calviz.comparison.alignment import align
-from calviz.comparison.compare import compare
-from calviz.comparison.paired import BINS, pair
-from calviz.core.comparison import Comparison, MethodResult
+from calviz.comparison.compare import carry_out
+from calviz.comparison.paired_differences import pair
+from calviz.comparison.plan import Plan
+from calviz.comparison.rows import Division
+from calviz.comparison.same_rows_of_models import align
+from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
 from calviz.core.errors import InputError, NotAvailable, OptionError
-from calviz.core.metric import METRICS
-from calviz.core.model_comparison import (
+from calviz.core.predictions import Dataset
+from calviz.core.reduction import Reduction
+from calviz.core.watch import Stopped, checkpoint
+from calviz.results.comparison import Comparison, MethodResult
+from calviz.results.model_comparison import (
     Alignment,
     ModelComparison,
     ModelResult,
     ModelsByMethods,
 )
-from calviz.core.predictions import Dataset
-from calviz.core.reduction import Reduction
-from calviz.core.slices import Where, rows_where
-from calviz.core.watch import Stopped, checkpoint
+from calviz.results.slices import Where, rows_where
+from calviz.specs.metric import METRICS
 
 Models = Mapping[str, Dataset] | Sequence[Dataset]
 Progress = Callable[[str, int, int], object]
@@ -38,7 +41,8 @@ def compare_models(
     split: str | None = None,
     where: Where = (),
     reduction: Reduction | str | None = None,
-    bins: int = BINS,
+    bins: int = DEFAULT_BINS,
+    scheme: Scheme = "equal-width",
     ci: bool = True,
     resamples: int = 1_000,
     seed: int = 0,
@@ -52,16 +56,16 @@ def compare_models(
     models : mapping of str to Predictions, sequence of Predictions, or Alignment
         At least two; of a sequence the names of the predictions count.
     metrics : iterable of str, optional
-        All metrics where left out.
+        All metrics if left out.
     split : str, optional
         Only the rows of this split, in each model that has it.
     where : (str, str), optional
         Only the rows whose group column (the first) holds a level (the second).
     reduction : Reduction or str, optional
-        Which (score, hit) pair the calibration metrics look at; where left out, the positive class of
+        Which (score, hit) pair the calibration metrics look at; if left out, the positive class of
         two classes, else the top label.
-    bins : int
-        Of the binned metrics.
+    bins, scheme
+        Of the binned metrics, as of `calviz.evaluate`.
     ci : bool
         Whether to compute intervals, paired differences, ranks and shares of "best".
     resamples, seed : int
@@ -86,11 +90,12 @@ def compare_models(
             continue
         try:
             checkpoint(f"measuring {name}")
-            found = evaluate(
+            evaluation = evaluate(
                 data,
                 keys,
                 reduction=seen_as,
                 bins=bins,
+                scheme=scheme,
                 ci=ci,
                 noise_floor=False,
                 resamples=resamples,
@@ -98,7 +103,7 @@ def compare_models(
                 classes=False,
                 findings=False,
             )
-            results[name] = ModelResult(name, found.metrics)
+            results[name] = ModelResult(name, evaluation.metrics)
         except (InputError, NotAvailable, Stopped) as error:
             results[name] = ModelResult(name, reason=str(error))
         if progress is not None:
@@ -108,6 +113,8 @@ def compare_models(
         alignment=aligned,
         split=split,
         reduction=seen_as.key,
+        bins=bins_used(aligned.rows, bins, scheme),
+        scheme=scheme,
         seed=seed,
         models=results,
         directions={key: METRICS[key].direction for key in measured},
@@ -115,7 +122,7 @@ def compare_models(
     if not ci or aligned.rows == 1:
         return comparison
     with suppress(Stopped):
-        return _paired(comparison, bins, resamples)
+        return _paired(comparison, bins, scheme, resamples)
     return comparison
 
 
@@ -129,6 +136,8 @@ def compare_methods(
     fit_fraction: float | None = None,
     seed: int = 0,
     reduction: Reduction | str | None = None,
+    bins: int = DEFAULT_BINS,
+    scheme: Scheme = "equal-width",
     options: Mapping[str, Mapping[str, Any]] | None = None,
     progress: Progress | None = None,
     stop: Callable[[], bool] | None = None,
@@ -141,7 +150,7 @@ def compare_methods(
     methods : iterable of str or "all"
         Keys of recalibrators; the uncalibrated model always comes first.
     metrics : iterable of str
-    fit_split, eval_split, fit_fraction, seed, reduction, options
+    fit_split, eval_split, fit_fraction, seed, reduction, bins, scheme, options
         As of `compare`.
     progress : callable, optional
         Called as ``progress(words, done, total)`` after each method of each model.
@@ -149,9 +158,17 @@ def compare_methods(
         Asked before each method; where it says True, what is left is not fitted.
     """
     aligned = same_rows(models)
-    keys = tuple(metrics)
-    seen_as = Reduction.of(reduction, *aligned.models.values())
-    wanted = methods if isinstance(methods, str) else tuple(methods)
+    plan = Plan(
+        methods=methods if isinstance(methods, str) else tuple(methods),
+        division=Division(
+            fit_split=fit_split, eval_split=eval_split, fit_fraction=fit_fraction, seed=seed
+        ),
+        metrics=tuple(metrics),
+        reduction=Reduction.of(reduction, *aligned.models.values()),
+        bins=bins,
+        scheme=scheme,
+        options=options or {},
+    )
     found: dict[str, Comparison] = {}
     failures: dict[str, str] = {}
 
@@ -164,19 +181,7 @@ def compare_methods(
                 progress(f"{name}: {result.label}", at * total + done, len(aligned.models) * total)
 
         try:
-            comparison = compare(
-                data,
-                wanted,
-                fit_split=fit_split,
-                eval_split=eval_split,
-                fit_fraction=fit_fraction,
-                seed=seed,
-                metrics=keys,
-                reduction=seen_as,
-                options=options,
-                progress=said,
-                stop=stop,
-            )
+            comparison = carry_out(plan, data, progress=said, stop=stop)
         except (InputError, NotAvailable) as error:
             failures[name] = str(error)
             continue
@@ -186,7 +191,7 @@ def compare_methods(
     return ModelsByMethods(aligned, found, failures)
 
 
-def _paired(found: ModelComparison, bins: int, resamples: int) -> ModelComparison:
+def _paired(found: ModelComparison, bins: int, scheme: Scheme, resamples: int) -> ModelComparison:
     there = {name: m for name, m in found.alignment.models.items() if found[name].ok}
     if len(there) < 2:
         return found
@@ -197,7 +202,15 @@ def _paired(found: ModelComparison, bins: int, resamples: int) -> ModelCompariso
         for key in found.directions
         if all(key in found[name].metrics and found[name].metrics[key].available for name in there)
     ]
-    paired = pair(there, keys, reduction=found.reduction, resamples=resamples, rng=rng, bins=bins)
+    paired = pair(
+        there,
+        keys,
+        reduction=found.reduction,
+        resamples=resamples,
+        rng=rng,
+        bins=bins,
+        scheme=scheme,
+    )
     wanted = paired.metrics
     shares = {key: paired.best_share(key) for key in wanted}
     return replace(

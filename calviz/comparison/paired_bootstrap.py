@@ -32,7 +32,7 @@ def resampled(
 ) -> dict[str, dict[str, FloatArray]]:
     """Metrics of every method over the same resamples: {method: {metric: (..., B)}}.
 
-    Of n rows as many are drawn with replacement, once for all methods, so that differences are paired.
+    n of the n rows are drawn with replacement, once for all methods, so that differences are paired.
     Where `hurry` says True, no more than `LEAST` resamples are made, or than there are by then.
     """
     resamples = max(LEAST, min(resamples, MAX_CELLS // n))

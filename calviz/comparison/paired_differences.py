@@ -11,26 +11,23 @@ from typing import Any
 
 import numpy as np
 
+from calviz.comparison.difference_intervals import Spread, Worlds, Z, critical, difference
+from calviz.comparison.paired_bootstrap import best_shares, resampled
 from calviz.comparison.rare_losses import RareLosses
-from calviz.comparison.weighted import Weighted, is_inverted
+from calviz.comparison.reweighted_metrics import Weighted, is_inverted
 from calviz.core.arrays import FloatArray
-from calviz.core.comparison import Difference, Verdict, badness
-from calviz.core.metric import METRICS
+from calviz.core.bins import Scheme
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.reduction import Reduction
-from calviz.core.results import Interval
-from calviz.numerics.inversion import Spread, Worlds, Z, critical, difference
-from calviz.numerics.paired import best_shares, resampled
-from calviz.numerics.sample import Sample
 from calviz.numerics.threads import one_blas_thread
+from calviz.results.comparison import Difference, Verdict
+from calviz.results.comparison_table import badness
+from calviz.results.evaluation import Interval
+from calviz.sample.sample import Sample
+from calviz.specs.metric import METRICS
 
-#: Bins of the resampled ECE, as of the metric.
-BINS = 15
 #: Resamples behind each world of an inverted metric: only means and standard deviations are taken.
 WORLD_RESAMPLES = 250
-
-#: The metric of which a single row can be as large as all others together.
-LOG_LOSS = "nll"
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -93,7 +90,9 @@ class Paired:
         elif adjusted.low > 0:
             verdict = "worse"
         value, interval = self._signed(metric, one, other, worse)
-        return Difference(value, interval, verdict)
+        if METRICS[metric].direction == "higher":
+            adjusted = adjusted.turned
+        return Difference(value, interval, verdict, adjusted)
 
     def _signed(self, metric: str, one: str, other: str, worse: Interval) -> tuple[float, Interval]:
         """Difference of the values, with its interval."""
@@ -102,12 +101,12 @@ class Paired:
             apart = values[one] - values[other]
             drawn = self.drawn[metric]
             found = _quantiles(drawn[one] - drawn[other], apart, Z)
-            more = self._more_sd(metric, one, other, drawn[one] - drawn[other], lambda v: v)
+            more = self._more_sd(metric, one, other, lambda v: v)
             return apart, _wider(found, apart, Z * more)
         spreads = self.errors[metric]
         apart = spreads[one].estimate - spreads[other].estimate
         if METRICS[metric].direction == "higher":
-            return -apart, Interval(-worse.high, -worse.low)
+            return -apart, worse.turned
         return apart, worse
 
     def _worse(self, metric: str, one: str, other: str, z: float) -> Interval:
@@ -121,7 +120,7 @@ class Paired:
         how_bad, values = self._draws[metric], self.values[metric]
         apart = float(worse(values[one]) - worse(values[other]))
         found = _quantiles(how_bad[one] - how_bad[other], apart, z)
-        more = self._more_sd(metric, one, other, how_bad[one] - how_bad[other], worse)
+        more = self._more_sd(metric, one, other, worse)
         return _wider(found, apart, z * more)
 
     def _more_sd(
@@ -129,15 +128,13 @@ class Paired:
         metric: str,
         one: str,
         other: str,
-        drawn: FloatArray,
         of: Callable[[FloatArray], FloatArray],
     ) -> float:
-        """What resamples of the rows do not know: the fit, where it is asked for, and losses that did not occur."""
+        """Variance that resampled rows do not show: that of the fit, if asked for, and of losses that did not occur."""
         fit = self._fit_sd(metric, one, other, of)
-        if self.rare is None or metric != LOG_LOSS:
+        if self.rare is None or not METRICS[metric].rare_losses:
             return fit
-        unseen = max(self.rare.sd(one, other) ** 2 - float(drawn.var(ddof=1)), 0.0)
-        return math.hypot(fit, math.sqrt(unseen))
+        return math.hypot(fit, math.sqrt(self.rare.variance(one, other)))
 
     def _fit_sd(
         self, metric: str, one: str, other: str, of: Callable[[FloatArray], FloatArray]
@@ -188,7 +185,8 @@ def pair(
     reduction: Reduction | str,
     resamples: int,
     rng: np.random.Generator,
-    bins: int = BINS,
+    bins: int | None = None,
+    scheme: Scheme | None = None,
     hurry: Callable[[], bool] = lambda: False,
 ) -> Paired:
     """Resample the rows once for all sets.
@@ -198,14 +196,17 @@ def pair(
     sets : mapping of str to Predictions or ConfidencePredictions
         The same rows.
     metrics : iterable of str
-        Keys. Those that all sets have, and that can be resampled in pairs (see `calviz.comparison.weighted`), are in the result.
-    reduction, resamples, rng, bins
+        Keys. Those that all sets have, and that can be resampled in pairs (see `calviz.comparison.reweighted_metrics`), are in the result.
+    reduction, resamples, rng
+    bins, scheme
+        Of the binned metrics.
     hurry : callable
         Where it says True, the fewest resamples that make an interval have to do.
     """
     keys = tuple(metrics)
     there = {
-        name: Weighted(Sample(data, reduction), keys, bins=bins) for name, data in sets.items()
+        name: Weighted(Sample.of(data, reduction=reduction, bins=bins, scheme=scheme), keys)
+        for name, data in sets.items()
     }
     n = next(iter(sets.values())).n
     makers = {name: _resampler(w) for name, w in there.items()}

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
+from calviz.comparison.stratified_parts import dealt, stratified_sample
 from calviz.core.arrays import IntArray
-from calviz.core.comparison import RowsUsed
 from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import percent
-from calviz.data.types import EVAL_SPLITS, FIT_SPLITS
-from calviz.numerics.partition import dealt, stratified_sample
+from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS
+from calviz.results.comparison import RowsUsed
+from calviz.text.words import counted, percent
 
 #: A map that is fitted to fewer rows follows single rows.
 LEAST_ROWS = 10
@@ -28,45 +29,107 @@ class Rows:
     in_sample: bool = False
 
 
-def choose_rows(
-    data: Dataset,
-    *,
-    fit_split: str | None = None,
-    eval_split: str | None = None,
-    fit_fraction: float | None = None,
-    cross_fit: int | None = None,
-    seed: int = 0,
-    in_sample: bool = False,
-) -> Rows:
-    """Decide which rows fit and which judge; they never overlap unless `in_sample` asks for it.
+@dataclass(frozen=True, kw_only=True)
+class Division:
+    """How rows are divided into those that fit and those that judge; the two overlap only where `in_sample` asks for it.
 
     Where nothing is said: splits whose names say so (`FIT_SPLITS`, `EVAL_SPLITS`), or else a stratified half;
     with `in_sample`, all rows do both.
+
+    Attributes
+    ----------
+    fit_split, eval_split : str, optional
+        The splits; where only one of them is given, all other rows do the other.
+    fit_fraction : float, optional
+        Instead: the stratified share of the rows that fit.
+    cross_fit : int, optional
+        Instead: the number of folds. Every row is calibrated by a map that never saw it.
+    seed : int
+        Of what is drawn.
+    in_sample : bool
+        Whether the rows that fit may judge.
     """
-    given = [fit_split is not None or eval_split is not None, fit_fraction is not None]
-    if sum([*given, cross_fit is not None]) > 1:
-        raise OptionError("give splits, a fraction to fit on, or cross-fitting: one of the three.")
-    if not any(given) and cross_fit is None:
-        if in_sample:
-            return _same(data)
-        known = {name.casefold(): name for name in reversed(data.split_names)}
-        fit_split = next((known[n] for n in FIT_SPLITS if n in known), None)
-        eval_split = next((known[n] for n in EVAL_SPLITS if n in known), None)
-        if fit_split is None or eval_split is None:
-            fit_split = eval_split = None
-            fit_fraction = 0.5
-    if cross_fit is not None:
-        rows = _crossed(data, cross_fit, seed)
-    elif fit_fraction is not None:
-        rows = _drawn(data, fit_fraction, seed)
-    else:
-        rows = _named(data, fit_split, eval_split, in_sample)
-    for fit, _ in rows.pairs:
-        if fit.size < LEAST_ROWS:
-            raise InputError(
-                f"there are {fit.size} calibration rows, a recalibrator needs at least {LEAST_ROWS}"
+
+    fit_split: str | None = None
+    eval_split: str | None = None
+    fit_fraction: float | None = None
+    cross_fit: int | None = None
+    seed: int = 0
+    in_sample: bool = False
+
+    def rows(self, data: Dataset) -> Rows:
+        """The rows of these data; raises InputError or OptionError if they cannot be divided in this way."""
+        by_split = self.fit_split is not None or self.eval_split is not None
+        ways = [by_split, self.fit_fraction is not None, self.cross_fit is not None]
+        if sum(ways) > 1:
+            raise OptionError(
+                "give splits, a fraction to fit on, or cross-fitting: one of the three."
             )
-    return rows
+        if self.cross_fit is not None:
+            rows = _crossed(data, self.cross_fit, self.seed)
+        elif self.fit_fraction is not None:
+            rows = _drawn(data, self.fit_fraction, self.seed)
+        elif by_split:
+            rows = _named(data, self.fit_split, self.eval_split, self.in_sample)
+        elif self.in_sample:
+            return _same(data)
+        else:
+            rows = self._usual(data)
+        for fit, _ in rows.pairs:
+            if fit.size < LEAST_ROWS:
+                raise InputError(
+                    f"there are {fit.size} calibration rows ({rows.fit.how}), a recalibrator needs at least {LEAST_ROWS}",
+                    remedy=_for_more_rows(data, folds=self.cross_fit),
+                )
+        return rows
+
+    def _usual(self, data: Dataset) -> Rows:
+        known = {name.casefold(): name for name in reversed(data.split_names)}
+        fit = next((known[n] for n in FIT_SPLITS if n in known), None)
+        judged = next((known[n] for n in EVAL_SPLITS if n in known), None)
+        if fit is None or judged is None:
+            return _drawn(data, 0.5, self.seed)
+        return _named(data, fit, judged, in_sample=False)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What is not the default, as keyword arguments of `compare` and its like."""
+        values = {f.name: (getattr(self, f.name), f.default) for f in fields(self)}
+        return {name: value for name, (value, default) in values.items() if value != default}
+
+    @classmethod
+    def beside(cls, data: Dataset, eval_split: str | None, *, seed: int = 0) -> Division:
+        """Choose fitting rows for a split that judges: the split that `fit_split_beside` names, else a stratified half of all rows."""
+        fit_split = fit_split_beside(data, eval_split)
+        if fit_split is None:
+            return cls(fit_fraction=0.5, seed=seed)
+        return cls(fit_split=fit_split, eval_split=eval_split)
+
+
+def choose_rows(data: Dataset, **how: Any) -> Rows:
+    """Decide which rows fit and which judge; `how` has the attributes of a `Division`."""
+    return Division(**how).rows(data)
+
+
+def fit_split_beside(data: Dataset, eval_split: str | None) -> str | None:
+    """The split to fit on while another is judged: the one whose name suggests it, else the first other one.
+
+    None if there is no other split; of all rows (`eval_split` None) only one whose name says so.
+    """
+    known = {name.casefold(): name for name in reversed(data.split_names) if name != eval_split}
+    named = next((known[name] for name in FIT_SPLITS if name in known), None)
+    if named is not None or eval_split is None:
+        return named if len(data.split_names) > 1 else None
+    return next((name for name in data.split_names if name != eval_split), None)
+
+
+def _for_more_rows(data: Dataset, *, folds: int | None) -> str:
+    """The remedy if there are too few rows to fit on."""
+    if data.n <= LEAST_ROWS:
+        return f"these data have {counted(data.n, 'row')} in all: label more rows"
+    if folds is not None:
+        return "take more folds, so that each map is fitted on more of the rows"
+    return "fit on a larger split or a larger fraction of the rows, or cross-fit"
 
 
 def _same(data: Dataset) -> Rows:
@@ -103,7 +166,8 @@ def _named(data: Dataset, fit: str | None, evaluation: str | None, in_sample: bo
         rows, evaluation = fit_rows, fit
     if rows.size == 0 or fit_rows.size == 0:
         raise InputError(
-            f"the split '{fit or evaluation}' holds all rows: none are left to judge on"
+            f"the split '{fit or evaluation}' holds all rows: none are left to judge on",
+            remedy="fit on a fraction of the rows, or cross-fit",
         )
 
     def used(name: str | None, count: int) -> RowsUsed:

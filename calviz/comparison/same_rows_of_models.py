@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calviz.comparison.classes import same_classes
+from calviz.comparison.common_classes import same_classes
 from calviz.core.arrays import IntArray
 from calviz.core.errors import InputError
-from calviz.core.model_comparison import Alignment
 from calviz.core.predictions import Dataset
-from calviz.core.words import counted, shorten
+from calviz.results.model_comparison import Alignment
+from calviz.text.words import counted, shorten
 
 Models = Mapping[str, Dataset]
 
@@ -36,7 +36,7 @@ def align(models: Models) -> Alignment:
         Where the rows or the classes do not belong together; the sentence says why.
     """
     if not models:
-        raise InputError("there are no models to compare")
+        raise InputError("there are no models to compare", remedy="give at least one")
     models, notes = same_classes(models)
     ids = {name: m.ids.astype(str) for name, m in models.items() if m.ids is not None}
     if len(ids) < len(models):
@@ -54,7 +54,7 @@ def align(models: Models) -> Alignment:
 
 
 def _check_order(models: Models) -> str:
-    """The sentence that says why the order may be trusted; raises InputError where it may not."""
+    """A sentence that says why rows may be matched by their order; raises InputError if they may not."""
     (name, first), *others = models.items()
     remedy = "add a column with identifiers to every file"
     for other_name, other in others:

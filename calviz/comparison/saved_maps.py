@@ -24,15 +24,22 @@ def apply_map(data: Dataset, record: Any) -> Dataset:
     scores, _ = scores_of(data)
     k = recalibrator.classes_.size
     if scores.shape[1] != k:
-        raise InputError(f"the map is for {k} classes, these data have {scores.shape[1]}")
+        raise InputError(
+            f"the map is for {k} classes, these data have {scores.shape[1]}",
+            remedy="apply it to scores of the classes that it was fitted on",
+        )
     if isinstance(data, Predictions):
         if names and names != data.class_names:
             raise InputError(
                 "the map is for other classes, or for another order of them: "
-                f"{', '.join(names[:5])} ... against {', '.join(data.class_names[:5])} ..."
+                f"{', '.join(names[:5])} ... against {', '.join(data.class_names[:5])} ...",
+                remedy="bring the score columns into the order of the map, or fit a map on these data",
             )
         if recalibrator.input == "logits" and data.logits is None:
-            raise InputError("the map needs logits, and these data have probabilities only")
+            raise InputError(
+                "the map needs logits, and these data have probabilities only",
+                remedy="apply it to the logits, or fit a map on probabilities",
+            )
         if recalibrator.input == "probabilities":
             scores = data.probs
     return with_probabilities(data, recalibrator.transform(scores))

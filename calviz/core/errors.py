@@ -1,4 +1,4 @@
-"""What can go wrong, said in one sentence a person can act on."""
+"""The errors that calviz raises: each is one sentence that a person can act on."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class InputError(CalvizError):
 
 
 def visible(text: str) -> str:
-    r"""Text on one line in which what a terminal would obey, or an eye not see, is spelled out.
+    r"""Text on one line, with control and invisible characters spelled out.
 
     >>> print(visible("a\x1b[31mb\nc\u202e"))
     a\x1b[31mb c\u202e
@@ -118,7 +118,7 @@ def visible(text: str) -> str:
 
 
 def shortened(name: str) -> str:
-    """A name for the middle of a sentence: on one line, cut where it is very long."""
+    """A name for the middle of a sentence: on one line, shortened if it is very long."""
     name = " ".join(name.split())
     return name if len(name) <= 80 else f"{name[:79]}…"
 

@@ -10,7 +10,7 @@ import numpy as np
 from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
 from calviz.core.errors import InputError
 
-#: Of so many events at most the order is kept.
+#: The order of the rows is kept for up to this many events, and sorted again beyond.
 KEPT_ROWS = 1 << 18
 #: Scores in double precision that lie within this of each other, as a share, differ by rounding only.
 ROUNDING = 1e-12
@@ -35,7 +35,7 @@ class Ordered(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BinaryEvents:
-    """A score and whether the event that it announced happened, per row.
+    """A score per row, and whether its event happened.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class BinaryEvents:
         """The scores as whole numbers of the same order, below the highest bit.
 
         Floats from 0 up have the order of their bits, and leave the sign bit free. With the hit in its
-        place, one plain sort of integers moves both. None where a sign bit is taken: rounding may leave
+        place, one plain sort of integers moves both. None if a sign bit is taken: rounding may leave
         a probability a little below 0.
         """
         score = np.ascontiguousarray(self.score)
@@ -141,7 +141,7 @@ class BinaryEvents:
 
 
 def one_score_per_tie(rows: Ordered) -> Ordered:
-    """Sorted rows in which scores that differ by rounding only are equal; the same object where there are none.
+    """Sorted rows in which scores that differ only by rounding are made equal; the same object if nothing changes.
 
     A run of neighbours is one tie where all of it lies within `ROUNDING` of its largest score. A longer one
     is not rounding but many close scores (saturated ones, near 1), whose order means something. Scores in
@@ -149,8 +149,32 @@ def one_score_per_tie(rows: Ordered) -> Ordered:
     runs, 80 ms with many.
     """
     score, hit = rows
-    if score.itemsize < 8 or score.size < 2 or not _any_close(score):
+    bounds = _tie_bounds(score)
+    if bounds is None:
         return rows
+    starts, ends = bounds
+    sizes = ends - starts + 1
+    hits = np.add.reduceat(hit, starts, dtype=np.int64)
+    place = np.arange(score.size) - np.repeat(ends - hits, sizes)
+    return Ordered(read_only(np.repeat(score[ends], sizes)), read_only(place > 0))
+
+
+def tied_scores(ordered: FloatArray) -> FloatArray:
+    """Ascending scores, each as the largest of its tie, shape (n,); the same object if no two differ by rounding only.
+
+    Ties are those of `one_score_per_tie`.
+    """
+    bounds = _tie_bounds(ordered)
+    if bounds is None:
+        return ordered
+    starts, ends = bounds
+    return np.repeat(ordered[ends], ends - starts + 1)
+
+
+def _tie_bounds(score: FloatArray) -> tuple[IntArray, IntArray] | None:
+    """First and last row of each tie of ascending scores; None if no two differ by rounding only."""
+    if score.itemsize < 8 or score.size < 2 or not _any_close(score):
+        return None
     apart = np.flatnonzero(score[1:] - score[:-1] > ROUNDING * np.abs(score[1:]))
     starts, ends = np.append(0, apart + 1), np.append(apart, score.size - 1)
     wide = score[ends] - score[starts] > ROUNDING * np.abs(score[ends])
@@ -159,10 +183,7 @@ def one_score_per_tie(rows: Ordered) -> Ordered:
         inside = np.repeat(wide, ends - starts + 1)[1:] & (score[1:] != score[:-1])
         starts = np.union1d(starts, np.flatnonzero(inside) + 1)
         ends = np.append(starts[1:], score.size) - 1
-    sizes = ends - starts + 1
-    hits = np.add.reduceat(hit, starts, dtype=np.int64)
-    place = np.arange(score.size) - np.repeat(ends - hits, sizes)
-    return Ordered(read_only(np.repeat(score[ends], sizes)), read_only(place > 0))
+    return starts, ends
 
 
 def _any_close(score: FloatArray) -> bool:

@@ -34,7 +34,7 @@ class Limit:
 
     @property
     def value(self) -> int:
-        """The limit in force; raises OptionError where the variable is not a positive number."""
+        """The limit in force; raises OptionError if the variable is not a positive number."""
         text = os.environ.get(self.variable)
         if text is None:
             return self.default
@@ -51,7 +51,7 @@ class Limit:
         return size_text(value) if self.unit == "bytes" else f"{value:,.0f} {self.unit}"
 
     def check(self, value: float, what: str) -> None:
-        """Raise InputError, naming the limit and how to raise it, where `value` is above it."""
+        """Raise InputError, naming the limit and how to raise it, if `value` is above it."""
         if value > self.value:
             raise InputError(
                 f"{what}, above the limit of {self.written(self.value)}",
@@ -75,13 +75,13 @@ def size_text(size: float) -> str:
 def machine_memory() -> int:
     """Bytes of memory that this process may hope for: of the machine, or of its container."""
     try:
-        found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+        sizes = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     except (AttributeError, ValueError, OSError):  # pragma: no cover  # not a Unix
         return 16 << 30
     for place in ("memory.max", "memory/memory.limit_in_bytes"):
         with contextlib.suppress(OSError, ValueError):  # "max" is no number
-            found.append(int((Path("/sys/fs/cgroup") / place).read_text()))
-    return min(size for size in found if size > 0)
+            sizes.append(int((Path("/sys/fs/cgroup") / place).read_text()))
+    return min(size for size in sizes if size > 0)
 
 
 MAX_FILE = Limit("FILE_BYTES", 8 << 30, "bytes")
@@ -102,7 +102,7 @@ MAX_CLASSES = Limit("CLASSES", 20_000, "classes")
 MAX_DOUBLE_CELLS = Limit("DOUBLE_CELLS", 25_000_000, "cells")
 #: Long computations of all sessions of a server that work at a time; the others wait in line.
 MAX_JOBS = Limit("JOBS", max(2, os.cpu_count() or 2), "computations at a time")
-#: What one session may keep open; beyond, its oldest files are closed, which is said.
+#: What one session may keep open; beyond, its oldest files are closed, with a message.
 MAX_OPEN_FILES = Limit("OPEN_FILES", 12, "open files")
 MAX_OPEN_BYTES = Limit("OPEN_BYTES", 4 << 30, "bytes")
 
@@ -111,7 +111,7 @@ EXPANSION_FLOOR = 64 << 20
 
 
 def check_expansion(what: str, unpacked: int, packed: int) -> None:
-    """Raise InputError where compressed data grow out of all proportion (a "zip bomb")."""
+    """Raise InputError if compressed data grow out of all proportion (a "zip bomb")."""
     if unpacked > EXPANSION_FLOOR and unpacked > MAX_EXPANSION.value * max(packed, 1):
         raise InputError(
             f"{what} unpacks {size_text(packed)} to {size_text(unpacked)} or more, above the limit "

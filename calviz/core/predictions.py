@@ -53,7 +53,7 @@ class RowSums:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Rows:
-    """What full predictions and confidence-only data have in common: columns beside the scores."""
+    """What full predictions and confidence-only data have in common: the columns other than scores."""
 
     splits: Factor | None = None
     groups: Mapping[str, Factor] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class _Rows:
 
     def _check_columns(self, n: int) -> None:
         if n == 0:
-            raise InputError("there are no rows")
+            raise InputError("there are no rows", remedy="give at least one")
         if self.splits is not None:
             object.__setattr__(self, "splits", Factor.of(self.splits))
         groups = {str(key): Factor.of(column) for key, column in self.groups.items()}
@@ -126,7 +126,7 @@ class Predictions(_Rows):
     ids : array_like, shape (n,), optional
         Identifiers of the rows.
     class_names : tuple of str, optional
-        One name per class; "0".."K-1" where left out.
+        One name per class; "0".."K-1" if left out.
     name : str
         What to call these predictions on screen.
 
@@ -217,11 +217,13 @@ class Predictions(_Rows):
             new, "logits", None if self.logits is None else read_only(self.logits[rows])
         )
         if new.n == 0:
-            raise InputError("there are no rows left after the selection")
+            raise InputError(
+                "there are no rows left after the selection", remedy="select at least one"
+            )
         return new
 
     def split(self, split: str) -> Self:
-        """The rows of one split; raises InputError where there is no such split."""
+        """The rows of one split; raises InputError if there is no such split."""
         return self.take(_split_mask(self, split))
 
     def renamed(self, name: str) -> Self:
@@ -238,7 +240,7 @@ class Predictions(_Rows):
         groups: Mapping[str, Factor],
         ids: npt.NDArray[Any] | None,
     ) -> Self:
-        """The same predictions with other columns beside them, sharing their arrays."""
+        """The same predictions with other columns (splits, groups, ids), sharing their arrays."""
         new = self.renamed(self.name)
         new.__dict__.pop("_fingerprint", None)
         new.__dict__.update(splits=splits, groups=groups, ids=ids)
@@ -309,7 +311,7 @@ class ConfidencePredictions(_Rows):
 
     @property
     def n_classes(self) -> int:
-        """Number of classes that the file names; 0 where it names none."""
+        """Number of classes that the file names; 0 if it names none."""
         return len(self.class_names)
 
     @property
@@ -330,7 +332,7 @@ class ConfidencePredictions(_Rows):
         )
 
     def split(self, split: str) -> Self:
-        """The rows of one split; raises InputError where there is no such split."""
+        """The rows of one split; raises InputError if there is no such split."""
         return self.take(_split_mask(self, split))
 
     def renamed(self, name: str) -> Self:
@@ -344,7 +346,7 @@ class ConfidencePredictions(_Rows):
         groups: Mapping[str, Factor],
         ids: npt.NDArray[Any] | None,
     ) -> Self:
-        """The same data with other columns beside them."""
+        """The same data with other columns (splits, groups, ids)."""
         return replace(self, splits=splits, groups=groups, ids=ids)
 
     def fingerprint(self) -> str:

@@ -82,7 +82,7 @@ class Reduction:
 
     @classmethod
     def default(cls, *data: Dataset) -> Reduction:
-        """What data are judged on where nothing else is said, for one set or for several side by side.
+        """The default reduction of one data set, or of several that are compared.
 
         The positive class with two classes: the top label folds the score at 1/2, where errors above
         and below it cancel. With more classes, or where any of the data have confidences only, the top label.
@@ -142,7 +142,7 @@ class Reduction:
         raise OptionError(f"there is no class '{self.class_name}'; known: {known}.")
 
     def other_of_two(self, data: Dataset) -> Reduction | None:
-        """The other usual view of two classes: positive class and top label; None where there is none."""
+        """The other usual reduction of two classes: top label for the positive class and the reverse; None otherwise."""
         if data.kind == "confidence" or data.n_classes != 2:
             return None
         if self.kind == "top-label":
@@ -166,19 +166,3 @@ class Reduction:
             raise OptionError(f"'{self.key}' needs {self.r} classes, there are {data.n_classes}.")
         if self.kind == "class":
             self.class_index(data)
-
-
-def reductions_for(data: Dataset, *, deepest: int = 3) -> tuple[Reduction, ...]:
-    """The reductions to offer for these data, the default first; classes in their order."""
-    found = [Reduction.default(data)]
-    if data.kind == "confidence":
-        return tuple(found)
-    k = data.n_classes
-    if k == 2:
-        found.append(Reduction())
-    for r in range(2, min(deepest, k - 1) + 1):
-        found.append(Reduction("top-r", r))
-        found.append(Reduction("within-top-r", r))
-    if k > 2:
-        found.extend(Reduction("class", class_name=name) for name in data.class_names)
-    return tuple(found)

@@ -30,7 +30,7 @@ class Stopped(CalvizError):
 
 @contextmanager
 def watching(watcher: Watcher | None) -> Iterator[None]:
-    """Inside, every `checkpoint` of this thread calls the watcher; with None, nobody watches.
+    """A context in which every `checkpoint` of this thread calls the watcher; with None, no watcher is called.
 
     Examples
     --------
@@ -48,12 +48,12 @@ def watching(watcher: Watcher | None) -> Iterator[None]:
 
 
 def checkpoint(doing: str = "") -> None:
-    """A place where long work may be stopped; costs next to nothing where nobody watches.
+    """A point at which long work may be stopped; almost free without a watcher.
 
     Parameters
     ----------
     doing : str
-        What is done next, in a few words; "" where that has not changed.
+        What is done next, in a few words; "" if that has not changed.
     """
     watcher = _WATCHER.get()
     if watcher is not None:
@@ -61,7 +61,7 @@ def checkpoint(doing: str = "") -> None:
 
 
 def watched(work: Callable[..., R]) -> Callable[..., R]:
-    """`work`, to be called on other threads: its checkpoints there are those of the thread that asks now.
+    """`work` for other threads: its checkpoints there call the watcher of the present thread.
 
     Examples
     --------

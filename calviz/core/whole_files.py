@@ -17,12 +17,12 @@ FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
 class OutputError(CalvizError):
-    """A file could not be written; what stood at its place before is as it was."""
+    """A file could not be written; an earlier file of that name is unchanged."""
 
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give the name of a file beside `path` to write to, and put it in the place of `path` at the end.
+    """Give the name of a temporary file in the same folder to write to, and rename it to `path` at the end.
 
     Where anything goes wrong on the way, also an interruption, the new file is removed and `path` is as it was.
     Devices and pipes are written to directly.

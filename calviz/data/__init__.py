@@ -1,7 +1,12 @@
-"""Reading files of predictions: formats, recognition of columns, sample data sets."""
+"""Reading files: from bytes to `Predictions`.
+
+`formats` turn a file into a table, `recognition` finds out what its columns are, `building` makes predictions of them;
+`reading` puts the three together. Writing calibrated files (`writing`) and the list of sample data sets (`samples`) belong here too.
+Nothing here computes a metric, and nothing in a file is ever executed or unpickled.
+"""
 
 from calviz.data.format import FORMATS
+from calviz.data.loaded import REPAIRS, Loaded, ReadingOptions, Recognition
 from calviz.data.reading import load, read
-from calviz.data.types import REPAIRS, Loaded, ReadingOptions, Recognition
 
 __all__ = ["FORMATS", "REPAIRS", "Loaded", "ReadingOptions", "Recognition", "load", "read"]

@@ -27,7 +27,7 @@ class Source:
     ----------
     source : str, PathLike, bytes or binary file object
     name : str, optional
-        What to call it; the file's own name where left out.
+        What to call it; the file's own name if left out.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Source:
             return stream.read(2) == b"\x1f\x8b"
 
     def open(self) -> BinaryIO:
-        """A new stream over all bytes, unpacked where they are gzip."""
+        """A new stream over all bytes, unpacked if they are gzip."""
         if self.compressed:
             return cast(BinaryIO, Gunzip(self.open_raw()))
         return self.open_raw()
@@ -123,7 +123,7 @@ class Source:
 
 
 def check_gzip(source: Source) -> None:
-    """Unpack the beginning of a gzip file, and raise InputError where it expands without measure."""
+    """Unpack the beginning of a gzip file, and raise InputError if it expands beyond the limits."""
     left = EXPANSION_FLOOR + 1
     with source.open() as stream:
         while left > 0 and (block := stream.read(min(left, _HASH_BLOCK))):

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from calviz.core.errors import InputError
-from calviz.core.registry import Registry
-from calviz.data.source import Source, check_gzip
+from calviz.data.file_bytes import Source, check_gzip
 from calviz.data.table import Table
+from calviz.specs.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Format:
     summary: str = ""
 
 
-FORMATS: Registry[Format] = Registry("format", "calviz.data.formats")
+FORMATS: Registry[Format] = Registry("format")
 
 _ARCHIVE = "unpack it and open the file of predictions inside"
 _REFUSED: tuple[tuple[re.Pattern[bytes], str, str], ...] = tuple(
@@ -76,14 +76,14 @@ _REFUSED: tuple[tuple[re.Pattern[bytes], str, str], ...] = tuple(
 
 
 def refuse_unreadable(head: bytes) -> None:
-    """Raise InputError where the first bytes are those of something that is never read."""
+    """Raise InputError if the first bytes are those of a format that is never read."""
     for pattern, what, remedy in _REFUSED:
         if pattern.match(head[:8192]):
             raise InputError(what, remedy=remedy)
 
 
 def format_of(source: Source) -> Format:
-    """The format of a file, from its content; raises InputError where it is none that is read."""
+    """The format of a file, from its content; raises InputError if it cannot be read."""
     head = source.head(8192)
     if not head:
         raise InputError("the file is empty")

@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import Literal
 
 from calviz.core.errors import OptionError, Repair
-from calviz.core.notes import Finding
+from calviz.core.finding import Finding
 from calviz.core.predictions import Dataset, Kind
 
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """What the user says about a file; everything left empty is recognised.
+    """What the user says about a file; everything left empty is recognised automatically.
 
     Parameters
     ----------
@@ -167,13 +167,13 @@ def _first_named(names: Mapping[str, int], wanted: tuple[str, ...]) -> str | Non
 
 
 def short(text: str, length: int = 40) -> str:
-    """Text for the middle of a sentence: on one line, cut where it is very long."""
+    """Text for the middle of a sentence: on one line, shortened if it is very long."""
     text = " ".join(text.split())
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def known_columns(columns: Iterable[str]) -> str:
-    """What there is to choose from, for the end of a sentence."""
+    """The available columns, for the end of a sentence."""
     found = [short(c) for c in columns]
     more = f" and {len(found) - 12:,} more" if len(found) > 12 else ""
     return f"there are {', '.join(found[:12])}{more}"
@@ -229,7 +229,7 @@ class Loaded:
 
     @cached_property
     def digest(self) -> str:
-        """BLAKE2b of the bytes of the file, in hexadecimal; waits for it where it is not ready."""
+        """BLAKE2b of the bytes of the file, in hexadecimal; waits until it is computed."""
         return self.hash()
 
     @property

@@ -9,15 +9,15 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from calviz.core.errors import InputError, OptionError
-from calviz.core.notes import Finding
+from calviz.core.finding import Finding
 from calviz.core.predictions import Dataset
-from calviz.data.build import Built, build
+from calviz.data.building.build import Built, build
+from calviz.data.file_bytes import Source
 from calviz.data.format import format_of
-from calviz.data.layout import Layout
-from calviz.data.recognise import recognise
-from calviz.data.source import Source
+from calviz.data.loaded import Loaded, ReadingOptions, Recognition
+from calviz.data.recognition.layout import Layout
+from calviz.data.recognition.recognise import recognise
 from calviz.data.table import Table
-from calviz.data.types import Loaded, ReadingOptions, Recognition
 
 _EMPTY = ReadingOptions()
 
@@ -35,7 +35,7 @@ def read(
     source : str, PathLike, bytes or binary file object
         The file. Nothing in it is ever executed or unpickled.
     name : str, optional
-        What to call it; the file's own name where left out.
+        What to call it; the file's own name if left out.
     options : ReadingOptions
         What is known about it; everything else is recognised.
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from calviz.core.errors import InputError, OptionError
+from calviz.data.loaded import Loaded
 from calviz.data.reading import read
-from calviz.data.types import Loaded
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def load_sample(key: str | None = None) -> Loaded:
     Parameters
     ----------
     key : str, optional
-        Key of one of the `SAMPLES`; the first where left out.
+        Key of one of the `SAMPLES`; the first if left out.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What every format is turned into: named columns, looked at first and fetched once."""
+"""The common form of all formats: named columns, which are inspected first and fetched once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
-from calviz.core.notes import Finding
+from calviz.core.finding import Finding
 
 ElementType = Literal["number", "integer", "boolean", "text", "other"]
 
@@ -62,7 +62,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Missing:
-    """Where a text file holds an empty cell instead of a number."""
+    """An empty cell of a text file in place of a number."""
 
     row: int
     column: str

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from calviz.core.errors import OptionError
-from calviz.core.output import replacing
 from calviz.core.predictions import Dataset, Predictions
+from calviz.core.whole_files import replacing
 
 #: Formats by the end of the file's name.
 SUFFIXES = (".csv", ".parquet", ".npz")
@@ -28,7 +28,7 @@ def check_target(path: str | Path) -> Path:
 
 
 def write_predictions(data: Dataset, path: str | Path) -> None:
-    """Write probabilities (or confidences), labels and all columns beside them.
+    """Write probabilities (or confidences), labels and all other columns.
 
     Tables name their score columns ``p_<class>`` and labels by class; what a spreadsheet would take for a formula is
     neutralised in CSV. NPZ holds ``probs``, ``labels``, ``class_names`` and ``split``, ``ids``, ``group_<name>``.
@@ -49,7 +49,7 @@ def _write(data: Dataset, target: Path) -> None:
     if target.suffix.lower() == ".parquet":
         frame.to_parquet(target, index=False)
         return
-    from calviz.core.export import csv_bytes
+    from calviz.text.export import csv_bytes
 
     target.write_bytes(csv_bytes(frame))
 
@@ -92,7 +92,7 @@ def _arrays(data: Dataset) -> dict[str, Any]:
 
 
 def check_json(path: str | Path) -> None:
-    """Raise OptionError where a text file cannot be written there; ``-`` is standard output."""
+    """Raise OptionError if a text file cannot be written there; ``-`` is standard output."""
     if str(path) == "-":
         return
     target = Path(path)

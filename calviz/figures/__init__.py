@@ -1,12 +1,17 @@
-"""Figures, one file each; each registers itself."""
+"""Figures, one file each, which registers itself in `calviz.specs.figure.FIGURES`.
 
-from calviz.figures._style import plot_config
+A file here computes what is drawn: a frozen dataclass of plain arrays that derives from `calviz.figures.base.Figure` and takes a
+sample, or a finished result such as a learning curve. How it is drawn is in ``drawing``; curves that only figures need are in
+``kernels``. Where a figure is shown is decided by the pages and the report.
+"""
+
 from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.calibration_map import CalibrationMap
 from calviz.figures.class_bars import ClassBars
 from calviz.figures.conventions import ConventionDots
 from calviz.figures.cumulative import Cumulative
 from calviz.figures.decision import Decision
+from calviz.figures.drawing.style import plot_config
 from calviz.figures.learning_curve import LearningCurves
 from calviz.figures.model_differences import ModelDifferences
 from calviz.figures.reliability import Reliability

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Self, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.errors import OptionError
-from calviz.core.figure import FIGURES, FigureSpec, Theme
+from calviz.core.options import check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.core.words import counted, decimals_for, points, shorten
-from calviz.figures._parts import points_text
-from calviz.numerics import error_bars
-from calviz.numerics.bin_sweep import bin_sweep
-from calviz.numerics.sample import Sample
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import plotly.graph_objects as go
+from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.kernels.bin_sweep import bin_sweep
+from calviz.sample.binning import Scheme
+from calviz.sample.error_bars import stream
+from calviz.sample.sample import Sample
+from calviz.specs.figure import figure
+from calviz.text.words import (
+    counted,
+    points,
+    points_decimals,
+    points_text,
+    shorten,
+    with_short_class,
+)
 
 Placed = Literal["equal-width", "equal-mass"]
 
@@ -42,8 +47,15 @@ class Floor:
     high: FloatArray
 
 
+@figure(
+    key="bin-sensitivity",
+    label="ECE by number of bins",
+    summary="The ECE for 1 to 100 bins of equal width and of equal mass, above what a calibrated model would show "
+    "on the same number of rows.",
+    reference="Guo et al. 2017, eq. 3; Roelofs et al. 2022",
+)
 @dataclass(frozen=True, eq=False)
-class BinSensitivity:
+class BinSensitivity(Figure):
     """The ECE for 1 to 100 bins of equal width and of equal mass; `plot` draws it.
 
     Attributes
@@ -87,27 +99,28 @@ class BinSensitivity:
     @classmethod
     def compute(
         cls,
-        data: Dataset,
+        data: Dataset | Sample,
         *,
         reduction: Reduction | str | None = None,
-        bins: int = 15,
-        scheme: Placed = "equal-width",
+        bins: int | None = None,
+        scheme: Scheme | None = None,
         most: int = 100,
         level: float = 0.95,
         band: bool = True,
-        seed: int = 0,
+        seed: int | None = None,
         split: str | None = None,
     ) -> Self:
         """Compute the ECE for every number of bins, and redraw the hits for the noise floor.
 
         Parameters
         ----------
-        data : Predictions or ConfidencePredictions
+        data : Predictions, ConfidencePredictions or Sample
+            With a sample, what is left out below is as the sample says.
         reduction : Reduction or str, optional
-            Which (score, hit) pair is drawn; the positive class of two where left out, else the top label.
+            Which (score, hit) pair is drawn; the positive class of two if left out, else the top label.
         bins : int
             The number of bins to mark.
-        scheme : {"equal-width", "equal-mass"}
+        scheme : {"equal-width", "equal-mass", "sturges"}
             The scheme to mark; ``sturges`` has bins of equal width.
         most : int
             The largest number of bins.
@@ -125,52 +138,26 @@ class BinSensitivity:
         OptionError, InputError, NotAvailable
             As `calviz.evaluate` does.
         """
-        chosen = data if split is None else data.split(split)
-        return cls.of_sample(
-            Sample(chosen, reduction),
-            bins=bins,
-            scheme=scheme,
-            most=most,
-            level=level,
-            band=band,
-            seed=seed,
-            split=split,
+        check_level(level)
+        sample = Sample.of(
+            data, split=split, reduction=reduction, bins=bins, scheme=scheme, seed=seed
         )
-
-    @classmethod
-    def of_sample(
-        cls,
-        sample: Sample,
-        *,
-        bins: int = 15,
-        scheme: Placed = "equal-width",
-        most: int = 100,
-        level: float = 0.95,
-        band: bool = True,
-        seed: int = 0,
-        split: str | None = None,
-    ) -> Self:
-        """The same, of a sample that is shared with the metrics."""
-        if not 0 < level < 1:
-            raise OptionError(f"'level' must lie between 0 and 1, got {level!r}.")
-        if scheme not in get_args(Placed):
-            raise OptionError(f"'scheme' must be equal-width or equal-mass; got {scheme!r}.")
         ece: dict[Placed, FloatArray] = {}
         floor: dict[Placed, Floor] = {}
         for placed in get_args(Placed):
             sweep = sample.view(bin_sweep, scheme=placed, most=most)
             ece[placed] = sweep.ece()
             if band:
-                rng = error_bars.stream(seed, "under_calibration")
-                drawn = sweep.under_calibration(rng, RESAMPLES)
-                floor[placed] = Floor(drawn.mean(axis=0), np.quantile(drawn, level, axis=0))
+                floor[placed] = sample.view(
+                    _floor, scheme=placed, most=most, level=level, seed=sample.seed
+                )
         return cls(
             name=sample.data.name,
-            split=split,
+            split=sample.split,
             reduction=sample.reduction,
             n=sample.data.n,
-            bins=bins,
-            scheme=scheme,
+            bins=sample.bins_used,
+            scheme="equal-mass" if sample.scheme == "equal-mass" else "equal-width",
             level=level,
             counts=np.arange(1, most + 1),
             ece=ece,
@@ -179,15 +166,13 @@ class BinSensitivity:
 
     @property
     def chosen(self) -> float | None:
-        """The ECE at the chosen number of bins; None where that is beyond the drawn ones."""
+        """The ECE at the chosen number of bins; None if that number is not drawn."""
         if not 1 <= self.bins <= self.counts.size:
             return None
         return float(self.ece[self.scheme][self.bins - 1])
 
-    def frame(self) -> pd.DataFrame:
-        """Exactly what is drawn: one row per number of bins."""
-        import pandas as pd
-
+    def columns(self) -> Mapping[str, Any]:
+        """One row per number of bins."""
         columns: dict[str, FloatArray | IntArray] = {"bins": self.counts}
         for placed in get_args(Placed):
             key = placed.replace("-", "_")
@@ -195,56 +180,24 @@ class BinSensitivity:
             if placed in self.floor:
                 columns[f"floor_mean_{key}"] = self.floor[placed].mean
                 columns[f"floor_high_{key}"] = self.floor[placed].high
-        return pd.DataFrame(columns)
-
-    def plot(
-        self,
-        *,
-        theme: Theme = "light",
-        caption: bool | str = False,
-        width: int | None = None,
-    ) -> go.Figure:
-        """Draw it.
-
-        Parameters
-        ----------
-        theme : {"light", "dark"}
-        caption : bool or str
-            Whether to put name, split, rows and reduction above the curves, or a text to put there instead.
-        width : int, optional
-            Pixels that the page has for it.
-
-        Returns
-        -------
-        plotly.graph_objects.Figure
-            Points carry the number of bins as ``customdata``.
-        """
-        from calviz.figures import _bin_sensitivity_drawing
-
-        text = self.caption() if caption is True else tuple(str(caption or "").splitlines())
-        return _bin_sensitivity_drawing.draw(self, theme=theme, caption=text, width=width)
+        return columns
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn: one line each."""
-        short = replace(self.reduction, class_name=shorten(self.reduction.class_name, 24))
-        what = [counted(self.n, "row"), short.label]
-        if self.split is not None:
-            what.insert(0, f"split {shorten(self.split)}")
-        return shorten(self.name, 60), " · ".join(what), "ECE by number of bins"
+        what = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
+        return shorten(self.name, NAME), what, "ECE by number of bins"
 
     def describe(self) -> str:
         """Say in plain words how much the choice of bins matters."""
-        where = f", split {shorten(self.split)}" if self.split is not None else ""
-        head = (
-            f"ECE of {shorten(self.name, 60)}{where} by number of bins, {counted(self.n, 'row')}."
-        )
-        return f"{head} {self.reading()}"
+        of = named(self.name, self.split)
+        return f"ECE of {of} by number of bins, {counted(self.n, 'row')}. {self.reading()}"
 
     def reading(self) -> str:
         """The same without naming the data: from where to where the ECE goes, and what of it is noise."""
-        values = np.stack(list(self.ece.values()))[:, 1:] if self.counts.size > 1 else self._all()
+        every = np.stack(list(self.ece.values()))
+        values = every[:, 1:] if self.counts.size > 1 else every
         low, high = float(values.min()), float(values.max())
-        decimals = decimals_for(100 * low, 100 * high, most=2)
+        decimals = points_decimals(low, high)
         ends = points(low, decimals), points(high, decimals)
         where = f"goes from {ends[0]} to {ends[1]}" if ends[0] != ends[1] else f"is {ends[0]}"
         parts = [
@@ -258,8 +211,11 @@ class BinSensitivity:
             parts.append(_verdict(float(inside.mean())))
         return " ".join(parts)
 
-    def _all(self) -> FloatArray:
-        return np.stack(list(self.ece.values()))
+
+def _floor(sample: Sample, *, scheme: Placed, most: int, level: float, seed: int) -> Floor:
+    sweep = sample.view(bin_sweep, scheme=scheme, most=most)
+    drawn = sweep.under_calibration(stream(seed, "under_calibration"), RESAMPLES)
+    return Floor(drawn.mean(axis=0), np.quantile(drawn, level, axis=0))
 
 
 def _verdict(inside: float) -> str:
@@ -270,15 +226,3 @@ def _verdict(inside: float) -> str:
     return (
         f"For {100 * inside:.0f} % of these binnings noise explains it: the choice of bins decides."
     )
-
-
-FIGURES.register(
-    FigureSpec(
-        key="bin-sensitivity",
-        label="ECE by number of bins",
-        summary="The ECE for 1 to 100 bins of equal width and of equal mass, above what a calibrated model would show "
-        "on as many rows.",
-        reference="Guo et al. 2017, eq. 3; Roelofs et al. 2022",
-        compute=BinSensitivity.compute,
-    )
-)

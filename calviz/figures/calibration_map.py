@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray
 from calviz.core.errors import OptionError
-from calviz.core.figure import Theme
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.core.words import decimal, points, shorten
-from calviz.numerics.binning import BinSums
-from calviz.numerics.decimate import extremes
-from calviz.numerics.reduce import reduce
-from calviz.numerics.sample import Sample, bin_sums
+from calviz.figures.base import NAME, Figure, facts
+from calviz.figures.kernels.thin_curve import extremes
+from calviz.sample.binning import BinSums
+from calviz.sample.reduce import reduce
+from calviz.sample.sample import Sample, bin_sums
+from calviz.specs.figure import Theme
+from calviz.text.words import counted, decimal, points, shorten, with_short_class
 
 if TYPE_CHECKING:
-    import pandas as pd
     import plotly.graph_objects as go
 
 #: Neighbouring scores may come out so far apart, and this much further than they were, ...
@@ -33,7 +34,7 @@ GROUPS, POINTS = 40, 400
 
 
 @dataclass(frozen=True, eq=False)
-class CalibrationMap:
+class CalibrationMap(Figure):
     """A calibration map as it acts on these rows, computed; `plot` draws it.
 
     A map of all classes is in general no function of one score: rows with the same confidence come
@@ -97,7 +98,7 @@ class CalibrationMap:
         name : str
             What the map is called.
         reduction : Reduction or str, optional
-            Which score is followed; that of the positive class of two where left out, else the top label.
+            Which score is followed; that of the positive class of two if left out, else the top label.
         bins : int
             Number of bins of equal width for the observed frequencies.
 
@@ -110,7 +111,7 @@ class CalibrationMap:
             raise OptionError(
                 f"before and after are the same rows: there are {before.n:,} and {after.n:,}."
             )
-        sample = Sample(before, reduction)
+        sample = Sample.of(before, reduction=reduction)
         x = sample.events.score.astype(np.float64)
         y = reduce(after, sample.reduction).score.astype(np.float64)
         order = np.lexsort((y, x))
@@ -150,42 +151,47 @@ class CalibrationMap:
             self.sums.weight[filled],
         )
 
-    def frame(self) -> pd.DataFrame:
-        """Exactly what is drawn: the map, its range, the single rows, and the observed frequencies."""
-        import pandas as pd
-
+    def columns(self) -> Mapping[str, Any]:
+        """The map, its range, the single rows, and the observed frequencies."""
         score, hits, _ = self.observed
-        parts = [
-            ("map", self.before, self.after, self.low, self.high),
-            ("row", *self.rows, *self.rows[1:], *self.rows[1:]),
-            ("observed", score, hits, hits, hits),
-        ]
-        return pd.concat(
-            [
-                pd.DataFrame({"kind": kind, "before": x, "after": y, "low": low, "high": high})
-                for kind, x, y, low, high in parts
-            ],
-            ignore_index=True,
-        )
+        one, two = self.rows
+        parts = {
+            "map": (self.before, self.after, self.low, self.high),
+            "row": (one, two, two, two),
+            "observed": (score, hits, hits, hits),
+        }
+        kinds = [kind for kind, part in parts.items() for _ in part[0]]
+        values = (np.concatenate(each) for each in zip(*parts.values(), strict=True))
+        return {"kind": kinds} | dict(zip(("before", "after", "low", "high"), values, strict=True))
 
-    def plot(self, *, theme: Theme = "light", height: int = 330) -> go.Figure:
-        """Draw it, so many pixels high; its width is that of the page."""
-        from calviz.figures import _small_panels
+    def plot(
+        self,
+        *,
+        theme: Theme = "light",
+        caption: bool | str = False,
+        width: int | None = None,
+        height: int = 330,
+    ) -> go.Figure:
+        """Draw it with the width of the page; the height is in pixels and without the caption."""
+        return self._drawn(theme, caption, width, height=height)
 
-        return _small_panels.calibration_map(self, theme=theme, height=height)
+    def caption(self) -> tuple[str, ...]:
+        """Name; rows and score: one line each."""
+        what = facts(None, counted(self.n, "row"), with_short_class(self.reduction).label)
+        return shorten(self.name, NAME), what
 
     def describe(self) -> str:
         """Say what the map does to the scores."""
         one, two = self.median
         kind = "" if self.is_function else ", with a range where rows of equal score come out apart"
         return (
-            f"Calibration map of {shorten(self.name, 60) or 'a recalibrator'}, {self.n:,} rows{kind}. "
+            f"Calibration map of {shorten(self.name, NAME) or 'a recalibrator'}, {self.n:,} rows{kind}. "
             f"The median score goes from {decimal(one)} to {decimal(two)} "
             f"({points(two - one)} points)." + ("" if self.dip is None else f" {self.falls()}.")
         )
 
     def falls(self) -> str:
-        """Where the map falls, in words; empty where it does not."""
+        """Where the map falls, in words; empty if it does not."""
         if self.dip is None:
             return ""
         start, end, depth = self.dip

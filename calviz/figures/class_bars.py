@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import OptionError
-from calviz.core.figure import FIGURES, FigureSpec, Theme
+from calviz.core.options import check_level
 from calviz.core.predictions import Dataset
-from calviz.core.words import counted, listed, outside, shorten
-from calviz.numerics import error_bars
-from calviz.numerics.class_gaps import class_gaps
-from calviz.numerics.class_ranges import ClassView, beyond, class_ranges
-from calviz.numerics.error_bars import RESAMPLES
-from calviz.numerics.predicted_classes import predicted_class_sums
-from calviz.numerics.sample import Sample
-from calviz.numerics.true_classes import true_class_errors
+from calviz.figures.base import NAME, Figure, facts, named
+from calviz.sample import error_bars
+from calviz.sample.class_gaps import class_gaps
+from calviz.sample.class_ranges import ClassView, beyond, class_ranges, too_few
+from calviz.sample.error_bars import RESAMPLES
+from calviz.sample.predicted_classes import predicted_class_sums
+from calviz.sample.sample import Sample
+from calviz.sample.true_classes import true_class_errors
+from calviz.specs.figure import Theme, figure
+from calviz.text.words import counted, listed, outside, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,8 +54,15 @@ _NOUNS: dict[Mode, tuple[str, str]] = {
 }
 
 
+@figure(
+    key="class-bars",
+    label="Errors by class",
+    summary="Mean confidence minus accuracy on the rows predicted as each class or of each true class, or mean "
+    "probability minus frequency of each class, sorted, with the range that a calibrated model would show.",
+    reference="Gupta & Ramdas 2022; Ao et al. 2023, eq. 5; Gupta et al. 2021, eq. 2",
+)
 @dataclass(frozen=True, eq=False)
-class ClassBars:
+class ClassBars(Figure):
     """Signed error per class with its interval and the range of a calibrated model; `plot` draws it.
 
     Arrays have one entry per class that can have a value, in the order of the classes.
@@ -87,6 +96,8 @@ class ClassBars:
         centred at 0: among the rows of a class, those that are predicted wrong are over-represented.
     missing : tuple of str
         Classes without rows, which have no value but for ``one-vs-rest``.
+    needed : ndarray or None, shape (C,)
+        How far off the class has to be to lie outside; inf where no labels put it there.
 
     References
     ----------
@@ -106,16 +117,17 @@ class ClassBars:
     interval: tuple[FloatArray, FloatArray]
     band: tuple[FloatArray, FloatArray] | None
     missing: tuple[str, ...]
+    needed: FloatArray | None = None
 
     @classmethod
     def compute(
         cls,
-        data: Dataset,
+        data: Dataset | Sample,
         *,
         mode: Mode = "true-class",
         level: float = 0.95,
         band: bool = True,
-        seed: int = 0,
+        seed: int | None = None,
         split: str | None = None,
         resamples: int = RESAMPLES,
     ) -> Self:
@@ -123,7 +135,8 @@ class ClassBars:
 
         Parameters
         ----------
-        data : Predictions or ConfidencePredictions
+        data : Predictions, ConfidencePredictions or Sample
+            With a sample, what is left out below is as the sample says.
         mode : {"predicted-class", "true-class", "one-vs-rest"}
             What "the error of a class" is.
         level : float
@@ -144,37 +157,13 @@ class ClassBars:
         OptionError, InputError
             As `calviz.evaluate` does.
         """
-        chosen = data if split is None else data.split(split)
-        return cls.of_sample(
-            Sample(chosen),
-            mode=mode,
-            level=level,
-            band=band,
-            seed=seed,
-            split=split,
-            resamples=resamples,
-        )
-
-    @classmethod
-    def of_sample(
-        cls,
-        sample: Sample,
-        *,
-        mode: Mode = "true-class",
-        level: float = 0.95,
-        band: bool = True,
-        seed: int = 0,
-        split: str | None = None,
-        resamples: int = RESAMPLES,
-    ) -> Self:
-        """The same, of a sample whose views are shared with the metrics; its reduction does not matter."""
-        if not 0 < level < 1:
-            raise OptionError(f"'level' must lie between 0 and 1, got {level!r}.")
+        check_level(level)
+        sample = Sample.of(data, split=split, seed=seed)
         if mode not in get_args(Mode):
             raise OptionError(f"'mode' must be one of {', '.join(get_args(Mode))}; got {mode!r}.")
-        found = sample.view(class_ranges, view=mode)
-        rows, has, limits = found.rows, found.has, found.range if band else None
-        interval = _interval(sample, mode, level, seed, resamples)
+        ranges = sample.view(class_ranges, view=mode)
+        rows, has, limits = ranges.rows, ranges.has, ranges.range if band else None
+        interval = _interval(sample, mode, level, resamples)
         names = sample.data.class_names
         low, high = interval
         # No width would claim certainty.
@@ -182,17 +171,18 @@ class ClassBars:
         low, high = (np.where(certain, np.nan, end) for end in (low, high))
         return cls(
             name=sample.data.name,
-            split=split,
+            split=sample.split,
             mode=mode,
             level=level,
             n=sample.data.n,
             class_index=np.flatnonzero(has),
             class_name=tuple(names[k] for k in np.flatnonzero(has)),
             rows=rows[has].astype(np.int64),
-            value=found.value[has],
+            value=ranges.value[has],
             interval=(low[has], high[has]),
             band=None if limits is None else (limits[0][has], limits[1][has]),
             missing=tuple(names[k] for k in np.flatnonzero(rows == 0)),
+            needed=None if ranges.needed is None else ranges.needed[has],
         )
 
     @property
@@ -231,26 +221,28 @@ class ClassBars:
             return ranked
         return np.concatenate([ranked[:ends], ranked[ranked.size - ends :]])
 
-    def frame(self, order: Order = "beyond") -> pd.DataFrame:
+    def columns(self, order: Order = "beyond") -> Mapping[str, Any]:
         """All classes, one row each, in the order of drawing."""
-        import pandas as pd
-
         nothing = np.full(self.value.shape, np.nan)
         low, high = self.band or (nothing, nothing)
         at = self.ranked(order)
-        return pd.DataFrame(
-            {
-                "class": [self.class_name[i] for i in at],
-                "class_index": self.class_index[at],
-                "rows": self.rows[at],
-                "value": self.value[at],
-                "ci_low": self.interval[0][at],
-                "ci_high": self.interval[1][at],
-                "band_low": low[at],
-                "band_high": high[at],
-                "beyond": self.beyond[at],
-            }
-        )
+        return {
+            "class": [self.class_name[i] for i in at],
+            "class_index": self.class_index[at],
+            "rows": self.rows[at],
+            "value": self.value[at],
+            "ci_low": self.interval[0][at],
+            "ci_high": self.interval[1][at],
+            "band_low": low[at],
+            "band_high": high[at],
+            "beyond": self.beyond[at],
+        }
+
+    def frame(self, order: Order = "beyond") -> pd.DataFrame:
+        """All classes as a table, one row each, in the order of drawing."""
+        import pandas as pd
+
+        return pd.DataFrame(dict(self.columns(order)))
 
     def plot(
         self,
@@ -266,11 +258,8 @@ class ClassBars:
 
         Parameters
         ----------
-        theme : {"light", "dark"}
-        caption : bool or str
-            Whether to put name, split, rows and what is drawn above the bars, or a text to put there instead.
-        width : int, optional
-            Pixels that the page has for it; on a narrow one the panels stand one above the other.
+        theme, caption, width
+            As for every figure; on a narrow page the panels stand one above the other.
         order : {"value", "beyond", "class"}
             From top to bottom: by how far the error lies outside the range of a calibrated model (inside
             it, by the error), by the error, or in the order of the classes.
@@ -284,19 +273,13 @@ class ClassBars:
         plotly.graph_objects.Figure
             Bars and points carry the index of their class as ``customdata``.
         """
-        from calviz.figures import _class_bars_drawing
-
-        text = self.caption() if caption is True else tuple(str(caption or "").splitlines())
-        return _class_bars_drawing.draw(
-            self, theme=theme, caption=text, width=width, order=order, ends=ends, selected=selected
-        )
+        return self._drawn(theme, caption, width, order=order, ends=ends, selected=selected)
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and classes; what is drawn: one line each."""
-        what = [counted(self.n, "row"), counted(self.value.size, "class", "classes")]
-        if self.split is not None:
-            what.insert(0, f"split {shorten(self.split)}")
-        return shorten(self.name, 60), " · ".join(what), DRAWN[self.mode]
+        classes = counted(self.value.size, "class", "classes")
+        what = facts(self.split, counted(self.n, "row"), classes)
+        return shorten(self.name, NAME), what, DRAWN[self.mode]
 
     def shares(self) -> str:
         """How many classes are outside the range of a calibrated model, which, and on which side."""
@@ -318,16 +301,23 @@ class ClassBars:
         if not parts:
             none = f"The one {one} is" if self.value.size == 1 else f"None of {total} is"
             inside = "inside" if self.value.size == 1 else "outside"
-            return f"{none} {inside} the range that a calibrated model would show."
+            return (
+                f"{none} {inside} the range that a calibrated model would show{_and(self.unseen)}."
+            )
         # "Calibrated model" stands in the words of true classes already.
         where = "" if self.mode == "true-class" else ", outside the range of a calibrated model"
         return f"Of {total}, {' and '.join(parts)}{where}."
 
+    @property
+    def unseen(self) -> str:
+        """The errors that classes with few rows cannot show, in words; "" if all have enough."""
+        every = self.n if self.mode == "one-vs-rest" else None
+        return too_few(self.rows, self.needed, rows_in_all=every)
+
     def describe(self) -> str:
         """Say in plain words what the bars show."""
-        where = f", split {shorten(self.split)}" if self.split is not None else ""
-        head = self.caption()[-1]
-        text = f"{head}. {shorten(self.name, 60)}{where}, {counted(self.n, 'row')}. {self.shares()}"
+        of = named(self.name, self.split)
+        text = f"{DRAWN[self.mode]}. {of}, {counted(self.n, 'row')}. {self.shares()}"
         beyond = self.beyond
         if beyond.any():
             worst = int(np.argmax(np.abs(beyond)))
@@ -357,20 +347,28 @@ def headline(views: Iterable[ClassBars]) -> tuple[str, bool]:
         if count
     ]
     if not parts:
-        return "No class is outside the range that a calibrated model would show.", False
+        unseen = next((view.unseen for view in judged if view.unseen), "")
+        return (
+            f"No class is outside the range that a calibrated model would show{_and(unseen)}.",
+            False,
+        )
     return f"Outside the range that a calibrated model would show: {', '.join(parts)}.", True
+
+
+def _and(more: str) -> str:
+    return f"; {more}" if more else ""
 
 
 _Ends = tuple[FloatArray, FloatArray]
 
 
-def _interval(sample: Sample, mode: Mode, level: float, seed: int, resamples: int) -> _Ends:
+def _interval(sample: Sample, mode: Mode, level: float, resamples: int) -> _Ends:
     if mode == "predicted-class":
         return sample.view(predicted_class_sums).interval(level)
     if mode == "one-vs-rest":
         return sample.view(class_gaps).interval(level)
     view = sample.view(true_class_errors)
-    drawn = view.bootstrap(error_bars.stream(seed, "bootstrap"), resamples)
+    drawn = error_bars.resampled(view, "bootstrap", seed=sample.seed, resamples=resamples)
     return _quantiles(drawn.mcs, drawn.rows, level)
 
 
@@ -389,15 +387,3 @@ def _quantiles(values: FloatArray, rows: FloatArray, level: float) -> _Ends:
         low, high = (np.where(filled, end, np.nan) for end in (low, high))
         ends.append(low + (place - left) * (high - low))
     return ends[0], ends[1]
-
-
-FIGURES.register(
-    FigureSpec(
-        key="class-bars",
-        label="Errors by class",
-        summary="Mean confidence minus accuracy on the rows predicted as each class or of each true class, or mean "
-        "probability minus frequency of each class, sorted, with the range that a calibrated model would show.",
-        reference="Gupta & Ramdas 2022; Ao et al. 2023, eq. 5; Gupta et al. 2021, eq. 2",
-        compute=ClassBars.compute,
-    )
-)

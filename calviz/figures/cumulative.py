@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
-from calviz.core.figure import FIGURES, FigureSpec, Theme
-from calviz.core.metric import METRICS
+from calviz.core.options import check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.core.results import Interval
-from calviz.core.verdict import Verdict
-from calviz.core.words import counted, decimal, shorten
-from calviz.figures._parts import level_text, points_text
-from calviz.numerics import error_bars
-from calviz.numerics.curves import fractiles, isotonic_curve, smoothed_gap
-from calviz.numerics.decimate import extremes
-from calviz.numerics.error_bars import RESAMPLES
-from calviz.numerics.sample import Sample
-from calviz.numerics.steps import Steps, steps
+from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.kernels.reliability_curves import fractiles, isotonic_curve, smoothed_gap
+from calviz.figures.kernels.thin_curve import extremes
+from calviz.results.evaluation import Interval
+from calviz.results.verdict import Verdict
+from calviz.sample import error_bars
+from calviz.sample.error_bars import RESAMPLES
+from calviz.sample.sample import Sample
+from calviz.sample.steps import Steps, steps
+from calviz.specs.figure import Theme, figure
+from calviz.specs.metric import METRICS
+from calviz.text.words import counted, decimal, level_text, points_text, shorten, with_short_class
 
 if TYPE_CHECKING:
-    import pandas as pd
     import plotly.graph_objects as go
 
 Panel = Literal["a", "b", "c", "d", "gap"]
@@ -37,8 +37,15 @@ Estimate = Literal["smooth", "isotonic"]
 FOUR: tuple[Panel, ...] = ("a", "b", "c", "d")
 
 
+@figure(
+    key="cumulative",
+    label="Cumulative plot and KS error",
+    summary="Cumulative score and cumulative hits along the sorted rows: the largest distance between "
+    "the two is the KS error. Beside it score and probability, which show where they part.",
+    reference="Gupta et al. 2021, figure 1",
+)
 @dataclass(frozen=True, eq=False)
-class Cumulative:
+class Cumulative(Figure):
     """The cumulative plot and the KS error, computed; `plot` draws it.
 
     Rows are sorted by score, tied rows are one step. Arrays have one entry per kept step: all of them, or the
@@ -98,22 +105,23 @@ class Cumulative:
     @classmethod
     def compute(
         cls,
-        data: Dataset,
+        data: Dataset | Sample,
         *,
         reduction: Reduction | str | None = None,
         estimate: Estimate = "smooth",
         level: float = 0.95,
         band: bool = True,
-        seed: int = 0,
+        seed: int | None = None,
         split: str | None = None,
     ) -> Self:
         """Sort, sum, and redraw the hits for the bands.
 
         Parameters
         ----------
-        data : Predictions or ConfidencePredictions
+        data : Predictions, ConfidencePredictions or Sample
+            With a sample, what is left out below is as the sample says.
         reduction : Reduction or str, optional
-            Which (score, hit) pair is drawn; the positive class of two where left out, else the top label.
+            Which (score, hit) pair is drawn; the positive class of two if left out, else the top label.
         estimate : {"smooth", "isotonic"}
             How the probability of a hit is estimated: a kernel along the fractiles, or isotonic regression.
         level : float
@@ -130,30 +138,8 @@ class Cumulative:
         OptionError, InputError, NotAvailable
             As `calviz.evaluate` does.
         """
-        chosen = data if split is None else data.split(split)
-        return cls.of_sample(
-            Sample(chosen, reduction),
-            estimate=estimate,
-            level=level,
-            band=band,
-            seed=seed,
-            split=split,
-        )
-
-    @classmethod
-    def of_sample(
-        cls,
-        sample: Sample,
-        *,
-        estimate: Estimate = "smooth",
-        level: float = 0.95,
-        band: bool = True,
-        seed: int = 0,
-        split: str | None = None,
-    ) -> Self:
-        """The same, of a sample whose views are shared with the metrics."""
-        if not 0 < level < 1:
-            raise OptionError(f"'level' must lie between 0 and 1, got {level!r}.")
+        check_level(level)
+        sample = Sample.of(data, split=split, reduction=reduction, seed=seed)
         if estimate not in get_args(Estimate):
             raise OptionError(f"'estimate' must be smooth or isotonic; got {estimate!r}.")
         view = sample.view(steps)
@@ -166,18 +152,20 @@ class Cumulative:
             fitted = level_of[np.searchsorted(last, view.score)]
         bound, limits = None, None
         if band:
-            drawn = view.under_calibration(error_bars.stream(seed, "under_calibration"), RESAMPLES)
+            drawn = error_bars.resampled(
+                view, "under_calibration", seed=sample.seed, resamples=RESAMPLES
+            )
             bound = float(np.quantile(_largest(drawn), level))
             if estimate == "smooth":
                 limits = _limits(view, drawn, level, upto[kept], view.score[kept])
         return cls(
             name=sample.data.name,
-            split=split,
+            split=sample.split,
             reduction=sample.reduction,
             steps=view,
             level=level,
             estimate=estimate,
-            seed=seed,
+            seed=sample.seed,
             fractile=upto[kept],
             cumulative_score=cumulative_score[kept],
             cumulative_hits=(cumulative_score - gap)[kept],
@@ -220,7 +208,7 @@ class Cumulative:
 
     @property
     def beyond_noise(self) -> bool | None:
-        """Whether the gap leaves the band of a calibrated model; None where there is no band."""
+        """Whether the gap leaves the band of a calibrated model; None if there is no band."""
         return None if self.bound is None else self.ks > self.bound
 
     @cached_property
@@ -228,10 +216,9 @@ class Cumulative:
         """Bootstrap interval of the KS error, as an evaluation gives it."""
         if self.n < 2:
             return None
-        drawn = self.steps.bootstrap(error_bars.stream(self.seed, "bootstrap"), RESAMPLES)
-        calibrated = self.steps.under_calibration(
-            error_bars.stream(self.seed, "under_calibration"), RESAMPLES
-        )
+        drawing = {"seed": self.seed, "resamples": RESAMPLES}
+        drawn = error_bars.resampled(self.steps, "bootstrap", **drawing)
+        calibrated = error_bars.resampled(self.steps, "under_calibration", **drawing)
         return error_bars.interval(
             _largest(drawn),
             self.level,
@@ -241,25 +228,21 @@ class Cumulative:
             bounds=METRICS["ks"].bounds,
         )
 
-    def frame(self) -> pd.DataFrame:
-        """Exactly what is drawn: one row per kept step."""
-        import pandas as pd
-
+    def columns(self) -> Mapping[str, Any]:
+        """One row per kept step."""
         nothing = np.full(self.score.shape, np.nan)
         low, high = self.band or (nothing, nothing)
-        return pd.DataFrame(
-            {
-                "fractile": self.fractile,
-                "score": self.score,
-                "cumulative_score": self.cumulative_score,
-                "cumulative_hits": self.cumulative_hits,
-                "gap": self.gap,
-                "probability": self.probability,
-                "band_low": low,
-                "band_high": high,
-                "maximum": np.arange(self.score.size) == self.maximum,
-            }
-        )
+        return {
+            "fractile": self.fractile,
+            "score": self.score,
+            "cumulative_score": self.cumulative_score,
+            "cumulative_hits": self.cumulative_hits,
+            "gap": self.gap,
+            "probability": self.probability,
+            "band_low": low,
+            "band_high": high,
+            "maximum": np.arange(self.score.size) == self.maximum,
+        }
 
     def plot(
         self,
@@ -273,48 +256,30 @@ class Cumulative:
 
         Parameters
         ----------
-        theme : {"light", "dark"}
-        caption : bool or str
-            Whether to put name, split, rows, reduction and KS error above the panels, or a text to put
-            there instead.
-        width : int, optional
-            Pixels that the page has for it; on a narrow one the panels stand one above the other.
+        theme, caption, width
+            As for every figure; on a narrow page the panels stand one above the other.
         panels : sequence of {"a", "b", "c", "d", "gap"}
             Which panels to draw: cumulative score and hits against fractile (a) and against cumulative score
             (b), score and probability against fractile (c) and against score (d), and the gap, enlarged.
         """
-        from calviz.figures import _cumulative_drawing
-
         unknown = [p for p in panels if p not in get_args(Panel)]
         if unknown or not panels:
             raise OptionError(f"'panels' are among {', '.join(get_args(Panel))}; got {panels!r}.")
-        text = self.caption() if caption is True else tuple(str(caption or "").splitlines())
-        return _cumulative_drawing.draw(
-            self, theme=theme, caption=text, width=width, panels=tuple(panels)
-        )
+        return self._drawn(theme, caption, width, panels=tuple(panels))
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; and the KS error with its interval: one line each."""
-        what = [counted(self.n, "row"), self._reduction_words]
-        if self.split is not None:
-            what.insert(0, f"split {shorten(self.split)}")
-        return shorten(self.name, 60), " · ".join(what), f"KS {self._size}"
+        what = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
+        return shorten(self.name, NAME), what, f"KS {self._size}"
 
     @property
     def _size(self) -> str:
         return points_text(self.ks, self.interval, self.level)
 
-    @property
-    def _reduction_words(self) -> str:
-        return replace(self.reduction, class_name=shorten(self.reduction.class_name, 24)).label
-
     def describe(self) -> str:
         """Say in plain words what the panels show."""
-        where = f", split {shorten(self.split)}" if self.split is not None else ""
-        head = (
-            f"Cumulative score and hits of {shorten(self.name, 60)}{where}: "
-            f"{self._reduction_words}, {counted(self.n, 'row')}."
-        )
+        reduction, of = with_short_class(self.reduction).label, named(self.name, self.split)
+        head = f"Cumulative score and hits of {of}: {reduction}, {counted(self.n, 'row')}."
         return f"{head} {self.reading()}"
 
     def reading(self, verdict: Verdict | None = None) -> str:
@@ -375,15 +340,3 @@ def _limits(
         np.clip(score - np.interp(upto, ends, high), 0, 1),
         np.clip(score - np.interp(upto, ends, low), 0, 1),
     )
-
-
-FIGURES.register(
-    FigureSpec(
-        key="cumulative",
-        label="Cumulative plot and KS error",
-        summary="Cumulative score and cumulative hits along the sorted rows: the largest distance between "
-        "the two is the KS error. Beside it score and probability, which show where they part.",
-        reference="Gupta et al. 2021, figure 1",
-        compute=Cumulative.compute,
-    )
-)

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
-from calviz.core.figure import FIGURES, FigureSpec, Theme
 from calviz.core.predictions import Dataset
-from calviz.core.results import Interval
-from calviz.core.words import counted, decimal, decimals_for, percent, shorten
-from calviz.figures._parts import PER, level_text
-from calviz.numerics import error_bars
-from calviz.numerics.error_bars import RESAMPLES
-from calviz.numerics.referral import Costs, best_threshold, cost_at, kept_and_wrong
-from calviz.numerics.sample import Sample
-from calviz.numerics.steps import Steps, top_label_steps
+from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.kernels.expert_referral import Costs, best_threshold, cost_at, kept_and_wrong
+from calviz.results.evaluation import Interval
+from calviz.sample import error_bars
+from calviz.sample.error_bars import RESAMPLES
+from calviz.sample.sample import Sample
+from calviz.sample.steps import Steps, top_label_steps
+from calviz.specs.figure import Theme, figure
+from calviz.text.words import counted, decimal, decimals_for, level_text, percent, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-#: Thresholds of the curve: so many evenly spaced ones, and as many quantiles of the scores.
+#: Thresholds of the curve: this many evenly spaced ones, and the same number of quantiles of the scores.
 POINTS = 120
+#: Costs are written for this many predictions.
+PER = 1_000
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,15 @@ class Rule:
     interval: Interval | None
 
 
+@figure(
+    key="decision",
+    label="Cost of decisions",
+    summary="Mean cost of a prediction against the confidence from which predictions are kept: the threshold that "
+    "costs least, the one a calibrated model would use, and what lies between them.",
+    reference="Chow 1970; Elkan 2001",
+)
 @dataclass(frozen=True, eq=False)
-class Decision:
+class Decision(Figure):
     """The cost of deciding by confidence, computed; `plot` draws it.
 
     Attributes
@@ -236,30 +245,24 @@ class Decision:
             "refer everything": self.refer_all,
         }
 
-    def frame(self) -> pd.DataFrame:
-        """Exactly what is drawn: one row per threshold."""
-        import pandas as pd
-
+    def columns(self) -> Mapping[str, Any]:
+        """One row per threshold."""
         nothing = np.full(self.cost.shape, np.nan)
         low, high = self.band or (nothing, nothing)
-        return pd.DataFrame(
-            {"threshold": self.threshold, "cost": self.cost, "cost_low": low, "cost_high": high}
-        )
+        return {"threshold": self.threshold, "cost": self.cost, "cost_low": low, "cost_high": high}
 
     def table(self) -> pd.DataFrame:
         """The rules, one row each, costs per prediction."""
         import pandas as pd
 
+        rules = self.rules.values()
+        shares = ("threshold", "kept", "referred", "accuracy", "cost")
         return pd.DataFrame(
             {
                 "rule": list(self.rules),
-                "threshold": [r.threshold for r in self.rules.values()],
-                "kept": [r.kept for r in self.rules.values()],
-                "referred": [r.referred for r in self.rules.values()],
-                "accuracy": [r.accuracy for r in self.rules.values()],
-                "cost": [r.cost for r in self.rules.values()],
-                "cost_low": [r.interval.low if r.interval else None for r in self.rules.values()],
-                "cost_high": [r.interval.high if r.interval else None for r in self.rules.values()],
+                **{name: [getattr(rule, name) for rule in rules] for name in shares},
+                "cost_low": [r.interval.low if r.interval else None for r in rules],
+                "cost_high": [r.interval.high if r.interval else None for r in rules],
             }
         )
 
@@ -275,34 +278,21 @@ class Decision:
 
         Parameters
         ----------
-        theme : {"light", "dark"}
-        caption : bool or str
-            Whether to put name, split, rows and costs above the curve, or a text to put there instead.
-        width : int, optional
-            Pixels that the page has for it.
+        theme, caption, width
+            As for every figure.
         others : sequence of Decision
             Further curves with the same costs (after recalibration, other models), without bands.
         """
-        from calviz.figures import _decision_drawing
-
         if any(other.costs != self.costs for other in others):
             raise OptionError("curves of different costs cannot be compared in one drawing.")
-        text = self.caption() if caption is True else tuple(str(caption or "").splitlines())
-        return _decision_drawing.draw(
-            self, theme=theme, caption=text, width=width, others=tuple(others)
-        )
+        return self._drawn(theme, caption, width, others=tuple(others))
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and costs; what miscalibration costs: one line each."""
         c = self.costs
-        what = [
-            counted(self.n, "row"),
-            f"costs: wrong {c.wrong:g}, referred {c.referred:g}, right {c.right:g}",
-        ]
-        if self.split is not None:
-            what.insert(0, f"split {shorten(self.split)}")
+        costs = f"costs: wrong {c.wrong:g}, referred {c.referred:g}, right {c.right:g}"
         number = f"Miscalibration costs {self.per(self.excess)} per {PER:,} predictions"
-        return shorten(self.name, 60), " · ".join(what), number
+        return shorten(self.name, NAME), facts(self.split, counted(self.n, "row"), costs), number
 
     def per(self, cost: float) -> str:
         """A cost of `PER` predictions, with decimals that suit all costs of the drawing."""
@@ -335,9 +325,8 @@ class Decision:
     def describe(self) -> str:
         """Say in plain words what the rules cost."""
         c = self.costs
-        where = f", split {shorten(self.split)}" if self.split is not None else ""
         return (
-            f"Cost of deciding by confidence, {shorten(self.name, 60)}{where}, {counted(self.n, 'row')}; a wrong "
+            f"Cost of deciding by confidence, {named(self.name, self.split)}, {counted(self.n, 'row')}; a wrong "
             f"prediction costs {c.wrong:g}, a referred one {c.referred:g}, a right one {c.right:g}. {self.reading()}"
         )
 
@@ -390,15 +379,3 @@ def _thresholds(view: Steps, rules: FloatArray) -> FloatArray:
     ]
     own = rules[(rules >= lowest) & (rules <= 1)]
     return np.unique(np.concatenate([even, quantiles, own]))
-
-
-FIGURES.register(
-    FigureSpec(
-        key="decision",
-        label="Cost of decisions",
-        summary="Mean cost of a prediction against the confidence from which predictions are kept: the threshold that "
-        "costs least, the one a calibrated model would use, and what lies between them.",
-        reference="Chow 1970; Elkan 2001",
-        compute=Decision.compute,
-    )
-)

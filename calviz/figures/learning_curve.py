@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Any, Self
 
 import numpy as np
 
 from calviz.core.errors import OptionError
-from calviz.core.figure import Theme
-from calviz.core.learning import UNCALIBRATED, LabelsNeeded, LearningCurve, LearningPoint
-from calviz.core.metric import METRICS
 from calviz.core.reduction import Reduction
-from calviz.core.units import value_text
-from calviz.core.words import counted, listed, shorten
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import plotly.graph_objects as go
+from calviz.figures.base import NAME, Figure
+from calviz.results.learning_curve import LabelsNeeded, LearningCurve, LearningPoint
+from calviz.specs.metric import METRICS, QUOTED
+from calviz.specs.recalibrator import UNCALIBRATED
+from calviz.text.metric_values import value_text
+from calviz.text.words import counted, listed, shorten
 
 #: The share of its final gain that a settled curve has.
 SETTLED = 0.9
 #: A gain this small is none.
 ZERO = 1e-9
+_COLUMNS = ("method", "rows", "mean", "low", "high")
 
 
 @dataclass(frozen=True, eq=False)
-class LearningCurves:
+class LearningCurves(Figure):
     """One metric of a learning curve, ready to draw.
 
     A figure of a result and not of predictions: `calviz.learning_curve` fits, this draws.
@@ -45,7 +44,7 @@ class LearningCurves:
     metric: str
 
     @classmethod
-    def compute(cls, curve: LearningCurve, *, metric: str = "ece") -> Self:
+    def compute(cls, curve: LearningCurve, *, metric: str = QUOTED) -> Self:
         """Choose the metric that is drawn.
 
         Raises
@@ -79,37 +78,19 @@ class LearningCurves:
         """The points of one method, by rising number of rows."""
         return self.curve.of(method, self.metric)
 
-    def frame(self) -> pd.DataFrame:
-        """Exactly what is drawn: one row per method and number of rows, beside the two lines."""
-        import pandas as pd
-
-        rows = [
-            (p.method, p.rows, p.mean, p.low, p.high, p.repeats)
-            for method in self.curve.methods
-            for p in self.points(method)
-        ]
-        frame = pd.DataFrame(rows, columns=["method", "rows", "mean", "low", "high", "draws"])
-        frame["uncalibrated"] = self.before
-        frame["noise_floor"] = np.nan if self.noise_floor is None else self.noise_floor
-        return frame
-
-    def plot(
-        self, *, theme: Theme = "light", caption: bool | str = False, width: int | None = None
-    ) -> go.Figure:
-        """Draw it.
-
-        Parameters
-        ----------
-        theme : {"light", "dark"}
-        caption : bool or str
-            Whether to put name, rows and seed above the curves, or a text to put there instead.
-        width : int, optional
-            Pixels that the page has for it.
-        """
-        from calviz.figures import _learning_curve_drawing
-
-        text = self.caption() if caption is True else tuple(str(caption or "").splitlines())
-        return _learning_curve_drawing.draw(self, theme=theme, caption=text, width=width)
+    def columns(self) -> Mapping[str, Any]:
+        """One row per method and number of rows, and the two reference lines."""
+        points = [p for method in self.curve.methods for p in self.points(method)]
+        columns = {name: [getattr(p, name) for p in points] for name in _COLUMNS}
+        floor = np.nan if self.noise_floor is None else self.noise_floor
+        return (
+            columns
+            | {"draws": [p.repeats for p in points]}
+            | {
+                "uncalibrated": np.full(len(points), self.before),
+                "noise_floor": np.full(len(points), floor),
+            }
+        )
 
     def caption(self) -> tuple[str, ...]:
         """Name, and the rows that judge."""
@@ -118,7 +99,7 @@ class LearningCurves:
         if judged.split is not None:
             what[-1] += f" of split {shorten(judged.split)}"
         what += [shorten(Reduction.of(self.curve.reduction).label), f"seed {self.curve.seed}"]
-        return shorten(self.curve.name, 60), " · ".join(what)
+        return shorten(self.curve.name, NAME), " · ".join(what)
 
     def needed(self) -> tuple[LabelsNeeded, ...]:
         """How many labels each method needs, the one that needs the fewest first."""
@@ -212,6 +193,6 @@ class LearningCurves:
         sizes = self.sizes
         span = f"{sizes[0]:,} to {counted(sizes[-1], 'calibration row')}" if sizes else "no rows"
         return (
-            f"{METRICS[self.metric].label} of {shorten(self.curve.name, 60)} against the number of "
+            f"{METRICS[self.metric].label} of {shorten(self.curve.name, NAME)} against the number of "
             f"calibration rows, {span}, always judged on the same {judged}. {self.answer()}"
         )

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Any, Self
 
-from calviz.core.comparison import Difference, Verdict
 from calviz.core.errors import OptionError
-from calviz.core.figure import Theme
-from calviz.core.metric import METRICS
-from calviz.core.model_comparison import ModelComparison
-from calviz.core.units import scale_of
-from calviz.core.words import counted, decimal, decimals_for, listed, shorten
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import plotly.graph_objects as go
+from calviz.figures.base import Figure, facts
+from calviz.results.comparison import Difference, Verdict
+from calviz.results.model_comparison import ModelComparison
+from calviz.specs.metric import METRICS, RANKED_BY
+from calviz.text.metric_values import scale_of
+from calviz.text.words import counted, decimal, decimals_for, listed, shorten
 
 
 @dataclass(frozen=True, eq=False)
-class ModelDifferences:
+class ModelDifferences(Figure):
     """Paired differences to a reference model, ready to draw.
 
     A figure of a result and not of predictions: `calviz.compare_models` computes, this draws.
@@ -44,9 +41,9 @@ class ModelDifferences:
 
     @classmethod
     def compute(
-        cls, comparison: ModelComparison, *, metric: str = "nll", reference: str | None = None
+        cls, comparison: ModelComparison, *, metric: str = RANKED_BY, reference: str | None = None
     ) -> Self:
-        """Choose the metric, and the model to compare with (the best by that metric where left out).
+        """Choose the metric, and the model to compare with (the best by that metric if left out).
 
         Raises
         ------
@@ -71,49 +68,24 @@ class ModelDifferences:
         """Whether a model is better or worse than the reference beyond noise, or tied with it."""
         return difference.verdict
 
-    def frame(self) -> pd.DataFrame:
-        """Exactly what is drawn: one row per model."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {
-                "metric": self.metric,
-                "model": name,
-                "reference": self.reference,
-                "difference": d.value,
-                "low": d.interval.low,
-                "high": d.interval.high,
-                "beyond_noise": self.side(d),
-            }
-            for name, d in zip(self.models, self.differences, strict=True)
-        )
-
-    def plot(
-        self, *, theme: Theme = "light", caption: bool | str = False, width: int | None = None
-    ) -> go.Figure:
-        """Draw it.
-
-        Parameters
-        ----------
-        theme : {"light", "dark"}
-        caption : bool or str
-            Whether to put metric and rows above it, or a text to put there instead.
-        width : int, optional
-            Pixels that the page has for it.
-        """
-        from calviz.figures import _model_differences_drawing
-
-        text = self.caption() if caption is True else tuple(str(caption or "").splitlines())
-        return _model_differences_drawing.draw(self, theme=theme, caption=text, width=width)
+    def columns(self) -> Mapping[str, Any]:
+        """One row per model."""
+        count = len(self.models)
+        return {
+            "metric": [self.metric] * count,
+            "model": self.models,
+            "reference": [self.reference] * count,
+            "difference": [d.value for d in self.differences],
+            "low": [d.interval.low for d in self.differences],
+            "high": [d.interval.high for d in self.differences],
+            "beyond_noise": [self.side(d) for d in self.differences],
+        }
 
     def caption(self) -> tuple[str, ...]:
         """The metric and the model it is compared with; rows."""
-        what = [counted(self.comparison.rows, "row"), "95 % intervals, paired"]
-        if self.comparison.split is not None:
-            what.insert(0, f"split {shorten(self.comparison.split)}")
-        return f"{METRICS[self.metric].label}, minus that of {shorten(self.reference)}", " · ".join(
-            what
-        )
+        rows = counted(self.comparison.rows, "row")
+        head = f"{METRICS[self.metric].label}, minus that of {shorten(self.reference)}"
+        return head, facts(self.comparison.split, rows, "95 % intervals, paired")
 
     def text(self, difference: Difference) -> str:
         """A difference with its interval, in the unit of the metric."""

@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
-from calviz.core.figure import FIGURES, FigureSpec, Theme
-from calviz.core.metric import METRICS
+from calviz.core.options import check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.core.results import Interval
-from calviz.core.words import counted, decimal, decimals_for, ends, score_and_hit, shorten
-from calviz.figures._reliability_curves import Curve, CurveKind, make_curves
-from calviz.numerics.binning import BinSums, Scheme
-from calviz.numerics.error_bars import interval, stream
+from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.kernels.reliability_curves import Curve, CurveKind, make_curves
 from calviz.numerics.proportions import clopper_pearson
-from calviz.numerics.sample import Sample, bin_sums
+from calviz.results.evaluation import Interval
+from calviz.sample.bin_gaps import bin_intervals
+from calviz.sample.binning import BinSums, Scheme
+from calviz.sample.error_bars import interval, resampled
+from calviz.sample.sample import Sample, chosen_bins
+from calviz.specs.figure import Theme, figure
+from calviz.specs.metric import METRICS
+from calviz.text.words import (
+    bins_words,
+    counted,
+    decimal,
+    decimals_for,
+    ends,
+    level_text,
+    score_and_hit,
+    shorten,
+    with_short_class,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,8 +44,15 @@ if TYPE_CHECKING:
 RESAMPLES = 1_000
 
 
+@figure(
+    key="reliability",
+    label="Reliability diagram",
+    summary="Observed frequency against mean score, bin by bin: a calibrated model follows the "
+    "diagonal. Exact intervals per bin, the band of a calibrated model, and the scores' histogram.",
+    reference="Guo et al. 2017, figure 1; Broecker & Smith 2007; Clopper & Pearson 1934",
+)
 @dataclass(frozen=True, eq=False)
-class Reliability:
+class Reliability(Figure):
     """A reliability diagram, computed; `plot` draws it.
 
     Arrays have one entry per bin that has rows, in ascending order; empty bins are not drawn.
@@ -94,14 +114,14 @@ class Reliability:
     @classmethod
     def compute(
         cls,
-        data: Dataset,
+        data: Dataset | Sample,
         *,
         reduction: Reduction | str | None = None,
-        bins: int = 15,
-        scheme: Scheme = "equal-width",
+        bins: int | None = None,
+        scheme: Scheme | None = None,
         level: float = 0.95,
         band: bool = True,
-        seed: int = 0,
+        seed: int | None = None,
         split: str | None = None,
         curves: tuple[CurveKind, ...] = (),
     ) -> Self:
@@ -109,9 +129,10 @@ class Reliability:
 
         Parameters
         ----------
-        data : Predictions or ConfidencePredictions
+        data : Predictions, ConfidencePredictions or Sample
+            With a sample, what is left out below is as the sample says.
         reduction : Reduction or str, optional
-            Which (score, hit) pair is drawn; the positive class of two where left out, else the top label.
+            Which (score, hit) pair is drawn; the positive class of two if left out, else the top label.
         bins : int
             Number of bins (ignored by ``sturges``).
         scheme : {"equal-width", "equal-mass", "sturges"}
@@ -132,51 +153,22 @@ class Reliability:
         OptionError, InputError, NotAvailable
             As `calviz.evaluate` does.
         """
+        check_level(level)
+        sample = Sample.of(
+            data, split=split, reduction=reduction, bins=bins, scheme=scheme, seed=seed
+        )
         selected = None
         if split is not None:
-            whole, data = data, data.split(split)
-            assert whole.splits is not None
-            selected = np.flatnonzero(whole.splits.mask(split))
-        return cls.of_sample(
-            Sample(data, reduction),
-            bins=bins,
-            scheme=scheme,
-            level=level,
-            band=band,
-            seed=seed,
-            split=split,
-            selected=selected,
-            curves=curves,
-        )
-
-    @classmethod
-    def of_sample(
-        cls,
-        sample: Sample,
-        *,
-        bins: int = 15,
-        scheme: Scheme = "equal-width",
-        level: float = 0.95,
-        band: bool = True,
-        seed: int = 0,
-        split: str | None = None,
-        selected: IntArray | None = None,
-        curves: tuple[CurveKind, ...] = (),
-    ) -> Self:
-        """The same, of a sample whose views are shared with the metrics.
-
-        `split` and `selected` say where the sample comes from: the name of the split, and the
-        indices of its rows in the whole.
-        """
-        if not 0 < level < 1:
-            raise OptionError(f"'level' must lie between 0 and 1, got {level!r}.")
-        sums = sample.view(bin_sums, bins=bins, scheme=scheme)
+            splits = (data.data if isinstance(data, Sample) else data).splits
+            assert splits is not None
+            selected = np.flatnonzero(splits.mask(split))
+        sums = chosen_bins(sample)
         filled = np.flatnonzero(sums.count)
         edges = sums.edges.astype(np.float64)
         count = sums.count[filled].astype(np.int64)
         return cls(
             name=sample.data.name,
-            split=split,
+            split=sample.split,
             reduction=sample.reduction,
             sums=sums,
             level=level,
@@ -187,8 +179,8 @@ class Reliability:
             mean_score=sums.confidence[filled],
             observed=sums.accuracy[filled],
             interval=clopper_pearson(sums.hit_sum[filled], count, level=level),
-            band=_band(sums, filled, level, seed) if band else None,
-            seed=seed,
+            band=_band(sums, filled, level, sample.seed) if band else None,
+            seed=sample.seed,
             curves=make_curves(sample, curves),
             _score=sample.events.score,
             _selected=selected,
@@ -222,30 +214,30 @@ class Reliability:
     @property
     def ece(self) -> float:
         """Expected calibration error over these bins, as the metric of that name computes it."""
-        return float(_ece(self.sums))
+        return float(self.sums.mean_gap)
 
     @cached_property
     def ece_interval(self) -> Interval | None:
-        """Bootstrap interval of the ECE, at `level`; None where resampling changes nothing."""
+        """Bootstrap interval of the ECE, at `level`; None if resampling changes nothing."""
         if self.n < 2:
             return None
         # The same streams as an evaluation's, so that both print the same interval.
-        drawn = self.sums.bootstrap(stream(self.seed, "bootstrap"), RESAMPLES)
-        calibrated = self.sums.under_calibration(stream(self.seed, "under_calibration"), RESAMPLES)
+        drawing = {"seed": self.seed, "resamples": RESAMPLES}
+        drawn = resampled(self.sums, "bootstrap", **drawing)
+        calibrated = resampled(self.sums, "under_calibration", **drawing)
         return interval(
-            _ece(drawn),
+            drawn.mean_gap,
             self.level,
             value=self.ece,
             method=METRICS["ece"].interval,
-            calibrated=_ece(calibrated),
+            calibrated=calibrated.mean_gap,
             bounds=METRICS["ece"].bounds,
         )
 
     @property
     def bins_words(self) -> str:
         """How the rows are binned, in words."""
-        kind = "equal-mass" if self.sums.params["scheme"] == "equal-mass" else "equal-width"
-        return counted(self.sums.edges.size - 1, f"{kind} bin")
+        return bins_words(self.sums.edges.size - 1, self.sums.params["scheme"])
 
     def rows(self, bin: int) -> IntArray:
         """Indices, into the data that were given, of the rows in a bin.
@@ -267,33 +259,24 @@ class Reliability:
         rows = np.flatnonzero(inside)
         return rows if self._selected is None else self._selected[rows]
 
-    @property
-    def _reduction_words(self) -> str:
-        short = replace(self.reduction, class_name=shorten(self.reduction.class_name, 24))
-        return short.label
-
-    def frame(self) -> pd.DataFrame:
-        """Exactly what is drawn: one row per bin that has rows."""
-        import pandas as pd
-
+    def columns(self) -> Mapping[str, Any]:
+        """One row per bin that has rows."""
         nothing = np.full(self.bin.shape, np.nan)
         band_low, band_high = self.band or (nothing, nothing)
-        return pd.DataFrame(
-            {
-                "bin": self.bin,
-                "low": self.low,
-                "high": self.high,
-                "rows": self.count,
-                "share": self.share,
-                "mean_score": self.mean_score,
-                "observed": self.observed,
-                "gap": self.gap,
-                "ci_low": self.interval[0],
-                "ci_high": self.interval[1],
-                "band_low": band_low,
-                "band_high": band_high,
-            }
-        )
+        return {
+            "bin": self.bin,
+            "low": self.low,
+            "high": self.high,
+            "rows": self.count,
+            "share": self.share,
+            "mean_score": self.mean_score,
+            "observed": self.observed,
+            "gap": self.gap,
+            "ci_low": self.interval[0],
+            "ci_high": self.interval[1],
+            "band_low": band_low,
+            "band_high": band_high,
+        }
 
     def curves_frame(self) -> pd.DataFrame:
         """The points of the curves, one row each; empty without curves."""
@@ -316,10 +299,8 @@ class Reliability:
 
         Parameters
         ----------
-        theme : {"light", "dark"}
-        caption : bool or str
-            Whether to put name, split, rows, reduction, bins and ECE above the diagram, or a text
-            to put there instead.
+        theme, caption
+            As for every figure.
         selected : int, optional
             0-based index of a bin to highlight.
         width : int, optional
@@ -331,40 +312,32 @@ class Reliability:
         plotly.graph_objects.Figure
             Bars and points carry the 0-based index of their bin as ``customdata``.
         """
-        from calviz.figures import _reliability_drawing
-
-        text = self.caption() if caption is True else tuple(str(caption or "").splitlines())
-        return _reliability_drawing.draw(
-            self, theme=theme, caption=text, selected=selected, width=width
-        )
+        return self._drawn(theme, caption, width, selected=selected)
 
     def plot_small(self, *, theme: Theme = "light", height: int = 330) -> go.Figure:
-        """Draw the square alone, so many pixels high, to stand beside others on the same scale.
+        """Draw the square alone, with a height in pixels, to be shown beside others on the same scale.
 
         As figure 4 of Guo et al. 2017; circles have areas in proportion to the rows.
         """
-        from calviz.figures import _small_panels
-
-        return _small_panels.reliability(self, theme=theme, height=height)
+        return self._drawn(theme, how="draw_small", height=height)
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; and the ECE with its interval: one line each."""
-        what = [counted(self.n, "row"), self._reduction_words, self.bins_words]
-        if self.split is not None:
-            what.insert(0, f"split {shorten(self.split)}")
+        reduction = with_short_class(self.reduction).label
+        what = facts(self.split, counted(self.n, "row"), reduction, self.bins_words)
         decimals = decimals_for(self.ece, figures=3, least=3)
         error = f"ECE {decimal(self.ece, decimals)}"
         if self.ece_interval is not None:
             low, high = (decimal(v, decimals) for v in self.ece_interval)
-            error += f" ({100 * self.level:g} % CI {low} to {high})"
-        return shorten(self.name, 60), " · ".join(what), error
+            error += f" ({level_text(self.level)} CI {low} to {high})"
+        return shorten(self.name, NAME), what, error
 
     def describe(self) -> str:
         """Say in plain words what the diagram shows, for those who do not see it."""
         score, hit = score_and_hit(self.reduction)
-        where = f", split {shorten(self.split)}" if self.split is not None else ""
+        reduction = with_short_class(self.reduction).label
         parts = [
-            f"Reliability diagram of {shorten(self.name, 60)}{where}: {self._reduction_words}, "
+            f"Reliability diagram of {named(self.name, self.split)}: {reduction}, "
             f"{counted(self.n, 'row')} in {self.bins_words}, {self.bin.size:,} of them with rows.",
             f"The {score} is {decimal(self.overall_score)}, the {hit} {decimal(self.overall_observed)}; "
             f"the expected calibration error is {decimal(self.ece, decimals_for(self.ece, figures=3))}.",
@@ -374,7 +347,7 @@ class Reliability:
             low, high = self.band
             outside = int(np.count_nonzero((self.observed < low) | (self.observed > high)))
             parts.append(
-                f"{counted(outside, 'bin lies', 'bins lie')} outside the {100 * self.level:g} % band "
+                f"{counted(outside, 'bin lies', 'bins lie')} outside the {level_text(self.level)} band "
                 "of a calibrated model."
             )
         return " ".join(parts)
@@ -383,15 +356,15 @@ class Reliability:
         gaps = np.abs(self.gap)
         if not gaps.any():
             return "No bin has a gap."
-        low, high = self.interval
-        # A bin with few rows can have any gap: those count whose interval leaves out the mean score.
+        _, _, low, high = bin_intervals(self.sums)
+        # A bin with few rows can have any gap: those count whose interval, at 95 % for all bins together as MCE and
+        # the worst bin of the findings are judged, leaves out the mean score.
         clear = (self.mean_score < low) | (self.mean_score > high)
         worst = int(np.argmax(np.where(clear, gaps, 0) if clear.any() else gaps))
         gap = float(self.gap[worst])
         start, stop = ends(float(self.low[worst]), float(self.high[worst]))
-        head = "The largest gap" + (
-            " beyond its interval" if clear.any() else ", within its interval,"
-        )
+        its = "its interval (95 % for all bins together)"
+        head = "The largest gap" + (f" beyond {its}" if clear.any() else f", within {its},")
         return (
             f"{head} is between {start} and {stop}, where the scores are "
             f"{decimal(abs(gap))} too {'high' if gap > 0 else 'low'} "
@@ -399,25 +372,9 @@ class Reliability:
         )
 
 
-def _ece(sums: BinSums) -> FloatArray:
-    return np.asarray((sums.weight * np.abs(sums.gap)).sum(axis=-1))
-
-
 def _band(
     sums: BinSums, filled: IntArray, level: float, seed: int
 ) -> tuple[FloatArray, FloatArray]:
-    drawn = sums.under_calibration(np.random.default_rng([seed, False]), RESAMPLES)
+    drawn = resampled(sums, "under_calibration", seed=seed, resamples=RESAMPLES)
     low, high = np.quantile(drawn.accuracy[:, filled], [(1 - level) / 2, (1 + level) / 2], axis=0)
     return low, high
-
-
-FIGURES.register(
-    FigureSpec(
-        key="reliability",
-        label="Reliability diagram",
-        summary="Observed frequency against mean score, bin by bin: a calibrated model follows the "
-        "diagonal. Exact intervals per bin, the band of a calibrated model, and the scores' histogram.",
-        reference="Guo et al. 2017, figure 1; Broecker & Smith 2007; Clopper & Pearson 1934",
-        compute=Reliability.compute,
-    )
-)

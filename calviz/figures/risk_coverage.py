@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
-from calviz.core.figure import FIGURES, FigureSpec, Theme
-from calviz.core.metric import METRICS
+from calviz.core.options import check_level
 from calviz.core.predictions import Dataset
-from calviz.core.results import Interval
-from calviz.core.words import counted, decimal, decimals_for, percent, shorten
-from calviz.figures._parts import level_text
-from calviz.numerics import error_bars
-from calviz.numerics.error_bars import RESAMPLES
-from calviz.numerics.proportions import clopper_pearson
-from calviz.numerics.ranking import coverage_at, ranked
-from calviz.numerics.sample import Sample
-from calviz.numerics.steps import Steps
-from calviz.numerics.uncertainty_ranking import (
+from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.kernels.uncertainty_ranking import (
     Ranking,
     area_under_risk,
     errors_along,
     ranking_steps,
 )
+from calviz.numerics.proportions import clopper_pearson
+from calviz.results.evaluation import Interval
+from calviz.sample import error_bars
+from calviz.sample.error_bars import RESAMPLES
+from calviz.sample.ranking import coverage_at, ranked
+from calviz.sample.sample import Sample, top_label_sums
+from calviz.sample.steps import Steps
+from calviz.specs.figure import Theme, figure
+from calviz.specs.metric import METRICS
+from calviz.text.words import counted, decimal, decimals_for, level_text, percent, shorten
 
 if TYPE_CHECKING:
-    import pandas as pd
     import plotly.graph_objects as go
 
 XAxis = Literal["coverage", "referred"]
@@ -72,8 +72,15 @@ class Choice:
     sentence: str
 
 
+@figure(
+    key="risk-coverage",
+    label="Risk-coverage curve",
+    summary="Accuracy of the predictions that are kept when the doubtful ones are referred to an expert, with "
+    "its bootstrap band and the curve of a perfect ranking.",
+    reference="Geifman & El-Yaniv 2017; Ao et al. 2023, section 5.4",
+)
 @dataclass(frozen=True, eq=False)
-class RiskCoverage:
+class RiskCoverage(Figure):
     """A risk-coverage curve, computed; `plot` draws it.
 
     Attributes
@@ -121,19 +128,20 @@ class RiskCoverage:
     @classmethod
     def compute(
         cls,
-        data: Dataset,
+        data: Dataset | Sample,
         *,
         ranking: Ranking = "confidence",
         level: float = 0.95,
         band: bool = True,
-        seed: int = 0,
+        seed: int | None = None,
         split: str | None = None,
     ) -> Self:
         """Rank the predictions and compute the curve.
 
         Parameters
         ----------
-        data : Predictions or ConfidencePredictions
+        data : Predictions, ConfidencePredictions or Sample
+            With a sample, what is left out below is as the sample says.
         ranking : {"confidence", "entropy", "margin"}
             What predictions are ranked by: the largest probability, the negative entropy of all
             probabilities, or the largest minus the second largest.
@@ -153,25 +161,8 @@ class RiskCoverage:
         OptionError, InputError
             As `calviz.evaluate` does.
         """
-        chosen = data if split is None else data.split(split)
-        return cls.of_sample(
-            Sample(chosen), ranking=ranking, level=level, band=band, seed=seed, split=split
-        )
-
-    @classmethod
-    def of_sample(
-        cls,
-        sample: Sample,
-        *,
-        ranking: Ranking = "confidence",
-        level: float = 0.95,
-        band: bool = True,
-        seed: int = 0,
-        split: str | None = None,
-    ) -> Self:
-        """The same, of a sample whose views are shared with the metrics; its reduction does not matter."""
-        if not 0 < level < 1:
-            raise OptionError(f"'level' must lie between 0 and 1, got {level!r}.")
+        check_level(level)
+        sample = Sample.of(data, split=split, seed=seed)
         if ranking not in get_args(Ranking):
             raise OptionError(f"'ranking' must be confidence, entropy or margin; got {ranking!r}.")
         view = sample.view(ranking_steps, by=ranking)
@@ -181,16 +172,16 @@ class RiskCoverage:
         errors = errors_along(view, kept)
         limits = None
         if band and n > 1:
-            drawn = view.bootstrap(error_bars.stream(seed, "bootstrap"), RESAMPLES)
+            drawn = error_bars.resampled(view, "bootstrap", seed=sample.seed, resamples=RESAMPLES)
             risks = errors_along(drawn, kept) / kept
             low, high = np.quantile(risks, [(1 - level) / 2, (1 + level) / 2], axis=0)
             limits = low, high
-        whole = _accuracy_interval(sample, level, seed)
+        whole = _accuracy_interval(sample, level)
         if limits is not None and whole is not None:
             limits[0][-1], limits[1][-1] = 1 - whole.high, 1 - whole.low
         return cls(
             name=sample.data.name,
-            split=split,
+            split=sample.split,
             ranking=ranking,
             n_classes=sample.data.n_classes,
             level=level,
@@ -239,7 +230,7 @@ class RiskCoverage:
         return self._choice(kept)
 
     def at_threshold(self, threshold: float) -> Choice:
-        """Keep the predictions whose confidence or margin is at least, or whose entropy is at most, so large."""
+        """Keep the predictions whose confidence or margin is at least, or whose entropy is at most, a threshold."""
         value = self.steps.score
         if self.ranking == "entropy":
             kept_steps = self.threshold_of(1) + (1 - value) * math.log(max(self.n_classes, 2))
@@ -254,7 +245,7 @@ class RiskCoverage:
         return self._choice(kept, threshold)
 
     def at_risk(self, risk: float) -> Choice:
-        """Keep as many predictions as leave the error rate of the kept ones at most this large.
+        """Keep the largest number of predictions whose error rate is at most this.
 
         The threshold is chosen on these very rows, so that on others the risk is likely to be a little larger.
         The sentence ends with the interval of the coverage that allows this risk.
@@ -282,7 +273,7 @@ class RiskCoverage:
         """
         if self.n == 1:
             return None
-        drawn = self.steps.bootstrap(error_bars.stream(seed, "bootstrap"), RESAMPLES)
+        drawn = error_bars.resampled(self.steps, "bootstrap", seed=seed, resamples=RESAMPLES)
         return error_bars.interval(coverage_at(drawn, risk), self.level)
 
     def _choice(self, kept: int, threshold: float | None = None) -> Choice:
@@ -339,23 +330,19 @@ class RiskCoverage:
             return f"entropy ≤ {decimal(threshold, decimals)} nats"
         return f"{self.ranking} ≥ {decimal(threshold, decimals)}"
 
-    def frame(self) -> pd.DataFrame:
-        """Exactly what is drawn: one row per coverage."""
-        import pandas as pd
-
+    def columns(self) -> Mapping[str, Any]:
+        """One row per coverage."""
         nothing = np.full(self.risk.shape, np.nan)
         low, high = self.band or (nothing, nothing)
-        return pd.DataFrame(
-            {
-                "coverage": self.coverage,
-                "referred": 1 - self.coverage,
-                "risk": self.risk,
-                "accuracy": 1 - self.risk,
-                "risk_low": low,
-                "risk_high": high,
-                "perfect_risk": self.perfect,
-            }
-        )
+        return {
+            "coverage": self.coverage,
+            "referred": 1 - self.coverage,
+            "risk": self.risk,
+            "accuracy": 1 - self.risk,
+            "risk_low": low,
+            "risk_high": high,
+            "perfect_risk": self.perfect,
+        }
 
     def plot(
         self,
@@ -372,11 +359,8 @@ class RiskCoverage:
 
         Parameters
         ----------
-        theme : {"light", "dark"}
-        caption : bool or str
-            Whether to put name, split, rows and ranking above the curve, or a text to put there instead.
-        width : int, optional
-            Pixels that the page has for it.
+        theme, caption, width
+            As for every figure.
         x : {"coverage", "referred"}
             Share of the predictions that are kept, or that are referred to experts.
         y : {"accuracy", "risk"}
@@ -386,30 +370,22 @@ class RiskCoverage:
         others : sequence of RiskCoverage
             Further curves (other rankings, other models, after recalibration); up to two with their bands.
         """
-        from calviz.figures import _risk_coverage_drawing
-
         for name, value, allowed in (("x", x, XAxis), ("y", y, YAxis)):
             if value not in get_args(allowed):
                 known = " or ".join(get_args(allowed))
                 raise OptionError(f"'{name}' must be {known}; got {value!r}.")
-        text = self.caption() if caption is True else tuple(str(caption or "").splitlines())
-        return _risk_coverage_drawing.draw(
-            self, theme=theme, caption=text, width=width, x=x, y=y, at=at, others=tuple(others)
-        )
+        return self._drawn(theme, caption, width, x=x, y=y, at=at, others=tuple(others))
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and ranking; accuracy of all rows and area under the curve: one line each."""
-        what = [counted(self.n, "row"), f"ranked by {self.ranking}"]
-        if self.split is not None:
-            what.insert(0, f"split {shorten(self.split)}")
+        what = facts(self.split, counted(self.n, "row"), f"ranked by {self.ranking}")
         numbers = f"Accuracy {percent(self.accuracy)} · AURC {decimal(self.aurc, 4)}"
-        return shorten(self.name, 60), " · ".join(what), numbers
+        return shorten(self.name, NAME), what, numbers
 
     def describe(self) -> str:
         """Say in plain words what the curve shows."""
-        where = f", split {shorten(self.split)}" if self.split is not None else ""
         parts = [
-            f"Risk-coverage curve of {shorten(self.name, 60)}{where}, {counted(self.n, 'row')}, ranked by "
+            f"Risk-coverage curve of {named(self.name, self.split)}, {counted(self.n, 'row')}, ranked by "
             f"{self.ranking}. All predictions: accuracy {percent(self.accuracy)}."
         ]
         if self.n > 1:
@@ -419,25 +395,13 @@ class RiskCoverage:
         return " ".join(parts)
 
 
-def _accuracy_interval(sample: Sample, level: float, seed: int) -> Interval | None:
+def _accuracy_interval(sample: Sample, level: float) -> Interval | None:
     """The interval that `calviz.evaluate` gives the accuracy."""
     if sample.data.n == 1:
         return None
-    m = METRICS["accuracy"]
-    view = sample.view(m.view)
-    drawn = m.value(view.bootstrap(error_bars.stream(seed, "bootstrap"), RESAMPLES))
+    m, sums = METRICS["accuracy"], sample.view(top_label_sums)
+    drawn = error_bars.resampled(sums, "bootstrap", seed=sample.seed, resamples=RESAMPLES)
+    values, value = (s.hit_sum.sum(axis=-1) / s.n for s in (drawn, sums))
     return error_bars.interval(
-        drawn, level, value=float(m.value(view)), method=m.interval, bounds=m.bounds
+        values, level, value=float(value), method=m.interval, bounds=m.bounds
     )
-
-
-FIGURES.register(
-    FigureSpec(
-        key="risk-coverage",
-        label="Risk-coverage curve",
-        summary="Accuracy of the predictions that are kept when the doubtful ones are referred to an expert, with "
-        "its bootstrap band and the curve of a perfect ranking.",
-        reference="Geifman & El-Yaniv 2017; Ao et al. 2023, section 5.4",
-        compute=RiskCoverage.compute,
-    )
-)

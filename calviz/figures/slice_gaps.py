@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Any, Self
 
 from calviz.core.errors import OptionError
-from calviz.core.figure import Theme
 from calviz.core.reduction import Reduction
-from calviz.core.slices import Slice, Slices
-from calviz.core.words import counted, points, shorten
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import plotly.graph_objects as go
+from calviz.figures.base import NAME, Figure, facts
+from calviz.results.slices import Slice, Slices
+from calviz.text.words import counted, points, shorten
 
 #: Slices that are drawn; the table has all.
 MOST = 20
 
 
 @dataclass(frozen=True, eq=False)
-class SliceGaps:
+class SliceGaps(Figure):
     """The first slices of `calviz.slices`, ready to draw.
 
     A figure of a result and not of predictions: `calviz.slices` looks, this draws.
@@ -48,33 +45,15 @@ class SliceGaps:
             raise OptionError(f"'most' must be 1 or more, got {most}.")
         return cls(result, result.slices[:most])
 
-    def frame(self) -> pd.DataFrame:
-        """Exactly what is drawn: one row per slice."""
-        return self.result.frame().head(len(self.shown))
-
-    def plot(
-        self, *, theme: Theme = "light", caption: bool | str = False, width: int | None = None
-    ) -> go.Figure:
-        """Draw it.
-
-        Parameters
-        ----------
-        theme : {"light", "dark"}
-        caption : bool or str
-            Whether to put name and rows above the picture, or a text to put there instead.
-        width : int, optional
-            Pixels that the page has for it.
-        """
-        from calviz.figures import _slice_gaps_drawing
-
-        text = self.caption() if caption is True else tuple(str(caption or "").splitlines())
-        return _slice_gaps_drawing.draw(self, theme=theme, caption=text, width=width)
+    def columns(self) -> Mapping[str, Any]:
+        """One row per slice."""
+        return dict(self.result.frame().head(len(self.shown)))
 
     def caption(self) -> tuple[str, ...]:
         """Name, rows and reduction."""
         r = self.result
         reduction = shorten(Reduction.of(r.reduction).label)
-        return shorten(r.name, 60), f"{counted(r.rows, 'row')} · {reduction}"
+        return shorten(r.name, NAME), facts(None, counted(r.rows, "row"), reduction)
 
     def answer(self) -> str:
         """How many slices are off beyond chance, and which most surely."""
@@ -102,4 +81,6 @@ class SliceGaps:
 
     def describe(self) -> str:
         """Say in plain words what the picture shows."""
-        return f"Gap of score and hits by slice of {shorten(self.result.name, 60)}. {self.answer()}"
+        return (
+            f"Gap of score and hits by slice of {shorten(self.result.name, NAME)}. {self.answer()}"
+        )

@@ -1,4 +1,8 @@
-"""What the words and numbers mean: the page Learn, the report's appendix and docs/reference.md."""
+"""What the words and numbers mean: the page Learn, the report's appendix and docs/reference.md.
+
+Entries on metrics, recalibrators and findings are taken from the registries; the text about an entry stands where it is
+registered. The glossary, the guide and the list of publications are written here by hand.
+"""
 
 from calviz.learn.entries import Entry, Kind, entries, entry
 from calviz.learn.glossary import GLOSSARY, Term

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.core.metric import METRICS
 from calviz.learn.entries import Entry, Kind, entries
 from calviz.learn.glossary import GLOSSARY
 from calviz.learn.guide import LIMITS, QUESTIONS
 from calviz.learn.sources import SOURCES
+from calviz.specs.metric import METRICS
 
 _TITLES: dict[Kind, str] = {
     "metric": "Metrics",

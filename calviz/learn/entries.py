@@ -6,17 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from calviz.core.check import CHECKS
 from calviz.core.errors import OptionError
-from calviz.core.metric import DIRECTION_WORDS, METRICS, Direction, Parameter
-from calviz.core.recalibrator import RECALIBRATORS
+from calviz.specs.check import CHECKS
+from calviz.specs.metric import DIRECTION_WORDS, METRICS, Direction, Parameter
+from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.text.words import bound
 
 Kind = Literal["metric", "recalibrator", "finding"]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What there is to know of a metric, a recalibrator or a finding.
+    """The documentation of a metric, a recalibrator or a finding.
 
     Attributes
     ----------
@@ -25,7 +26,7 @@ class Entry:
     kind : {"metric", "recalibrator", "finding"}
     title, family, summary : str
     formula : str
-        LaTeX; empty where there is none.
+        LaTeX; empty if there is none.
     facts : tuple of str
         Short remarks: what is better, whether the predicted class is kept.
     reference : str
@@ -41,7 +42,7 @@ class Entry:
     formula: str
     facts: tuple[str, ...]
     reference: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[Parameter, ...] = ()
 
 
 def _better(direction: Direction) -> str:
@@ -60,7 +61,7 @@ def _metrics() -> Iterator[Entry]:
             m.family,
             m.summary,
             m.formula,
-            (_better(m.direction), f"between {_bound(low)} and {_bound(high)}"),
+            (_better(m.direction), f"between {bound(low)} and {bound(high)}"),
             m.reference,
             m.parameters,
         )
@@ -88,7 +89,7 @@ def _recalibrators() -> Iterator[Entry]:
 def _findings() -> Iterator[Entry]:
     for c in CHECKS:
         title = c.title[:1].upper() + c.title[1:]
-        yield Entry(c.key, "finding", title, "Findings", "", "", (), c.reference, c.parameters)
+        yield Entry(c.key, "finding", title, "Findings", "", "", (), c.reference)
 
 
 def entries() -> tuple[Entry, ...]:
@@ -108,9 +109,3 @@ def entry(key: str) -> Entry:
         if found.key == key:
             return found
     raise OptionError(f"there is no metric, recalibrator or finding '{key}'.")
-
-
-def _bound(value: float) -> str:
-    if abs(value) == float("inf"):
-        return "∞" if value > 0 else "−∞"
-    return f"{value:g}".replace("-", "−")

@@ -18,23 +18,23 @@ GLOSSARY = tuple(
     for word, meaning in (
         (
             "Accuracy-preserving",
-            "Said of a recalibrator that never changes which class is predicted, only how sure the "
+            "A recalibrator that is accuracy-preserving never changes which class is predicted, only how sure the "
             "model says it is.",
         ),
         (
             "Bin",
             "An interval of scores whose rows are looked at together. Bins of equal width cut 0 to 1 "
-            "evenly; bins of equal mass hold about as many rows each. Bins are closed on the right.",
+            "evenly; bins of equal mass hold about the same number of rows each. Bins are closed on the right.",
         ),
         (
             "Bootstrap",
             "The rows are drawn again with replacement, a thousand times, and the number is computed "
-            "each time; how much it varies is the error bar. calviz resamples sums where that gives "
+            "each time; its variation gives the error bar. calviz resamples sums instead of rows, which gives "
             "the same answer in milliseconds.",
         ),
         (
             "Calibrated",
-            "Of all rows with a score of 0.8, 80 % are right, and so for every score. Being calibrated "
+            "Of all rows with a score of 0.8, 80 % are right, and likewise for every other score. Being calibrated "
             "says nothing about how often the model is right: always giving the base rate is calibrated.",
         ),
         (
@@ -43,8 +43,8 @@ GLOSSARY = tuple(
         ),
         (
             "Calibration rows",
-            "Rows that a recalibrator is fitted on. They must be neither the rows that the model was "
-            "trained on nor those that the result is judged on.",
+            "Rows that a recalibrator is fitted on. They must differ from the rows that the model was "
+            "trained on and from those that the result is judged on.",
         ),
         (
             "Class-wise, one against the rest",
@@ -61,7 +61,7 @@ GLOSSARY = tuple(
             "Class-wise, by true class",
             "The rows whose label is k, scored by the model's confidence. Even a calibrated model's "
             "confidence is above its accuracy on hard classes and below it on easy ones, because the label is "
-            "known; so a class is more or less confident than the range that a calibrated model would show.",
+            "known; so a class is compared with the range that a calibrated model would show, not with 0.",
         ),
         (
             "Confidence",
@@ -69,7 +69,7 @@ GLOSSARY = tuple(
         ),
         (
             "Consistency band",
-            "Where a perfectly calibrated model with as many rows would lie 95 times in 100. A point "
+            "Where a perfectly calibrated model with the same number of rows would lie 95 times in 100. A point "
             "inside it is no evidence of miscalibration.",
         ),
         (
@@ -78,13 +78,13 @@ GLOSSARY = tuple(
         ),
         (
             "Evaluation rows",
-            "Rows that numbers are computed on. Never those that a map was fitted on, unless it says so.",
+            "Rows that numbers are computed on; never those that a map was fitted on, unless the result is marked in-sample.",
         ),
-        ("Hit", "Whether what the score is the probability of did happen: 1 or 0."),
+        ("Hit", "Whether the event happened whose probability the score is: 1 or 0."),
         (
             "Interval",
-            "The 95 % range of a number over resamples: what other rows from the same source would "
-            "plausibly have given.",
+            "The true values that are compatible with the rows, at 95 %: found by resampling them, and for errors "
+            "corrected for the part that noise adds.",
         ),
         (
             "Logit",
@@ -99,9 +99,15 @@ GLOSSARY = tuple(
             "counts as the floor too; where no calibration row has a 0, nothing but zeros is changed.",
         ),
         (
+            "Cap (of maps)",
+            "How certain a map may be: a piece of m calibration rows without a hit is 1 / (2 (m + 1)), one without a miss 1 minus that, "
+            "where isotonic regression, IRM and histograms say 0 and 1 by definition and a single wrong row then costs a loss of 35. "
+            "Splines are held 1 / (2 (n + 1)) from 0 and 1 for n calibration rows, class-wise 1 / (K (n + 1)). cap=False gives the form of the papers.",
+        ),
+        (
             "Noise floor",
-            "What a metric shows when the model is perfectly calibrated, only because there are so few "
-            "rows. An ECE below the noise floor's 95 % quantile is no evidence of anything.",
+            "What a metric would show if the model were perfectly calibrated, because the number of rows is "
+            "limited. An ECE below the noise floor's 95 % quantile is no evidence of anything.",
         ),
         (
             "Overconfident, underconfident",
@@ -121,7 +127,7 @@ GLOSSARY = tuple(
         ),
         (
             "p-value",
-            "How often a perfectly calibrated model with as many rows would show a value at least this "
+            "How often a perfectly calibrated model with the same number of rows would show a value at least this "
             "extreme.",
         ),
         (

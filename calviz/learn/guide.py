@@ -79,7 +79,7 @@ QUESTIONS = (
     Question(
         "What do medical reviewers ask for?",
         ("calibration_slope", "calibration_intercept", "ici", "e50", "e90", "hosmer_lemeshow"),
-        "Slope, intercept and ICI, here on a logistic curve. Hosmer-Lemeshow is asked for still; it rejects "
+        "Slope, intercept and ICI, here on a logistic curve. Hosmer-Lemeshow is still asked for; it rejects "
         "every model when there are enough rows.",
     ),
 )

@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.core.metric import metric
-from calviz.numerics.binning import BinSums
-from calviz.numerics.sample import top_label_sums
+from calviz.sample.binning import BinSums
+from calviz.sample.sample import top_label_sums
+from calviz.specs.metric import metric
 
 _accuracy = partial(
     metric,
@@ -22,6 +22,7 @@ _accuracy = partial(
 
 @_accuracy(
     key="accuracy",
+    tables=("fits", "methods", "models", "rivals"),
     unit="percent",
     label="Accuracy",
     direction="higher",
@@ -30,6 +31,8 @@ _accuracy = partial(
 )
 def accuracy(sums: BinSums) -> FloatArray:
     """Share of rows whose predicted class (the largest probability, the lowest index on ties) is the true one.
+
+    Sums of shape (..., M) give values of shape (...).
 
     It does not depend on the reduction. For two classes, equal probabilities predict class 0, so that a
     probability of exactly 0.5 counts as "no"; tools that cut the positive class at ``p >= 0.5``
@@ -47,5 +50,8 @@ def accuracy(sums: BinSums) -> FloatArray:
     reference="Guo et al. 2017, section 2",
 )
 def error(sums: BinSums) -> FloatArray:
-    """Share of rows whose predicted class is not the true one, 1 - accuracy."""
+    """Share of rows whose predicted class is not the true one, 1 - accuracy.
+
+    Sums of shape (..., M) give values of shape (...).
+    """
     return np.asarray(1 - accuracy(sums))

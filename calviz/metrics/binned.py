@@ -16,10 +16,10 @@ from functools import partial
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.core.metric import metric
-from calviz.numerics.bin_gaps import bin_intervals
-from calviz.numerics.binning import BinSums
-from calviz.numerics.sample import bin_sums
+from calviz.sample.bin_gaps import bin_intervals
+from calviz.sample.binning import BinSums
+from calviz.sample.sample import bin_sums
+from calviz.specs.metric import metric
 
 _equal_width = partial(
     metric,
@@ -35,6 +35,7 @@ _ECE_L2 = r"\sum_m \frac{|B_m|}{n} \left( \mathrm{conf}_m - \mathrm{acc}_m \righ
 
 @_equal_width(
     key="ece",
+    tables=("fits", "methods", "models", "rivals"),
     unit="points",
     label="ECE",
     formula=_ECE,
@@ -43,9 +44,11 @@ _ECE_L2 = r"\sum_m \frac{|B_m|}{n} \left( \mathrm{conf}_m - \mathrm{acc}_m \righ
 def ece(sums: BinSums) -> FloatArray:
     """Expected calibration error: the gap between mean score and share of hits, averaged over bins by their rows.
 
+    Sums of shape (..., M) give values of shape (...).
+
     The bins have equal width where nothing else is asked for. Also of a calibrated model it is above 0: compare it with its noise floor.
     """
-    return np.asarray((sums.weight * np.abs(sums.gap)).sum(axis=-1))
+    return sums.mean_gap
 
 
 @_equal_width(
@@ -55,7 +58,10 @@ def ece(sums: BinSums) -> FloatArray:
     reference="Zhang et al. 2020, eq. 3 with d = 2; Kumar et al. 2019",
 )
 def ece_l2(sums: BinSums) -> FloatArray:
-    """Squared expected calibration error: like ECE, with squared gaps, so that large gaps weigh more."""
+    """Squared expected calibration error: like ECE, with squared gaps, so that large gaps weigh more.
+
+    Sums of shape (..., M) give values of shape (...).
+    """
     return np.asarray((sums.weight * sums.gap**2).sum(axis=-1))
 
 
@@ -67,7 +73,10 @@ def ece_l2(sums: BinSums) -> FloatArray:
     reference="Nguyen and O'Connor 2015; Kumar et al. 2019",
 )
 def rmsce(sums: BinSums) -> FloatArray:
-    """Root mean squared calibration error: the root of ECE², in the units of a probability; never below the ECE."""
+    """Root mean squared calibration error: the root of ECE², in the units of a probability; never below the ECE.
+
+    Sums of shape (..., M) give values of shape (...).
+    """
     return np.sqrt(ece_l2(sums))
 
 
@@ -88,6 +97,7 @@ def _largest(sums: BinSums) -> Mapping[str, float]:
 
 @_equal_width(
     key="mce",
+    one_bin=True,
     unit="points",
     label="MCE",
     details=_largest,
@@ -97,6 +107,8 @@ def _largest(sums: BinSums) -> Mapping[str, float]:
 )
 def mce(sums: BinSums) -> FloatArray:
     """Maximum calibration error: the largest gap of any bin that has rows; a bin with few rows can dominate it.
+
+    Sums of shape (..., M) give values of shape (...).
 
     The details name that bin, with the exact interval of its share of hits at 95 % for all bins together: the bin is off
     where its mean score lies outside.
@@ -115,6 +127,8 @@ def mce(sums: BinSums) -> FloatArray:
 def ece_equal_mass(sums: BinSums) -> FloatArray:
     """ECE over bins that hold (nearly) equally many rows each; tied scores stay in one bin.
 
+    Sums of shape (..., M) give values of shape (...).
+
     uncertainty-calibration (``get_ece_em``) agrees, with and without ties. Mix-n-Match, robustness_metrics and
     torch-uncertainty split by rank and tear ties apart; netcal refuses tied quantiles.
     Intervals and noise floors keep the edges found on the data.
@@ -131,5 +145,8 @@ def ece_equal_mass(sums: BinSums) -> FloatArray:
     view=partial(bin_sums, bins=1, scheme="sturges"),
 )
 def ece_sturges(sums: BinSums) -> FloatArray:
-    """ECE over equal-width bins whose number follows from the rows, ceil(log2 n) + 1."""
+    """ECE over equal-width bins whose number follows from the rows, ceil(log2 n) + 1.
+
+    Sums of shape (..., M) give values of shape (...).
+    """
     return ece(sums)

@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.core.metric import metric
-from calviz.numerics.classwise_ks import ClasswiseKS, classwise_ks
-from calviz.numerics.one_vs_rest import ClassErrors, classwise_equal_width, classwise_thresholded
+from calviz.metrics.kernels.classwise_ks import ClasswiseKS, classwise_ks
+from calviz.sample.one_vs_rest import ClassErrors, classwise_equal_width, classwise_thresholded
+from calviz.specs.metric import metric
 
 _classwise = partial(
     metric, family="Class-wise", direction="lower", bounds=(0.0, 1.0), interval="inverted"
@@ -18,6 +18,7 @@ _classwise = partial(
 
 @_classwise(
     key="classwise_ece",
+    tables=("methods", "models"),
     unit="points",
     label="Class-wise ECE",
     formula=r"\frac1K \sum_k \mathrm{ECE}(p_k, \mathbf 1[y = k])",
@@ -26,6 +27,8 @@ _classwise = partial(
 )
 def classwise_ece(view: ClassErrors) -> FloatArray:
     """ECE of every class's probability against the rest, averaged over the classes; with many classes most entries are near 0, and so is the average.
+
+    Errors of shape (..., K) give values of shape (...).
 
     The rows of every class are all rows. It is not the class-wise error of Ao et al., which looks at the rows
     whose true label is the class.
@@ -45,6 +48,8 @@ def classwise_ece(view: ClassErrors) -> FloatArray:
 def tace(view: ClassErrors) -> FloatArray:
     """Thresholded adaptive calibration error: class-wise ECE over equal-mass bins of the probabilities above a threshold only.
 
+    Errors of shape (..., K) give values of shape (...).
+
     Bins are weighted by the kept entries of their class. The registered metric of robustness_metrics
     ignores its threshold.
     """
@@ -60,5 +65,8 @@ def tace(view: ClassErrors) -> FloatArray:
     view=classwise_ks,
 )
 def ks_classwise(view: ClasswiseKS) -> FloatArray:
-    """KS error of every class's probability against the rest, averaged over the classes."""
+    """KS error of every class's probability against the rest, averaged over the classes.
+
+    Errors of shape (..., K) give values of shape (...).
+    """
     return np.asarray(view.errors.mean(axis=-1))

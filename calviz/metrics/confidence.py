@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.core.metric import metric
-from calviz.numerics.binning import BinSums
-from calviz.numerics.sample import event_sums
+from calviz.sample.binning import BinSums
+from calviz.sample.sample import event_sums
+from calviz.specs.metric import metric
 
 
 @metric(
     key="mcs",
+    tables=("rivals",),
     unit="points",
     label="MCS",
     family="Over- and underconfidence",
@@ -27,6 +28,8 @@ from calviz.numerics.sample import event_sums
 )
 def mcs(sums: BinSums) -> FloatArray:
     """Miscalibration score (signed ECE): it equals mean score minus share of hits, whatever the bins; above 0 overconfident, below 0 underconfident.
+
+    Sums of shape (..., M) give values of shape (...).
 
     The weights of the bins cancel the divisions by their rows, so that only the two means remain: over- and
     underconfident bins compensate each other. Its absolute value is at most the ECE.

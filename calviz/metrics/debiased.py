@@ -11,12 +11,12 @@ from typing import Any, Self
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
-from calviz.core.metric import metric
-from calviz.numerics.binning import BinSums
 from calviz.numerics.edges import MAX_BINS
-from calviz.numerics.memo import once_per_view
-from calviz.numerics.sample import Sample, bin_sums
-from calviz.numerics.steps import MAX_STEPS, Steps, steps
+from calviz.sample.binning import BinSums
+from calviz.sample.kept_results import once_per_view
+from calviz.sample.sample import Sample, bin_sums
+from calviz.sample.steps import MAX_STEPS, Steps, steps
+from calviz.specs.metric import metric
 
 
 def _root(view: BinSums) -> Mapping[str, float]:
@@ -41,6 +41,8 @@ FINE_AFTER = 33
 )
 def ece_debiased(view: BinSums) -> FloatArray:
     """Squared ECE over equal-mass bins without the part that the noise of the bins' hit rates adds; around 0, also below, for a calibrated model.
+
+    Sums of shape (..., M) give values of shape (...).
 
     Bins with fewer than two rows contribute nothing. uncertainty-calibration gives the root, clipped
     at 0: that is shown beside the value.
@@ -120,7 +122,7 @@ def sweep_steps(
     n = rows[:, -1]
     upto = np.cumsum(base.count)
     best = np.abs(mass[:, -1] - right[:, -1]) / n
-    found = np.ones(n.size, dtype=np.intp)
+    counts = np.ones(n.size, dtype=np.intp)
     active = np.arange(n.size)
     cuts: IntArray = np.array([0, upto.size])
     for bins in range(2, min(int(upto[-1]), most) + 1):
@@ -129,7 +131,7 @@ def sweep_steps(
             # run to their end.
             rising, gap = _bins_at(np.arange(upto.size + 1), rows, right, mass, active)
             done, active = active[rising], active[~rising]
-            found[done], best[done] = upto.size, gap[rising] / n[done]
+            counts[done], best[done] = upto.size, gap[rising] / n[done]
         if not active.size:
             break
         before, cuts = cuts, _cuts(upto, bins)
@@ -137,9 +139,9 @@ def sweep_steps(
             continue
         rising, gap = _bins_at(cuts, rows, right, mass, active)
         active = active[rising]
-        found[active] = cuts.size - 1
+        counts[active] = cuts.size - 1
         best[active] = gap[rising] / n[active]
-    return found.reshape(shape), best.reshape(shape)
+    return counts.reshape(shape), best.reshape(shape)
 
 
 def _cuts(upto: FloatArray, bins: int) -> IntArray:
@@ -246,5 +248,8 @@ def monotone_bins(sample: Sample) -> MonotoneBins:
     details=lambda view: {"bins": float(_sweep(view)[0])},
 )
 def ece_sweep(view: MonotoneBins) -> FloatArray:
-    """ECE over the largest number of equal-mass bins for which the share of hits never falls from bin to bin."""
+    """ECE over the largest number of equal-mass bins for which the share of hits never falls from bin to bin.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
     return _sweep(view)[1]

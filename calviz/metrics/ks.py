@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.core.metric import metric
-from calviz.numerics.memo import once_per_view
-from calviz.numerics.steps import Steps, steps
+from calviz.sample.kept_results import once_per_view
+from calviz.sample.steps import Steps, steps
+from calviz.specs.metric import metric
 
 
 class _Extreme(NamedTuple):
@@ -44,8 +44,8 @@ def _extreme(view: Steps) -> _Extreme:
 
 
 def _where(view: Steps) -> Mapping[str, float]:
-    found = _extreme(view)
-    return {"at_score": float(found.score), "at_fractile": float(found.rows / view.n)}
+    extreme = _extreme(view)
+    return {"at_score": float(extreme.score), "at_fractile": float(extreme.rows / view.n)}
 
 
 _ks = partial(metric, family="Bin-free", view=steps, details=_where)
@@ -53,6 +53,7 @@ _ks = partial(metric, family="Bin-free", view=steps, details=_where)
 
 @_ks(
     key="ks",
+    tables=("fits", "methods", "models", "rivals"),
     unit="points",
     label="KS error",
     direction="lower",
@@ -63,6 +64,8 @@ _ks = partial(metric, family="Bin-free", view=steps, details=_where)
 )
 def ks(view: Steps) -> FloatArray:
     """Largest gap between the cumulative scores and the cumulative hits, rows sorted by score.
+
+    Steps of shape (..., G) give values of shape (...).
 
     Tied scores are one step: the sums are compared at the last row of a tie group only, so that the
     order of the rows does not matter. Peers that compare at every row (the authors' code) depend on
@@ -83,5 +86,8 @@ def ks(view: Steps) -> FloatArray:
     tail="two-sided",
 )
 def ks_signed(view: Steps) -> FloatArray:
-    """The cumulative gap where it is largest, with its sign: above 0, scores run ahead of the hits (overconfident)."""
+    """The cumulative gap where it is largest, with its sign: above 0, scores run ahead of the hits (overconfident).
+
+    Steps of shape (..., G) give values of shape (...).
+    """
     return np.asarray(_extreme(view).gap / view.n)

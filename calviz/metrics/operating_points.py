@@ -11,10 +11,10 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
-from calviz.core.metric import metric
-from calviz.numerics.ranking import coverage_at, errors_at_coverage
-from calviz.numerics.sample import Sample
-from calviz.numerics.steps import Steps, top_label_steps
+from calviz.sample.ranking import coverage_at, errors_at_coverage
+from calviz.sample.sample import Sample
+from calviz.sample.steps import Steps, top_label_steps
+from calviz.specs.metric import metric
 
 _selective = partial(
     metric,
@@ -75,7 +75,10 @@ def at_risk(sample: Sample, *, risk: float = 0.05) -> PointOf:
     view=at_coverage,
 )
 def accuracy_at_coverage(view: PointOf) -> FloatArray:
-    """Accuracy on the share c of the rows that is most confident (80 % unless said otherwise); inside a group of ties the expected value is taken."""
+    """Accuracy on the share c of the rows that is most confident (80 % unless said otherwise); inside a group of ties the expected value is taken.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
     coverage = view.params["coverage"]
     return 1 - errors_at_coverage(view.steps, coverage) / (coverage * view.steps.n)
 
@@ -89,6 +92,8 @@ def accuracy_at_coverage(view: PointOf) -> FloatArray:
 )
 def coverage_at_risk(view: PointOf) -> FloatArray:
     """Largest share of the rows that a confidence threshold can keep with an error rate of at most r among them (5 % unless said otherwise); 0 where no threshold does.
+
+    Steps of shape (..., G) give values of shape (...).
 
     Tied rows are kept together or not at all, because no threshold tells them apart. The threshold is chosen on
     the rows it is judged on (and on each resample anew), so that on other rows the risk is likely to be a little

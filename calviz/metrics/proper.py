@@ -6,8 +6,8 @@ import math
 from functools import partial
 
 from calviz.core.arrays import FloatArray
-from calviz.core.metric import metric
-from calviz.numerics.losses import MeanLoss, clipped_words, negative_log_likelihood, squared_error
+from calviz.sample.losses import MeanLoss, clipped_words, negative_log_likelihood, squared_error
+from calviz.specs.metric import metric
 
 _proper = partial(
     metric,
@@ -20,6 +20,8 @@ _proper = partial(
 
 @_proper(
     key="nll",
+    tables=("fits", "methods", "models", "rivals"),
+    rare_losses=True,
     label="NLL",
     bounds=(0.0, math.inf),
     formula=r"-\frac{1}{n} \sum_i \log p_{i, y_i}",
@@ -29,6 +31,8 @@ _proper = partial(
 )
 def nll(view: MeanLoss) -> FloatArray:
     """Negative log-likelihood (log loss, cross-entropy) of the true classes, in nats; a single confident mistake weighs heavily.
+
+    Values have the shape (...) of the mean.
 
     A true class of probability 0 has an infinite loss. So that the mean stays finite, it counts as 2.2e-16, the precision
     of double numbers (a loss of 36), as scikit-learn has it; the detail ``clipped_rows`` says how many rows do. Positive
@@ -41,6 +45,7 @@ def nll(view: MeanLoss) -> FloatArray:
 
 @_proper(
     key="brier",
+    tables=("fits", "methods", "models", "rivals"),
     label="Brier score",
     bounds=(0.0, 2.0),
     formula=r"\frac{1}{n} \sum_i \sum_k (p_{ik} - \mathbf{1}[y_i = k])^2",
@@ -49,6 +54,8 @@ def nll(view: MeanLoss) -> FloatArray:
 )
 def brier(view: MeanLoss) -> FloatArray:
     """Squared distance between the probabilities and the one-hot label, summed over classes (0 to 2); for two classes the one-column form is half of it.
+
+    Values have the shape (...) of the mean.
 
     scikit-learn gives this sum with ``scale_by_half=False``, and the half for two classes by default;
     the detail ``one_column`` is that half. pycalib divides by the number of classes.

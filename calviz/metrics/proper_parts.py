@@ -8,9 +8,9 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from calviz.core.arrays import FloatArray
-from calviz.core.metric import metric
-from calviz.numerics.memo import once_per_view
-from calviz.numerics.steps import Steps, steps
+from calviz.sample.kept_results import once_per_view
+from calviz.sample.steps import Steps, steps
+from calviz.specs.metric import metric
 
 _corp = partial(
     metric,
@@ -70,6 +70,8 @@ def _base_rate(view: Steps) -> FloatArray:
 def brier_miscalibration(view: Steps) -> FloatArray:
     """What isotonic recalibration would take off the Brier score of (score, hit): its miscalibration part.
 
+    Steps of shape (..., G) give values of shape (...).
+
     The decomposition is of the binary Brier score of the chosen reduction: that score is
     miscalibration - discrimination + uncertainty.
     """
@@ -86,7 +88,10 @@ def brier_miscalibration(view: Steps) -> FloatArray:
     tail="two-sided",
 )
 def brier_discrimination(view: Steps) -> FloatArray:
-    """How much better than the constant base rate the isotonically recalibrated scores are, in Brier score."""
+    """How much better than the constant base rate the isotonically recalibrated scores are, in Brier score.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
     rate = _base_rate(view)
     gain = rate * (1 - rate) - _fitted_brier(view)
     return np.asarray(np.maximum(gain, 0))  # rounding aside, it is never below 0
@@ -101,6 +106,9 @@ def brier_discrimination(view: Steps) -> FloatArray:
     tail="two-sided",
 )
 def brier_uncertainty(view: Steps) -> FloatArray:
-    """Brier score of the constant base rate of hits: a property of the data, not of the model's ranking."""
+    """Brier score of the constant base rate of hits: a property of the data, not of the model's ranking.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
     rate = _base_rate(view)
     return np.asarray(rate * (1 - rate))

@@ -10,13 +10,13 @@ import numpy as np
 from scipy.stats import chi2, norm
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.metric import metric
-from calviz.numerics import logistic
-from calviz.numerics.binning import BinSums
-from calviz.numerics.floor import EPSILON
-from calviz.numerics.memo import once_per_view
-from calviz.numerics.sample import Sample, bin_sums
-from calviz.numerics.steps import MAX_STEPS, Steps, steps
+from calviz.metrics.kernels import logistic_recalibration
+from calviz.numerics.zero_floor import EPSILON
+from calviz.sample.binning import BinSums
+from calviz.sample.kept_results import once_per_view
+from calviz.sample.sample import Sample, bin_sums
+from calviz.sample.steps import MAX_STEPS, Steps, steps
+from calviz.specs.metric import metric
 
 _FAMILY = "Tests and summaries"
 
@@ -27,6 +27,7 @@ def _spiegelhalter_p(view: Steps) -> Mapping[str, float]:
 
 @metric(
     key="spiegelhalter_z",
+    paired=False,
     label="Spiegelhalter z",
     family=_FAMILY,
     direction="zero",
@@ -39,7 +40,10 @@ def _spiegelhalter_p(view: Steps) -> Mapping[str, float]:
     undefined="undefined: all scores are exactly 0, 1/2 or 1.",
 )
 def spiegelhalter_z(view: Steps) -> FloatArray:
-    """Whether the Brier score is what calibrated scores would give: standard normal under calibration, two-sided p-value (MAPIE's is one-sided)."""
+    """Whether the Brier score is what calibrated scores would give: standard normal under calibration, two-sided p-value (MAPIE's is one-sided).
+
+    Steps of shape (..., G) give values of shape (...).
+    """
     top, variance = np.zeros(np.shape(view.n)), np.zeros(np.shape(view.n))
     for part in view.blocks():
         s = np.clip(part.score, 0, 1)
@@ -77,7 +81,10 @@ def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
     ),
 )
 def hosmer_lemeshow(view: BinSums) -> FloatArray:
-    """Chi-squared distance between observed and expected hits in ten groups of equal size; g degrees of freedom, as the scores were not fitted on these rows (g - 2 would be for the rows of the fit)."""
+    """Chi-squared distance between observed and expected hits in ten groups of equal size; g degrees of freedom, as the scores were not fitted on these rows (g - 2 would be for the rows of the fit).
+
+    Sums of shape (..., M) give values of shape (...).
+    """
     expected, count = view.score_sum, view.count
     variance = np.where(count > 0, expected * (1 - expected / np.maximum(count, 1)), 0.0)
     square = (view.hit_sum - expected) ** 2
@@ -94,7 +101,7 @@ _NO_FIT = (
 
 
 def _floor(view: Steps) -> Mapping[str, float]:
-    least = logistic.floor(view)
+    least = logistic_recalibration.floor(view)
     return {"floor": least} if least > EPSILON else {}
 
 
@@ -105,6 +112,7 @@ _logistic = partial(
 
 @_logistic(
     key="calibration_slope",
+    paired=False,
     label="Calibration slope",
     direction="one",
     bounds=(-math.inf, math.inf),
@@ -114,14 +122,17 @@ _logistic = partial(
 def calibration_slope(view: Steps) -> FloatArray:
     """Slope of the logistic recalibration of the scores: 1 is calibrated, below 1 too extreme (overconfident), above 1 too modest.
 
+    Steps of shape (..., G) give values of shape (...).
+
     A score of exactly 0 or 1 counts as half of the smallest positive distance of a score from 0 or 1, at most 0.01 away from
     it; the detail ``floor`` says how far. Without such scores nothing changes.
     """
-    return np.asarray(logistic.fit(view)[..., 1])
+    return np.asarray(logistic_recalibration.fit(view)[..., 1])
 
 
 @_logistic(
     key="calibration_intercept",
+    paired=False,
     label="Calibration intercept",
     direction="zero",
     bounds=(-math.inf, math.inf),
@@ -131,13 +142,16 @@ def calibration_slope(view: Steps) -> FloatArray:
 def calibration_intercept(view: Steps) -> FloatArray:
     """Intercept of the logistic recalibration, fitted together with the slope: 0 is calibrated.
 
+    Steps of shape (..., G) give values of shape (...).
+
     Calibration-in-the-large fixes the slope at 1 instead; MCS says the same in units of probability.
     """
-    return np.asarray(logistic.fit(view)[..., 0])
+    return np.asarray(logistic_recalibration.fit(view)[..., 0])
 
 
 _ici = partial(
     metric,
+    paired=False,
     family=_FAMILY,
     unit="points",
     direction="lower",
@@ -155,14 +169,14 @@ _INTERVALS = 4_096
 
 def _distance(part: Steps, theta: FloatArray) -> FloatArray:
     """Between the scores and the fitted curve, shape (..., G)."""
-    distance = logistic.curve(theta, part)
+    distance = logistic_recalibration.curve(theta, part)
     distance -= part.score
     return np.abs(distance, out=distance)
 
 
 @once_per_view
 def _distances(view: Steps) -> FloatArray:
-    return _distance(view, logistic.fit(view))
+    return _distance(view, logistic_recalibration.fit(view))
 
 
 @once_per_view
@@ -181,7 +195,9 @@ def _rows_by_distance(view: Steps) -> FloatArray:
     """Rows per interval of the distances, up to each, shape (_INTERVALS,)."""
     rows = np.zeros(_INTERVALS)
     for part in view.blocks():
-        rows += np.bincount(_interval(part, logistic.fit(view)), part.count, minlength=_INTERVALS)
+        rows += np.bincount(
+            _interval(part, logistic_recalibration.fit(view)), part.count, minlength=_INTERVALS
+        )
     return np.cumsum(rows)
 
 
@@ -192,7 +208,7 @@ def _interval(part: Steps, theta: FloatArray) -> IntArray:
 
 def _quantile_of_many(view: Steps, q: float) -> FloatArray:
     """The same as `_distance_quantile`, sorting the distances of one interval only."""
-    theta = logistic.fit(view)
+    theta = logistic_recalibration.fit(view)
     if not np.isfinite(theta).all():
         return np.asarray(math.nan)
     upto = _rows_by_distance(view)
@@ -226,18 +242,24 @@ def ici(view: Steps) -> FloatArray:
     """
     if view.size <= MAX_STEPS:
         return np.asarray((view.count * _distances(view)).sum(axis=-1) / view.n)
-    theta = logistic.fit(view)
+    theta = logistic_recalibration.fit(view)
     total = sum((part.count * _distance(part, theta)).sum(axis=-1) for part in view.blocks())
     return np.asarray(total / view.n)
 
 
 @_ici(key="e50", label="E50 (logistic)", formula=r"\mathrm{median}\,|\hat\pi(s) - s|")
 def e50(view: Steps) -> FloatArray:
-    """Median distance between the scores and a logistic calibration curve."""
+    """Median distance between the scores and a logistic calibration curve.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
     return _distance_quantile(view, 0.5)
 
 
 @_ici(key="e90", label="E90 (logistic)", formula=r"q_{0.9}\,|\hat\pi(s) - s|")
 def e90(view: Steps) -> FloatArray:
-    """Distance between the scores and a logistic calibration curve that 90 % of the rows stay below."""
+    """Distance between the scores and a logistic calibration curve that 90 % of the rows stay below.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
     return _distance_quantile(view, 0.9)

@@ -8,10 +8,10 @@ from functools import partial
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.core.metric import metric
-from calviz.numerics.memo import once_per_view
-from calviz.numerics.ranking import errors_at_coverage, ranked_parts
-from calviz.numerics.steps import Steps, top_label_steps
+from calviz.sample.kept_results import once_per_view
+from calviz.sample.ranking import errors_at_coverage, ranked_parts
+from calviz.sample.steps import Steps, top_label_steps
+from calviz.specs.metric import metric
 
 _selective = partial(
     metric, family="Selective prediction", bounds=(0.0, 1.0), view=top_label_steps, tail="two-sided"
@@ -28,6 +28,7 @@ def _divided(a: FloatArray, b: FloatArray) -> FloatArray:
 
 @_selective(
     key="aurc",
+    tables=("models", "rivals"),
     label="AURC",
     direction="lower",
     formula=r"\int_0^1 \mathrm{risk}(c)\, dc",
@@ -35,6 +36,8 @@ def _divided(a: FloatArray, b: FloatArray) -> FloatArray:
 )
 def aurc(view: Steps) -> FloatArray:
     """Area under the risk-coverage curve: the error rate of the kept rows, averaged over how many are kept, most confident first.
+
+    Steps of shape (..., G) give values of shape (...).
 
     Tied confidences enter together and the curve is linear between; below the first step it keeps
     that step's risk (fd-shifts does the same; torch-uncertainty leaves the order inside ties to chance).
@@ -67,7 +70,10 @@ def _area(view: Steps) -> FloatArray:
     reference="Geifman, Uziel & El-Yaniv 2019",
 )
 def e_aurc(view: Steps) -> FloatArray:
-    """Excess AURC: what remains after subtracting that of a perfect ranking with the same error rate e."""
+    """Excess AURC: what remains after subtracting that of a perfect ranking with the same error rate e.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
     error = (view.n - view.n_hits) / view.n
     right = 1 - error
     best = error + right * np.log(np.where(right > 0, right, 1.0))
@@ -83,7 +89,10 @@ def e_aurc(view: Steps) -> FloatArray:
     reference="Geifman & El-Yaniv 2017; Ao et al. 2023, section 5.4",
 )
 def accuracy_at_90_coverage(view: Steps) -> FloatArray:
-    """Accuracy on the 90 % most confident rows; inside a group of ties the expected value is taken."""
+    """Accuracy on the 90 % most confident rows; inside a group of ties the expected value is taken.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
     return 1 - errors_at_coverage(view, 0.9) / (0.9 * view.n)
 
 
@@ -96,7 +105,10 @@ def accuracy_at_90_coverage(view: Steps) -> FloatArray:
     reference="Hendrycks & Gimpel 2017",
 )
 def auroc_failure(view: Steps) -> FloatArray:
-    """Chance that a right prediction has a higher confidence than a wrong one, ties counting half; undefined where all are right or all wrong."""
+    """Chance that a right prediction has a higher confidence than a wrong one, ties counting half; undefined where all are right or all wrong.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
     upto, ordered = np.zeros(view.n.shape), np.zeros(view.n.shape)
     for part in view.blocks():
         wrong = part.count - part.hits
@@ -116,7 +128,10 @@ def auroc_failure(view: Steps) -> FloatArray:
     reference="Hendrycks & Gimpel 2017",
 )
 def aupr_error(view: Steps) -> FloatArray:
-    """Average precision of finding the wrong predictions by their low confidence; chance level is the error rate, and it is undefined without errors."""
+    """Average precision of finding the wrong predictions by their low confidence; chance level is the error rate, and it is undefined without errors.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
     found, seen, precise = (np.zeros(view.n.shape) for _ in range(3))
     for part in view.blocks():
         wrong = part.count - part.hits
@@ -139,7 +154,10 @@ def aupr_error(view: Steps) -> FloatArray:
     reference="Hendrycks & Gimpel 2017; Corbiere et al. 2019",
 )
 def fpr95(view: Steps) -> FloatArray:
-    """Share of the wrong predictions that are kept at the highest threshold that keeps 95 % of the right ones; undefined where all are right or all wrong."""
+    """Share of the wrong predictions that are kept at the highest threshold that keeps 95 % of the right ones; undefined where all are right or all wrong.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
     total = view.n_hits[..., None]
     # A hair of slack: 0.95 * total is not always the whole number it stands for.
     least = 0.95 * total - 1e-9

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from calviz.core.arrays import FloatArray
-from calviz.core.metric import metric
-from calviz.numerics.kernel_matrix import PairwiseErrors, pairwise_errors
+from calviz.metrics.kernels.kernel_matrix import PairwiseErrors, pairwise_errors
+from calviz.specs.metric import metric
 
 
 @metric(
@@ -20,5 +20,8 @@ from calviz.numerics.kernel_matrix import PairwiseErrors, pairwise_errors
     undefined="undefined: one row makes no pair.",
 )
 def skce(view: PairwiseErrors) -> FloatArray:
-    """Squared kernel calibration error of the whole probability vector, unbiased: around 0, also below, for a calibrated model; computed on at most the stated number of rows."""
+    """Squared kernel calibration error of the whole probability vector, unbiased: around 0, also below, for a calibrated model; computed on at most the stated number of rows.
+
+    Values have the shape (...) of the mean over pairs.
+    """
     return view.value

@@ -12,11 +12,10 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
-from calviz.core.metric import metric
-from calviz.numerics.memo import once_per_view
-from calviz.numerics.roots import falling_fixed_points
-from calviz.numerics.sample import Sample
-from calviz.numerics.smoothing import (
+from calviz.metrics.kernels.roots import falling_fixed_points
+from calviz.sample.kept_results import once_per_view
+from calviz.sample.sample import Sample
+from calviz.sample.smoothing import (
     cosine_coefficients,
     from_cosine,
     gaussian_response,
@@ -26,7 +25,8 @@ from calviz.numerics.smoothing import (
     spread_parts,
     triweight_response,
 )
-from calviz.numerics.steps import Steps, steps
+from calviz.sample.steps import Steps, own_reweighted, steps
+from calviz.specs.metric import Reweighted, metric, reweighted_by
 
 #: Scores closer together than this are one score.
 NARROWEST = 1e-9
@@ -73,6 +73,18 @@ class KernelSteps:
         return type(self)(resampled, self.width, nodes, self.params, signed)
 
 
+def _reweighted(sample: Sample, view: KernelSteps) -> Reweighted:
+    """See `Reweighting`."""
+    stepped = sample.view(own_reweighted)
+
+    def reweighted(weights: FloatArray) -> Callable[[float | None], KernelSteps]:
+        at_scale = stepped(weights)
+        return lambda scale: view.over(at_scale(scale), signed=scale is not None)
+
+    return reweighted
+
+
+@reweighted_by(_reweighted)
 def kernel_steps(sample: Sample, *, bandwidth: float | None = None) -> KernelSteps:
     """Steps and the half-width of the kernel.
 
@@ -80,7 +92,7 @@ def kernel_steps(sample: Sample, *, bandwidth: float | None = None) -> KernelSte
     ----------
     sample : Sample
     bandwidth : float, optional
-        The half-width; the paper's rule of thumb ``1.06 sd n^(-1/5)`` where left out (Zhang 2020,
+        The half-width; the paper's rule of thumb ``1.06 sd n^(-1/5)`` if left out (Zhang 2020,
         appendix C).
     """
     view = sample.view(steps)
@@ -156,6 +168,8 @@ _kde_metric = partial(
 def kde_ece(view: KernelSteps) -> FloatArray:
     """ECE with a kernel density instead of bins (triweight kernel, mirrored at 0 and 1).
 
+    Steps of shape (..., G) give values of shape (...).
+
     The bandwidth is the half-width of the kernel, as in the paper. The authors' code passes it to
     KDEpy as the kernel's standard deviation, a third of its half-width, takes the standard
     deviation of the scores of the hits alone and ``(2 n)^(-1/5)``: three times as wide, nearly.
@@ -169,12 +183,16 @@ def kde_ece(view: KernelSteps) -> FloatArray:
     formula=r"\int_0^1 \left( z - \tilde\pi(z) \right)^2 \tilde p(z)\, dz",
 )
 def kde_ece_l2(view: KernelSteps) -> FloatArray:
-    """KDE-ECE with squared gaps, so that large gaps weigh more."""
+    """KDE-ECE with squared gaps, so that large gaps weigh more.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
     return _kde(view, 2)
 
 
 @metric(
     key="smece",
+    tables=("methods", "models"),
     unit="points",
     label="smECE",
     family="Bin-free",
@@ -187,6 +205,8 @@ def kde_ece_l2(view: KernelSteps) -> FloatArray:
 )
 def smece(view: Steps) -> FloatArray:
     """Smooth ECE: residuals smoothed by a reflected Gaussian whose width equals the error itself.
+
+    Steps of shape (..., G) give values of shape (...).
 
     The integral is exact at the ends: the public implementation (relplot) gives scores within half
     a grid cell of 0 and 1 half their weight, which overstates saturated predictions (by 41 % on a

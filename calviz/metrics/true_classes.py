@@ -12,8 +12,8 @@ from functools import partial
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray
-from calviz.core.metric import metric
-from calviz.numerics.true_classes import TrueClassErrors, true_class_errors
+from calviz.sample.true_classes import TrueClassErrors, true_class_errors
+from calviz.specs.metric import metric
 
 _by_class = partial(
     metric,
@@ -64,7 +64,10 @@ def _mean_over(chosen: BoolArray, values: FloatArray) -> FloatArray:
     reference="Obadinma et al. 2021; Ao et al. 2023, section 3",
 )
 def wsece(view: TrueClassErrors) -> FloatArray:
-    """ECE of the rows of each true class, averaged over the classes by their rows."""
+    """ECE of the rows of each true class, averaged over the classes by their rows.
+
+    Errors of shape (..., K) give values of shape (...).
+    """
     return np.asarray((_share(view) * view.ece).sum(axis=-1))
 
 
@@ -76,7 +79,10 @@ def wsece(view: TrueClassErrors) -> FloatArray:
     reference="Obadinma et al. 2021; Ao et al. 2023, section 3",
 )
 def msece(view: TrueClassErrors) -> FloatArray:
-    """ECE of the rows of each true class, averaged over the classes that have rows."""
+    """ECE of the rows of each true class, averaged over the classes that have rows.
+
+    Errors of shape (..., K) give values of shape (...).
+    """
     return _mean_over(view.rows > 0, view.ece)
 
 
@@ -88,7 +94,10 @@ def msece(view: TrueClassErrors) -> FloatArray:
     reference="Obadinma et al. 2021; Ao et al. 2023, section 3",
 )
 def cece(view: TrueClassErrors) -> FloatArray:
-    """Contraharmonic mean of the ECE of each true class: classes that are far off weigh more."""
+    """Contraharmonic mean of the ECE of each true class: classes that are far off weigh more.
+
+    Errors of shape (..., K) give values of shape (...).
+    """
     total = view.ece.sum(axis=-1)
     out = np.zeros(np.shape(total))
     np.divide((view.ece**2).sum(axis=-1), total, out=out, where=total > 0)
@@ -103,7 +112,10 @@ def cece(view: TrueClassErrors) -> FloatArray:
     reference="Ao et al. 2023, eq. 6",
 )
 def wsmcs_over(view: TrueClassErrors) -> FloatArray:
-    """MCS of the overconfident true classes, weighted by their rows."""
+    """MCS of the overconfident true classes, weighted by their rows.
+
+    Errors of shape (..., K) give values of shape (...).
+    """
     return np.asarray((_share(view) * view.mcs * _over(view)).sum(axis=-1))
 
 
@@ -115,7 +127,10 @@ def wsmcs_over(view: TrueClassErrors) -> FloatArray:
     reference="Ao et al. 2023, eq. 7",
 )
 def wsmcs_under(view: TrueClassErrors) -> FloatArray:
-    """MCS of the underconfident true classes, weighted by their rows (0 or negative)."""
+    """MCS of the underconfident true classes, weighted by their rows (0 or negative).
+
+    Errors of shape (..., K) give values of shape (...).
+    """
     return np.asarray((_share(view) * view.mcs * _under(view)).sum(axis=-1))
 
 
@@ -127,7 +142,10 @@ def wsmcs_under(view: TrueClassErrors) -> FloatArray:
     reference="Ao et al. 2023, eq. 8",
 )
 def wsmcs(view: TrueClassErrors) -> FloatArray:
-    """Weighted subset miscalibration score: over- and underconfident classes weighed by their numbers; K counts the classes with rows."""
+    """Weighted subset miscalibration score: over- and underconfident classes weighed by their numbers; K counts the classes with rows.
+
+    Errors of shape (..., K) give values of shape (...).
+    """
     over = _fraction(_over(view), view) * wsmcs_over(view)
     return over + _fraction(_under(view), view) * wsmcs_under(view)
 
@@ -141,7 +159,10 @@ def wsmcs(view: TrueClassErrors) -> FloatArray:
     reference="Ao et al. 2023, table 2",
 )
 def over_mcs(view: TrueClassErrors) -> FloatArray:
-    """Mean MCS of the overconfident true classes; undefined where there are none."""
+    """Mean MCS of the overconfident true classes; undefined where there are none.
+
+    Errors of shape (..., K) give values of shape (...).
+    """
     return _mean_over(_over(view), view.mcs)
 
 
@@ -154,7 +175,10 @@ def over_mcs(view: TrueClassErrors) -> FloatArray:
     reference="Ao et al. 2023, table 2",
 )
 def under_mcs(view: TrueClassErrors) -> FloatArray:
-    """Mean MCS of the underconfident true classes (negative); undefined where there are none."""
+    """Mean MCS of the underconfident true classes (negative); undefined where there are none.
+
+    Errors of shape (..., K) give values of shape (...).
+    """
     return _mean_over(_under(view), view.mcs)
 
 
@@ -166,7 +190,10 @@ def under_mcs(view: TrueClassErrors) -> FloatArray:
     reference="Ao et al. 2023, table 2",
 )
 def over_share(view: TrueClassErrors) -> FloatArray:
-    """Share of the classes with rows whose mean confidence is above their accuracy, beyond noise or not."""
+    """Share of the classes with rows whose mean confidence is above their accuracy, beyond noise or not.
+
+    Errors of shape (..., K) give values of shape (...).
+    """
     return _fraction(_over(view), view)
 
 
@@ -178,5 +205,8 @@ def over_share(view: TrueClassErrors) -> FloatArray:
     reference="Ao et al. 2023, table 2",
 )
 def under_share(view: TrueClassErrors) -> FloatArray:
-    """Share of the classes with rows whose mean confidence is below their accuracy, beyond noise or not."""
+    """Share of the classes with rows whose mean confidence is below their accuracy, beyond noise or not.
+
+    Errors of shape (..., K) give values of shape (...).
+    """
     return _fraction(_under(view), view)

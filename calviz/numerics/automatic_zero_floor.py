@@ -1,4 +1,4 @@
-"""The floor that calibration rows speak for: ``floor="auto"``, the default wherever a logarithm of a score is taken."""
+"""The zero floor chosen from the calibration rows: ``floor="auto"``, the default wherever a logarithm of a score is taken."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.blocks import row_blocks
-from calviz.numerics.floor import EPSILON, Floor
 from calviz.numerics.scores import Scores, log_softmax
 from calviz.numerics.temperature import fit_temperature
+from calviz.numerics.zero_floor import EPSILON, Floor
 
 #: No zero is read as more than this.
 MOST = 0.01
@@ -21,7 +21,7 @@ FOLDS, ENTRIES, ROWS = 5, 60_000, 500
 
 
 def automatic_floor(probs: FloatArray, labels: IntArray) -> Floor:
-    """The floor that the calibration rows speak for.
+    """The zero floor chosen from the calibration rows.
 
     An exact 0 counts as half of the smallest positive score, at most `MOST`. Where that score is an underflow (below
     `UNDERFLOW`) and the true class of a row has a 0, the floor is chosen by cross-validation (`chosen_floor`).
@@ -47,7 +47,7 @@ def automatic_floor(probs: FloatArray, labels: IntArray) -> Floor:
 
 
 def true_zeros(probs: FloatArray, labels: IntArray) -> int:
-    """The rows whose true class has a score of 0."""
+    """The number of rows whose true class has a score of 0, of scores (n, K) and labels (n,)."""
     own = probs[np.arange(labels.size), labels]
     return int(np.count_nonzero(own <= 0))
 

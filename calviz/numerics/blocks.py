@@ -1,12 +1,14 @@
-"""Going through a large array in blocks of rows that stay in the cache, on the cores there are."""
+"""Processing a large array in blocks of rows that fit the cache, on all available cores."""
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
+
+import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.predictions import BLOCK_BYTES
@@ -18,10 +20,11 @@ THREADED_BYTES = 1 << 22
 MAX_THREADS = 4
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 def row_blocks(array: FloatArray, *, block_bytes: int = BLOCK_BYTES) -> Iterator[slice]:
-    """Slices of rows that fit the cache, in order."""
+    """Slices of the rows of an array, shape (n, ...), that fit the cache, in order."""
     n = array.shape[0]
     step = max(1, block_bytes // max(1, array[:1].nbytes))
     for first in range(0, n, step):
@@ -34,43 +37,113 @@ def for_row_blocks(
 ) -> None:
     """Call ``work(rows)`` for every block of rows, on several threads where the array is large.
 
-    NumPy lets go of the interpreter inside its loops. `work` writes only to its own rows.
+    `array`, shape (n, ...), says how large a block may be. NumPy releases the interpreter lock inside its loops; `work`
+    writes only to its own rows.
     """
-    threads = 1 if array.nbytes < THREADED_BYTES else min(available_cores(), MAX_THREADS)
-    left = deque(row_blocks(array, block_bytes=block_bytes))
+    blocks = list(row_blocks(array, block_bytes=block_bytes))
+    for _ in _in_turns(work, blocks, _threads(array)):
+        pass
 
-    def take_turns() -> None:
-        # Whoever is free takes the next block: a core that is busy elsewhere holds nobody up.
-        while True:
-            try:
-                rows = left.popleft()
-            except IndexError:
-                return
+
+def sum_over_blocks(
+    array: FloatArray, work: Callable[[slice], FloatArray], *, block_bytes: int = BLOCK_BYTES
+) -> FloatArray:
+    """The sum of ``work(rows)`` over all blocks of rows, in float64.
+
+    `array` has the shape (n, ...); the sum has the shape of what `work` returns. Every thread takes one run of blocks, so
+    that the order of summation depends on the number of threads alone.
+    """
+    blocks = list(row_blocks(array, block_bytes=block_bytes))
+    threads = max(1, min(_threads(array), len(blocks)))
+
+    def share(part: int) -> FloatArray | None:
+        total: FloatArray | None = None
+        for rows in blocks[len(blocks) * part // threads : len(blocks) * (part + 1) // threads]:
             checkpoint()
-            work(rows)
+            value = work(rows)
+            if total is None:
+                total = np.array(value, dtype=np.float64)
+            else:
+                total += value
+        return total
 
-    if threads == 1:
-        take_turns()
-        return
-    with ThreadPoolExecutor(threads - 1) as pool:
-        helpers = [pool.submit(watched(take_turns)) for _ in range(threads - 1)]
-        take_turns()
-        for helper in helpers:
-            helper.result()  # passes an error of a thread on
+    parts = map_threads(share, range(threads), threaded=True)
+    first, *others = (part for part in parts if part is not None)
+    for part in others:
+        first += part
+    return first
 
 
 def map_threads(work: Callable[[int], R], items: range, *, threaded: bool) -> Iterator[R]:
     """``map``, on several threads where that is worth it; results come in order."""
+    return _in_turns(work, items, _cores() if threaded else 1)
 
-    def one(item: int) -> R:
+
+def _in_turns(work: Callable[[T], R], items: Sequence[T], threads: int) -> Iterator[R]:
+    """``map(work, items)`` on the calling thread and on helpers, where there are any to spare.
+
+    Whoever is free takes the next item: a core that is busy elsewhere holds nobody up. The caller does what no helper
+    has taken, and waits only for one that is at work: so `work` may itself come here, and several callers share the helpers.
+    """
+    left, done = deque(enumerate(items)), dict[int, R]()
+
+    def take_turn() -> bool:
+        try:
+            index, item = left.popleft()
+        except IndexError:
+            return False
         checkpoint()
-        return work(item)
+        done[index] = work(item)
+        return True
 
-    if not threaded or len(items) == 1:
-        yield from map(one, items)
-        return
-    with ThreadPoolExecutor(min(available_cores(), MAX_THREADS)) as pool:
-        yield from pool.map(watched(one), items)
+    def take_turns() -> None:
+        try:
+            while take_turn():
+                pass
+        except BaseException:
+            left.clear()  # nobody goes on
+            raise
+
+    helpers = [_helpers.submit(watched(take_turns)) for _ in range(min(threads, len(items)) - 1)]
+    try:
+        for index in range(len(items)):
+            while index not in done and take_turn():
+                pass
+            if index not in done:
+                _wait(helpers)
+            yield done.pop(index)
+    finally:
+        left.clear()
+        _wait(helpers)
+
+
+def _wait(helpers: list[Future[None]]) -> None:
+    """Wait for helpers that have begun; passes an error of theirs on."""
+    begun = [helper for helper in helpers if not helper.cancel()]
+    wait(begun)
+    for helper in begun:
+        helper.result()
+
+
+def _start_helpers() -> None:
+    """Threads that serve all callers, each started when it is first needed."""
+    global _helpers
+    _helpers = ThreadPoolExecutor(MAX_THREADS - 1, thread_name_prefix="calviz-helper")
+
+
+_helpers: ThreadPoolExecutor
+_start_helpers()
+if hasattr(os, "register_at_fork"):
+    # The threads of a process stay behind when it forks.
+    os.register_at_fork(after_in_child=_start_helpers)
+
+
+def _threads(array: FloatArray) -> int:
+    return 1 if array.nbytes < THREADED_BYTES else _cores()
+
+
+def _cores() -> int:
+    return min(available_cores(), MAX_THREADS)
 
 
 def available_cores() -> int:

@@ -1,70 +1,91 @@
-"""The probabilities of one class after the other, each as one contiguous run of numbers."""
+"""Processing the columns of a large array in groups that fit the cache, on all available cores."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents, Ordered
-from calviz.core.watch import checkpoint, watched
-from calviz.numerics.blocks import MAX_THREADS, THREADED_BYTES, available_cores, row_blocks
-from calviz.numerics.scores import Scores
-from calviz.numerics.ties import runs
+from calviz.core.predictions import BLOCK_BYTES
+from calviz.core.watch import checkpoint
+from calviz.numerics.blocks import THREADED_BYTES, map_threads
+from calviz.numerics.runs import runs
 
-#: Classes are taken out of the array in panels of about this many bytes.
-PANEL_BYTES = 1 << 24
+#: Entries, about, of a group of columns; of a wide one, which is a quarter of the columns at most.
+GROUP_ENTRIES, WIDE_ENTRIES = 1 << 20, 1 << 22
+#: At least this many rows of it are copied at a time.
+COPIED_ROWS = 256
 
 
-def panels(n: int, classes: range, itemsize: int) -> Iterator[range]:
-    """Runs of neighbouring classes, a quarter of them at most: what is copied is small beside the array."""
-    width = max(1, min(PANEL_BYTES // max(1, n * itemsize), len(classes) // 4))
-    for start in range(classes.start, classes.stop, width):
-        yield range(start, min(start + width, classes.stop))
+def group_starts(array: FloatArray) -> range:
+    """The first column of each group of an array, shape (n, K)."""
+    n, k = array.shape
+    return range(0, k, max(1, GROUP_ENTRIES // n))
+
+
+def column_group(array: FloatArray, first: int, width: int | None = None) -> FloatArray:
+    """A copy of the columns of the group that starts at `first`, shape (g, n)."""
+    n, k = array.shape
+    last = min(first + (width or group_starts(array).step), k)
+    out = np.empty((last - first, n), dtype=array.dtype)
+    # Some rows at a time: what was read for one column is still in the cache for the next.
+    for rows in _copied(array):
+        out[:, rows] = array[rows, first:last].T
+    return out
+
+
+def _copied(array: FloatArray) -> Iterator[slice]:
+    return runs(0, array.shape[0], max(COPIED_ROWS, BLOCK_BYTES // array[:1].nbytes))
 
 
 def for_columns(
-    scores: Scores,
+    array: FloatArray,
     work: Callable[[int, FloatArray], FloatArray | None],
     *,
     start: int = 0,
     out: FloatArray | None = None,
+    wide: bool = False,
 ) -> None:
-    """Call ``work(k, column)`` for every class from `start`; what it returns is written to column k of `out`.
+    """Call ``work(k, column)`` for every column, on several threads where the array is large.
 
-    A column is a copy that `work` may overwrite. Where the scores have to be converted, that is done once, into an array of the size of the input.
+    Parameters
+    ----------
+    array : ndarray, shape (n, K)
+    work : callable
+        It may overwrite the column, which is a contiguous copy, and writes to its own column's results only.
+    start : int
+        The first column.
+    out : ndarray, shape (n, K), optional
+        What `work` returns is written to its column k.
+    wide : bool
+        Whether groups are wide, so that `out` is written in longer runs, and very long columns are on several threads as
+        well. Where `work` needs room for the order of a column, these come one at a time.
     """
-    whole = scores.whole()
-    n, count = whole.shape
-    parts = list(panels(n, range(start, count), whole.itemsize))
+    n, k = array.shape
+    width = group_starts(array).step
+    if wide:
+        width = max(1, min(WIDE_ENTRIES // n, (k - start) // 4))
 
-    def panel(classes: range) -> None:
-        columns = np.empty((len(classes), n), dtype=whole.dtype)
-        # By blocks of rows, so that both the source and the turned copy stay in the cache.
-        for rows in row_blocks(whole):
-            columns[:, rows] = whole[rows, classes.start : classes.stop].T
-        for j, k in enumerate(classes):
+    def group(first: int) -> None:
+        columns = column_group(array, first, width)
+        for k, column in enumerate(columns, start=first):
             checkpoint()
-            result = work(k, columns[j])
+            result = work(k, column)
             if result is not None:
-                columns[j] = result
+                column[:] = result
         if out is not None:
-            for rows in row_blocks(whole):
-                out[rows, classes.start : classes.stop] = columns[:, rows].T
+            for rows in _copied(array):
+                out[rows, first : first + columns.shape[0]] = columns[:, rows].T
 
-    threads = 1 if whole.nbytes < THREADED_BYTES else min(available_cores(), MAX_THREADS)
-    if threads == 1 or len(parts) == 1:
-        for classes in parts:
-            panel(classes)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(watched(panel), parts))
+    threaded = array.nbytes >= THREADED_BYTES and (wide or n <= GROUP_ENTRIES // 2)
+    for _ in map_threads(group, range(start, k, width), threaded=threaded):
+        pass
 
 
 def rows_by_class(labels: IntArray, count: int) -> list[IntArray]:
-    """The rows of each class, ascending."""
+    """The rows of each of `count` classes, ascending, of labels (n,); one array of shape (rows,) per class."""
     ends = np.cumsum(np.bincount(labels, minlength=count))
     # Half the room of what argsort gives, and enough for any number of rows that fits into memory here.
     order: IntArray = np.empty(

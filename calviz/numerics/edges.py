@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.bins import Scheme, bins_used
 from calviz.core.errors import OptionError
-from calviz.core.events import BinaryEvents
-
-Scheme = Literal["equal-width", "equal-mass", "sturges"]
+from calviz.core.events import BinaryEvents, tied_scores
 
 #: More bins than this say nothing and slow everything down.
 MAX_BINS = 1_000
@@ -27,17 +26,11 @@ def equal_width_edges(bins: int, dtype: np.dtype[Any] | type = np.float64) -> Fl
     return (np.arange(bins + 1) / bins).astype(dtype)
 
 
-def sturges_bins(n: int) -> int:
-    """Sturges' data-dependent number of bins, ceil(log2 n) + 1 (Zhang 2020, section 5.1)."""
-    # Exact for every n, where a floating-point logarithm may round across a whole number.
-    return max(n - 1, 0).bit_length() + 1
-
-
 def equal_mass_edges(score: FloatArray, bins: int, *, is_sorted: bool = False) -> FloatArray:
     """Edges between bins of (nearly) equal counts; ties stay together, no bin is empty.
 
-    The sorted scores are cut as ``np.array_split`` cuts them: bin sizes differ by at most one, the larger
-    ones first. A cut inside a group of ties moves to the end of that group, and cuts that coincide are one,
+    Scores have shape (n,), edges (M + 1,). The sorted scores are cut as ``np.array_split`` cuts them: bin sizes differ by at most one, the larger
+    ones first. A cut inside a group of ties (equal up to rounding) moves to the end of that group, and cuts that coincide are one,
     so that there may be fewer bins than asked for. The edge is the last score below the cut.
 
     Notes
@@ -46,7 +39,7 @@ def equal_mass_edges(score: FloatArray, bins: int, *, is_sorted: bool = False) -
     every row of these data into the same bin. Implementations that split by rank (torch-uncertainty,
     robustness_metrics, Mix-n-Match) tear ties apart, so that their value depends on the order of the rows.
     """
-    ordered = score if is_sorted else np.sort(score)
+    ordered = tied_scores(score if is_sorted else np.sort(score))
     n = ordered.shape[0]
     size, larger = divmod(n, bins)
     m = np.arange(1, bins)
@@ -59,23 +52,24 @@ def equal_mass_edges(score: FloatArray, bins: int, *, is_sorted: bool = False) -
 
 
 def assign(score: FloatArray, edges: FloatArray) -> IntArray:
-    """Index of the right-closed bin ``(edges[m], edges[m + 1]]`` of each score; the first holds 0."""
+    """Index of the right-closed bin ``(edges[m], edges[m + 1]]`` of each score; the first holds 0.
+
+    Scores of any shape, edges of shape (M + 1,); the result has the shape of the scores.
+    """
     return np.searchsorted(edges[1:-1], score, side="left")
 
 
 def check_bins(bins: int) -> None:
-    """Raise OptionError where this is not a number of bins that is allowed."""
+    """Raise OptionError if this is not a number of bins that is allowed."""
     if not 1 <= bins <= MAX_BINS:
         raise OptionError(f"the number of bins must be from 1 to {MAX_BINS:,}, got {bins}.")
 
 
 def make_edges(events: BinaryEvents, bins: int, scheme: Scheme) -> FloatArray:
-    """Edges of a binning scheme on these events, of the scores' type; OptionError on an unknown one."""
+    """Edges of a binning scheme on these events, shape (M + 1,), of the scores' type; OptionError on an unknown one."""
     if scheme not in get_args(Scheme):
         raise OptionError(f"'scheme' must be one of {', '.join(get_args(Scheme))}; got {scheme!r}.")
     check_bins(bins)
     if scheme == "equal-mass":
         return equal_mass_edges(events.ordered.score, bins, is_sorted=True)
-    if scheme == "sturges":
-        bins = sturges_bins(events.n)
-    return equal_width_edges(bins, events.score.dtype)
+    return equal_width_edges(bins_used(events.n, bins, scheme), events.score.dtype)

@@ -26,7 +26,7 @@ def clopper_pearson(
 
     References
     ----------
-    Clopper & Pearson 1934: the probabilities under which at least, or at most, so many hits
+    Clopper & Pearson 1934: the probabilities under which at least, or at most, this number of hits
     happen with probability (1 - level) / 2, as quantiles of the beta distribution.
     """
     # Here and not above: only those who need an interval wait for SciPy.

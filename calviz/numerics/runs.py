@@ -1,13 +1,35 @@
-"""Sums over runs of neighbouring entries."""
+"""Runs of neighbouring entries of one-dimensional arrays: passes, sums and groups of equal scores."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 
+#: Rows at a time: their temporaries stay in the cache.
+RUN = 1 << 13
 #: Entries that are summed up at a time: NumPy would convert all of them at once.
 BLOCK = 1 << 15
+
+
+def runs(start: int, stop: int, length: int = RUN) -> Iterator[slice]:
+    """Short runs of rows, in order, for passes without large temporaries."""
+    for first in range(start, stop, length):
+        yield slice(first, min(first + length, stop))
+
+
+def ends_of_ties(ordered: FloatArray) -> IntArray:
+    """Where groups of equal scores (n,) end, as ranks from 1 to n, shape (G,); all ranks where no two are equal."""
+    changed = np.append(ordered[1:] != ordered[:-1], True)
+    ends = np.empty(int(np.count_nonzero(changed)), dtype=np.int32)
+    done = 0
+    for rows in runs(0, ordered.size):
+        found = np.flatnonzero(changed[rows])
+        ends[done : done + found.size] = found + rows.start + 1
+        done += found.size
+    return ends
 
 
 def run_totals(values: FloatArray, starts: IntArray) -> FloatArray:

@@ -9,13 +9,13 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.blocks import for_row_blocks
-from calviz.numerics.floor import NO_FLOOR, Floor
+from calviz.numerics.zero_floor import NO_FLOOR, Floor
 
 Form = Literal["probabilities", "logits", "log-probabilities"]
 
 
 def softmax(block: FloatArray) -> FloatArray:
-    """Softmax of each row, in place."""
+    """Softmax of each row of a block, shape (n, K), in place."""
     block -= block.max(axis=1, keepdims=True)
     # Below this a probability is not a normal number any more, and arithmetic with it is slow.
     raise_to(-80 if block.dtype == np.float32 else -700, block)
@@ -25,25 +25,25 @@ def softmax(block: FloatArray) -> FloatArray:
 
 
 def raise_to(least: float, block: FloatArray) -> None:
-    """Set what is below `least` to it, in place: to look whether there is any takes a fraction of doing it."""
+    """Raise what is below `least` to it, in place, in a block of any shape; looking first is faster than always writing."""
     if block.min(initial=least) < least:
         np.maximum(block, least, out=block)
 
 
 def log_softmax(block: FloatArray) -> FloatArray:
-    """Logarithm of the softmax of each row, in place."""
+    """Logarithm of the softmax of each row of a block, shape (n, K), in place."""
     block -= block.max(axis=1, keepdims=True)
     block -= np.log(row_sums(np.exp(block)))[:, None]
     return block
 
 
 def row_sums(block: FloatArray) -> FloatArray:
-    """Sum of each row; as a product with ones, which is the fastest way and as exact as any."""
+    """Sum of each row, (n, K) to (n,); a product with ones is the fastest way and as exact as any."""
     return block @ np.ones(block.shape[1], dtype=block.dtype)
 
 
 def complement(probs: FloatArray) -> FloatArray:
-    """1 - p for every entry of a block of probabilities, exact also where p is nearly 1.
+    """1 - p for every entry of a block of probabilities, shape (n, K), exact even where p is nearly 1.
 
     The other classes say what a rounded 1 leaves out: the largest probability of a row is taken
     from 1 as the sum of the others.
@@ -80,7 +80,7 @@ class Scores:
     floor: Floor | float = NO_FLOOR
 
     def raise_zeros(self, block: FloatArray) -> FloatArray:
-        """Set the probabilities of a block to what they count as, in place."""
+        """Set the probabilities of a block, shape (b, K), to what they count as, in place."""
         floor = self.floor if isinstance(self.floor, Floor) else Floor(self.floor)
         return floor.raise_zeros(block)
 
@@ -96,7 +96,7 @@ class Scores:
         return self.given == self.wanted
 
     def block(self, rows: slice | IntArray, dtype: type | None = None) -> FloatArray:
-        """A block of rows in the wanted form; a copy that may be written to."""
+        """A block of rows in the wanted form, shape (b, K); a copy that may be written to."""
         block: FloatArray = np.array(self.array[rows], dtype=dtype, order="C")
         if self.given == "logits":
             if self.wanted == "probabilities":
@@ -108,7 +108,7 @@ class Scores:
         return np.log(block, out=block)
 
     def look(self, rows: slice, dtype: type) -> FloatArray:
-        """A block of rows in the wanted form, not to be written to: where it is as given, no copy is made."""
+        """A block of rows in the wanted form, shape (b, K), for reading only: where it is as given, no copy is made."""
         if self.as_given and self.array.dtype == dtype:
             return self.array[rows]
         return self.block(rows, dtype)
@@ -124,7 +124,7 @@ class Scores:
         return np.dtype(np.float32) if derived else self.array.dtype
 
     def whole(self) -> FloatArray:
-        """All rows in the wanted form, as `dtype`; `array` itself where nothing changes."""
+        """All rows in the wanted form, shape (n, K), as `dtype`; `array` itself where nothing changes."""
         if self.as_given:
             return self.array
         out = np.empty(self.array.shape, dtype=self.dtype)

@@ -34,10 +34,27 @@ def quantile(q: float, mean: FloatArray, variance: FloatArray, third: FloatArray
     return np.asarray(mean + sd * np.where(flat, ndtri(q), np.sign(skewness) * gamma))
 
 
+def middle(
+    level: float, mean: FloatArray, variance: FloatArray, third: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The ends between which a value falls with probability `level`, as often below as above; all arrays have one shape."""
+    low, high = (quantile(q, mean, variance, third) for q in ((1 - level) / 2, (1 + level) / 2))
+    return low, high
+
+
+def middle_of_mean(
+    level: float, n: float | FloatArray, first: FloatArray, second: FloatArray, third: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """`middle` of the mean of n rows drawn with replacement, from the first three moments of a row, all of one shape."""
+    variance = second - first**2
+    skewed = third - 3 * first * second + 2 * first**3
+    return middle(level, first, variance / n, skewed / n**2)
+
+
 def above(
     value: npt.ArrayLike, mean: npt.ArrayLike, variance: npt.ArrayLike, third: npt.ArrayLike
 ) -> FloatArray:
-    """Probability of `value` or more; of a variable without variance, whether its mean is."""
+    """Probability of `value` or more, for arguments of any shape that broadcast; without variance, 1 up to the mean, else 0."""
     sd, skewness, shape = _shape(np.asarray(variance, np.float64), np.asarray(third, np.float64))
     distance = np.asarray(value, np.float64) - np.asarray(mean, np.float64)
     z = np.divide(distance, sd, out=np.zeros(distance.shape), where=sd > 0)

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.numerics.passes import sum_over_blocks
+from calviz.numerics.blocks import sum_over_blocks
 from calviz.numerics.scores import Scores, raise_to, row_sums, softmax
 
 Loss = Literal["nll", "mse"]
@@ -82,7 +82,7 @@ def fit_temperature(scores: Scores, labels: IntArray, loss: Loss = "nll") -> Tem
     low, high = 1 / (scale * RANGE), RANGE / scale
     beta = 1 / scale
     passes = 0
-    found = Derivatives(math.nan, 0.0, 1.0)
+    derivatives = Derivatives(math.nan, 0.0, 1.0)
     bend = 0.0
     for i, rows in enumerate(levels):
         step = max(1, n // rows)
@@ -90,7 +90,7 @@ def fit_temperature(scores: Scores, labels: IntArray, loss: Loss = "nll") -> Tem
         problem.bend = bend
         if i == 0:
             beta = problem.best_of_grid(low, high) if loss == "mse" else 1.0 / scale
-        beta, found, passes = problem.minimise(beta, low, high)
+        beta, derivatives, passes = problem.minimise(beta, low, high)
         bend = problem.bend
     bound: Literal["low", "high"] | None = None
     # On the bound the loss still falls towards it.
@@ -98,7 +98,7 @@ def fit_temperature(scores: Scores, labels: IntArray, loss: Loss = "nll") -> Tem
         bound = "low"
     elif beta <= low:
         bound = "high"
-    return Temperature(1 / beta, bound, found.value, passes)
+    return Temperature(1 / beta, bound, derivatives.value, passes)
 
 
 def _scale(scores: Scores) -> float:
@@ -133,7 +133,7 @@ class _Problem:
         return Derivatives(*(total / self.scores.shape[0]).tolist())
 
     def best_of_grid(self, low: float, high: float) -> float:
-        """The best of a few 1/T, so that the search starts in the right valley."""
+        """The best of a few values of 1/T, to start the search near the global minimum."""
         grid = np.geomspace(low, high, 41)
         # Valleys are wide: few rows, as they come, tell them apart.
         step = max(1, 2 * self.scores.shape[0] // FIRST_ROWS)
@@ -234,7 +234,7 @@ def _dot(a: FloatArray, b: FloatArray, axis: int) -> FloatArray:
 
 
 def tempered(block: FloatArray, temperature: float) -> FloatArray:
-    """``softmax(block / T)`` of a block of rows, in place."""
+    """``softmax(block / T)`` of a block of rows, shape (b, K), in place."""
     # The largest score goes first: scores of 1e30 and a T of 1e-30 would overflow.
     block -= block.max(axis=1, keepdims=True)
     block *= block.dtype.type(1 / temperature)

@@ -21,7 +21,7 @@ def _controller() -> Any:
 
 
 class _Keeper(threading.Thread):
-    """Holds the limit from a thread of its own until it is told to end.
+    """Holds the limit from its own thread until it is asked to end.
 
     threadpoolctl lets only the thread that has set a limit lift it, and ignores all others without a word
     for as long as that thread lives.

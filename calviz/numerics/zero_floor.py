@@ -1,4 +1,4 @@
-"""What an exact score of 0 counts as wherever a logarithm of it is taken."""
+"""The zero floor: what an exact score of 0 counts as wherever its logarithm is taken."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Floor:
         return max(self.value, smallest_normal(dtype))
 
     def raise_zeros(self, block: FloatArray) -> FloatArray:
-        """Set the scores of some rows to what they count as, in place."""
+        """Set the scores of some rows, shape (b, K), to what they count as, in place."""
         least, normal = self.least(block.dtype), smallest_normal(block.dtype)
         # To look whether there is any to raise takes a fraction of doing it.
         lowest = block.min(initial=least)
@@ -56,7 +56,7 @@ class Floor:
         return np.maximum(block, block.dtype.type(normal), out=block) if lowest < normal else block
 
     def source(self, name: str) -> str:
-        """Python source of what `raise_zeros` returns, for the array of double numbers that is called so."""
+        """Python source of what `raise_zeros` returns for a float64 array of the given name."""
         least = self.least(np.float64)
         if self.clips:
             return f"np.maximum({name}, {least!r})"

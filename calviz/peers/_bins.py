@@ -8,8 +8,8 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents
 from calviz.core.predictions import Predictions
 from calviz.core.reduction import Reduction
-from calviz.numerics.reduce import reduce
-from calviz.numerics.sample import Sample
+from calviz.sample.reduce import reduce
+from calviz.sample.sample import Sample
 
 _Pair = tuple[FloatArray, FloatArray]
 
@@ -39,7 +39,7 @@ def right_closed(score: FloatArray, bins: int) -> IntArray:
 
 
 def positive_of_two(sample: Sample) -> BinaryEvents:
-    """Score and hit of a library that looks at the positive class wherever there are two classes."""
+    """Score and hit of a library that uses the positive class if there are two classes."""
     is_two = isinstance(sample.data, Predictions) and sample.data.n_classes == 2
     if is_two and sample.reduction.kind == "top-label":
         return reduce(sample.data, Reduction("positive"))

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from calviz.core.convention import CONVENTIONS, Conventions, ConventionValue
+from calviz.core.arrays import FloatArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Dataset, Predictions
-from calviz.numerics import error_bars
-from calviz.numerics.binning import Scheme, bin_events
-from calviz.numerics.draws import redrawn_labels
-from calviz.numerics.sample import Sample
+from calviz.sample import error_bars
+from calviz.sample.redrawn_rows_and_labels import redrawn_labels
+from calviz.sample.sample import Sample, chosen_bins
+from calviz.specs.convention import CONVENTIONS, Conventions, ConventionValue
 
 #: Redraws of the labels behind a mean under calibration, and probabilities that they may go through.
 REDRAWS, WORK = 30, 1 << 23
@@ -22,54 +22,46 @@ REDRAWS, WORK = 30, 1 << 23
 LEAST_REDRAWS = 20
 
 
-def measure(
-    sample: Sample,
-    *,
-    bins: int = 15,
-    scheme: Scheme = "equal-width",
-    noise: bool = True,
-    seed: int = 0,
-    split: str | None = None,
-) -> Conventions:
+def measure(sample: Sample, *, noise: bool = True) -> Conventions:
     """Compute calviz's ECE and the "ECE" of every convention.
+
+    What calviz's own would be if calibrated is the noise floor of the metric, from the same bins, seed and number of redraws.
+    The others are computed on few redraws: what calviz's own is off on these is taken off them as far as they vary
+    together (a control variate), so that a convention that gives the same value has the same mean.
 
     Parameters
     ----------
     sample : Sample
-    bins, scheme
-        The bins of calviz's own ECE; the others have theirs.
+        Its bins are those of calviz's own ECE; the others have theirs.
     noise : bool
         Whether to compute the means under calibration, where the size of the data allows it.
-    seed : int
-        Seed of the redrawn labels.
-    split : str, optional
-        What the rows are called.
     """
-    own, values = _own(sample, bins, scheme), _values(sample)
+    sums = chosen_bins(sample)
+    own, values = float(sums.mean_gap), _values(sample)
     redraws = _affordable(sample.data) if noise else 0
     own_noise = math.nan
+    if noise:
+        calibrated = error_bars.resampled(
+            sums, "under_calibration", seed=sample.seed, resamples=sample.resamples
+        )
+        own_noise = float(calibrated.mean_gap.mean())
     if redraws:
-        rng = error_bars.stream(seed, "under_calibration")
-        drawn = [Sample(data, sample.reduction) for data in _redrawn(sample.data, rng, redraws)]
-        own_noise = float(np.mean([_own(one, bins, scheme) for one in drawn]))
-        means = _means([_values(one) for one in drawn])
+        rng = error_bars.stream(sample.seed, "under_calibration")
+        drawn = [sample.with_data(data) for data in _redrawn(sample.data, rng, redraws)]
+        known = np.array([chosen_bins(one).mean_gap for one in drawn])
+        means = _means([_values(one) for one in drawn], known, own_noise)
         values = [replace(v, noise=means[v.convention.key]) if v.available else v for v in values]
     return Conventions(
         name=sample.data.name,
         rows=sample.data.n,
-        split=split,
+        split=sample.split,
         reduction=sample.reduction.key,
         ece=own,
         noise=own_noise,
-        params={"bins": bins, "scheme": scheme},
+        params={"bins": sample.bins_used, "scheme": sample.scheme},
         redraws=redraws,
         values=tuple(values),
     )
-
-
-def _own(sample: Sample, bins: int, scheme: Scheme) -> float:
-    sums = bin_events(sample.events, bins=bins, scheme=scheme)
-    return float((sums.weight * np.abs(sums.gap)).sum())
 
 
 def _values(sample: Sample) -> list[ConventionValue]:
@@ -97,10 +89,22 @@ def _redrawn(data: Dataset, rng: np.random.Generator, redraws: int) -> Iterator[
         yield replace(data, correct=rng.random(data.n) < data.confidence)
 
 
-def _means(drawn: list[list[ConventionValue]]) -> dict[str, float]:
-    # A draw may miss what a convention needs (labels of three classes): the mean is of the others.
+def _means(drawn: list[list[ConventionValue]], known: FloatArray, mean: float) -> dict[str, float]:
+    """Mean of each convention over the draws, shape (B,); `known` is calviz's own on these, and `mean` what that is on many."""
     means = {}
     for column in zip(*drawn, strict=True):
-        found = [v.value for v in column if v.available]
-        means[column[0].convention.key] = float(np.mean(found)) if found else math.nan
+        # A draw may miss what a convention needs (labels of three classes): the mean is of the others.
+        there = np.array([v.available for v in column])
+        value = np.array([v.value for v in column])[there]
+        means[column[0].convention.key] = _corrected(value, known[there], mean)
     return means
+
+
+def _corrected(value: FloatArray, known: FloatArray, mean: float) -> float:
+    """Mean of the values, less what they share with how far `known` is off its mean; ``nan`` without any."""
+    if not value.size:
+        return math.nan
+    off = known - known.mean()
+    spread = float(off @ off)
+    slope = float(off @ value) / spread if spread > 0 else 0.0
+    return float(value.mean()) + slope * (mean - float(known.mean()))

@@ -11,12 +11,12 @@ from functools import partial
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.core.convention import CONVENTIONS, Convention
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.numerics.reduce import predicted_classes
-from calviz.numerics.sample import Sample
 from calviz.peers._bins import doubles, gaps, mean_gap
+from calviz.sample.reduce import predicted_classes
+from calviz.sample.sample import Sample
+from calviz.specs.convention import CONVENTIONS, Convention
 
 _EDGES = 50
 

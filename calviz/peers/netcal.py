@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from calviz.core.convention import CONVENTIONS, Convention
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.numerics.sample import Sample
 from calviz.peers._bins import gaps, positive_of_two
+from calviz.sample.sample import Sample
+from calviz.specs.convention import CONVENTIONS, Convention
 
 _BINS = 10
 
 
 def ece(sample: Sample) -> float:
-    """Of the top label of three classes and more, else of the positive class."""
+    """Compute it for the top label with three classes or more, else for the positive class."""
     data = sample.data
     whole = isinstance(data, Predictions) and sample.reduction.kind == "top-label"
     if whole and data.n_classes > 2 and np.unique(data.labels).size <= 2:  # type: ignore[arg-type]

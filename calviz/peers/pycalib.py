@@ -14,12 +14,12 @@ from functools import partial
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.convention import CONVENTIONS, Convention
 from calviz.core.errors import NotAvailable
 from calviz.numerics.blocks import row_blocks
-from calviz.numerics.losses import full_predictions
-from calviz.numerics.sample import Sample
 from calviz.peers._bins import doubles, gaps, mean_gap
+from calviz.sample.losses import full_predictions
+from calviz.sample.sample import Sample
+from calviz.specs.convention import CONVENTIONS, Convention
 
 _BINS = 15
 

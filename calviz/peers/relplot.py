@@ -12,9 +12,9 @@ import numpy as np
 from scipy.signal import fftconvolve
 
 from calviz.core.arrays import FloatArray
-from calviz.core.convention import CONVENTIONS, Convention
-from calviz.numerics.sample import Sample
 from calviz.peers._bins import doubles
+from calviz.sample.sample import Sample
+from calviz.specs.convention import CONVENTIONS, Convention
 
 _LEAST, _HALVINGS, _PLACES = 0.001, 10, 200
 

@@ -11,9 +11,9 @@ from functools import partial
 
 import numpy as np
 
-from calviz.core.convention import CONVENTIONS, Convention
-from calviz.numerics.sample import Sample
 from calviz.peers._bins import doubles, gaps, mean_gap, right_closed
+from calviz.sample.sample import Sample
+from calviz.specs.convention import CONVENTIONS, Convention
 
 _BINS = 5
 _convention = partial(

@@ -15,12 +15,12 @@ from functools import partial
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray
-from calviz.core.convention import CONVENTIONS, Convention
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.numerics.blocks import row_blocks
-from calviz.numerics.sample import Sample
 from calviz.peers._bins import mean_gap
+from calviz.sample.sample import Sample
+from calviz.specs.convention import CONVENTIONS, Convention
 
 _BINS = 15
 
@@ -40,7 +40,7 @@ def _ece(score: FloatArray, hit: BoolArray) -> float:
 
 
 def torchmetrics_ece(sample: Sample) -> float:
-    """Of the top label in float32; of any other event in the type of the scores."""
+    """Compute it for the top label in float32, for any other event in the type of the scores."""
     score, hit = sample.events.score, sample.events.hit
     is_top = sample.reduction.kind == "top-label"
     return _ece(score.astype(np.float32) if is_top else score, hit)

@@ -12,11 +12,11 @@ from functools import partial
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.core.convention import CONVENTIONS, Convention
 from calviz.core.predictions import Predictions
-from calviz.numerics.column_groups import for_columns
-from calviz.numerics.sample import Sample
+from calviz.numerics.columns import for_columns
 from calviz.peers._bins import doubles, mean_gap
+from calviz.sample.sample import Sample
+from calviz.specs.convention import CONVENTIONS, Convention
 
 _BINS = 15
 
@@ -29,7 +29,7 @@ def ece(sample: Sample) -> float:
 
 
 def calibration_error(sample: Sample) -> float:
-    """Of all classes for the top label, of the score and its event for any other reduction."""
+    """Compute it for all classes for the top label, for score and event for any other reduction."""
     data = sample.data
     if not isinstance(data, Predictions) or sample.reduction.kind != "top-label":
         score, hit = sample.events.score, sample.events.hit

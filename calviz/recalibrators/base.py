@@ -13,14 +13,14 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import InputError, OptionError
-from calviz.core.metric import parameters_of
-from calviz.core.recalibrator import FloorChoice, Input, Needs
-from calviz.numerics.automatic_floor import automatic_floor, true_zeros
+from calviz.numerics.automatic_zero_floor import automatic_floor, true_zeros
 from calviz.numerics.blocks import for_row_blocks, row_blocks
-from calviz.numerics.floor import NO_FLOOR, Floor, check_floor, smallest_normal
 from calviz.numerics.scores import Scores
 from calviz.numerics.threads import one_blas_thread
-from calviz.recalibrators import source
+from calviz.numerics.zero_floor import NO_FLOOR, Floor, check_floor, smallest_normal
+from calviz.recalibrators import numpy_source
+from calviz.specs.metric import parameters_of
+from calviz.specs.recalibrator import FloorChoice, Input, Needs
 
 #: Version of the JSON of a fitted map.
 MAP_VERSION = 1
@@ -163,6 +163,8 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if parameter.choices and value not in parameter.choices:
                 allowed = ", ".join(str(choice) for choice in parameter.choices)
                 raise OptionError(f"'{parameter.name}' must be one of {allowed}; got {value!r}.")
+            if parameter.annotation is bool and not isinstance(value, bool | np.bool_):
+                raise OptionError(f"'{parameter.name}' must be true or false, got {value!r}.")
             if parameter.annotation is int and not is_whole(value, 1):
                 raise OptionError(
                     f"'{parameter.name}' must be a whole number above 0, got {value!r}."
@@ -237,7 +239,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     def _effect_of_zeros(self) -> str:
-        """What comes of a true class of probability 0; empty where nothing to speak of."""
+        """A warning about true classes of probability 0; empty if their effect is small."""
         # One such row weighs as much in the likelihood as hundreds of others.
         return "they weigh heavily in the fit"
 
@@ -285,7 +287,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def _restore(cls, record: Mapping[str, Any]) -> Self:
         known = {p.name for p in parameters_of(cls.__init__)}
-        parameters = record["parameters"]
+        parameters = saved_parameters(cls, record)
         if not set(parameters) <= known or set(record["fitted"]) != set(cls.fitted):
             raise InputError(
                 f"this map of '{cls.key}' has entries that are not known, or lacks some"
@@ -316,17 +318,17 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         or logits.
         """
         check_is_fitted(self, "classes_")
-        return source.program(self.key, self.input, self._pieces("mapped"))
+        return numpy_source.program(self.key, self.input, self._pieces("mapped"))
 
-    def _pieces(self, name: str) -> source.Pieces:
-        """What the program of `snippet` is made of."""
-        return source.Pieces(
+    def _pieces(self, name: str) -> numpy_source.Pieces:
+        """The parts of the program that `snippet` writes."""
+        return numpy_source.Pieces(
             name, self.needs, self.input, self._floor, self._source(name), self.accuracy_preserving
         )
 
 
 def _check_logits(array: FloatArray) -> None:
-    """Raise InputError where logits are so large that sums of their squares overflow."""
+    """Raise InputError if logits are so large that sums of their squares overflow."""
     for extreme, at in ((array.max(), array.argmax), (array.min(), array.argmin)):
         if abs(extreme) > LARGEST_LOGIT:
             row, column = divmod(int(at()), array.shape[1])
@@ -359,7 +361,7 @@ def _check_probabilities(array: FloatArray) -> None:
 
 
 def keep_predicted_classes(before: FloatArray, after: FloatArray) -> None:
-    """Undo what rounding did to the order at the top: the predicted class of each row stays (in place).
+    """Restore the predicted class of each row where rounding has changed it (in place).
 
     A map that is strictly increasing in exact arithmetic may make two scores equal in
     floating point; the class that won before then gets the next larger number.
@@ -385,6 +387,12 @@ def check_map(record: Any) -> None:
         raise InputError(
             f"the map has version {record['calviz_map']!r}, this calviz reads {MAP_VERSION}"
         )
+
+
+def saved_parameters(cls: type[BaseEstimator], record: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that a saved map was fitted with; maps of versions without a cap have none."""
+    known = {p.name for p in parameters_of(cls.__init__)}
+    return ({"cap": False} if "cap" in known else {}) | dict(record["parameters"])
 
 
 def is_whole(value: Any, least: int) -> bool:

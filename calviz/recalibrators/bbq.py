@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.recalibrator import Input, recalibrator
-from calviz.numerics.bayes import averaged_binnings
 from calviz.numerics.columns import ordered_events
-from calviz.numerics.piecewise import Piecewise
+from calviz.recalibrators import reasons_to_leave_out
+from calviz.recalibrators.fitting.binning_average import averaged_binnings
+from calviz.recalibrators.fitting.piecewise import Piecewise
 from calviz.recalibrators.one_vs_rest import OneVsRest
+from calviz.specs.recalibrator import Input, recalibrator
 
 
 @recalibrator(
@@ -21,6 +22,7 @@ from calviz.recalibrators.one_vs_rest import OneVsRest
     confidence_only=True,
     reference="Naeini et al. 2015; Guo et al. 2017, section 4.1",
     formula=r"\hat p_k \propto \sum_M P(M \mid D)\, \theta_M(p_k)",
+    left_out=reasons_to_leave_out.variant("an average of histogram binnings, slower than one."),
 )
 class BayesianBinning(OneVsRest):
     """Averages histogram binnings with many numbers of equal-mass bins, each weighted by how probable it makes the labels; one class against the rest, normalised.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from calviz.core.recalibrator import FloorChoice, Input, recalibrator
+from calviz.recalibrators import reasons_to_leave_out
 from calviz.recalibrators.logistic_maps import LogisticMaps
+from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
 
 
 @recalibrator(
@@ -15,6 +16,7 @@ from calviz.recalibrators.logistic_maps import LogisticMaps
     confidence_only=True,
     reference="Kull et al. 2017",
     formula=r"\sigma\left(a \log p - b \log(1 - p) + c\right),\ a, b \ge 0",
+    left_out=reasons_to_leave_out.each_class_alone,
 )
 class BetaCalibration(LogisticMaps):
     """A logistic regression on log p and -log(1 - p), which bends where Platt scaling cannot; one class against the rest each, normalised.

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.errors import InputError
-from calviz.core.recalibrator import RECALIBRATORS, FloorChoice, Input, compose
+from calviz.core.errors import InputError, OptionError
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.scores import Scores
-from calviz.recalibrators import source
-from calviz.recalibrators.base import MAP_VERSION, BaseRecalibrator, check_map, plain
+from calviz.recalibrators import ets, irm, isotonic, numpy_source, temperature
+from calviz.recalibrators.base import (
+    MAP_VERSION,
+    BaseRecalibrator,
+    check_map,
+    plain,
+    saved_parameters,
+)
+from calviz.recalibrators.reasons_to_leave_out import close_to_simpler, follows_noise, variant
+from calviz.specs.recalibrator import (
+    RECALIBRATORS,
+    FloorChoice,
+    Input,
+    LeftOut,
+    RecalibratorSpec,
+    suggested,
+)
 
 #: Large blocks: each of them goes through the checks of both parts.
 _BLOCK_BYTES = 1 << 24
@@ -28,6 +43,8 @@ class Composition(BaseRecalibrator):
         Keys of a parametric and of a non-parametric recalibrator.
     floor : float, "auto" or None
         Of the first one, where it has one, as in `TemperatureScaling`.
+    cap : bool
+        Of the second one, where it has one, as in `IsotonicRecalibrator`.
     input : {"probabilities", "logits"}
         What X holds.
 
@@ -45,11 +62,13 @@ class Composition(BaseRecalibrator):
         first: str = "temperature",
         second: str = "isotonic",
         floor: FloorChoice = "auto",
+        cap: bool = True,
         input: Input = "probabilities",
     ) -> None:
         self.first = first
         self.second = second
         self.floor = floor
+        self.cap = cap
         self.input = input
 
     @property
@@ -60,18 +79,19 @@ class Composition(BaseRecalibrator):
     @property
     def accuracy_preserving(self) -> bool:  # type: ignore[override]
         """Whether both parts keep the predicted class."""
-        return compose(RECALIBRATORS, self.key).accuracy_preserving
+        return composed(self.key).accuracy_preserving
 
     def _takes_logarithms(self) -> bool:
         return False
 
     def _make(self) -> tuple[Any, Any]:
-        compose(RECALIBRATORS, self.key)
-        first = RECALIBRATORS[self.first]
+        composed(self.key)
+        first, second = RECALIBRATORS[self.first], RECALIBRATORS[self.second]
         floor = {"floor": self.floor} if any(p.name == "floor" for p in first.parameters) else {}
+        cap = {"cap": self.cap} if any(p.name == "cap" for p in second.parameters) else {}
         return (
             first.make(input=self.input, **floor),
-            RECALIBRATORS[self.second].make(input="probabilities"),
+            second.make(input="probabilities", **cap),
         )
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
@@ -114,7 +134,7 @@ class Composition(BaseRecalibrator):
         parts = record["fitted"]
         if set(parts) != {"first", "second"}:
             raise InputError("this is not the map of a composition")
-        self = cls(**record["parameters"])
+        self = cls(**saved_parameters(cls, record))
         first, second = self._make()
         self.first_ = type(first).from_dict(parts["first"])
         self.second_ = type(second).from_dict(parts["second"])
@@ -126,6 +146,56 @@ class Composition(BaseRecalibrator):
 
     def snippet(self) -> str:
         """Python source that applies both maps with nothing but NumPy."""
-        return source.program(
+        return numpy_source.program(
             self.key, self.input, self.first_._pieces("first"), self.second_._pieces("second")
         )
+
+
+def composed(key: str, left_out: LeftOut = suggested) -> RecalibratorSpec:
+    """The entry of the composition that ``first+second`` names (Zhang 2020, section 3.4).
+
+    Raises
+    ------
+    OptionError
+        Unless the first part is parametric and the second one is not.
+    """
+    names = [name.strip() for name in key.split("+")]
+    if len(names) != 2 or not all(names):
+        raise OptionError(
+            f"'{key}' is not a composition; write a parametric and a non-parametric recalibrator, "
+            "such as temperature+isotonic."
+        )
+    first, second = (RECALIBRATORS[name] for name in names)
+    if first.family != "Parametric" or second.family != "Non-parametric":
+        raise OptionError(
+            f"'{key}' is not a composition of a parametric and a non-parametric recalibrator: "
+            f"'{first.key}' is {first.family.lower()} and '{second.key}' is {second.family.lower()}."
+        )
+    return RecalibratorSpec(
+        key=f"{first.key}+{second.key}",
+        label=f"{first.label}, then {second.label[0].lower()}{second.label[1:]}",
+        family="Composition",
+        accuracy_preserving=first.accuracy_preserving and second.accuracy_preserving,
+        needs=first.needs,
+        confidence_only=first.confidence_only and second.confidence_only,
+        reference=f"Zhang et al. 2020, section 3.4; {first.reference}; {second.reference}",
+        summary=f"{first.label} first, then the second map on its probabilities: "
+        "the efficiency of the one, the freedom of the other.",
+        formula=r"T_2(T_1(z))",
+        make=partial(Composition, first=first.key, second=second.key),
+        left_out=left_out,
+    )
+
+
+RECALIBRATORS.composed = composed
+
+# The compositions that the papers compare (Zhang 2020, section 5); any other pair works by its name. The parts have to
+# be registered before.
+_T, _ETS = temperature.TemperatureScaling.key, ets.EnsembleTemperatureScaling.key
+_ISOTONIC, _IRM = isotonic.IsotonicRecalibrator.key, irm.MulticlassIsotonic.key
+for _key, _left_out in (
+    (f"{_T}+{_ISOTONIC}", lambda facts: follows_noise(facts) or close_to_simpler(facts)),
+    (f"{_T}+{_IRM}", variant("a variant of IRM.")),
+    (f"{_ETS}+{_ISOTONIC}", variant("a variant of temperature scaling, then isotonic regression.")),
+):
+    RECALIBRATORS.register(composed(_key, _left_out))

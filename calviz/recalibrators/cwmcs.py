@@ -8,14 +8,14 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
-from calviz.core.recalibrator import FloorChoice, Input, recalibrator
 from calviz.numerics.blocks import for_row_blocks
-from calviz.numerics.gammas import best_gamma
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature, tempered
-from calviz.recalibrators import source
+from calviz.recalibrators import numpy_source, reasons_to_leave_out
 from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.fitting.temperature_search import best_gamma
 from calviz.recalibrators.temperature import bound_warning
+from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
 
 
 @recalibrator(
@@ -26,6 +26,9 @@ from calviz.recalibrators.temperature import bound_warning
     needs="logits",
     reference="Ao et al. 2023, eq. 9 and 10",
     formula=r"\mathrm{softmax}(z / T_k),\ T_k = T (1 + \gamma\, \mathrm{MCS}_k / \max_j |\mathrm{MCS}_j|)",
+    left_out=reasons_to_leave_out.variant(
+        "it is about the errors by class, and may change predictions for it."
+    ),
 )
 class ClasswiseTemperature(BaseRecalibrator):
     """A temperature per class: higher for classes that stay overconfident after temperature scaling, lower for underconfident ones.
@@ -36,7 +39,7 @@ class ClasswiseTemperature(BaseRecalibrator):
         By what the miscalibration scores of the classes are divided: by the largest absolute one, as they are or
         after outliers (beyond 1.5 interquartile ranges) were clipped.
     temperature : float, optional
-        T, where it is known; by maximum likelihood where left out.
+        T, where it is known; by maximum likelihood if left out.
     floor, input
         As in `TemperatureScaling`.
 
@@ -88,11 +91,11 @@ class ClasswiseTemperature(BaseRecalibrator):
             if not self.temperature > 0:
                 raise OptionError(f"'temperature' must be above 0, got {self.temperature!r}.")
             return float(self.temperature)
-        found = fit_temperature(scores, labels)
-        warning = bound_warning(found)
+        optimum = fit_temperature(scores, labels)
+        warning = bound_warning(optimum)
         if warning:
             self._warn(warning)
-        return found.value
+        return optimum.value
 
     def _miscalibration(self, scores: Scores, labels: IntArray, counts: IntArray) -> FloatArray:
         gap = np.empty(scores.shape[0])
@@ -120,6 +123,6 @@ class ClasswiseTemperature(BaseRecalibrator):
 
     def _source(self, name: str) -> str:
         return (
-            f"{name}_T = {source.array(self.temperatures_)}\n\n\n"
+            f"{name}_T = {numpy_source.array(self.temperatures_)}\n\n\n"
             f"def {name}_of(z):\n    return softmax(z / {name}_T)\n"
         )

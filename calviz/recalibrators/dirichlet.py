@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from calviz.core.recalibrator import recalibrator
+from calviz.recalibrators import reasons_to_leave_out
 from calviz.recalibrators.linear_maps import LinearMaps
+from calviz.specs.recalibrator import recalibrator
 
 
 @recalibrator(
@@ -16,6 +17,7 @@ from calviz.recalibrators.linear_maps import LinearMaps
     formula=r"\mathrm{softmax}(W \log p + b)",
     summary="Dirichlet calibration with penalties on the off-diagonal weights and on the offsets (ODIR), whose strengths are found by cross-validation.",
     preset={"regularisation": "odir"},
+    left_out=reasons_to_leave_out.odir(for_logits=False),
 )
 @recalibrator(
     key="dirichlet",
@@ -26,6 +28,7 @@ from calviz.recalibrators.linear_maps import LinearMaps
     reference="Kull et al. 2019",
     formula=r"\mathrm{softmax}(W \log p + b)",
     preset={"regularisation": "l2"},
+    left_out=reasons_to_leave_out.many_parameters,
 )
 class DirichletCalibration(LinearMaps):
     """A linear map of all log-probabilities, by maximum likelihood: what follows if the scores of each class have a Dirichlet distribution.

@@ -9,14 +9,14 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.recalibrator import FloorChoice, Input, recalibrator
-from calviz.numerics.blocks import row_blocks
-from calviz.numerics.mixture import likelihood_weights, squared_error_weights
-from calviz.numerics.passes import sum_over_blocks
+from calviz.numerics.blocks import row_blocks, sum_over_blocks
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature, tempered
+from calviz.recalibrators import reasons_to_leave_out
 from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.fitting.mixture import likelihood_weights, squared_error_weights
 from calviz.recalibrators.temperature import bound_warning
+from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
 
 #: How far the joint search looks on either side, in log T.
 _REACH = math.log(4)
@@ -30,6 +30,7 @@ _REACH = math.log(4)
     needs="logits",
     reference="Zhang et al. 2020, eq. 5",
     formula=r"w_1\,\mathrm{softmax}(z / T) + w_2\,\mathrm{softmax}(z) + w_3 / K",
+    left_out=reasons_to_leave_out.close_to_simpler,
 )
 class EnsembleTemperatureScaling(BaseRecalibrator):
     """A mixture of the tempered probabilities, the original ones and the uniform ones; more expressive than one temperature.
@@ -75,9 +76,9 @@ class EnsembleTemperatureScaling(BaseRecalibrator):
         self.input = input
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
-        found = fit_temperature(scores, labels, self.loss)
-        self.temperature_ = found.value
-        warning = bound_warning(found)
+        optimum = fit_temperature(scores, labels, self.loss)
+        self.temperature_ = optimum.value
+        warning = bound_warning(optimum)
         if warning:
             self._warn(warning)
         self.weights_, value = self._weights(scores, labels, self.temperature_)

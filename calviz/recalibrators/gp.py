@@ -8,13 +8,13 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import InputError
-from calviz.core.recalibrator import FloorChoice, Input, recalibrator
-from calviz.numerics.latent import LatentProblem, warp
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
-from calviz.recalibrators import source
+from calviz.recalibrators import numpy_source, reasons_to_leave_out
 from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.fitting.gaussian_process import LatentProblem, warp
 from calviz.recalibrators.temperature import bound_warning
+from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
 
 
 @recalibrator(
@@ -25,6 +25,7 @@ from calviz.recalibrators.temperature import bound_warning
     needs="log-probabilities",
     reference="Wenger et al. 2020",
     formula=r"\mathrm{softmax}(f(\log p_1), \dots, f(\log p_K)),\ f \sim \mathrm{GP}",
+    left_out=reasons_to_leave_out.variant("it takes longest of all."),
 )
 class GaussianProcess(BaseRecalibrator):
     """A latent function with a Gaussian-process prior about temperature scaling, one for all classes, under a softmax likelihood.
@@ -82,10 +83,10 @@ class GaussianProcess(BaseRecalibrator):
         self.scale_ = 1 / warm.value
         x = some.block(slice(0, own.size), np.float32)
         x *= np.float32(self.scale_)
-        found = LatentProblem(x, own, self.inducing).fit(max_passes=300)
-        self.grid_, self.latent_, self.deviation_ = found.grid, found.mean, found.deviation
-        if not found.converged:
-            self._warn(f"not converged after {found.passes} passes.")
+        latent = LatentProblem(x, own, self.inducing).fit(max_passes=300)
+        self.grid_, self.latent_, self.deviation_ = latent.grid, latent.mean, latent.deviation
+        if not latent.converged:
+            self._warn(f"not converged after {latent.passes} passes.")
 
     def _latent(self, log_p: FloatArray) -> FloatArray:
         x = log_p * self.scale_
@@ -110,8 +111,8 @@ class GaussianProcess(BaseRecalibrator):
         }
 
     def _source(self, name: str) -> str:
-        return f"""{name}_grid = {source.array(self.grid_)}
-{name}_latent = {source.array(self.latent_)}
+        return f"""{name}_grid = {numpy_source.array(self.grid_)}
+{name}_latent = {numpy_source.array(self.latent_)}
 
 
 def {name}_of(log_p):

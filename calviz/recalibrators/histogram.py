@@ -7,12 +7,28 @@ from typing import Literal
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.recalibrator import Input, recalibrator
-from calviz.numerics.binning import equal_mass_edges, equal_width_edges
-from calviz.numerics.piecewise import UNCHANGED, Piecewise, halfway, steps_merged
 from calviz.numerics.scores import Scores
-from calviz.numerics.tail import binned_by_class
+from calviz.recalibrators.fitting.piecewise import (
+    UNCHANGED,
+    Piecewise,
+    halfway,
+    steps_merged,
+    supported,
+)
+from calviz.recalibrators.fitting.tail_bins import binned_by_class
 from calviz.recalibrators.one_vs_rest import OneVsRest
+from calviz.sample.binning import equal_mass_edges, equal_width_edges
+from calviz.specs.recalibrator import FitFacts, Input, recalibrator
+
+#: Classes up to which a histogram for each is looked at by default.
+FEW_CLASSES = 20
+
+
+def _many_histograms(facts: FitFacts) -> str:
+    """See `RecalibratorSpec.left_out`."""
+    if facts.classes <= FEW_CLASSES:
+        return ""
+    return f"{facts.classes:,} histograms leave too few rows in a bin."
 
 
 @recalibrator(
@@ -24,6 +40,7 @@ from calviz.recalibrators.one_vs_rest import OneVsRest
     confidence_only=True,
     reference="Zadrozny and Elkan 2001; Guo et al. 2017, section 4.1",
     formula=r"\hat p_k \propto \mathrm{acc}(B_m),\ p_k \in B_m",
+    left_out=_many_histograms,
 )
 class HistogramBinning(OneVsRest):
     """Bins the probability of every class, replaces it by the share of hits in its bin, and normalises each row.
@@ -35,8 +52,8 @@ class HistogramBinning(OneVsRest):
     scheme : {"equal-width", "equal-mass"}
         How the edges are placed; bins are right-closed and tied scores stay together.
     cap : bool
-        Whether to hold the map in [1 / (K (n + 1)), 1 - 1 / (K (n + 1))], which is what n calibration rows of K classes
-        support. Where not, a bin without hits is 0 and one without misses 1, by definition.
+        Whether a bin of m rows without hits is 1 / (2 (m + 1)) and one without misses 1 minus that, which is what m rows
+        support. Where not, they are 0 and 1, by definition: a single wrong row there costs a loss of 35.
     input : {"probabilities", "logits"}
         What X holds.
 
@@ -52,7 +69,7 @@ class HistogramBinning(OneVsRest):
         *,
         bins: int = 15,
         scheme: Literal["equal-width", "equal-mass"] = "equal-width",
-        cap: bool = False,
+        cap: bool = True,
         input: Input = "probabilities",
     ) -> None:
         self.bins = bins
@@ -68,14 +85,13 @@ class HistogramBinning(OneVsRest):
         rows, hits = binned_by_class(scores, labels, self.bins)
         edges = equal_width_edges(self.bins, scores.array.dtype).astype(np.float64)
         centres = (edges[1:] + edges[:-1]) / 2
-        share = np.where(rows > 0, hits / np.maximum(rows, 1), centres)
+        share = np.where(rows > 0, self._share(hits, np.maximum(rows, 1)), centres)
         present = hits.sum(axis=1) > 0
         first = 1 if count == 2 else 0
-        maps = [
+        self.maps_ = [
             steps_merged(edges[1:-1], share[k]) if present[k] else UNCHANGED
             for k in range(first, count)
         ]
-        self.maps_ = self._capped(maps, scores)
         self._warn_absent(
             hits.sum(axis=1).astype(np.intp), "their probabilities are only normalised"
         )
@@ -85,4 +101,9 @@ class HistogramBinning(OneVsRest):
         edges = equal_mass_edges(ordered, self.bins, is_sorted=True)
         rows = np.bincount(np.searchsorted(edges[1:-1], column), minlength=edges.size - 1)
         hits = np.bincount(np.searchsorted(edges[1:-1], column[own]), minlength=edges.size - 1)
-        return steps_merged(halfway(ordered, edges[1:-1]), hits / rows)
+        return steps_merged(halfway(ordered, edges[1:-1]), self._share(hits, rows))
+
+    def _share(self, hits: IntArray | FloatArray, rows: IntArray | FloatArray) -> FloatArray:
+        """Shares of hits of bins that hold rows."""
+        share = hits / rows
+        return supported(share, rows) if self.cap else share

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.recalibrator import Input, recalibrator
 from calviz.numerics.scores import Scores, row_sums
 from calviz.recalibrators.base import BaseRecalibrator
+from calviz.specs.recalibrator import Input, recalibrator
 
 
 @recalibrator(

@@ -7,13 +7,13 @@ from functools import reduce
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.recalibrator import Input, recalibrator
 from calviz.numerics.blocks import row_blocks
-from calviz.numerics.isotonic import Between, isotonic_map
 from calviz.numerics.scores import Scores, row_sums
-from calviz.recalibrators import source
+from calviz.recalibrators import numpy_source, reasons_to_leave_out
+from calviz.recalibrators.fitting.isotonic import Between, Positives, isotonic_map
 from calviz.recalibrators.one_map import OneMap
 from calviz.recalibrators.one_vs_rest import ADDED, EPSILON
+from calviz.specs.recalibrator import Input, recalibrator
 
 #: Probabilities that are sorted at a time: long runs, because each costs a search per positive.
 _RUN_BYTES = 1 << 23
@@ -27,6 +27,7 @@ _RUN_BYTES = 1 << 23
     needs="probabilities",
     reference="Zhang et al. 2020, section 3.3.2 and eq. 4",
     formula=r"\hat p_k = \frac{g(p_k) + \epsilon p_k}{\sum_j g(p_j) + \epsilon p_j}",
+    left_out=reasons_to_leave_out.close_to_simpler,
 )
 class MulticlassIsotonic(OneMap):
     """One increasing function for all n times K pairs of a probability and whether its class was the true one; then each row is normalised.
@@ -38,8 +39,9 @@ class MulticlassIsotonic(OneMap):
     epsilon : float
         That multiple.
     cap : bool
-        Whether to hold the map in [1 / (K (n + 1)), 1 - 1 / (K (n + 1))], which is what n calibration rows of K classes
-        support. Where not, its outermost pieces are 0 and 1 wherever they hold no hits or no misses.
+        Whether a piece of m pairs without hits is 1 / (2 (m + 1)) and one without misses 1 minus that, which is what m pairs
+        support (or the value of the next piece, where that is nearer). Where not, they are 0 and 1, as in the paper, and
+        a probability there is what `epsilon` adds.
     input : {"probabilities", "logits"}
         What X holds.
 
@@ -53,7 +55,7 @@ class MulticlassIsotonic(OneMap):
     accuracy_preserving = True
 
     def __init__(
-        self, *, epsilon: float = EPSILON, cap: bool = False, input: Input = "probabilities"
+        self, *, epsilon: float = EPSILON, cap: bool = True, input: Input = "probabilities"
     ) -> None:
         self.epsilon = epsilon
         self.cap = cap
@@ -62,14 +64,12 @@ class MulticlassIsotonic(OneMap):
     def _fit(self, scores: Scores, labels: IntArray) -> None:
         whole = scores.whole()
         n = whole.shape[0]
-        at, positives = np.unique(whole[np.arange(n), labels], return_counts=True)
+        positives = Positives.of(whole[np.arange(n), labels])
         runs = (
-            Between.of(np.sort(whole[rows], axis=None), at)
+            Between.of(np.sort(whole[rows], axis=None), positives)
             for rows in row_blocks(whole, block_bytes=_RUN_BYTES)
         )
-        self.map_ = isotonic_map(reduce(Between.merged, runs), positives)
-        if self.cap:
-            self.map_ = self.map_.within(1 / (whole.shape[1] * (n + 1)))
+        self.map_ = isotonic_map(reduce(Between.merged, runs), cap=self.cap)
 
     def _apply(self, block: FloatArray) -> FloatArray:
         out = self.map_(block)
@@ -79,8 +79,8 @@ class MulticlassIsotonic(OneMap):
         return out
 
     def _source(self, name: str) -> str:
-        return f"""{name}_x = {source.array(self.map_.x)}
-{name}_y = {source.array(self.map_.y)}
+        return f"""{name}_x = {numpy_source.array(self.map_.x)}
+{name}_y = {numpy_source.array(self.map_.y)}
 
 
 def {name}_of(p):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.recalibrator import Input, recalibrator
-from calviz.numerics.isotonic import Between, isotonic_map
-from calviz.numerics.piecewise import Piecewise
+from calviz.recalibrators import reasons_to_leave_out
+from calviz.recalibrators.fitting.isotonic import Between, Positives, isotonic_map
+from calviz.recalibrators.fitting.piecewise import Piecewise
 from calviz.recalibrators.one_vs_rest import OneVsRest
+from calviz.specs.recalibrator import Input, recalibrator
 
 
 @recalibrator(
@@ -20,18 +19,19 @@ from calviz.recalibrators.one_vs_rest import OneVsRest
     confidence_only=True,
     reference="Zadrozny and Elkan 2002; Guo et al. 2017, section 4.1; Zhang et al. 2020, section 3.3",
     formula=r"\hat p_k \propto g_k(p_k),\ g_k \text{ increasing}",
+    left_out=reasons_to_leave_out.follows_noise,
 )
 class IsotonicRecalibrator(OneVsRest):
     """For every class the increasing function that fits best, by pooling adjacent violators; then each row is normalised.
 
-    Its outermost pieces are exactly 0 or 1 by definition wherever they hold no hits or no misses: a single wrong row then
-    costs a loss of 35.
+    Its outermost pieces are exactly 0 or 1 by definition wherever they hold no hits or no misses, and a single wrong row there
+    would cost a loss of 35: they are held within what their rows support.
 
     Parameters
     ----------
     cap : bool
-        Whether to hold the map in [1 / (K (n + 1)), 1 - 1 / (K (n + 1))], which is what n calibration rows of K classes
-        support. Where not, the map is isotonic regression as it is defined.
+        Whether a piece of m rows without hits is 1 / (2 (m + 1)) and one without misses 1 minus that, which is what m rows
+        support (or the value of the next piece, where that is nearer). Where not, they are 0 and 1, as isotonic regression is defined.
     input : {"probabilities", "logits"}
         What X holds.
 
@@ -43,11 +43,11 @@ class IsotonicRecalibrator(OneVsRest):
 
     key = "isotonic"
 
-    def __init__(self, *, cap: bool = False, input: Input = "probabilities") -> None:
+    def __init__(self, *, cap: bool = True, input: Input = "probabilities") -> None:
         self.cap = cap
         self.input = input
 
     def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
-        at, positives = np.unique(column[own], return_counts=True)
+        positives = Positives.of(column[own])
         column.sort()
-        return isotonic_map(Between.of(column, at), positives)
+        return isotonic_map(Between.of(column, positives), cap=self.cap)

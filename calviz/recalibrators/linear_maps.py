@@ -9,18 +9,18 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import InputError, NotAvailable, OptionError
-from calviz.core.recalibrator import FloorChoice, Input
 from calviz.core.watch import checkpoint
 from calviz.numerics.blocks import row_blocks
-from calviz.numerics.linear import fit_linear
-from calviz.numerics.matrix_problem import DENSE, MatrixProblem, Penalty
-from calviz.numerics.minimise import Minimum
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
-from calviz.recalibrators import source
+from calviz.recalibrators import numpy_source
 from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.fitting.linear_scaling import fit_linear
+from calviz.recalibrators.fitting.matrix_loss import DENSE, MatrixProblem, Penalty
+from calviz.recalibrators.fitting.minimise import Minimum
 from calviz.recalibrators.strengths import GRID, SHORT_PASSES, StrengthSearch
 from calviz.recalibrators.vector import present_classes, separated_below
+from calviz.specs.recalibrator import FloorChoice, Input
 
 #: What the strengths of matrix scaling multiply.
 STRENGTHS_UNIT = (
@@ -87,13 +87,13 @@ class LinearMaps(BaseRecalibrator):
         problem.penalty = self._penalty(few, strengths)
         least = separated_below(warm.loss)
         checkpoint("fitting the map")
-        found = fit_linear(problem, start, least=least)
+        minimum = fit_linear(problem, start, least=least)
         self.weights_, self.intercepts_ = np.eye(k) / warm.value, np.zeros(k)
-        self.weights_[np.ix_(present, present)] = found.x[:, :-1] * scale
-        self.intercepts_[present] = found.x[:, -1]
+        self.weights_[np.ix_(present, present)] = minimum.x[:, :-1] * scale
+        self.intercepts_[present] = minimum.x[:, -1]
         self.strengths_ = np.array(strengths)
         self._warn_absent(counts, "they keep the common temperature and no offset")
-        self._warn_about(found, n, k, separated=found.value < 10 * least)
+        self._warn_about(minimum, n, k, separated=minimum.value < 10 * least)
 
     def _warn_about(self, found: Minimum, n: int, k: int, *, separated: bool) -> None:
         if separated:
@@ -195,8 +195,8 @@ class LinearMaps(BaseRecalibrator):
 
     def _source(self, name: str) -> str:
         return (
-            f"{name}_W = {source.array(self.weights_)}\n"
-            f"{name}_b = {source.array(self.intercepts_)}\n\n\n"
+            f"{name}_W = {numpy_source.array(self.weights_)}\n"
+            f"{name}_b = {numpy_source.array(self.intercepts_)}\n\n\n"
             f"def {name}_of(z):\n    return softmax(z @ {name}_W.T + {name}_b)\n"
         )
 

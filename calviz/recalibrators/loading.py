@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from calviz.core.errors import InputError, OptionError
-from calviz.core.recalibrator import RECALIBRATORS
 from calviz.recalibrators.base import BaseRecalibrator, check_map
+from calviz.specs.recalibrator import RECALIBRATORS
 
 
 def load_map(record: Any) -> BaseRecalibrator:

@@ -7,12 +7,18 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.recalibrator import Needs
 from calviz.numerics.blocks import for_row_blocks
-from calviz.numerics.per_class_logistic import BOUND, FEATURES, LogisticFit, fit_logistic, log_parts
 from calviz.numerics.scores import Scores, row_sums
-from calviz.recalibrators import source
+from calviz.recalibrators import numpy_source
 from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.fitting.per_class_logistic import (
+    BOUND,
+    FEATURES,
+    LogisticFit,
+    fit_logistic,
+    log_parts,
+)
+from calviz.specs.recalibrator import Needs
 
 #: The largest margins whose shares are normal numbers.
 FARTHEST: dict[Any, float] = {np.float32: 80.0, np.float64: 700.0}
@@ -36,20 +42,20 @@ class LogisticMaps(BaseRecalibrator):
         return True
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
-        found = self._fit_maps(scores, labels)
-        self.coefficients_ = found.parameters
+        maps = self._fit_maps(scores, labels)
+        self.coefficients_ = maps.parameters
         self._warn_absent(
             np.bincount(labels, minlength=scores.shape[1]),
             "their probabilities are only normalised",
         )
-        if found.separated.any():
+        if maps.separated.any():
             self._warn(
-                f"the positive rows of {int(found.separated.sum())} of {found.separated.size} classes are "
+                f"the positive rows of {int(maps.separated.sum())} of {maps.separated.size} classes are "
                 f"perfectly separated from the others: any steeper map fits better, the search was stopped."
             )
-        if np.abs(found.parameters).max() >= BOUND:
+        if np.abs(maps.parameters).max() >= BOUND:
             self._warn(f"a coefficient is at the bound of {BOUND:,.0f}.")
-        if not found.converged:
+        if not maps.converged:
             self._warn("not converged: the maps are the best that were found.")
 
     def _fit_maps(self, scores: Scores, labels: IntArray) -> LogisticFit:
@@ -77,7 +83,7 @@ class LogisticMaps(BaseRecalibrator):
 
     def _source(self, name: str) -> str:
         read = self._floor.source
-        return f"""{name}_w = {source.array(self.coefficients_)}
+        return f"""{name}_w = {numpy_source.array(self.coefficients_)}
 
 
 def {name}_of(p):

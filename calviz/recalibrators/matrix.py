@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from calviz.core.recalibrator import recalibrator
+from calviz.recalibrators import reasons_to_leave_out
 from calviz.recalibrators.linear_maps import LinearMaps
+from calviz.specs.recalibrator import recalibrator
 
 
 @recalibrator(
@@ -16,6 +17,7 @@ from calviz.recalibrators.linear_maps import LinearMaps
     formula=r"\mathrm{softmax}(W z + b)",
     summary="Matrix scaling with penalties on the off-diagonal weights and on the offsets (ODIR), whose strengths are found by cross-validation. The off-diagonal one is for logits divided by their spread, so that logits times 100 are the same problem: times the spread squared it is that of Kull et al.",
     preset={"regularisation": "odir"},
+    left_out=reasons_to_leave_out.odir(for_logits=True),
 )
 @recalibrator(
     key="matrix",
@@ -26,6 +28,7 @@ from calviz.recalibrators.linear_maps import LinearMaps
     reference="Guo et al. 2017, section 4.2",
     formula=r"\mathrm{softmax}(W z + b)",
     preset={"regularisation": "l2"},
+    left_out=reasons_to_leave_out.many_parameters,
 )
 class MatrixScaling(LinearMaps):
     """A linear map of all logits, by maximum likelihood: with K squared weights it can do much, and needs many rows.
@@ -38,7 +41,7 @@ class MatrixScaling(LinearMaps):
     l2 : float
         A ridge; at least 1e-8 is always there, so that separable data have an answer.
     off_diagonal, intercept : float, optional
-        Strengths of ODIR; where left out, by k-fold cross-validation of the likelihood over a small grid. The first (and `l2`,
+        Strengths of ODIR; if left out, by k-fold cross-validation of the likelihood over a small grid. The first (and `l2`,
         of the weights) is for logits divided by their spread, the root mean square about the mean of their row: that of
         Kull et al. 2019 is it times the square of the spread.
     folds : int

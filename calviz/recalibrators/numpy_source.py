@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.errors import NotAvailable
-from calviz.core.recalibrator import Input, Needs
-from calviz.numerics.floor import Floor
+from calviz.numerics.zero_floor import Floor
+from calviz.specs.recalibrator import Input, Needs
 
 #: More numbers than this do not belong into a source file.
 MAX_NUMBERS = 500_000

@@ -8,8 +8,8 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import InputError
-from calviz.numerics.piecewise import Piecewise
 from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.fitting.piecewise import Piecewise
 
 
 class OneMap(BaseRecalibrator):

@@ -8,14 +8,14 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import InputError
-from calviz.core.recalibrator import Needs
 from calviz.numerics.blocks import for_row_blocks
 from calviz.numerics.columns import for_columns, rows_by_class
-from calviz.numerics.floor import Floor
-from calviz.numerics.piecewise import UNCHANGED, Piecewise
 from calviz.numerics.scores import Scores, row_sums
-from calviz.recalibrators import source
+from calviz.numerics.zero_floor import Floor
+from calviz.recalibrators import numpy_source
 from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.fitting.piecewise import UNCHANGED, Piecewise
+from calviz.specs.recalibrator import Needs
 
 #: How much of the original probability is added before normalising (Zhang 2020, section 3.3.2): without it a row
 #: whose classes are all mapped to 0 has no distribution.
@@ -35,8 +35,6 @@ class OneVsRest(BaseRecalibrator):
     fitted = ("maps_",)
     #: How much of the original probability is added.
     epsilon: ClassVar[float] = EPSILON
-    #: Whether the values of the maps are held in [1 / (K (n + 1)), 1 - 1 / (K (n + 1))]; n calibration rows support no more.
-    cap: bool = False
     #: One map per class, or the map of class 1 alone where there are two.
     maps_: list[Piecewise]
 
@@ -54,8 +52,8 @@ class OneVsRest(BaseRecalibrator):
             if own[k].size:
                 maps[k - start] = self._fit_column(k, column, own[k])
 
-        for_columns(scores, work, start=start)
-        self.maps_ = self._capped(maps, scores)
+        for_columns(scores.whole(), work, start=start, wide=True)
+        self.maps_ = maps
         self._warn_absent(
             np.array([rows.size for rows in own]), "their probabilities are only normalised"
         )
@@ -65,13 +63,6 @@ class OneVsRest(BaseRecalibrator):
                 f"{small} of {count} classes have fewer than {few} calibration rows: "
                 "their maps follow single rows."
             )
-
-    def _capped(self, maps: list[Piecewise], scores: Scores) -> list[Piecewise]:
-        """The maps of the classes that have rows, held within the cap if there is one."""
-        if not self.cap:
-            return maps
-        n, k = scores.shape
-        return [m if m is UNCHANGED else m.within(1 / (k * (n + 1))) for m in maps]
 
     def _rows_needed(self) -> int:
         return 10
@@ -88,7 +79,11 @@ class OneVsRest(BaseRecalibrator):
 
         if scores.as_given:
             for_columns(
-                scores, lambda k, column: self.maps_[k - start](column), start=start, out=out
+                scores.array,
+                lambda k, column: self.maps_[k - start](column),
+                start=start,
+                out=out,
+                wide=True,
             )
             for_row_blocks(out, lambda rows: normalise(out[rows], scores.block(rows)))
             return
@@ -139,8 +134,8 @@ class OneVsRest(BaseRecalibrator):
             raise InputError(f"'{self.key}' has {len(self.maps_)} maps for {wanted}")
 
     def _source(self, name: str) -> str:
-        x = source.arrays([m.x for m in self.maps_])
-        y = source.arrays([m.y for m in self.maps_])
+        x = numpy_source.arrays([m.x for m in self.maps_])
+        y = numpy_source.arrays([m.y for m in self.maps_])
         first = "1" if len(self.maps_) == 1 else "0"
         return f"""{name}_x = {x}
 {name}_y = {y}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from calviz.core.recalibrator import FloorChoice, Input, recalibrator
+from calviz.recalibrators import reasons_to_leave_out
 from calviz.recalibrators.logistic_maps import LogisticMaps
+from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
 
 
 @recalibrator(
@@ -15,6 +16,7 @@ from calviz.recalibrators.logistic_maps import LogisticMaps
     confidence_only=True,
     reference="Platt 1999; Guo et al. 2017, section 4.1",
     formula=r"\sigma(a z + b),\ z = \log\frac{p}{1 - p}",
+    left_out=reasons_to_leave_out.each_class_alone,
 )
 class PlattScaling(LogisticMaps):
     """A logistic regression of the label on the log-odds; for more than two classes one against the rest each, normalised.

@@ -8,11 +8,12 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
-from calviz.core.recalibrator import RECALIBRATORS, FloorChoice, Input, recalibrator
-from calviz.numerics.binning import equal_mass_edges
-from calviz.numerics.piecewise import Piecewise, halfway, steps_merged
+from calviz.recalibrators import reasons_to_leave_out
 from calviz.recalibrators.composition import Composition
+from calviz.recalibrators.fitting.piecewise import Piecewise, halfway, steps_merged
 from calviz.recalibrators.one_vs_rest import OneVsRest
+from calviz.sample.binning import equal_mass_edges
+from calviz.specs.recalibrator import RECALIBRATORS, FloorChoice, Input, recalibrator
 
 
 class BinMeans(OneVsRest):
@@ -52,6 +53,7 @@ class BinMeans(OneVsRest):
     confidence_only=True,
     reference="Kumar et al. 2019",
     formula=r"\hat p_k \propto \mathrm{mean}\{g_k(p) : g_k(p) \in B_m\}",
+    left_out=reasons_to_leave_out.variant("a variant of histogram binning."),
 )
 class ScalingBinning(Composition):
     """A parametric map (Platt scaling), and then equal-mass bins that hold the mean of its outputs: its calibration error can be measured reliably.

@@ -9,13 +9,13 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents
-from calviz.core.recalibrator import FloorChoice, Input, recalibrator
 from calviz.numerics.blocks import for_row_blocks
-from calviz.numerics.floor import smallest_normal
 from calviz.numerics.scores import Scores, row_sums
-from calviz.numerics.spline import RunOut, spline_map
-from calviz.recalibrators import source
+from calviz.numerics.zero_floor import smallest_normal
+from calviz.recalibrators import numpy_source
+from calviz.recalibrators.fitting.spline import RunOut, spline_map
 from calviz.recalibrators.one_map import OneMap
+from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
 
 
 @recalibrator(
@@ -117,8 +117,8 @@ class SplineRecalibrator(OneMap):
             )
         # In their order from here on; as they came, they would need as much room again.
         score, hit = ordered = BinaryEvents(score, hit).ordered
-        found = spline_map(ordered, self.knots, self.run_out, bounded=self.bounded)
-        self.map_ = found.within(1 / (2 * (n + 1))) if self.cap else found
+        curve = spline_map(ordered, self.knots, self.run_out, bounded=self.bounded)
+        self.map_ = curve.within(1 / (2 * (n + 1))) if self.cap else curve
 
     def _apply(self, block: FloatArray) -> FloatArray:
         rows = np.arange(block.shape[0])[:, None]
@@ -152,8 +152,8 @@ class SplineRecalibrator(OneMap):
 
     def _source(self, name: str) -> str:
         read = f"\n    p = {self._floor.source('p')}" if self.floor_ else ""
-        return f"""{name}_x = {source.array(self.map_.x)}
-{name}_y = {source.array(self.map_.y)}
+        return f"""{name}_x = {numpy_source.array(self.map_.x)}
+{name}_y = {numpy_source.array(self.map_.y)}
 
 
 def {name}_of(p):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.recalibrator import Input, recalibrator
 from calviz.numerics.columns import ordered_events
-from calviz.numerics.piecewise import Piecewise
-from calviz.numerics.spline import RunOut, spline_map
+from calviz.numerics.scores import Scores
+from calviz.recalibrators import reasons_to_leave_out
+from calviz.recalibrators.fitting.piecewise import UNCHANGED, Piecewise
+from calviz.recalibrators.fitting.spline import RunOut, spline_map
 from calviz.recalibrators.one_vs_rest import OneVsRest
+from calviz.specs.recalibrator import Input, recalibrator
 
 
 @recalibrator(
@@ -19,6 +21,7 @@ from calviz.recalibrators.one_vs_rest import OneVsRest
     confidence_only=True,
     reference="Gupta et al. 2021, section 4, appendix C and table 5",
     formula=r"\hat p_k \propto h_k'(s_k^{-1}(p_k))",
+    left_out=reasons_to_leave_out.each_class_alone,
 )
 class ClasswiseSpline(OneVsRest):
     """A spline through the cumulative hits of every class gives the recalibrated probability of each; then each row is normalised.
@@ -54,6 +57,13 @@ class ClasswiseSpline(OneVsRest):
         self.bounded = bounded
         self.cap = cap
         self.input = input
+
+    def _fit(self, scores: Scores, labels: IntArray) -> None:
+        super()._fit(scores, labels)
+        if self.cap:
+            n, k = scores.shape
+            margin = 1 / (k * (n + 1))
+            self.maps_ = [m if m is UNCHANGED else m.within(margin) for m in self.maps_]
 
     def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
         return spline_map(

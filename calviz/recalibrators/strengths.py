@@ -8,9 +8,9 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.watch import checkpoint
-from calviz.numerics.matrix_problem import MatrixProblem, Penalty
-from calviz.numerics.minimise import minimise
-from calviz.numerics.softmax_loss import rounding_of
+from calviz.recalibrators.fitting.matrix_loss import MatrixProblem, Penalty
+from calviz.recalibrators.fitting.minimise import minimise
+from calviz.recalibrators.fitting.softmax_loss import rounding_of
 
 #: Strengths that are looked at, the strongest first: each fit starts where the last one ended.
 GRID = (1e5, 1e4, 1e3, 1e2, 1e1, 1e0, 1e-1, 1e-2)
@@ -68,7 +68,7 @@ class StrengthSearch:
                 part.penalty = penalty
                 x = reached[fold]
                 inverse = shared or part.inverse(x)
-                found = minimise(
+                minimum = minimise(
                     part.at,
                     x,
                     inverse,
@@ -76,8 +76,8 @@ class StrengthSearch:
                     max_passes=SHORT_PASSES,
                     rounding=rounding_of(np.float32),
                 )
-                reached = [*reached[:fold], found.x, *reached[fold + 1 :]]
-                losses[-1] += held_out.likelihood(found.x)[0] * held_out.n
+                reached = [*reached[:fold], minimum.x, *reached[fold + 1 :]]
+                losses[-1] += held_out.likelihood(minimum.x)[0] * held_out.n
             if losses[-1] < lowest:
                 # The next path starts where this one was best.
                 lowest, self.reached = losses[-1], reached

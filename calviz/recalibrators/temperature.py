@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.recalibrator import FloorChoice, Input, recalibrator
 from calviz.numerics.scores import Scores
 from calviz.numerics.temperature import RANGE, Temperature, fit_temperature, tempered
+from calviz.recalibrators import reasons_to_leave_out
 from calviz.recalibrators.base import BaseRecalibrator
+from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
 
 
 @recalibrator(
@@ -21,6 +22,7 @@ from calviz.recalibrators.base import BaseRecalibrator
     formula=r"\mathrm{softmax}(z / T)",
     summary="Temperature scaling whose T minimises the Brier score instead of the NLL.",
     preset={"loss": "mse"},
+    left_out=reasons_to_leave_out.variant("a variant of temperature scaling, by squared error."),
 )
 @recalibrator(
     key="temperature",
@@ -70,9 +72,9 @@ class TemperatureScaling(BaseRecalibrator):
         self.input = input
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
-        found = fit_temperature(scores, labels, self.loss)
-        self.temperature_ = found.value
-        warning = bound_warning(found)
+        optimum = fit_temperature(scores, labels, self.loss)
+        self.temperature_ = optimum.value
+        warning = bound_warning(optimum)
         if warning:
             self._warn(warning)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.recalibrator import FloorChoice, Input, recalibrator
-from calviz.numerics.linear import fit_linear
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
-from calviz.numerics.vector_problem import VectorProblem
-from calviz.recalibrators import source
+from calviz.recalibrators import numpy_source, reasons_to_leave_out
 from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.fitting.linear_scaling import fit_linear
+from calviz.recalibrators.fitting.vector_loss import VectorProblem
+from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
 
 
 @recalibrator(
@@ -22,6 +22,7 @@ from calviz.recalibrators.base import BaseRecalibrator
     needs="logits",
     reference="Guo et al. 2017, section 4.2",
     formula=r"\mathrm{softmax}(w \circ z + b)",
+    left_out=reasons_to_leave_out.follows_noise,
 )
 class VectorScaling(BaseRecalibrator):
     """A factor and an offset for the logit of every class, by maximum likelihood.
@@ -62,18 +63,18 @@ class VectorScaling(BaseRecalibrator):
         start = np.stack([np.full(present.size, 1 / warm.value), np.zeros(present.size)])
         problem = VectorProblem(some.whole(), own)
         least = separated_below(warm.loss)
-        found = fit_linear(problem, start, least=least)
+        minimum = fit_linear(problem, start, least=least)
         self.weights_, self.intercepts_ = np.full(k, 1 / warm.value), np.zeros(k)
-        self.weights_[present] = found.x[0]
-        self.intercepts_[present] = found.x[1] - found.x[1].mean()
+        self.weights_[present] = minimum.x[0]
+        self.intercepts_[present] = minimum.x[1] - minimum.x[1].mean()
         self._warn_absent(counts, "they keep the common temperature and no offset")
-        if found.value < 10 * least:
+        if minimum.value < 10 * least:
             self._warn(
                 "the calibration rows are separable: larger factors always fit better, "
                 "the search was stopped."
             )
-        if not found.converged:
-            self._warn(f"not converged after {found.passes} passes.")
+        if not minimum.converged:
+            self._warn(f"not converged after {minimum.passes} passes.")
 
     def _apply(self, block: FloatArray) -> FloatArray:
         block *= self.weights_.astype(block.dtype)
@@ -82,8 +83,8 @@ class VectorScaling(BaseRecalibrator):
 
     def _source(self, name: str) -> str:
         return (
-            f"{name}_w = {source.array(self.weights_)}\n"
-            f"{name}_b = {source.array(self.intercepts_)}\n\n\n"
+            f"{name}_w = {numpy_source.array(self.weights_)}\n"
+            f"{name}_b = {numpy_source.array(self.intercepts_)}\n\n\n"
             f"def {name}_of(z):\n    return softmax({name}_w * z + {name}_b)\n"
         )
 

@@ -6,8 +6,8 @@ import io
 import zipfile
 from collections.abc import Iterator
 
-from calviz.core.export import csv_bytes, latex_table, markdown_table
 from calviz.report.document import Report
+from calviz.text.export import csv_bytes, latex_table, markdown_table
 
 #: The earliest time that a ZIP file can hold: the same tables give the same bytes on any day.
 NO_TIME = (1980, 1, 1, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""What sections are made of: words, numbers, tables and charts, in no particular format."""
+"""The blocks that sections are made of: words, numbers, tables and charts, in no particular format."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 
-from calviz.core.figure import Figure
-from calviz.core.notes import Finding
-from calviz.core.results import MetricResult
-from calviz.core.verdict import Verdict
+from calviz.core.finding import Finding
+from calviz.figures.base import Figure
+from calviz.results.comparison_table import Mark
+from calviz.results.evaluation import MetricResult
+from calviz.results.verdict import Verdict
 
 #: Rows of a table that a page can show; the file of the table holds all of them.
 MOST_ROWS = 1_000
-
-Mark = Literal["best", "second"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Note(Text):
-    """A paragraph in small print: how to read what stands before it."""
+    """A paragraph in small print: how to read the block before it."""
 
     kind: ClassVar[str] = "note"
 
@@ -70,7 +69,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Cards:
-    """A few metrics of so many rows, large, and the verdict on these rows."""
+    """A few metrics in large type, their number of rows, and the verdict on these rows."""
 
     results: tuple[MetricResult, ...]
     rows: int
@@ -140,7 +139,7 @@ class Table:
 
     @property
     def cut(self) -> str:
-        """Say that rows are left out on a page; empty where none are."""
+        """A sentence about rows that a page leaves out; empty if it shows all."""
         left = len(self.shown) - MOST_ROWS
         return f"{left:,} more rows are in {self.key}.csv." if left > 0 else ""
 
@@ -198,7 +197,7 @@ def chart(
     formats : mapping of str to (str, callable)
         Of the columns of its frame that people see: the heading, and how a value is written.
     rows : sequence of int, optional
-        The rows of the frame that people see; all where left out. The file of the table holds all.
+        The rows of the frame that people see; all if left out. The file of the table holds all.
     **drawing
         Options of its `plot`.
     """
@@ -224,7 +223,7 @@ def drawn(figure: Figure, **drawing: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Reduce what plotly holds to JSON: numbers with as many digits as a screen has use for."""
+    """Reduce a plotly figure to JSON, with the number of digits that a screen can show."""
     if isinstance(value, Mapping):
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, np.ndarray):
@@ -239,7 +238,7 @@ def _plain(value: Any) -> Any:
 
 
 def spread(size: int, most: int, *also: int) -> list[int]:
-    """Positions of at most so many rows, evenly spread, both ends and some others among them."""
+    """Positions of a limited number of rows, evenly spread, including both ends and some given ones."""
     if size <= most:
         return list(range(size))
     even = np.linspace(0, size - 1, most).round().astype(int)

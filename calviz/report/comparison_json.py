@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from calviz import __version__
-from calviz.core.comparison import Comparison, MethodResult, RowsUsed
-from calviz.report.json import Record
+from calviz.report.json import Record, compared_metric
+from calviz.results.comparison import BASIS_WORDS, Comparison, MethodResult, RowsUsed
 
 
 def comparison_record(comparison: Comparison, *, file: str, **extra: Any) -> Record:
@@ -30,8 +29,11 @@ def comparison_record(comparison: Comparison, *, file: str, **extra: Any) -> Rec
         "in_sample": comparison.in_sample,
         "seed": comparison.seed,
         "reduction": comparison.reduction,
+        "bins": comparison.bins,
+        "scheme": comparison.scheme,
         "refits": comparison.refits,
         "methods": {m.key: _method(m) for m in comparison},
+        "verdict_basis": BASIS_WORDS,
         "tied_with_best": {key: list(names) for key, names in comparison.tied.items()},
         **extra,
     }
@@ -42,17 +44,6 @@ def _rows(used: RowsUsed) -> Record:
 
 
 def _method(m: MethodResult) -> Record:
-    metrics: Record = {}
-    for key, result in m.metrics.items():
-        entry: Record = {
-            "value": result.value,
-            "interval": None if result.interval is None else list(result.interval),
-        }
-        if not math.isfinite(result.value):
-            entry["reason"] = result.reason or "undefined on these rows."
-        if result.note:
-            entry["note"] = result.note
-        metrics[key] = entry
     return {
         "ok": m.ok,
         "reason": m.reason,
@@ -61,11 +52,15 @@ def _method(m: MethodResult) -> Record:
         "params": m.params,
         "accuracy_preserving": m.accuracy_preserving,
         "predictions_changed": m.predictions_changed if m.ok else None,
-        "metrics": metrics,
+        "metrics": {key: compared_metric(result) for key, result in m.metrics.items()},
         "calibration_gain": m.calibration_gain,
         "calibration_gain_is_lower_bound": m.gain_is_lower_bound,
         "best_share": m.best_share,
         "differences": {key: list(d.interval) for key, d in m.differences.items()},
+        "differences_adjusted": {
+            key: None if d.adjusted is None else list(d.adjusted)
+            for key, d in m.differences.items()
+        },
         "difference_values": {key: d.value for key, d in m.differences.items()},
         "verdicts": {key: d.verdict for key, d in m.differences.items()},
         "fit_spread": dict(m.fit_spread),

@@ -69,7 +69,7 @@ class Report:
 
     @property
     def shared(self) -> tuple[Written, ...]:
-        """Sections that are the same for all parts, and stand once."""
+        """Sections that are the same for all parts, and are written once."""
         return self.parts[0].shared
 
     @property
@@ -136,7 +136,7 @@ def compose(
     subjects : Subject or iterable of Subject
         Each is a part of the report.
     sections : iterable of str, optional
-        Keys of sections; all that have something to say where left out. They stand in their own order.
+        Keys of sections; all that have something to say if left out. They stand in their own order.
     title, author, notes, date
         As of `bind`.
     progress : callable, optional
@@ -159,7 +159,7 @@ def make_part(
     sections: Iterable[str] | None = None,
     progress: Progress | None = None,
 ) -> Part:
-    """Compute what there is to say about one subject; arrays of its rows are not kept."""
+    """Compute the sections about one subject; arrays of its rows are not kept."""
     chosen = chosen_sections(sections)
     written = []
     for done, section in enumerate(chosen):
@@ -191,7 +191,7 @@ def bind(
     title, author, notes : str
         Plain text.
     date : str, optional
-        What to write as the date; where left out, the day of ``SOURCE_DATE_EPOCH`` if that is set, else none,
+        What to write as the date; if left out, the day of ``SOURCE_DATE_EPOCH`` if that is set, else none,
         so that the same input gives the same bytes.
     """
     bound = tuple(parts)

@@ -13,13 +13,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from calviz import __version__
-from calviz.core.metric import METRICS
-from calviz.core.results import MetricResult
-from calviz.core.verdict import Verdict
-from calviz.core.words import as_sentence, together
-from calviz.core.written import Written, name_of
 from calviz.report.blocks import MOST_ROWS, Chart
 from calviz.report.document import Report
+from calviz.results.evaluation import MetricResult
+from calviz.results.verdict import Verdict
+from calviz.specs.metric import METRICS
+from calviz.text.metric_values import Written, name_of
+from calviz.text.words import as_sentence, together
 
 
 def to_html(report: Report) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from calviz import __version__
-from calviz.core.convention import Conventions
-from calviz.core.notes import Finding
-from calviz.core.results import ClassRow, Evaluation, MetricResult
+from calviz.core.finding import Finding
+from calviz.results.evaluation import ClassRow, Evaluation, MetricResult
+from calviz.specs.convention import Conventions
 
 Record = dict[str, Any]
 
@@ -83,6 +83,19 @@ def to_json(value: Any) -> str:
     """Write plain values as strict JSON text, with a line break at its end."""
     # ASCII only: whatever a file or class is called, every reader and console can take it.
     return json.dumps(_plain(value), indent=2, allow_nan=False) + "\n"
+
+
+def compared_metric(result: MetricResult) -> Record:
+    """A metric of something that is compared: without noise floor and parameters."""
+    record: Record = {
+        "value": result.value,
+        "interval": None if result.interval is None else list(result.interval),
+    }
+    if not math.isfinite(result.value):
+        record["reason"] = result.reason or "undefined on these rows."
+    if result.note:
+        record["note"] = result.note
+    return record
 
 
 def _metric(result: MetricResult) -> Record:

@@ -1,4 +1,4 @@
-"""A report as Markdown: a model card that lies beside the model."""
+"""A report as Markdown: a model card to be kept with the model."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Iterator
 import pandas as pd
 
 from calviz import __version__
-from calviz.core.export import markdown_table, markdown_text
-from calviz.core.words import as_sentence, shorten
 from calviz.report.blocks import (
     Block,
     Cards,
@@ -24,6 +22,9 @@ from calviz.report.blocks import (
 )
 from calviz.report.document import Report
 from calviz.report.metric_tables import RIGHT, texts
+from calviz.text.escape import markdown_text
+from calviz.text.export import markdown_table
+from calviz.text.words import as_sentence, shorten
 
 #: Rows of a table in the card; the other files hold all.
 MOST_ROWS = 60

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from calviz.core.metric import DIRECTION_WORDS, FAMILIES, METRICS, Metric
-from calviz.core.results import MetricResult
-from calviz.core.words import p_number
-from calviz.core.written import Written, name_of
+from calviz.results.evaluation import MetricResult
+from calviz.specs.metric import DIRECTION_WORDS, FAMILIES, METRICS, Metric
+from calviz.text.metric_values import Written, name_of
+from calviz.text.words import p_number
 
 Results = Mapping[str, MetricResult]
 #: Columns of numbers, flush right.
@@ -18,9 +18,9 @@ RIGHT = ("value", "95 % interval", "noise: mean", "noise: 95 %", "p-value")
 
 
 def families() -> tuple[str, ...]:
-    """The headings that there are, in their order."""
-    found = dict.fromkeys(m.family for m in METRICS)
-    return tuple(sorted(found, key=lambda f: FAMILIES.index(f) if f in FAMILIES else len(found)))
+    """The headings in use, in order."""
+    names = dict.fromkeys(m.family for m in METRICS)
+    return tuple(sorted(names, key=lambda f: FAMILIES.index(f) if f in FAMILIES else len(names)))
 
 
 def texts(results: Results) -> pd.DataFrame:

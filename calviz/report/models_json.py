@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from calviz import __version__
-from calviz.core.model_comparison import ModelComparison, ModelResult
-from calviz.report.json import Record
+from calviz.report.json import Record, compared_metric
+from calviz.results.comparison import BASIS_WORDS
+from calviz.results.model_comparison import ModelComparison, ModelResult
 
 
 def models_record(comparison: ModelComparison, **extra: Any) -> Record:
@@ -26,6 +26,8 @@ def models_record(comparison: ModelComparison, **extra: Any) -> Record:
         "notes": comparison.alignment.notes,
         "split": comparison.split,
         "reduction": comparison.reduction,
+        "bins": comparison.bins,
+        "scheme": comparison.scheme,
         "seed": comparison.seed,
         "models": {m.name: _model(m) for m in comparison},
         "differences": [
@@ -35,27 +37,23 @@ def models_record(comparison: ModelComparison, **extra: Any) -> Record:
                 "reference": other,
                 "value": d.value,
                 "interval": list(d.interval),
+                "interval_adjusted": None if d.adjusted is None else list(d.adjusted),
                 "tied": d.tied,
                 "verdict": d.verdict,
             }
             for metric, pairs in comparison.pairs.items()
             for (one, other), d in pairs.items()
         ],
+        "verdict_basis": BASIS_WORDS,
         "ranks": {metric: comparison.ranks(metric) for metric in comparison.pairs},
         **extra,
     }
 
 
 def _model(m: ModelResult) -> Record:
-    metrics: Record = {}
-    for key, result in m.metrics.items():
-        entry: Record = {
-            "value": result.value,
-            "interval": None if result.interval is None else list(result.interval),
-        }
-        if not math.isfinite(result.value):
-            entry["reason"] = result.reason or "undefined on these rows."
-        if result.note:
-            entry["note"] = result.note
-        metrics[key] = entry
-    return {"ok": m.ok, "reason": m.reason, "metrics": metrics, "best_share": m.best_share}
+    return {
+        "ok": m.ok,
+        "reason": m.reason,
+        "metrics": {key: compared_metric(result) for key, result in m.metrics.items()},
+        "best_share": m.best_share,
+    }

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from calviz.core.registry import Registry
 from calviz.report.blocks import Block
 from calviz.report.subject import Subject
+from calviz.specs.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Section:
     shared: bool = False
 
 
-SECTIONS: Registry[Section] = Registry("section", "calviz.report.sections")
+SECTIONS: Registry[Section] = Registry("section")
 
 
 def in_order() -> tuple[Section, ...]:

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import KW_ONLY, dataclass, field
 
-from calviz import analysis
-from calviz.analysis import DEFAULT_BINS as DEFAULT_BINS
-from calviz.checks import Verdict
-from calviz.core.comparison import Comparison
-from calviz.core.learning import LearningCurve
-from calviz.core.metric import METRICS
-from calviz.core.model_comparison import ModelComparison
-from calviz.core.notes import Finding
-from calviz.core.predictions import Dataset
-from calviz.core.reduction import Reduction
-from calviz.core.results import Evaluation
-from calviz.core.slices import Slices, Where, where_words
-from calviz.core.words import counted, shorten
+from calviz.analysis import evaluate, verdict
+from calviz.core.finding import Finding
 from calviz.data import Loaded, ReadingOptions
-from calviz.numerics.binning import Scheme, sturges_bins
-from calviz.numerics.error_bars import RESAMPLES
-
-#: Rows times classes above which only the headline metrics get error bars, unless they are asked for.
-LARGE = 20_000_000
+from calviz.results.comparison import Comparison
+from calviz.results.evaluation import Evaluation
+from calviz.results.learning_curve import LearningCurve
+from calviz.results.model_comparison import ModelComparison
+from calviz.results.slices import Slices
+from calviz.results.verdict import Verdict
+from calviz.sample.sample import Sample
+from calviz.specs.metric import METRICS
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,28 +65,24 @@ class Origin:
         )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+#: The metrics that everybody asks for first, beside the ECE.
+FIRST = ("accuracy", "mcs", "nll", "brier")
+
+
+@dataclass(frozen=True, eq=False)
 class Subject:
-    """Some rows of one model, and how they are looked at; results are computed when they are first asked for.
+    """A sample, its origin, and the results of long work on it.
 
     Attributes
     ----------
-    data : Predictions or ConfidencePredictions
-        Exactly the rows that are judged.
+    sample : Sample
+        The rows that are judged and how they are looked at; what is computed for the report is kept with it.
     title : str
         What to call it; a person's or a file's words, escaped wherever they are written.
-    split : str or None
-        The split that the rows are; None for all.
-    slice : tuple of (str, str)
-        Group columns and their values that the rows were chosen by; empty for all rows.
-    reduction, bins, scheme, seed, resamples
-        As of `calviz.evaluate`.
     error_bars : bool or None
         Whether all metrics get intervals and noise floors; None: where the data are not large. The
         headline metrics always have them.
     origin : Origin or None
-    measured : Evaluation or None
-        All metrics, where they are known already.
     comparison : Comparison or None
         Recalibrators, compared on these data.
     learning : LearningCurve or None
@@ -107,106 +93,39 @@ class Subject:
         Groups of these rows; the usual ones are looked at where it is None.
     """
 
-    data: Dataset
+    sample: Sample
+    _: KW_ONLY
     title: str = ""
-    split: str | None = None
-    slice: Where = ()
-    reduction: Reduction = None  # type: ignore[assignment]  # resolved to the default of the data
-    bins: int = DEFAULT_BINS
-    scheme: Scheme = "equal-width"
-    seed: int = 0
-    resamples: int = RESAMPLES
     error_bars: bool | None = None
     origin: Origin | None = None
-    measured: Evaluation | None = None
     comparison: Comparison | None = None
     learning: LearningCurve | None = None
     models: ModelComparison | None = None
     slices: Slices | None = None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "reduction", Reduction.of(self.reduction, self.data))
-
     @property
     def name(self) -> str:
         """The title, or the name of the data."""
-        return self.title or self.data.name or "Predictions"
-
-    @property
-    def is_large(self) -> bool:
-        """Whether resampling every metric takes minutes."""
-        return self.data.n * max(1, self.data.n_classes) > LARGE
+        return self.title or self.sample.data.name or "Predictions"
 
     @property
     def has_error_bars(self) -> bool:
         """Whether all metrics get intervals and noise floors."""
-        return not self.is_large if self.error_bars is None else self.error_bars
+        return not self.sample.is_large if self.error_bars is None else self.error_bars
 
     @property
-    def ece_key(self) -> str:
-        """The ECE over the bins that the diagram draws."""
-        return "ece_equal_mass" if self.scheme == "equal-mass" else "ece"
-
-    @property
-    def bins_used(self) -> int:
-        """How many bins there are, those of Sturges' rule counted."""
-        return sturges_bins(self.data.n) if self.scheme == "sturges" else self.bins
-
-    @property
-    def bins_words(self) -> str:
-        """The binning, in words."""
-        rule = ", by Sturges' rule" if self.scheme == "sturges" else ""
-        kind = "equal-mass" if self.scheme == "equal-mass" else "equal-width"
-        return counted(self.bins_used, f"{kind} bin") + rule
-
-    @property
-    def rows_words(self) -> str:
-        """Which rows they are, in words."""
-        parts = [counted(self.data.n, "row")]
-        if self.split is not None:
-            parts.append(f"split {shorten(self.split)}")
-        elif self.data.splits is not None:
-            parts.append("all splits")
-        if self.slice:
-            parts.append(where_words(self.slice))
-        return " · ".join(parts)
-
-    @property
-    def words(self) -> str:
-        """What is looked at, in one line."""
-        return f"{self.rows_words} · {shorten(self.reduction.label, 60)} · {self.bins_words}"
-
-    @cached_property
     def headline(self) -> Evaluation:
         """The metrics that everybody asks for first, with error bars, and the findings."""
-        keys = ("accuracy", self.ece_key, "mcs", "nll", "brier")
-        return self._evaluate(keys, error_bars=True, findings=True)
+        accuracy, *others = FIRST
+        keys = (accuracy, self.sample.ece_key, *others)
+        return evaluate(self.sample, keys, ci=True, findings=True)
 
-    @cached_property
+    @property
     def evaluation(self) -> Evaluation:
         """All metrics."""
-        if self.measured is not None:
-            return self.measured
-        return self._evaluate((m.key for m in METRICS), error_bars=self.has_error_bars)
+        return evaluate(self.sample, METRICS.keys(), ci=self.has_error_bars)
 
-    @cached_property
+    @property
     def verdict(self) -> Verdict:
         """Whether these probabilities can be trusted."""
-        found = self.headline.verdict
-        assert found is not None  # it comes with the findings
-        return found
-
-    def _evaluate(
-        self, keys: Iterable[str], *, error_bars: bool, findings: bool = False
-    ) -> Evaluation:
-        return analysis.evaluate(
-            self.data,
-            keys,
-            reduction=self.reduction,
-            bins=self.bins_used,
-            scheme=self.scheme,
-            ci=error_bars,
-            seed=self.seed,
-            resamples=self.resamples,
-            findings=findings,
-        )
+        return verdict(self.sample)

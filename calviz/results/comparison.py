@@ -1,4 +1,4 @@
-"""What a comparison of recalibrators gives back."""
+"""The result of a comparison of recalibrators."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from calviz.core.bins import DEFAULT_BINS, Scheme
 from calviz.core.errors import OptionError
-from calviz.core.recalibrator import zero_words
-from calviz.core.results import Interval, MetricResult
+from calviz.results.advice import Advice
+from calviz.results.comparison_table import Column, Remark, ordered, remarks_on_values
+from calviz.results.evaluation import Interval, MetricResult
+from calviz.specs.metric import RANKED_BY
+from calviz.specs.recalibrator import UNCALIBRATED, zero_words
+from calviz.text.words import bins_words, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,84 +22,34 @@ if TYPE_CHECKING:
     from calviz.core.predictions import Dataset
 
 
-def ordered(results: Mapping[str, MetricResult], direction: str) -> tuple[str, ...]:
-    """Names from the best to the worst result; those without a value are left out.
-
-    Parameters
-    ----------
-    results : mapping of str to MetricResult
-        Of one metric.
-    direction : {"lower", "higher", "zero", "one", "none"}
-        What is better; of a metric that only describes the data, nothing is.
-    """
-    worse = badness(direction)
-    if worse is None:
-        return ()
-    values = {name: worse(r.value) for name, r in results.items() if r.available}
-    return tuple(sorted(values, key=values.__getitem__))
-
-
-def leaders(
-    ranking: tuple[str, ...], tied: tuple[str, ...]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The first and those tied with it, and the best of those that are not."""
-    first = tuple(name for at, name in enumerate(ranking) if at == 0 or name in tied)
-    return first, tuple(name for name in ranking if name not in first)[:1]
-
-
-def badness(direction: str) -> Callable[[float], float] | None:
-    """How bad a value is, the lower the better; None for a metric that only describes the data."""
-    worse: dict[str, Callable[[float], float]] = {
-        "lower": lambda v: v,
-        "higher": lambda v: -v,
-        "zero": abs,
-        "one": lambda v: abs(v - 1),
-    }
-    return worse.get(direction)
-
-
-def value_notes(
-    results: Mapping[str, Mapping[str, MetricResult]], metrics: Iterable[str]
-) -> tuple[tuple[str, str, str], ...]:
-    """What has to be known beside the values of a table: (name, metric, sentence).
-
-    Parameters
-    ----------
-    results : mapping of str to mapping of str to MetricResult
-        By the names of methods or models, then by metric.
-    metrics : iterable of str
-        Those that the table shows.
-    """
-    return tuple(
-        (name, key, note)
-        for key in metrics
-        for name, of in results.items()
-        if key in of and (note := of[key].note)
-    )
-
-
-def zeros_read(found: Iterable[MethodResult]) -> dict[str, list[MethodResult]]:
-    """What exact zeros count as, in words, and for which fitted methods."""
-    read: dict[str, list[MethodResult]] = {}
-    for m in found:
-        if m.ok and (said := zero_words(m.params)):
-            read.setdefault(said, []).append(m)
-    return read
-
-
 def refit_words(refits: int) -> str:
     """Whether verdicts hold for the maps as fitted, or for fits that vary too."""
     if not refits:
         return "for the maps as fitted"
-    return f"the variation of the fit is in them, from {refits} refits"
+    return f"they include the variation of the fit, from {refits} refits"
+
+
+def gain_words(sign: str = "≥") -> str:
+    """The meaning of the column "gain" in a table of methods, for its caption."""
+    return (
+        f"Gain: mean squared error before minus after; {sign} where the method may change predictions: "
+        "the gain in calibration is at least that"
+    )
 
 
 Verdict = Literal["better", "worse", "tied"]
 
-#: What "tied" and "beyond noise" mean, for captions: one wording everywhere.
-TIED_WORDS = "not told apart from the best at 95 %, all pairs taken into account"
+#: What methods are ranked and advised on by: the first of these that was measured and resampled.
+CRITERIA = ("brier", "nll", "ks", "ece")
+
+#: What "beyond noise" means, for captions: one wording everywhere.
+AGAINST_WORDS = "better and worse: beyond noise, adjusted for all methods"
+BASIS_WORDS = (
+    "Each interval is at 95 % for itself; a verdict is at 95 % for all comparisons that are made together, and goes by the "
+    "adjusted interval. An interval may exclude 0 although the verdict is 'tied'."
+)
 BEST_IN_WORDS = (
-    "share of the resamples of the rows in which it is best, the noise in errors taken off"
+    "share of the resamples of the rows in which it is best, corrected for the noise in errors"
 )
 
 
@@ -112,11 +67,15 @@ class Difference:
     verdict : {"better", "worse", "tied"}
         The first one against the second, beyond noise, with all comparisons that are made beside it taken into account; of a
         metric that should be 0, by its size.
+    adjusted : Interval, optional
+        The interval that the verdict uses: wide enough for all comparisons together, so that `interval` may exclude 0
+        where this one does not, and the verdict is "tied". Of a metric that should be 0 it is that of the difference in size.
     """
 
     value: float
     interval: Interval
     verdict: Verdict
+    adjusted: Interval | None = None
 
     @property
     def tied(self) -> bool:
@@ -127,8 +86,8 @@ class Difference:
     def turned(self) -> Difference:
         """The other one minus the first."""
         verdicts: dict[Verdict, Verdict] = {"better": "worse", "worse": "better", "tied": "tied"}
-        low, high = self.interval
-        return Difference(-self.value, Interval(-high, -low), verdicts[self.verdict])
+        adjusted = None if self.adjusted is None else self.adjusted.turned
+        return Difference(-self.value, self.interval.turned, verdicts[self.verdict], adjusted)
 
 
 @dataclass(frozen=True)
@@ -138,7 +97,7 @@ class RowsUsed:
     Attributes
     ----------
     split : str or None
-        The split they come from; None where they were drawn.
+        The split they come from; None if they were drawn.
     rows : int
         How many.
     how : str
@@ -148,6 +107,14 @@ class RowsUsed:
     split: str | None
     rows: int
     how: str
+
+
+def rows_words(fit: RowsUsed, judged: RowsUsed, written: Callable[[str], str] = str) -> str:
+    """Which rows fitted and which judged, to follow a name or "Maps are"."""
+    return (
+        f"fitted on {counted(fit.rows, 'row')} ({written(fit.how)}), judged on {judged.rows:,} "
+        f"({written(judged.how)})"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +142,7 @@ class MethodResult:
         The metric minus that of the uncalibrated model; the verdicts are adjusted for all methods.
     best_share : mapping of str to float
         Share of the resamples in which this method is best (ties share; errors without the noise in them), of the metrics
-        that can be resampled for all methods at once (`calviz.comparison.weighted` says which cannot, and why).
+        that can be resampled for all methods at once (`calviz.comparison.reweighted_metrics` says which cannot, and why).
     calibration_gain : float
         Mean squared error (summed over classes) before minus after (Zhang 2020, eq. 8); for a method that does
         not preserve accuracy, a lower bound of the gain in calibration.
@@ -234,6 +201,10 @@ class Comparison:
         all pairs of methods taken into account.
     refits : int
         Fits to resampled fitting rows whose variation is in the differences and verdicts; 0: they are for the fitted maps.
+    advice, advice_keeping_classes : Advice, optional
+        What to take, and what to take where no predicted class may change.
+    bins, scheme : int and str
+        How many bins the binned metrics have, and how these are placed.
     """
 
     name: str
@@ -246,6 +217,15 @@ class Comparison:
     directions: Mapping[str, str] = field(default_factory=dict)
     tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     refits: int = 0
+    advice: Advice | None = None
+    advice_keeping_classes: Advice | None = None
+    bins: int = DEFAULT_BINS
+    scheme: Scheme = "equal-width"
+
+    @property
+    def bins_words(self) -> str:
+        """The bins: "15 equal-width bins"."""
+        return bins_words(self.bins, self.scheme)
 
     def __getitem__(self, key: str) -> MethodResult:
         try:
@@ -260,6 +240,20 @@ class Comparison:
     def __len__(self) -> int:
         return len(self.methods)
 
+    def rows_words(self, written: Callable[[str], str] = str) -> str:
+        """Which rows fitted and which judged; `written` escapes or cuts the names of splits."""
+        return rows_words(self.fit, self.evaluation, written)
+
+    @property
+    def criterion(self) -> str | None:
+        """The metric that methods are ranked and judged by; None if nothing was resampled."""
+        return next((c for c in CRITERIA if self.tied.get(c)), None)
+
+    @property
+    def ready(self) -> tuple[MethodResult, ...]:
+        """The methods that were fitted and judged."""
+        return tuple(m for m in self if m.ok)
+
     def ranking(self, metric: str) -> tuple[str, ...]:
         """Methods from the best to the worst by a metric; those without a value are left out."""
         if metric not in self.directions:
@@ -270,12 +264,49 @@ class Comparison:
             self.directions[metric],
         )
 
-    def leaders(self, metric: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """What is bold in a table, the best method and those tied with it, and what is underlined: the best of the rest."""
-        return leaders(self.ranking(metric), self.tied.get(metric, ()))
+    def column(self, metric: str, results: Mapping[str, MetricResult] | None = None) -> Column:
+        """A metric of the methods that were judged, as a column of a table.
+
+        Parameters
+        ----------
+        metric : str
+        results : mapping of str to MetricResult, optional
+            By method, of a metric that was measured afterwards.
+        """
+        if results is None:
+            results = {m.key: m.metrics[metric] for m in self.ready if metric in m.metrics}
+        return Column.of(metric, results, self.tied.get(metric, ()))
+
+    def columns(self, metrics: Iterable[str]) -> tuple[Column, ...]:
+        """A column for each of the metrics that was measured."""
+        return tuple(self.column(key) for key in metrics if key in self.directions)
+
+    def remarks(self, columns: Iterable[Column]) -> tuple[Remark, ...]:
+        """Remarks below a table: about values, exact zeros, and warnings of the fits."""
+        read: dict[str, list[str]] = {}
+        warned: dict[str, list[str]] = {}
+        for m in self.ready:
+            if said := zero_words(m.params):
+                read.setdefault(said, []).append(m.key)
+            for sentence in m.warnings:
+                warned.setdefault(sentence, []).append(m.key)
+        return (
+            *remarks_on_values(columns),
+            *(Remark("zeros", tuple(keys), text) for text, keys in read.items()),
+            *(Remark("failed", (m.key,), m.reason or "") for m in self if not m.ok),
+            *(Remark("warning", tuple(keys), text) for text, keys in warned.items()),
+        )
+
+    @property
+    def pictured(self) -> tuple[str, str] | None:
+        """The method that is drawn beside the uncalibrated model, and why: what is advised, else the lowest NLL."""
+        if self.advice is not None and self.advice.method != UNCALIBRATED:
+            return self.advice.method, "is the advice"
+        ranked = self.ranking(RANKED_BY) if RANKED_BY in self.directions else ()
+        return (ranked[0], "has the lowest NLL") if ranked and ranked[0] != UNCALIBRATED else None
 
     def best(self, metric: str) -> str:
-        """The method with the best value; raises OptionError where none has one."""
+        """The method with the best value; raises OptionError if none has one."""
         ranked = self.ranking(metric)
         if not ranked:
             raise OptionError(f"no method has a value of '{metric}'.")

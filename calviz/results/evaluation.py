@@ -1,4 +1,4 @@
-"""What an evaluation gives back."""
+"""The result of an evaluation."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from calviz.core.metric import IntervalMethod
-from calviz.core.notes import Finding
+from calviz.core.finding import Finding
+from calviz.specs.metric import IntervalMethod
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from calviz.core.verdict import Verdict
+    from calviz.results.verdict import Verdict
 
 
 class Interval(NamedTuple):
@@ -21,6 +21,11 @@ class Interval(NamedTuple):
 
     low: float
     high: float
+
+    @property
+    def turned(self) -> Interval:
+        """The interval of the negative value."""
+        return Interval(0.0 - self.high, 0.0 - self.low)  # no minus zero
 
 
 @dataclass(frozen=True)
@@ -117,7 +122,7 @@ class Evaluation:
     findings : tuple of Finding
         Empty where they were not asked for.
     verdict : Verdict or None
-        What the findings come to; None where they were not asked for.
+        What the findings come to; None if they were not asked for.
     """
 
     name: str

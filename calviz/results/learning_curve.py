@@ -1,20 +1,21 @@
-"""What a learning curve gives back, and how many labels it says are needed."""
+"""The result of a learning curve, and the number of labels that it finds necessary."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from calviz.core.comparison import RowsUsed, Verdict, badness
+from calviz.core.bins import DEFAULT_BINS, Scheme
 from calviz.core.errors import OptionError
-from calviz.core.results import MetricResult
+from calviz.results.comparison import RowsUsed, Verdict
+from calviz.results.comparison_table import badness
+from calviz.results.evaluation import MetricResult
+from calviz.specs.recalibrator import UNCALIBRATED
+from calviz.text.words import bins_words, counted
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: The uncalibrated model is a line to compare with, not a method that learns.
-UNCALIBRATED = "identity"
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +33,7 @@ class LearningPoint:
     repeats : int
         Fits that succeeded.
     verdict : {"better", "worse", "tied"} or None
-        The first fit against the uncalibrated model, beyond the noise of the evaluation rows; None where the metric
+        The first fit against the uncalibrated model, beyond the noise of the evaluation rows; None if the metric
         has no paired resamples.
     """
 
@@ -58,7 +59,7 @@ class LabelsNeeded:
         uncalibrated model, beyond the noise of the evaluation rows.
     settled_from : int or None
         The smallest number from which on the mean has all but a share of the gain that it has with
-        the largest; None where there is no gain.
+        the largest; None if there is no gain.
     largest : int
         The largest number that was tried.
     gain : float
@@ -94,6 +95,8 @@ class LearningCurve:
         Of each metric: "lower", "higher", "zero" or "one" is better, or "none".
     labels : mapping of str to str
         What the methods are called on screen.
+    bins, scheme : int and str
+        How many bins the binned metrics have, and how these are placed.
     """
 
     name: str
@@ -106,6 +109,22 @@ class LearningCurve:
     uncalibrated: Mapping[str, MetricResult]
     directions: Mapping[str, str]
     labels: Mapping[str, str]
+    bins: int = DEFAULT_BINS
+    scheme: Scheme = "equal-width"
+
+    @property
+    def bins_words(self) -> str:
+        """The bins: "15 equal-width bins"."""
+        return bins_words(self.bins, self.scheme)
+
+    def rows_words(self, written: Callable[[str], str] = str) -> str:
+        """Which rows judged and which were drawn from, in two sentences; `written` escapes or cuts the names of splits."""
+        judged = f"{counted(self.evaluation.rows, 'row')} ({written(self.evaluation.how)})"
+        pool = f"{self.fit.rows:,} others ({written(self.fit.how)})"
+        return (
+            f"Every fit is judged on the same {judged}; labels are drawn from {pool}. A band holds 5 to 95 % of the "
+            "draws."
+        )
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -121,7 +140,7 @@ class LearningCurve:
         return tuple(sorted(points, key=lambda p: p.rows))
 
     def needed(self, method: str, metric: str, *, within: float = 0.1) -> LabelsNeeded | None:
-        """How many rows a method needs; None where it has no points or nothing is better.
+        """How many rows a method needs; None if it has no points or nothing is better.
 
         A size counts as better where 95 % of the draws of calibration rows are, and where the evaluation rows,
         which are the same throughout, tell one of them apart from the uncalibrated model (`LearningPoint.verdict`).
@@ -158,7 +177,7 @@ class LearningCurve:
         )
 
     def best(self, metric: str) -> tuple[tuple[int, str], ...]:
-        """Of each number of rows: the method with the best mean, which may be the uncalibrated model."""
+        """The method with the best mean for each number of rows, which may be the uncalibrated model."""
         worse = badness(self.directions[metric])
         best: dict[int, LearningPoint] = {}
         for p in self.points:

@@ -1,14 +1,17 @@
-"""What a comparison of models gives back."""
+"""The result of a comparison of models."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from calviz.core.comparison import Comparison, Difference, leaders, ordered
+from calviz.core.bins import DEFAULT_BINS, Scheme
 from calviz.core.errors import OptionError
-from calviz.core.results import MetricResult
+from calviz.results.comparison import Comparison, Difference
+from calviz.results.comparison_table import Column, Remark, ordered, remarks_on_values
+from calviz.results.evaluation import MetricResult
+from calviz.text.words import bins_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,6 +87,8 @@ class ModelComparison:
         Of each metric: "lower", "higher", "zero" or "one" is better, or "none".
     pairs : mapping of str to mapping of (str, str) to Difference
         Of each metric with paired resamples: the first model minus the second; the verdicts are adjusted for all pairs.
+    bins, scheme : int and str
+        How many bins the binned metrics have, and how these are placed.
     """
 
     alignment: Alignment
@@ -93,6 +98,13 @@ class ModelComparison:
     models: Mapping[str, ModelResult]
     directions: Mapping[str, str]
     pairs: Mapping[str, Mapping[tuple[str, str], Difference]] = field(default_factory=dict)
+    bins: int = DEFAULT_BINS
+    scheme: Scheme = "equal-width"
+
+    @property
+    def bins_words(self) -> str:
+        """The bins: "15 equal-width bins"."""
+        return bins_words(self.bins, self.scheme)
 
     def __getitem__(self, name: str) -> ModelResult:
         try:
@@ -113,7 +125,7 @@ class ModelComparison:
         return self.alignment.rows
 
     def difference(self, metric: str, one: str, other: str) -> Difference | None:
-        """The metric of `one` minus that of `other`; None where there are no paired resamples of it."""
+        """The metric of `one` minus that of `other`; None if there are no paired resamples of it."""
         pairs = self.pairs.get(metric, {})
         if (one, other) in pairs:
             return pairs[one, other]
@@ -151,10 +163,20 @@ class ModelComparison:
             if d is None or d.verdict != "better"
         )
 
-    def leaders(self, metric: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """What is bold in a table, the best model and those tied with it, and what is underlined: the best of the rest."""
+    def column(self, metric: str) -> Column:
+        """A metric of the models that were evaluated, as a column of a table."""
+        results = {m.name: m.metrics[metric] for m in self if m.ok and metric in m.metrics}
         tied = self.tied_with_best(metric) if metric in self.pairs else ()
-        return leaders(self.ranking(metric), tied)
+        return Column.of(metric, results, tied)
+
+    def columns(self, metrics: Iterable[str]) -> tuple[Column, ...]:
+        """A column for each of the metrics that was measured."""
+        return tuple(self.column(key) for key in metrics if key in self.directions)
+
+    def remarks(self, columns: Iterable[Column]) -> tuple[Remark, ...]:
+        """Remarks below a table: about values, and why a model has none."""
+        failed = (Remark("failed", (m.name,), m.reason or "") for m in self if not m.ok)
+        return (*remarks_on_values(columns), *failed)
 
     def frame(self) -> pd.DataFrame:
         """One row per model: its metrics, and the reason where it has none."""

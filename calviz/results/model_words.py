@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from calviz.core.metric import METRICS
-from calviz.core.model_comparison import ModelComparison
-from calviz.core.units import value_text
-from calviz.core.words import listed, shorten
-
-#: What is compared unless more is asked for.
-HEADLINE = ("accuracy", "nll", "brier", "ece", "ks", "mcs", "aurc")
+from calviz.results.model_comparison import ModelComparison
+from calviz.specs.metric import METRICS, RANKED_BY
+from calviz.text.metric_values import value_text
+from calviz.text.words import listed, shorten
 
 
 def ranked_by(found: ModelComparison) -> tuple[str, ...]:
-    """The metrics that can rank the models, the one to begin with first; empty where nothing is paired."""
+    """The metrics that can rank the models, the one to begin with first; empty if nothing is paired."""
     keys = [key for key in found.pairs if key != "error"]
-    return tuple(sorted(keys, key=lambda key: key != "nll"))
+    return tuple(sorted(keys, key=lambda key: key != RANKED_BY))
 
 
 def headline(found: ModelComparison, metric: str) -> str:
@@ -35,7 +32,7 @@ def headline(found: ModelComparison, metric: str) -> str:
 
 
 def caution(found: ModelComparison, metric: str) -> str:
-    """What to say where a weak model is the best calibrated one; "" where that is not so."""
+    """A caution if a weak model is the best calibrated one, else ""."""
     if metric not in ("ece", "ks") or "accuracy" not in found.pairs:
         return ""
     best, right = found.ranking(metric)[0], found.ranking("accuracy")[0]

@@ -1,4 +1,4 @@
-"""What looking at slices gives back."""
+"""The result of looking at slices."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from calviz.core.arrays import BoolArray
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Dataset
-from calviz.core.results import Interval
-from calviz.core.words import shorten
+from calviz.results.evaluation import Interval
+from calviz.text.words import shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,7 +70,7 @@ class Slice:
     adjusted : float
         The p-value after Benjamini and Hochberg: called off where it is at most the false discovery rate.
     ece, ece_noise : float
-        ECE, and what a calibrated model would show on average with as many rows.
+        ECE, and what a calibrated model would show on average with the same number of rows.
     """
 
     where: Where

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from calviz.core.results import Interval, NoiseFloor
-from calviz.core.words import ends
+from calviz.results.evaluation import Interval, NoiseFloor
+from calviz.text.words import ends
 
 VerdictDirection = Literal["over", "under", "mixed", "off", "calibrated", "undecided"]
 
@@ -58,7 +58,7 @@ class CalibrationTest:
     key : str
         The metric that is tested.
     reduction : str
-        Written form of the reduction; empty where the metric looks at all classes.
+        Written form of the reduction; empty if the metric looks at all classes.
     value, expected : float
         The metric, and its mean for a calibrated model.
     p_value : float
@@ -95,18 +95,18 @@ class Verdict:
     mcs : float
         Their difference; above 0 the scores are too high.
     interval : Interval or None
-        95 % bootstrap interval of `mcs`; None where there is none.
+        95 % bootstrap interval of `mcs`; None if there is none.
     ece : float
         Expected calibration error over the bins that were asked for.
     noise_floor : NoiseFloor
-        The ECE of a calibrated model on as many rows.
+        The ECE of a calibrated model on the same number of rows.
     ece_below : float
         The true ECE is below this with 95 % confidence.
     worst : BinGap or None
-        The bin that is most certainly off in the direction of the verdict; None where no single bin
+        The bin that is most certainly off in the direction of the verdict; None if no single bin
         is off beyond noise.
     tests : tuple of CalibrationTest
-        What was tested on the sample as a whole; empty where there are too few rows.
+        What was tested on the sample as a whole; empty if there are too few rows.
     beyond_noise : bool
         Whether any of `tests` is beyond noise, adjusted for their number.
     classes_off : tuple of str

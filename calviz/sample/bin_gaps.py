@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.numerics.binning import BinSums
-from calviz.numerics.error_bars import LEVEL
-from calviz.numerics.memo import once_per_view
 from calviz.numerics.proportions import clopper_pearson
+from calviz.sample.binning import BinSums
+from calviz.sample.error_bars import LEVEL
+from calviz.sample.kept_results import once_per_view
 
 
 class BinIntervals(NamedTuple):

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.bins import DEFAULT_BINS, Scheme, sturges_bins
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents, Ordered
 from calviz.numerics.blocks import map_threads
 from calviz.numerics.edges import (
     MAX_BINS,
-    Scheme,
     assign,
     equal_mass_edges,
     equal_width_edges,
     make_edges,
-    sturges_bins,
 )
-from calviz.numerics.resample import resample_cells, resample_rows
+from calviz.sample.cell_bootstrap import resample_cells, resample_rows
+from calviz.specs.metric import Reweighted
 
 __all__ = [
     "MAX_BINS",
@@ -36,6 +37,7 @@ __all__ = [
     "equal_mass_edges",
     "equal_width_edges",
     "make_edges",
+    "reweighted",
     "sturges_bins",
 ]
 
@@ -45,6 +47,8 @@ EXACT_ROWS = 1_000
 _BLOCK_ROWS = 1 << 14
 #: Rows that are sorted at a time.
 _SORTED_ROWS = 1 << 18
+#: Rows that are counted at a time where they need no order.
+_COUNTED_ROWS = 1 << 15
 #: Up to this many bins, their runs are long and summed one by one, so many rows at a time: longer ones would start the
 #: threads of the linear algebra library.
 _FEW_BINS, _RUN_ROWS = 64, 1 << 13
@@ -115,6 +119,11 @@ class BinSums:
     def gap(self) -> FloatArray:
         """Mean score minus share of hits per bin, shape (..., M); 0 in empty bins."""
         return _divide(self.score_sum - self.hit_sum, self.count, empty=0.0)
+
+    @property
+    def mean_gap(self) -> FloatArray:
+        """Size of the gap, averaged over bins by their rows, shape (...): the ECE over these bins."""
+        return np.asarray((self.weight * np.abs(self.gap)).sum(axis=-1))
 
     def __add__(self, other: BinSums) -> BinSums:
         if not np.array_equal(self.edges, other.edges):
@@ -199,7 +208,9 @@ def _divide(a: FloatArray, b: FloatArray, *, empty: float = math.nan) -> FloatAr
     return out
 
 
-def bin_events(events: BinaryEvents, *, bins: int = 15, scheme: Scheme = "equal-width") -> BinSums:
+def bin_events(
+    events: BinaryEvents, *, bins: int = DEFAULT_BINS, scheme: Scheme = "equal-width"
+) -> BinSums:
     """Bin scores and hits once, for every binned metric and diagram.
 
     Parameters
@@ -225,17 +236,21 @@ def bin_between(
     *,
     whole: bool = False,
 ) -> BinSums:
-    """Bin over edges that are given (of the scores' type), so that sums of several samples can be added.
+    """Bin over given edges (of the scores' type), so that sums of several samples can be added.
 
-    Sums over few bins need no order of all rows: some at a time are sorted, on several threads, and forgotten. With
-    `whole`, or many bins, it is the order of all rows that is used.
+    Edges have the shape (M + 1,). For few bins, some rows at a time are sorted, on several threads, and forgotten; with
+    `whole`, or many bins, the order of all rows is used. Bins of equal width need no order: if there are more rows than
+    are sorted at a time, they are counted as they come.
     """
     few = events.rows if events.n <= EXACT_ROWS else None
-    ordered = events.rows if whole or edges.size > _FEW_BINS + 1 else None
+    unsorted = not whole and events.n > _SORTED_ROWS and _are_equal_width(edges)
+    ordered = None if unsorted else events.rows if whole or edges.size > _FEW_BINS + 1 else None
     starts = range(0, events.n, _SORTED_ROWS)
 
     def sums(start: int) -> FloatArray:
         rows = slice(start, start + _SORTED_ROWS)
+        if unsorted:
+            return _sums_of_equal_width(events.score[rows], events.hit[rows], edges)
         if ordered is not None:
             return _sums_in_order(ordered.score[rows], ordered.hit[rows], edges)
         part = BinaryEvents(events.score[rows], events.hit[rows])
@@ -244,6 +259,35 @@ def bin_between(
     # In their order, so that the sums are the same whatever the threads.
     cells = sum(map_threads(sums, starts, threaded=len(starts) > 1))
     return BinSums(edges, np.asarray(cells), params or {}, few)
+
+
+def _are_equal_width(edges: FloatArray) -> bool:
+    return np.array_equal(edges, equal_width_edges(edges.size - 1, edges.dtype))
+
+
+def _sums_of_equal_width(score: FloatArray, hit: BoolArray, edges: FloatArray) -> FloatArray:
+    """Rows, sum and sum of squares of scores in any order per bin of equal width and hit, shape (3, M, 2).
+
+    A comparison with the nearest edge tells the bin, exactly as `assign` does. A million rows take 8 ms, sorted 30 ms.
+    """
+    bins = edges.size - 1
+    # Scores that rounding has put outside [0, 1] belong to the outer bins.
+    inner = np.concatenate([[-np.inf], edges[1:-1], [np.inf]]).astype(edges.dtype)
+    cells = np.zeros((3, 2 * bins))
+    for start in range(0, score.size, _COUNTED_ROWS):
+        part = score[start : start + _COUNTED_ROWS]
+        # By way of short integers, which takes half the time.
+        cell = np.rint(part * score.dtype.type(bins)).astype(np.int32).astype(np.intp)
+        below = part <= inner.take(cell)
+        cell *= 2
+        cell += hit[start : start + _COUNTED_ROWS]
+        cell -= 2 * below.view(np.int8)
+        power = part.astype(np.float64)
+        cells[0] += np.bincount(cell, minlength=2 * bins)
+        cells[1] += np.bincount(cell, power, minlength=2 * bins)
+        power *= power
+        cells[2] += np.bincount(cell, power, minlength=2 * bins)
+    return cells.reshape(3, bins, 2)
 
 
 def _run_sums(score: FloatArray, edges: FloatArray) -> FloatArray:
@@ -283,3 +327,34 @@ def _filled(count: FloatArray | IntArray) -> tuple[IntArray, IntArray]:
     filled = np.flatnonzero(count)
     ends = np.cumsum(count[filled]).astype(np.intp)
     return filled, ends - count[filled].astype(np.intp)
+
+
+def reweighted(events: BinaryEvents, view: BinSums) -> Reweighted:
+    """The sums of the events where each row has a weight (see `calviz.specs.metric.Reweighting`)."""
+    bins = view.edges.size - 1
+    bin_of = assign(events.score, view.edges) if bins > 1 else np.zeros(events.n, dtype=np.intp)
+    cell = 2 * bin_of + events.hit
+    at = np.arange(events.n)
+    values = np.concatenate([np.ones(events.n), events.score.astype(np.float64)])
+    where = np.concatenate([cell, 2 * bins + cell]), np.concatenate([at, at])
+    table = csr_array((values, where), shape=(4 * bins, events.n))
+    gap = view.score_sum - view.hit_sum
+
+    def of(weights: FloatArray) -> Callable[[float | None], BinSums]:
+        sums = np.moveaxis(np.asarray(table @ weights), -1, 0).reshape(-1, 2, bins, 2)
+        cells = np.concatenate([sums, np.zeros_like(sums[:, :1])], axis=1)
+
+        def at_scale(scale: float | None) -> BinSums:
+            if scale is None:
+                return BinSums(view.edges, cells, view.params)
+            # Rows and scores stay: a gap is divided by the rows of its bin, and noise in these is no error.
+            hits = view.score_sum - (sums[:, 1].sum(axis=-1) - sums[:, 0, :, 1]) - (scale - 1) * gap
+            moved = np.zeros_like(cells)
+            moved[:, 0, :, 1] = hits
+            moved[:, 0, :, 0] = view.count - hits
+            moved[:, 1, :, 0] = view.score_sum
+            return BinSums(view.edges, moved, view.params)
+
+        return at_scale
+
+    return of

@@ -10,10 +10,12 @@ BUDGET = 4e9
 FEWEST = 100
 #: Bytes, about, that the resamples of one interval or noise floor may take.
 ROOM = 256 << 20
+#: Cells of classes, bins and resamples that are filled at a time: 32 MiB.
+CELLS = 1 << 22
 
 
 def affordable(resamples: int, cost: float, *, start: float = 0.0, size: int = 0) -> int:
-    """As many resamples as the budget allows, at most those asked for.
+    """The number of resamples that the budget allows, at most the number asked for.
 
     Parameters
     ----------
@@ -33,3 +35,9 @@ def affordable(resamples: int, cost: float, *, start: float = 0.0, size: int = 0
     if allowed < min(FEWEST, resamples):
         raise NotAvailable("these data are too large to resample this metric.")
     return allowed
+
+
+def in_parts(resamples: int, cells: int) -> list[slice]:
+    """Resamples at a time, so that what is filled for them stays within `CELLS`."""
+    step = max(1, CELLS // cells)
+    return [slice(start, start + step) for start in range(0, resamples, step)]

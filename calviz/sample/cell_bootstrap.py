@@ -10,7 +10,7 @@ from calviz.core.arrays import FloatArray, IntArray
 
 
 def random_rows(rng: np.random.Generator, n: int, size: int) -> IntArray:
-    """`size` numbers from 0 to n - 1, each as likely as the other.
+    """Numbers from 0 to n - 1, each equally likely, shape (size,).
 
     A multiplication instead of ``rng.integers``, which is four times as fast; the chances of two
     numbers then differ by less than n / 2^32 of their value.
@@ -72,7 +72,7 @@ def resample_rows(rng: np.random.Generator, n: int, resamples: int) -> FloatArra
 def shifted_gamma(
     rng: np.random.Generator, mean: float, variance: float, third: float, resamples: int
 ) -> FloatArray:
-    """Draws of a Pearson III variable (a shifted gamma) with the given first three cumulants.
+    """Draws of a Pearson III variable (a shifted gamma) with the given first three cumulants, shape (resamples,).
 
     It stands for a sum of many independent variables whose cumulants are the sums of theirs:
     the normal approximation, corrected for skewness.

@@ -8,10 +8,10 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.numerics.blocks import row_blocks
-from calviz.numerics.losses import full_predictions
-from calviz.numerics.reduce import predicted_classes
-from calviz.numerics.sample import Sample
-from calviz.numerics.skewed import above
+from calviz.numerics.skewed_sum_tails import above
+from calviz.sample.losses import full_predictions
+from calviz.sample.reduce import predicted_classes
+from calviz.sample.sample import Sample
 
 #: Halvings of the range of a gap: to a few millionths of a point.
 _STEPS = 26

@@ -10,8 +10,8 @@ from calviz.core.arrays import FloatArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.numerics.blocks import row_blocks
-from calviz.numerics.sample import Sample
-from calviz.numerics.skewed import quantile
+from calviz.numerics.skewed_sum_tails import middle, middle_of_mean
+from calviz.sample.sample import Sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +50,7 @@ class ClassGaps:
         first = (p - self.rows) / n
         second = (p2 - 2 * own + self.rows) / n
         third = (p3 - 3 * own2 + 3 * own - self.rows) / n
-        variance = second - first**2
-        skewed = third - 3 * first * second + 2 * first**3
-        low, high = (
-            quantile(q, first, variance / n, skewed / n**2)
-            for q in ((1 - level) / 2, (1 + level) / 2)
-        )
-        return low, high
+        return middle_of_mean(level, n, first, second, third)
 
     def calibrated(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Where the gap falls for a calibrated model, shape (K,) each.
@@ -67,10 +61,7 @@ class ClassGaps:
         n, (p, p2, p3) = self.n, self.powers
         variance = p - p2
         skewed = p - 3 * p2 + 2 * p3
-        low, high = (
-            quantile(q, np.zeros(p.shape), variance / n**2, -skewed / n**3)
-            for q in ((1 - level) / 2, (1 + level) / 2)
-        )
+        low, high = middle(level, np.zeros(p.shape), variance / n**2, -skewed / n**3)
         # Every row is of the class, or none: further it cannot go.
         mean = self.powers[0] / n
         return np.maximum(low - 0.5 / n, mean - 1), np.minimum(high + 0.5 / n, mean)

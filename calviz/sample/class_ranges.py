@@ -1,30 +1,32 @@
 """Signed error of every class beside the range that a calibrated model would show: what statements about classes go by.
 
-The ranges are adjusted for the number of classes (`calviz.core.levels.class_level`), so that a calibrated model
+The ranges are adjusted for the number of classes (`calviz.sample.false_alarm_levels.class_level`), so that a calibrated model
 has every class inside its range in all but a few of a thousand files. Figure, page, report and findings
 all call a class off where it is outside of this range, and nowhere else.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
-from calviz.core.arrays import BoolArray, FloatArray
-from calviz.core.errors import NotAvailable
-from calviz.core.levels import class_level
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.predictions import Predictions
-from calviz.numerics.class_expectation import class_expectation
-from calviz.numerics.class_gaps import class_gaps
-from calviz.numerics.predicted_classes import predicted_class_sums
-from calviz.numerics.sample import Sample
-from calviz.numerics.true_classes import true_class_errors
+from calviz.sample.class_expectation import class_expectation
+from calviz.sample.class_gaps import class_gaps
+from calviz.sample.false_alarm_levels import class_level
+from calviz.sample.predicted_classes import predicted_class_sums
+from calviz.sample.sample import Sample
+from calviz.sample.true_classes import true_class_errors
+from calviz.text.words import counted
 
 ClassView = Literal["predicted-class", "true-class", "one-vs-rest"]
-VIEWS: tuple[ClassView, ...] = get_args(ClassView)
 
+#: What a class may be off and still be called close: where a usual class has to be off by more to show, that is said.
+COARSE = 0.2
 #: A distance from the range this small is rounding: sums of single-precision probabilities.
 _ROUNDING = 1e-6
 
@@ -42,18 +44,57 @@ class ClassRanges:
     has : ndarray of bool
         Classes that have a value.
     range : (ndarray, ndarray) or None
-        Where the error of a calibrated model falls; None where that cannot be known.
+        Where the error of a calibrated model falls; None if that cannot be known.
+    needed : ndarray or None
+        The smallest distance from what a calibrated model shows at which the class is outside its range; inf where
+        no labels put it there, as with a few rows.
     """
 
     value: FloatArray
     rows: FloatArray
     has: BoolArray
     range: tuple[FloatArray, FloatArray] | None
+    needed: FloatArray | None = None
 
     @property
     def beyond(self) -> FloatArray:
-        """How far the error lies outside the range, with its sign; 0 inside, and without a range."""
+        """How far the error lies outside the range, with its sign, shape (K,); 0 inside, and without a range."""
         return beyond(self.value, self.range)
+
+
+def too_few(
+    rows: FloatArray | IntArray, needed: FloatArray | None, *, rows_in_all: int | None = None
+) -> str:
+    """What nothing outside a range does not rule out, where classes have few rows; "" if a usual class would show `COARSE`.
+
+    Parameters
+    ----------
+    rows, needed : ndarray, shape (C,)
+        As of `ClassRanges`, of the classes that are judged.
+    rows_in_all : int, optional
+        For classes that are judged on all rows.
+
+    >>> too_few(np.array([3.0, 3, 60]), np.array([0.625, np.inf, 0.2]))
+    'with a median of 3 rows a class, half of the classes could only be outside with a gap above 62 points'
+    """
+    if needed is None or needed.size < 2:
+        return ""
+    usual = float(np.sort(needed)[needed.size // 2])
+    if usual < COARSE:
+        return ""
+    median = float(np.median(rows))
+    few = f"a median of {median:g} {'row' if median == 1 else 'rows'} a class"
+    head = f"with {few if rows_in_all is None else counted(rows_in_all, 'row')}, half of the classes could"
+    if math.isinf(usual):
+        return f"{head} not be outside whatever their labels are"
+    return f"{head} only be outside with a gap above {math.floor(100 * usual)} points"
+
+
+def _needed(low: FloatArray, high: FloatArray, mean: FloatArray) -> FloatArray:
+    """The nearer end of ranges about 0 that labels can cross: gaps lie between the mean score - 1 and the mean score."""
+    up = np.where(high < mean - _ROUNDING, high, np.inf)
+    down = np.where(low > mean - 1 + _ROUNDING, -low, np.inf)
+    return np.asarray(np.minimum(up, down))
 
 
 def beyond(value: FloatArray, limits: tuple[FloatArray, FloatArray] | None) -> FloatArray:
@@ -85,26 +126,19 @@ def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
     if view == "predicted-class":
         sums = sample.view(predicted_class_sums)
         has = np.asarray(sums.rows > 0)
-        level = class_level(int(has.sum()))
-        return ClassRanges(sums.gap, sums.rows, has, sums.calibrated(level))
+        low, high = sums.calibrated(class_level(int(has.sum())))
+        needed = _needed(low, high, sums.score / np.maximum(sums.rows, 1))
+        return ClassRanges(sums.gap, sums.rows, has, (low, high), needed)
     if view == "one-vs-rest":
         gaps = sample.view(class_gaps)
         every = np.ones(gaps.rows.shape, dtype=np.bool_)
-        return ClassRanges(gaps.gap, gaps.rows, every, gaps.calibrated(class_level(every.size)))
+        low, high = gaps.calibrated(class_level(every.size))
+        needed = _needed(low, high, gaps.powers[0] / gaps.n)
+        return ClassRanges(gaps.gap, gaps.rows, every, (low, high), needed)
     true = sample.view(true_class_errors)
-    limits = None
+    limits: tuple[FloatArray, FloatArray] | None = None
+    half: FloatArray | None = None
     if isinstance(sample.data, Predictions):
         limits = sample.view(class_expectation).calibrated(class_level(true.rows.size))
-    return ClassRanges(true.mcs, true.rows, np.asarray(true.rows > 0), limits)
-
-
-def available_views(sample: Sample) -> tuple[ClassView, ...]:
-    """The views that the data have what they need for."""
-    found = []
-    for view in VIEWS:
-        try:
-            sample.view(class_ranges, view=view)
-        except NotAvailable:
-            continue
-        found.append(view)
-    return tuple(found)
+        half = (limits[1] - limits[0]) / 2
+    return ClassRanges(true.mcs, true.rows, np.asarray(true.rows > 0), limits, half)

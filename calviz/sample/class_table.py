@@ -9,7 +9,6 @@ import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.events import BinaryEvents
-from calviz.numerics.binning import assign, equal_width_edges
 
 #: Rows that are looked at at once.
 ROWS = 1 << 17
@@ -25,24 +24,20 @@ class ClassTable:
         Rows whose true label is the class.
     accuracy, confidence : ndarray of float64, shape (K,)
         Share of them that are predicted right (the recall of the class), and their mean confidence.
-    ece, mcs, ks : ndarray of float64, shape (K,)
-        Expected calibration error over equal-width bins, miscalibration score (mean confidence minus
-        accuracy) and Kolmogorov-Smirnov error of these rows.
+    mcs, ks : ndarray of float64, shape (K,)
+        Miscalibration score (mean confidence minus accuracy) and Kolmogorov-Smirnov error of these rows.
 
-    A class without rows is ``nan`` everywhere.
+    A class without rows is ``nan`` everywhere. Their ECE, which needs bins, is in `calviz.sample.true_classes`.
     """
 
     rows: IntArray
     accuracy: FloatArray
     confidence: FloatArray
-    ece: FloatArray
     mcs: FloatArray
     ks: FloatArray
 
 
-def class_table(
-    events: BinaryEvents, labels: IntArray, n_classes: int, *, bins: int = 15
-) -> ClassTable:
+def class_table(events: BinaryEvents, labels: IntArray, n_classes: int) -> ClassTable:
     """Per-class numbers of top-label events, all classes at once.
 
     Parameters
@@ -53,18 +48,15 @@ def class_table(
         True classes.
     n_classes : int
         K.
-    bins : int
-        Number of equal-width bins.
 
     References
     ----------
-    Ao et al. 2023, eq. 3-5 (class-wise ECE and MCS); Gupta et al. 2021, eq. 12 (KS).
+    Ao et al. 2023, eq. 5 (MCS by class); Gupta et al. 2021, eq. 12 (KS).
     """
     rows = np.bincount(labels, minlength=n_classes)
     # Short integers are sorted by radix.
     order = np.argsort(labels.astype(np.min_scalar_type(n_classes)), kind="stable")
-    edges = equal_width_edges(bins, events.score.dtype)
-    sums = np.zeros((4, n_classes))
+    sums = np.zeros((3, n_classes))
     first = 0
     for classes in _runs(rows):
         own = rows[classes]
@@ -72,15 +64,15 @@ def class_table(
         if chosen.size == 0:
             continue
         first += chosen.size
-        sums[:, classes] = _sums(events.score[chosen], events.hit[chosen], own, edges)
+        sums[:, classes] = _sums(events.score[chosen], events.hit[chosen], own)
     share = np.full(n_classes, np.nan)  # 1 / rows, nan without rows
     np.divide(1, rows, out=share, where=rows > 0)
-    confidence, accuracy, ece, ks = sums * share
-    return ClassTable(rows, accuracy, confidence, ece, confidence - accuracy, ks)
+    confidence, accuracy, ks = sums * share
+    return ClassTable(rows, accuracy, confidence, confidence - accuracy, ks)
 
 
 def _runs(rows: IntArray) -> Iterator[slice]:
-    """Neighbouring classes with so many rows that memory stays small and loops are few."""
+    """Runs of neighbouring classes, sized to keep memory small and loops few."""
     upto = np.concatenate([[0], np.cumsum(rows)])
     first = 0
     while first < rows.size:
@@ -90,22 +82,19 @@ def _runs(rows: IntArray) -> Iterator[slice]:
         first = last
 
 
-def _sums(score: FloatArray, hit: BoolArray, rows: IntArray, edges: FloatArray) -> FloatArray:
-    """Per class, sums of score, hit and absolute gaps of bins, and the largest cumulative gap, shape (4, K).
+def _sums(score: FloatArray, hit: BoolArray, rows: IntArray) -> FloatArray:
+    """Per class, sums of score and hit, and the largest cumulative gap, shape (3, K).
 
     Rows stand in the order of their classes.
     """
-    k, bins = rows.size, edges.size - 1
+    k = rows.size
     group = np.repeat(np.arange(k), rows)
     gap = score.astype(np.float64)
     confidence = np.bincount(group, gap, minlength=k)
     gap -= hit
-    cell = assign(score, edges) + group * bins
-    binned = np.bincount(cell, gap, minlength=k * bins).reshape(k, bins)
-    del cell
     accuracy = np.bincount(group, hit, minlength=k)
     largest = _largest_cumulative_gap(score, group, gap, rows)
-    return np.stack([confidence, accuracy, np.abs(binned).sum(axis=1), largest])
+    return np.stack([confidence, accuracy, largest])
 
 
 def _largest_cumulative_gap(

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.core.metric import IntervalMethod, Tail
-from calviz.core.results import Interval, NoiseFloor
+from calviz.results.evaluation import Interval, NoiseFloor
+from calviz.sample.kept_results import held_bytes
+from calviz.specs.metric import IntervalMethod, Tail
+
+V = TypeVar("V", bound=Any)
 
 Draw = Literal["bootstrap", "under_calibration"]
 
 #: Level of intervals, and resamples behind them and behind noise floors, unless asked otherwise.
 LEVEL = 0.95
 RESAMPLES = 1_000
+#: Resampled views up to this size are kept.
+KEPT_BYTES = 1 << 22
 
 
 def stream(seed: int, draw: Draw) -> np.random.Generator:
@@ -24,6 +29,30 @@ def stream(seed: int, draw: Draw) -> np.random.Generator:
     Every view starts anew from the seed, so that a number never depends on what else is asked for.
     """
     return np.random.default_rng([seed, draw == "bootstrap"])
+
+
+def resampled(view: V, draw: Draw, *, seed: int, resamples: int) -> V:
+    """``view.bootstrap`` or ``view.under_calibration``; the last of each is kept with the view where it is small.
+
+    Parameters
+    ----------
+    view : View
+    draw : {"bootstrap", "under_calibration"}
+    seed, resamples : int
+
+    Raises
+    ------
+    NotAvailable
+        Where the view cannot be drawn so.
+    """
+    kept: dict[Draw, tuple[tuple[int, int], V]] = view.__dict__.setdefault("_resampled", {})
+    key = (seed, resamples)
+    if draw in kept and kept[draw][0] == key:
+        return kept[draw][1]
+    drawn: V = getattr(view, draw)(stream(seed, draw), resamples)
+    if held_bytes(drawn, beside=view) <= KEPT_BYTES:
+        kept[draw] = key, drawn
+    return drawn
 
 
 def interval(
@@ -35,7 +64,7 @@ def interval(
     calibrated: FloatArray | None = None,
     bounds: tuple[float, float] = (-math.inf, math.inf),
 ) -> Interval | None:
-    """Interval from resampled values; it contains the value, if given. None where it has no width.
+    """Interval from resampled values; it contains the value, if given. None if it has no width.
 
     Rows that all agree resample to themselves: a width of zero would claim certainty.
 
@@ -101,7 +130,7 @@ def interval(
 
 
 def usable(method: IntervalMethod, calibrated: FloatArray | None) -> IntervalMethod:
-    """The method that is left where labels cannot be redrawn."""
+    """The method that is left where labels cannot be redrawn; `calibrated` has shape (R,)."""
     missing = calibrated is None or not np.isfinite(calibrated).any()
     return "basic" if missing and needs_calibrated(method) else method
 
@@ -121,7 +150,7 @@ def _reached(value: float, error: float, still: float, there: float) -> float:
 def noise_floor(values: FloatArray, value: float, tail: Tail = "upper") -> NoiseFloor | None:
     """Mean, 95 % quantile and p-value of a metric from its values under calibration.
 
-    The p-value is (1 + count) / (1 + B), with the count of values at least as large as the
+    `values` has shape (B,). The p-value is (1 + count) / (1 + B), with the count of values at least as large as the
     observed one, or at least as far from their mean (two-sided).
     """
     values = values[np.isfinite(values)]
@@ -136,6 +165,6 @@ def noise_floor(values: FloatArray, value: float, tail: Tail = "upper") -> Noise
 
 
 def p_value(drawn: FloatArray, value: float) -> float:
-    """(1 + count) / (1 + B), with the count of the B drawn values that are at least `value`."""
+    """(1 + count) / (1 + B), with the count of the drawn values, shape (B,), that are at least `value`."""
     # Equal values count as equal whatever the order of summation.
     return (1 + int(np.count_nonzero(drawn >= value - 1e-12))) / (1 + drawn.size)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
+
+from calviz.core.predictions import ConfidencePredictions, Predictions
 
 V = TypeVar("V")
 R = TypeVar("R")
@@ -43,6 +45,25 @@ def _size(value: Any) -> int:
     if isinstance(value, tuple):
         return sum(_size(part) for part in value)
     return int(getattr(value, "nbytes", 0))
+
+
+def held_bytes(value: Any, *, beside: Any = None) -> int:
+    """Bytes of all arrays that an object holds, except those of predictions and those that `beside` holds."""
+    seen: set[int] = set()
+
+    def held(part: Any) -> int:
+        if id(part) in seen or isinstance(part, Predictions | ConfidencePredictions):
+            return 0
+        seen.add(id(part))
+        if isinstance(part, np.ndarray):
+            return part.nbytes
+        if isinstance(part, tuple | list):
+            return sum(map(held, part))
+        parts = part if isinstance(part, Mapping) else getattr(part, "__dict__", {})
+        return sum(map(held, list(parts.values())))
+
+    held(beside)
+    return held(value)
 
 
 def kept_draw(owner: Any, what: str, rng: np.random.Generator, draw: Callable[[], R]) -> R:

@@ -13,11 +13,12 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import BLOCK_BYTES, Predictions
-from calviz.core.words import counted, percent
 from calviz.numerics.blocks import for_row_blocks, row_blocks
-from calviz.numerics.floor import EPSILON
-from calviz.numerics.resample import resample_cells, shifted_gamma
-from calviz.numerics.sample import Sample
+from calviz.numerics.zero_floor import EPSILON
+from calviz.sample.cell_bootstrap import resample_cells, shifted_gamma
+from calviz.sample.sample import Sample
+from calviz.specs.metric import Reweighted, reweighted_by
+from calviz.text.words import counted, percent
 
 #: Up to this many rows, rows and labels are drawn one by one, which is exact.
 EXACT_ROWS = 500
@@ -74,7 +75,7 @@ class RandomLabels:
 
     @cached_property
     def cumulants(self) -> Cumulants:
-        """Of the mean loss; one pass over the array, when they are first needed."""
+        """Cumulants of the mean loss; one pass over the array, when they are first needed."""
         parts: list[tuple[float, ...]] = []
 
         def work(rows: slice) -> None:
@@ -160,6 +161,18 @@ class MeanLoss:
         return np.stack([np.diff([*starts, n]), total, squares])
 
 
+def _reweighted(_: Sample, view: MeanLoss) -> Reweighted:
+    """See `Reweighting`."""
+    losses = view.losses.astype(np.float64)
+
+    def reweighted(weights: FloatArray) -> Callable[[float | None], MeanLoss]:
+        mean = MeanLoss(losses @ weights / losses.size, view.of_rows)
+        return lambda _: mean
+
+    return reweighted
+
+
+@reweighted_by(_reweighted)
 def negative_log_likelihood(sample: Sample) -> MeanLoss:
     """-log of the probability of the true class, per row (nats).
 
@@ -210,6 +223,7 @@ def clipped_words(view: MeanLoss) -> str | None:
     )
 
 
+@reweighted_by(_reweighted)
 def squared_error(sample: Sample) -> MeanLoss:
     """Squared distance to the one-hot label, summed over classes, per row."""
     data = full_predictions(sample)
@@ -272,7 +286,7 @@ def _squared_errors(block: FloatArray) -> FloatArray:
 
 
 def _weights(block: FloatArray) -> FloatArray:
-    """What labels are drawn with: rounding may leave a probability below 0 or a sum beside 1."""
+    """Probabilities to draw labels with, corrected for rounding: none is below 0, and each row sums to 1."""
     weights = np.maximum(block, 0)
     weights /= weights.sum(axis=1, keepdims=True)
     return weights

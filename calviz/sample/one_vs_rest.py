@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -11,21 +11,31 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.errors import OptionError
+from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import Predictions
 from calviz.numerics.blocks import THREADED_BYTES, for_row_blocks, map_threads, row_blocks
-from calviz.numerics.budget import affordable
-from calviz.numerics.column_groups import for_columns
-from calviz.numerics.draws import FEW_CLASSES, LABEL_COST, ROW_COST, Redraws, redraws
+from calviz.numerics.columns import for_columns
 from calviz.numerics.edges import assign, check_bins, equal_mass_edges, equal_width_edges
-from calviz.numerics.losses import full_predictions
 from calviz.numerics.runs import run_totals
-from calviz.numerics.sample import Sample
+from calviz.sample.budget import affordable, in_parts
+from calviz.sample.losses import full_predictions
+from calviz.sample.redrawn_rows_and_labels import (
+    FEW_CLASSES,
+    LABEL_COST,
+    ROW_COST,
+    Redraws,
+    redrawn_labels,
+    redraws,
+)
+from calviz.sample.sample import Sample
+from calviz.specs.metric import Reweighted, reweighted_by
 
 #: Parts of the rows that are summed up on their own, and probabilities that are binned at a time.
 PARTS, WAITING_ENTRIES = 8, 1 << 15
 #: Rows whose labels are binned at a time.
 HIT_ROWS = 1 << 15
+#: Up to this many probabilities are gone through once per resample of a paired difference.
+PAIRED_ENTRIES = 20_000_000
 #: Up to this many probabilities and bins, the bin of each is looked up in a table of bytes.
 TABLE_ENTRIES, TABLE_BINS = 1 << 26, 64
 
@@ -58,7 +68,7 @@ class Cuts:
         return out
 
     def cells(self, score: FloatArray, classes: IntArray | int, n_classes: int) -> IntArray:
-        """Cell of each score; ``K * M`` where it is left out."""
+        """Cell of each score, of the scores' shape; ``K * M`` where it is left out."""
         if self.inner.ndim == 1:
             bin_of = assign(score, np.concatenate([[0], self.inner, [1]]).astype(score.dtype))
         else:
@@ -334,6 +344,64 @@ def _class_errors(sample: Sample, columns: BinnedColumns, params: dict[str, Any]
     return ClassErrors(errors, columns, sample.view(redraws), params)
 
 
+def _reweighted(sample: Sample, view: ClassErrors) -> Reweighted:
+    """See `Reweighting`."""
+    columns = view.columns
+    dtype = columns.data.probs.dtype  # so that the probabilities are not copied
+    itself = columns.scores - next(columns.hits(columns.data.labels[None]))
+
+    def reweighted(weights: FloatArray) -> Callable[[float | None], ClassErrors]:
+        # Most cells hold few rows and rarely a hit: rows that are drawn again do not know the hits that might
+        # have been, so labels are redrawn instead. Weights of one are the sample without noise.
+        without_noise = bool((weights == 1).all())
+        parts = in_parts(weights.shape[1], itself.size)
+        kept: list[FloatArray] = []
+
+        def deviations(rows: slice) -> FloatArray:
+            if without_noise:
+                return np.zeros((weights[:, rows].shape[1], *itself.shape))
+            if kept:
+                return kept[0]
+            labels = sample.view(_class_labels)(weights)[rows]
+            drawn = np.asarray(columns.scores - np.stack(list(columns.hits(labels))))
+            if len(parts) == 1:
+                kept.append(drawn)
+            return drawn
+
+        def at_scale(scale: float | None) -> ClassErrors:
+            if scale is None:
+                return replace(view, errors=columns.weighted_errors(weights.astype(dtype)))
+            gaps = [np.abs(scale * itself + deviations(rows)).sum(axis=-1) for rows in parts]
+            return replace(view, errors=np.concatenate(gaps) / np.maximum(columns.count, 1))
+
+        return at_scale
+
+    return reweighted
+
+
+def _class_labels(sample: Sample) -> Callable[[FloatArray], IntArray]:
+    """Labels drawn from the rows' probabilities, (b, n), from random numbers that the weights stand for.
+
+    All sets have the same weights, and so the same numbers: their labels agree as far as their probabilities do.
+    """
+    last: list[tuple[FloatArray, IntArray]] = []
+
+    def labels(weights: FloatArray) -> IntArray:
+        if not last or last[0][0] is not weights:
+            data = full_predictions(sample)
+            rng = np.random.default_rng([int(w) for w in weights[:16, 0]])
+            last[:] = [(weights, redrawn_labels(data.probs, rng, weights.shape[1]))]
+        return last[0][1]
+
+    return labels
+
+
+def _check(sample: Sample) -> None:
+    if sample.data.n * sample.data.n_classes > PAIRED_ENTRIES:
+        raise NotAvailable("these data are too large for paired differences of this metric.")
+
+
+@reweighted_by(_reweighted, _check)
 def classwise_equal_width(sample: Sample, *, bins: int = 15) -> ClassErrors:
     """One-vs-rest ECE of every class over equal-width bins."""
     check_bins(bins)
@@ -341,6 +409,7 @@ def classwise_equal_width(sample: Sample, *, bins: int = 15) -> ClassErrors:
     return _class_errors(sample, columns, {"bins": bins, "scheme": "equal-width"})
 
 
+@reweighted_by(_reweighted, _check)
 def classwise_thresholded(
     sample: Sample, *, bins: int = 15, threshold: float = 1e-3
 ) -> ClassErrors:

@@ -9,9 +9,9 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.numerics.reduce import predicted_classes
-from calviz.numerics.sample import Sample
-from calviz.numerics.skewed import quantile
+from calviz.numerics.skewed_sum_tails import middle, middle_of_mean
+from calviz.sample.reduce import predicted_classes
+from calviz.sample.sample import Sample
 
 #: Rows that are summed up at a time.
 BLOCK_ROWS = 1 << 15
@@ -59,21 +59,12 @@ class PredictedClasses:
         """Interval of the gap, shape (K,) each: that of a bootstrap of very many resamples of the class's rows."""
         n, first = self._some, self.gap
         second, third = self.residuals / n
-        variance = second - first**2
-        skewed = third - 3 * first * second + 2 * first**3
-        low, high = (
-            quantile(q, first, variance / n, skewed / n**2)
-            for q in ((1 - level) / 2, (1 + level) / 2)
-        )
-        return low, high
+        return middle_of_mean(level, n, first, second, third)
 
     def calibrated(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Where the gap falls for a calibrated model, shape (K,) each; half a row is the correction for continuity."""
         n = self._some
-        low, high = (
-            quantile(q, np.zeros(n.shape), self.variance / n**2, -self.third / n**3)
-            for q in ((1 - level) / 2, (1 + level) / 2)
-        )
+        low, high = middle(level, np.zeros(n.shape), self.variance / n**2, -self.third / n**3)
         # All rows right, or none: further it cannot go.
         mean = self.score / n
         return np.maximum(low - 0.5 / n, mean - 1), np.minimum(high + 0.5 / n, mean)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.numerics.memo import once_per_view
-from calviz.numerics.steps import Steps
+from calviz.sample.kept_results import once_per_view
+from calviz.sample.steps import Steps
 
 
 class Ranking(NamedTuple):
@@ -28,11 +28,6 @@ class Ranking(NamedTuple):
     def n(self) -> FloatArray:
         """All rows, shape (...)."""
         return self.rows[..., -1]
-
-    @property
-    def n_errors(self) -> FloatArray:
-        """All wrong predictions, shape (...)."""
-        return self.errors[..., -1]
 
 
 @once_per_view

@@ -12,13 +12,13 @@ from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.watch import checkpoint
 from calviz.numerics.blocks import row_blocks
-from calviz.numerics.memo import kept_draw
-from calviz.numerics.resample import random_rows
-from calviz.numerics.sample import Sample
+from calviz.sample.cell_bootstrap import random_rows
+from calviz.sample.kept_results import kept_draw
+from calviz.sample.sample import Sample
 
 #: Nanoseconds, about, to draw one row and one label.
 ROW_COST, LABEL_COST = 15.0, 100.0
-#: Draws that are handed out at a time, and so many that are kept for the next metric.
+#: Number of draws handed out at a time, and number kept for the next metric.
 BLOCK_DRAWS, KEPT_DRAWS = 1 << 20, 1 << 25
 #: Up to this many classes, comparing with all of them is the fastest way to draw a label.
 FEW_CLASSES = 32
@@ -51,7 +51,7 @@ class Redraws:
     def labels(self, rng: np.random.Generator, resamples: int) -> Iterator[IntArray]:
         """Labels drawn from the rows' own probabilities, in blocks of shape (b, n).
 
-        Raises NotAvailable where the probabilities of all classes are not known.
+        Raises NotAvailable if the probabilities of all classes are not known.
         """
         data = self.data
         if not isinstance(data, Predictions):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -35,8 +36,7 @@ def reduce(data: Dataset, reduction: Reduction) -> BinaryEvents:
     if not isinstance(data, Predictions):
         return BinaryEvents(data.confidence, data.correct)
     if reduction.kind == "top-label":
-        score, winner = top_label(data)
-        return BinaryEvents(score, winner == data.labels)
+        return _top_events(data)
     if reduction.kind in ("class", "positive"):
         k = reduction.class_index(data)
         return _one_class(data, k)
@@ -61,24 +61,43 @@ def predicted_classes(data: Predictions) -> IntArray:
 
 
 def top_label(data: Predictions) -> tuple[FloatArray, IntArray]:
-    """Largest probability and its class, per row: ``probs.max(1)`` and ``probs.argmax(1)`` in one pass."""
+    """Largest probability and its class, shape (n,) each: ``probs.max(1)`` and ``probs.argmax(1)`` in one pass."""
+    winner = np.empty(data.n, dtype=np.int32)
+
+    def keep(rows: slice, best: IntArray) -> None:
+        winner[rows] = best
+
+    return _top_by_block(data, keep), winner
+
+
+def _top_events(data: Predictions) -> BinaryEvents:
+    """The same with hits in place of the class, of which no column is kept."""
+    hit = np.empty(data.n, dtype=np.bool_)
+
+    def keep(rows: slice, best: IntArray) -> None:
+        np.equal(best, data.labels[rows], out=hit[rows])
+
+    return BinaryEvents(_top_by_block(data, keep), hit)
+
+
+def _top_by_block(data: Predictions, keep: Callable[[slice, IntArray], None]) -> FloatArray:
+    """Largest probability per row, shape (n,); its class is handed to `keep` block by block."""
     score = np.empty(data.n, dtype=data.probs.dtype)
-    winner = np.zeros(data.n, dtype=np.int32)
     few = data.n_classes <= FEW_CLASSES
     find = _top_of_few if few else _top_of_many
 
     def work(rows: slice) -> None:
-        find(data.probs[rows], score[rows], winner[rows])
+        keep(rows, find(data.probs[rows], score[rows]))
 
     # argmax needs no room of its own, so that large blocks only save calls.
     for_row_blocks(data.probs, work, block_bytes=1 << 20 if few else 1 << 22)
-    return score, winner
+    return score
 
 
-def _top_of_many(block: FloatArray, score: FloatArray, winner: IntArray) -> None:
+def _top_of_many(block: FloatArray, score: FloatArray) -> IntArray:
     best = _argmax(block)
-    winner[:] = best
     score[:] = block[np.arange(best.size), best]
+    return best
 
 
 def _argmax(block: FloatArray) -> IntArray:
@@ -91,7 +110,7 @@ def _argmax(block: FloatArray) -> IntArray:
     return np.asarray(np.asarray(unlocked).argmax(axis=1))
 
 
-def _top_of_few(block: FloatArray, score: FloatArray, winner: IntArray) -> None:
+def _top_of_few(block: FloatArray, score: FloatArray) -> IntArray:
     by_class = np.ascontiguousarray(block.T)
     best = np.zeros(score.shape, dtype=np.uint8)
     score[:] = by_class[0]
@@ -101,7 +120,7 @@ def _top_of_few(block: FloatArray, score: FloatArray, winner: IntArray) -> None:
         larger *= np.uint8(k)
         np.maximum(best, larger, out=best)
         np.maximum(score, by_class[k], out=score)
-    winner[:] = best
+    return best
 
 
 def _ranked(data: Predictions, r: int, *, within: bool) -> BinaryEvents:
@@ -129,7 +148,8 @@ _Ranks = tuple[FloatArray, np.ndarray[tuple[int], np.dtype[np.bool_]]]
 def plain_ranks(block: FloatArray, labels: IntArray, r: int, within: bool) -> _Ranks:
     """The r largest probabilities, descending, and whether the label is of rank r (or within r).
 
-    This is what the two faster ways mean; only rows where ties decide come here.
+    From a block (b, K) and labels (b,), shapes (b, r) and (b,). It defines what the two faster functions compute; they call
+    it for rows where ties decide.
     """
     # A stable sort gives the lowest class index on ties.
     order = np.argsort(-block, axis=1, kind="stable")[:, :r]

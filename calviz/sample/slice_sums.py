@@ -61,7 +61,7 @@ class SliceSums:
 
 
 def slice_sums(events: BinaryEvents, codes: IntArray, slices: int) -> SliceSums:
-    """The sums of each slice, the slice of row i being ``codes[i]``."""
+    """The sums of each slice; row i belongs to slice ``codes[i]``, shape (n,)."""
     score = np.asarray(events.score, dtype=np.float64)
     hit = np.asarray(events.hit, dtype=np.float64)
 

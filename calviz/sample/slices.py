@@ -15,11 +15,11 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.factor import Factor
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.core.results import Interval
-from calviz.core.slices import Against, Slice, Slices
 from calviz.numerics.edges import check_bins
-from calviz.numerics.reduce import reduce
-from calviz.numerics.slicing import (
+from calviz.results.evaluation import Interval
+from calviz.results.slices import Against, Slice, Slices
+from calviz.sample.reduce import reduce
+from calviz.sample.slice_sums import (
     calibrated_ece,
     p_against_calibrated,
     p_against_rest,
@@ -36,7 +36,7 @@ FEW_VALUES = 50
 
 
 def usual_columns(data: Dataset) -> tuple[str, ...]:
-    """The group columns to begin with: those with few values, or the first where all have many."""
+    """The group columns to begin with: those with few values, or the first if all have many."""
     few = tuple(name for name, f in data.groups.items() if len(f.levels) <= FEW_VALUES)
     return few or tuple(data.groups)[:1]
 
@@ -80,11 +80,11 @@ def slices(
     data : Predictions or ConfidencePredictions
         With group columns.
     columns : iterable of str, optional
-        Group columns; all where left out.
+        Group columns; all if left out.
     pairs : bool
         Whether to look at the combinations of two columns as well.
     reduction : Reduction or str, optional
-        Which (score, hit) pair is looked at; the positive class of two where left out, else the top label.
+        Which (score, hit) pair is looked at; the positive class of two if left out, else the top label.
     split : str, optional
         Only the rows of this split.
     against : {"calibrated", "rest"}

@@ -11,7 +11,7 @@ from scipy.fft import dct, next_fast_len
 from scipy.special import spherical_jn
 
 from calviz.core.arrays import FloatArray
-from calviz.numerics.steps import Steps
+from calviz.sample.steps import Steps
 
 
 def grid_size(width: float, *, nodes: int = 8, least: int = 1024, most: int = 1 << 16) -> int:
@@ -21,12 +21,12 @@ def grid_size(width: float, *, nodes: int = 8, least: int = 1024, most: int = 1 
 
 
 def spread_parts(steps: Steps, mass: Callable[[Steps], FloatArray], size: int) -> FloatArray:
-    """`spread` of ``mass(part)``, some steps at a time."""
+    """`spread` of ``mass(part)``, some steps at a time, shape (..., size)."""
     return np.asarray(sum(spread(part, mass(part), size) for part in steps.blocks()))
 
 
 def spread(steps: Steps, mass: FloatArray, size: int) -> FloatArray:
-    """Give each step's mass linearly to its two neighbouring nodes of `size`; (..., G) to (..., size).
+    """Give each step's mass linearly to its two neighbouring nodes, shape (..., G) to (..., size).
 
     Totals and first moments are kept. With the steps in order, both follow from the sums of mass
     and of mass times score over the cells between the nodes.
@@ -64,7 +64,7 @@ def cosine_coefficients(mass: FloatArray) -> FloatArray:
 
 
 def from_cosine(coefficients: FloatArray) -> FloatArray:
-    """``c_0 + 2 sum_k c_k cos(pi k t)`` at the nodes: the density of mirrored kernels.
+    """``c_0 + 2 sum_k c_k cos(pi k t)`` at the nodes, shape (..., G) to (..., G): the density of mirrored kernels.
 
     A mass at 0 or 1 coincides with its mirror image, so its kernel has twice the height on the
     half that lies inside: no mass is lost at the ends.
@@ -88,7 +88,7 @@ def smooth(mass: FloatArray, response: FloatArray) -> FloatArray:
 def gaussian_response(
     sigma: FloatArray | float, size: int, dtype: np.dtype[Any] | type = np.float64
 ) -> FloatArray:
-    """Characteristic function of the normal distribution at the grid's frequencies."""
+    """Characteristic function of the normal distribution at the grid's frequencies, shape (..., size) for sigma (...)."""
     k = np.arange(size, dtype=dtype) * math.pi
     exponent = np.asarray(sigma, dtype=dtype)[..., None] * k
     np.square(exponent, out=exponent)
@@ -99,7 +99,7 @@ def gaussian_response(
 
 
 def triweight_response(width: float, size: int) -> FloatArray:
-    """Characteristic function of the triweight kernel of half-width `width`.
+    """Characteristic function of the triweight kernel of half-width `width`, shape (size,).
 
     ``K(u) = 35/32 (1 - u^2)^3`` on [-1, 1] has the characteristic function
     ``105 j_3(w) / w^3`` with the spherical Bessel function j_3.
@@ -114,6 +114,6 @@ def triweight_response(width: float, size: int) -> FloatArray:
 
 
 def integrate(values: FloatArray) -> FloatArray:
-    """Trapezoidal rule over the grid on [0, 1]."""
+    """Trapezoidal rule over the grid on [0, 1], shape (..., G) to (...)."""
     inner = values.sum(axis=-1) - (values[..., 0] + values[..., -1]) / 2
     return np.asarray(inner / (values.shape[-1] - 1))

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 from scipy.special import binom, pdtr
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents
-from calviz.numerics.memo import kept_draw, once_per_view
-from calviz.numerics.resample import random_rows
-from calviz.numerics.sample import Sample
+from calviz.sample.cell_bootstrap import random_rows
+from calviz.sample.kept_results import kept_draw, once_per_view
+from calviz.sample.sample import Sample
+from calviz.specs.metric import reweighted_by
 
 #: Resampled summaries hold at most this many steps. Each is then a group of neighbouring scores of
 #: (nearly) equal counts; a maximum over cut points is looked for at 2,048 of them.
@@ -24,7 +26,7 @@ MAX_STEPS = 2_048
 BLOCK_ENTRIES = 1 << 17
 #: Steps of a large sample that are looked at at a time.
 STEP_BLOCK = 1 << 15
-#: Up to this many rows per step, hits are drawn with a table; up to so many per cell, rows are.
+#: Up to this many rows per step, hits are drawn with a table; up to this many per cell, rows are.
 TABLE_TRIALS, TABLE_ROWS = 64, 32
 #: From this variance on the hits of a step are drawn as a rounded normal: their skewness is below 0.2 then.
 NORMAL_VARIANCE = 25.0
@@ -74,7 +76,7 @@ class Steps:
         return np.asarray(self.hits.sum(axis=-1))
 
     def blocks(self, *, descending: bool = False) -> Iterator[Steps]:
-        """Neighbouring steps at a time, so that those of a large sample need no room of their own.
+        """Blocks of neighbouring steps, so that a large sample's steps are never all in memory.
 
         The blocks come in the order of their scores, or the other way round; each is in ascending order.
         """
@@ -160,7 +162,7 @@ class Steps:
 
 
 class SampleSteps(Steps):
-    """The steps of a sample itself, kept in as few bytes as hold them.
+    """The steps of a sample itself, stored in as few bytes as possible.
 
     A column in double precision is made whenever it is asked for; what is a sum, or is found along the way,
     comes from `blocks`.
@@ -296,6 +298,53 @@ def _binomial(
     return out
 
 
+def _reweighted(
+    events: BinaryEvents, view: Steps
+) -> Callable[[FloatArray], Callable[[float | None], Steps]]:
+    """The (merged) steps of the events where each row has a weight (see `Reweighting`)."""
+    base = view.merged()
+    # The groups are runs of the ordered rows, ties together.
+    group: IntArray = np.empty(events.n, dtype=np.intp)
+    group[np.argsort(events.score, kind="stable")] = np.repeat(
+        np.arange(base.size), base.count.astype(np.intp)
+    )
+    right = np.flatnonzero(events.hit)
+    where = np.concatenate([group, base.size + group[right]]), np.append(np.arange(events.n), right)
+    table = csr_array((np.ones(where[0].size), where), shape=(2 * base.size, events.n))
+    rows, gap = base.score_sum, base.score_sum - base.hits
+
+    def reweighted(weights: FloatArray) -> Callable[[float | None], Steps]:
+        count, hits = np.asarray(table @ weights).reshape(2, base.size, -1)
+        count, hits = np.ascontiguousarray(count.T), np.ascontiguousarray(hits.T)
+        gaps: list[FloatArray] = []
+
+        def at_scale(scale: float | None) -> Steps:
+            if scale is None:
+                return Steps(base.score, count, hits, base.merged_square, base.params)
+            if not gaps:
+                gaps.append(count * base.score - hits)
+            moved = (rows - (scale - 1) * gap) - gaps[0]
+            still = np.broadcast_to(base.count, moved.shape)
+            return Steps(base.score, still, moved, base.merged_square, base.params)
+
+        return at_scale
+
+    return reweighted
+
+
+def own_reweighted(sample: Sample) -> Callable[[FloatArray], Callable[[float | None], Steps]]:
+    """The steps of the sample's own reduction, from weights of shape (n, b); the last ones are kept for the next metrics."""
+    made = _reweighted(sample.events, sample.view(steps))
+    last: list[tuple[FloatArray, Callable[[float | None], Steps]]] = []
+
+    def reweighted(weights: FloatArray) -> Callable[[float | None], Steps]:
+        if not last or last[0][0] is not weights:
+            last[:] = [(weights, made(weights))]
+        return last[0][1]
+
+    return reweighted
+
+
 def make_steps(events: BinaryEvents) -> Steps:
     """Count rows and hits per distinct score."""
     score, hit = events.ordered
@@ -339,11 +388,13 @@ def _size_and_longest(score: FloatArray) -> tuple[int, int]:
     return size, longest
 
 
+@reweighted_by(lambda sample, _: sample.view(own_reweighted))
 def steps(sample: Sample) -> Steps:
     """Steps of the sample's own reduction."""
     return make_steps(sample.events)
 
 
+@reweighted_by(lambda sample, view: _reweighted(sample.top_events, view))
 def top_label_steps(sample: Sample) -> Steps:
     """Steps of the top label, whatever the reduction."""
     if sample.top_events is sample.events:

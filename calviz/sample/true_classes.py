@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -13,17 +13,15 @@ from scipy.sparse import csr_array
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.numerics.budget import affordable
-from calviz.numerics.draws import LABEL_COST, ROW_COST, Redraws, redraws
 from calviz.numerics.edges import assign, check_bins, equal_width_edges
-from calviz.numerics.reduce import predicted_classes
-from calviz.numerics.sample import Sample
+from calviz.sample.budget import affordable, in_parts
+from calviz.sample.redrawn_rows_and_labels import LABEL_COST, ROW_COST, Redraws, redraws
+from calviz.sample.reduce import predicted_classes
+from calviz.sample.sample import Sample
+from calviz.specs.metric import Reweighted, reweighted_by
 
 #: Rows that are summed up at a time.
 BLOCK_ROWS = 1 << 15
-
-#: Cells of classes, bins and resamples that are filled at a time: 32 MiB.
-_CELLS = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,12 +108,9 @@ class _Source:
     def weighted_errors(self, weights: FloatArray) -> tuple[FloatArray, ...]:
         """The same where row i counts ``weights[i]`` times: (n, b) to (b, K) each."""
         # A few resamples at a time: with many classes, most of what they fill is 0.
-        step = max(1, _CELLS // (self.n_classes * self.bins))
-        if weights.shape[1] > step:
-            starts = range(0, weights.shape[1], step)
-            parts = [self.weighted_errors(weights[:, j : j + step]) for j in starts]
-            return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
-        return self.errors_of(*self.weighted_gaps(weights))
+        parts = in_parts(weights.shape[1], self.n_classes * self.bins)
+        errors = [self.errors_of(*self.weighted_gaps(weights[:, part])) for part in parts]
+        return tuple(np.concatenate(column) for column in zip(*errors, strict=True))
 
     def weighted_gaps(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Scores minus hits per class and bin, (K, M, b), and rows per class, (K, b)."""
@@ -149,6 +144,31 @@ def _bin_of(score: FloatArray, bins: int) -> IntArray:
     return out
 
 
+def _reweighted(_: Sample, view: TrueClassErrors) -> Reweighted:
+    """See `Reweighting`."""
+    source = view.source
+    cells = source.n_classes * source.bins
+    base = source.weighted_gaps(np.ones((source.score.size, 1)))[0]
+
+    def reweighted(weights: FloatArray) -> Callable[[float | None], TrueClassErrors]:
+        parts = [weights[:, rows] for rows in in_parts(weights.shape[1], cells)]
+        kept = source.weighted_gaps(weights) if len(parts) == 1 else None
+
+        def at_scale(scale: float | None) -> TrueClassErrors:
+            columns = []
+            for part in parts:
+                gaps, rows = kept or source.weighted_gaps(part)
+                moved = gaps if scale is None else gaps + (scale - 1) * base
+                columns.append(source.errors_of(moved, rows))
+            rows, ece, mcs = (np.concatenate(c) for c in zip(*columns, strict=True))
+            return replace(view, rows=rows, ece=ece, mcs=mcs)
+
+        return at_scale
+
+    return reweighted
+
+
+@reweighted_by(_reweighted)
 def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
     """Group the rows by true class and bin their confidence.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from calviz.core.registry import Registry
+from calviz.specs.registry import Registry
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Convention:
-    """What a library's function gives for the calibration error when nobody sets its options.
+    """The calibration error as a library's function computes it with its default options.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Convention:
     reference : str
         Address of the documentation of the function.
     value : callable
-        ``value(sample)`` gives the number; raises NotAvailable where the library could not.
+        ``value(sample)`` gives the number; raises NotAvailable if the library could not.
     """
 
     key: str
@@ -45,7 +45,7 @@ class Convention:
     value: Callable[[Any], float]
 
 
-CONVENTIONS: Registry[Convention] = Registry("convention", "calviz.peers")
+CONVENTIONS: Registry[Convention] = Registry("convention")
 
 
 @dataclass(frozen=True)
@@ -90,11 +90,12 @@ class Conventions:
     ece : float
         calviz's own ECE, with which the others are compared.
     noise : float
-        What it would be on average for a calibrated model; ``nan`` where it was not asked for.
+        What it would be on average for a calibrated model, the mean of the metric's noise floor; ``nan`` where it was not
+        asked for.
     params : mapping
         The bins of calviz's own ECE.
     redraws : int
-        How many times the labels were redrawn for `noise`; 0 where that was not asked for, or is
+        How many times the labels were redrawn for the means of the other libraries' values; 0 where that was not asked for, or is
         too much work on data of this size.
     values : tuple of ConventionValue
     """

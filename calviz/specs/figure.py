@@ -1,34 +1,17 @@
-"""What a figure is, and the registry of figures."""
+"""What a registered figure is, and the registry of figures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, TypeVar
 
-from calviz.core.metric import Parameter, parameters_of
-from calviz.core.registry import Registry
-
-if TYPE_CHECKING:
-    import pandas as pd
+from calviz.specs.metric import Parameter, parameters_of
+from calviz.specs.registry import Registry
 
 Theme = Literal["light", "dark"]
 
-
-class Figure(Protocol):
-    """A computed figure, plain arrays: `frame` is what is drawn, `plot` draws it."""
-
-    def frame(self) -> pd.DataFrame:
-        """Exactly what is drawn, as a table."""
-        ...
-
-    def plot(self, *, theme: Theme = "light") -> Any:
-        """Return a plotly figure; the only place that touches plotly."""
-        ...
-
-    def describe(self) -> str:
-        """One or two sentences that say what the figure shows (alternative text)."""
-        ...
+T = TypeVar("T", bound=type[Any])
 
 
 @dataclass(frozen=True)
@@ -46,14 +29,15 @@ class FigureSpec:
     reference : str
         The source.
     compute : callable
-        ``compute(data, **parameters)`` gives the figure; its keyword-only parameters are the user's.
+        ``compute(data, **parameters)`` gives the figure (see `calviz.figures.base.Figure`); its keyword-only parameters are the
+        user's.
     """
 
     key: str
     label: str
     summary: str
     reference: str
-    compute: Callable[..., Figure]
+    compute: Callable[..., Any]
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -61,4 +45,14 @@ class FigureSpec:
         return parameters_of(self.compute)
 
 
-FIGURES: Registry[FigureSpec] = Registry("figure", "calviz.figures")
+FIGURES: Registry[FigureSpec] = Registry("figure")
+
+
+def figure(*, key: str, label: str, summary: str, reference: str) -> Callable[[T], T]:
+    """Register a class of figures, which makes itself by its ``compute`` (see `FigureSpec`)."""
+
+    def register(made: T) -> T:
+        FIGURES.register(FigureSpec(key, label, summary, reference, made.compute))
+        return made
+
+    return register

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, Self, TypeVar
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.core.registry import Registry
+from calviz.specs.registry import Registry
 
 
 class View(Protocol):
@@ -34,7 +34,7 @@ class View(Protocol):
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """`resamples` summaries with the labels redrawn from the scores.
 
-        Raises NotAvailable where that has no meaning.
+        Raises NotAvailable if that has no meaning.
         """
         ...
 
@@ -44,9 +44,49 @@ class View(Protocol):
 
 
 V = TypeVar("V", bound=View)
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Weights of the rows, shape (n, b), to a function of the scale of the gaps that gives the view, with a leading axis of b;
+#: without a scale it is the view of rows that are drawn so often.
+Reweighted = Callable[[FloatArray], Callable[[float | None], Any]]
+
+
+@dataclass(frozen=True)
+class Reweighting:
+    """How a view is made again from weights of the rows: what paired differences of its metrics are made of.
+
+    Attributes
+    ----------
+    make : callable
+        ``make(sample, view)`` gives the `Reweighted` of the view.
+    check : callable
+        ``check(sample)`` raises NotAvailable if that would take too long, before the view is made.
+    """
+
+    make: Callable[[Any, Any], Reweighted]
+    check: Callable[[Any], None] = lambda _: None
+
+
+def reweighted_by(
+    make: Callable[[Any, Any], Reweighted], check: Callable[[Any], None] = lambda _: None
+) -> Callable[[F], F]:
+    """Say of the decorated maker of views how one is made again from weights (see `Reweighting`)."""
+
+    def mark(maker: F) -> F:
+        setattr(maker, _REWEIGHTING, Reweighting(make, check))
+        return maker
+
+    return mark
+
+
+_REWEIGHTING = "reweighting"
 
 Direction = Literal["lower", "higher", "zero", "one", "none"]
 Tail = Literal["upper", "two-sided"]
+
+#: Tables that have room for few metrics: "fits", of maps and learning curves on the pages; "methods" and "models", of
+#: recalibrators and of models in the terminal and in reports; "rivals", of the page that compares models.
+Table = Literal["fits", "methods", "models", "rivals"]
 
 #: How values are written: a share in %, a difference of shares in percentage points, or the number itself.
 Unit = Literal["percent", "points", "plain"]
@@ -60,7 +100,7 @@ DIRECTION_WORDS: Mapping[Direction, str] = {
     "none": "–",
 }
 
-#: How the resampled values become an interval: `calviz.numerics.error_bars.interval` says what they are.
+#: How the resampled values become an interval: `calviz.sample.error_bars.interval` says what they are.
 IntervalMethod = Literal["percentile", "basic", "inverted", "half-inverted", "inverted-unbiased"]
 #: The same in words, to stand after "interval:".
 INTERVAL_WORDS: Mapping[IntervalMethod, str] = {
@@ -145,6 +185,17 @@ class Metric:
         The sentence to show where the value is ``nan`` or infinite: on which rows that happens.
     note : callable, optional
         ``note(view)`` gives a sentence to show beside the value where something about it has to be known, or None.
+    tables : tuple of str
+        The tables of few metrics that it is in (`Table`); they have the order of the registry.
+    paired : bool
+        Whether it has paired differences where its view can be made again from weights (`reweighted_by`). Not where
+        each value is a fit, of which there would be one for each resample.
+    rare_losses : bool
+        Whether one row that did not occur may cost as much as all others together: resamples of the rows do not know
+        it, and `calviz.comparison.rare_losses` adds what they leave out to a difference.
+    one_bin : bool
+        Whether the value is the gap of one bin, and judged as that bin is: by the interval of its share of hits.
+        `details` then has ``bin_low``, ``bin_high``, ``bin_rows``, ``mean_score``, ``hits_low`` and ``hits_high``.
     """
 
     key: str
@@ -163,6 +214,18 @@ class Metric:
     details: Callable[[Any], Mapping[str, float]] | None = field(default=None)
     undefined: str = "undefined on these rows."
     note: Callable[[Any], str | None] | None = field(default=None)
+    tables: tuple[Table, ...] = ()
+    paired: bool = True
+    rare_losses: bool = False
+    one_bin: bool = False
+
+    @property
+    def reweighting(self) -> Reweighting | None:
+        """How its view is made again from weights; None if that is unknown, or would need a fit each time."""
+        plain: Any = self.view
+        while isinstance(plain, partial):
+            plain = plain.func
+        return getattr(plain, _REWEIGHTING, None) if self.paired else None
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -189,8 +252,19 @@ class MetricRegistry(Registry[Metric]):
         known = entry.family in FAMILIES
         return FAMILIES.index(entry.family) if known else len(FAMILIES), entry.value.__module__
 
+    def in_table(self, table: Table) -> tuple[str, ...]:
+        """Keys of the metrics of a table that has room for few."""
+        return tuple(m.key for m in self if table in m.tables)
 
-METRICS = MetricRegistry("metric", "calviz.metrics")
+
+#: The metric that ranks where nothing else is asked for: a proper score, so that no model gains by saying anything but
+#: what it believes.
+RANKED_BY = "nll"
+
+#: The calibration error that is shown first where one is chosen: the one that everybody quotes.
+QUOTED = "ece"
+
+METRICS = MetricRegistry("metric")
 
 
 def metric(
@@ -209,6 +283,10 @@ def metric(
     details: Callable[[V], Mapping[str, float]] | None = None,
     undefined: str = Metric.undefined,
     note: Callable[[V], str | None] | None = None,
+    tables: tuple[Table, ...] = (),
+    paired: bool = True,
+    rare_losses: bool = False,
+    one_bin: bool = False,
 ) -> Callable[[Callable[[V], FloatArray]], Callable[[V], FloatArray]]:
     """Register the decorated function as a metric; its docstring's first paragraph is the summary."""
 
@@ -232,6 +310,10 @@ def metric(
                 details=details,
                 undefined=undefined,
                 note=note,
+                tables=tables,
+                paired=paired,
+                rare_losses=rare_losses,
+                one_bin=one_bin,
             )
         )
         return value

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
-from calviz.core.metric import Parameter, parameters_of
-from calviz.core.registry import Registry
+from calviz.specs.metric import Parameter, parameters_of
+from calviz.specs.registry import Registry
 
 #: What the columns of X hold. It is declared, never guessed from the values.
 Input = Literal["probabilities", "logits"]
@@ -28,6 +28,54 @@ Family = Literal["Uncalibrated", "Parametric", "Non-parametric", "Composition"]
 _EPSILON = 2.220446049250313e-16
 #: The headings that recalibrators stand under, in the order in which they are shown.
 FAMILIES = ("Uncalibrated", "Parametric", "Non-parametric", "Composition")
+
+
+#: The key of the scores as they are, which every comparison begins with.
+UNCALIBRATED = "identity"
+
+#: Calibration rows per class from which a map of its own for each class follows more than noise.
+ROWS_PER_CLASS = 20
+
+
+@dataclass(frozen=True)
+class FitFacts:
+    """What is known of the data before a method is fitted; see `RecalibratorSpec.left_out`.
+
+    Attributes
+    ----------
+    rows : int
+        Rows that methods will be fitted on.
+    classes : int
+        2 for confidence-only data.
+    logits : bool
+        Whether the file has logits.
+    """
+
+    rows: int
+    classes: int
+    logits: bool = False
+
+    @property
+    def parameters(self) -> int:
+        """Those of a matrix and an intercept for all classes, K (K + 1)."""
+        return self.classes * (self.classes + 1)
+
+    @property
+    def few(self) -> str:
+        """A sentence if there are too few rows per class for one map per class, else ""."""
+        each = self.rows / self.classes
+        if each >= ROWS_PER_CLASS:
+            return ""
+        return f"{self.rows:,} rows for {self.classes:,} classes are {each:,.1f} each, fewer than {ROWS_PER_CLASS}"
+
+
+#: Why a method is not among the first to try on some data; "" if it is.
+LeftOut = Callable[[FitFacts], str]
+
+
+def suggested(_: FitFacts) -> str:
+    """The `LeftOut` of a method that is worth trying on any data."""
+    return ""
 
 
 class Recalibrator(Protocol):
@@ -58,7 +106,7 @@ class Recalibrator(Protocol):
 
 
 def zero_words(params: Mapping[str, Any]) -> str | None:
-    """What a fitted map reads an exact 0 as, in words; None where no calibration row asked for it.
+    """What a fitted map reads an exact 0 as, in words; None if no calibration row has one.
 
     Parameters
     ----------
@@ -100,6 +148,8 @@ class RecalibratorSpec:
         LaTeX.
     make : callable
         ``make(input=..., **parameters)`` gives an unfitted recalibrator.
+    left_out : callable
+        ``left_out(facts)`` says why the method is not suggested for such data; "" if it is.
     """
 
     key: str
@@ -112,6 +162,7 @@ class RecalibratorSpec:
     summary: str
     formula: str
     make: Callable[..., Any] = field(repr=False)
+    left_out: LeftOut = field(default=suggested, repr=False)
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -129,23 +180,23 @@ class RecalibratorSpec:
 class RecalibratorRegistry(Registry[RecalibratorSpec]):
     """Recalibrators by key, family by family; ``a+b`` is a composition, whether or not it is listed."""
 
+    #: Makes the entry of ``first+second``, or raises OptionError; what makes compositions sets it.
+    composed: Callable[[str], RecalibratorSpec]
+
     def _place(self, entry: RecalibratorSpec) -> tuple[int, str]:
         return FAMILIES.index(entry.family), entry.key
 
     def __getitem__(self, key: str) -> RecalibratorSpec:
         self._discover()
         if "+" in key and key not in self._entries:
-            return compose(self, key)
+            return self.composed(key)
         return super().__getitem__(key)
 
-    def _discover(self) -> None:
-        known = self._discovered
-        super()._discover()
-        if self._discovered and not known:
-            # The parts of the named compositions are all there only now.
-            for key in NAMED_COMPOSITIONS:
-                if key not in self._entries:
-                    self.register(compose(self, key))
+    def methods(self, *, confidence: bool) -> tuple[RecalibratorSpec, ...]:
+        """All recalibrators; for confidence-only data, those that are defined for them."""
+        return tuple(
+            s for s in self if s.key != UNCALIBRATED and (s.confidence_only or not confidence)
+        )
 
     def __contains__(self, key: object) -> bool:
         try:
@@ -155,55 +206,7 @@ class RecalibratorRegistry(Registry[RecalibratorSpec]):
         return True
 
 
-#: The compositions that the papers compare (Zhang 2020, section 5); any other pair works by its name.
-NAMED_COMPOSITIONS = ("temperature+isotonic", "temperature+irm", "ets+isotonic")
-
-RECALIBRATORS = RecalibratorRegistry("recalibrator", "calviz.recalibrators")
-
-
-def compose(registry: Registry[RecalibratorSpec], key: str) -> RecalibratorSpec:
-    """The composition that ``first+second`` names (Zhang 2020, section 3.4).
-
-    Raises
-    ------
-    OptionError
-        Unless the first part is parametric and the second one is not.
-    """
-    names = [name.strip() for name in key.split("+")]
-    if len(names) != 2 or not all(names):
-        raise OptionError(
-            f"'{key}' is not a composition; write a parametric and a non-parametric recalibrator, "
-            "such as temperature+isotonic."
-        )
-    first, second = (registry[name] for name in names)
-    if first.family != "Parametric" or second.family != "Non-parametric":
-        raise OptionError(
-            f"'{key}' is not a composition of a parametric and a non-parametric recalibrator: "
-            f"'{first.key}' is {first.family.lower()} and '{second.key}' is {second.family.lower()}."
-        )
-    return RecalibratorSpec(
-        key=f"{first.key}+{second.key}",
-        label=f"{first.label}, then {second.label[0].lower()}{second.label[1:]}",
-        family="Composition",
-        accuracy_preserving=first.accuracy_preserving and second.accuracy_preserving,
-        needs=first.needs,
-        confidence_only=first.confidence_only and second.confidence_only,
-        reference=f"Zhang et al. 2020, section 3.4; {first.reference}; {second.reference}",
-        summary=f"{first.label} first, then the second map on its probabilities: "
-        "the efficiency of the one, the freedom of the other.",
-        formula=r"T_2(T_1(z))",
-        make=partial(_composition, first=first.key, second=second.key),
-    )
-
-
-def _composition(
-    *, first: str, second: str, floor: FloorChoice = "auto", input: Input = "probabilities"
-) -> Any:
-    # Imported when it is made: the registry lies below the recalibrators.
-    import importlib
-
-    made = importlib.import_module("calviz.recalibrators.composition").Composition
-    return made(first=first, second=second, floor=floor, input=input)
+RECALIBRATORS = RecalibratorRegistry("recalibrator")
 
 
 C = TypeVar("C", bound=type)
@@ -221,6 +224,7 @@ def recalibrator(
     confidence_only: bool = False,
     summary: str | None = None,
     preset: Mapping[str, Any] | None = None,
+    left_out: LeftOut = suggested,
 ) -> Callable[[C], C]:
     """Register the decorated class; its docstring's first paragraph is the summary.
 
@@ -241,6 +245,7 @@ def recalibrator(
                 summary=summary or " ".join(text.split("\n\n")[0].split()),
                 formula=formula,
                 make=partial(cls, **preset) if preset else cls,
+                left_out=left_out,
             )
         )
         return cls

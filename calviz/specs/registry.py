@@ -1,4 +1,4 @@
-"""A place where metrics, recalibrators, figures, checks and loaders announce themselves."""
+"""The registry: metrics, recalibrators, figures, checks, conventions, formats and sections register themselves by key."""
 
 from __future__ import annotations
 
@@ -10,13 +10,23 @@ from typing import Generic, Protocol, TypeVar
 
 from calviz.core.errors import OptionError
 
+_PACKAGES: dict[str, str] = {}
+
+
+def look_in(**packages: str) -> None:
+    """Say where the entries of each kind register themselves: ``look_in(metric="calviz.metrics")``.
+
+    The registries lie below what is registered and do not know its place; `calviz/__init__.py`, above all, does.
+    """
+    _PACKAGES.update(packages)
+
 
 class Keyed(Protocol):
     """Anything with a key."""
 
     @property
     def key(self) -> str:
-        """The name by which it is asked for."""
+        """The name of the entry."""
         ...
 
 
@@ -26,25 +36,24 @@ T = TypeVar("T", bound=Keyed)
 class Registry(Generic[T]):
     """Entries by key, in an order that does not depend on what was imported first.
 
+    The package that `look_in` names for the kind is imported, module by module, on the first look-up,
+    so that adding a file is all it takes to add an entry.
+
     Parameters
     ----------
     kind : str
-        What is registered, for messages ("metric").
-    package : str
-        The package whose modules register entries; it is imported, module by module,
-        on the first look-up, so that adding a file is all it takes to add an entry.
+        What is registered, for messages and for `look_in` ("metric").
     """
 
-    def __init__(self, kind: str, package: str) -> None:
+    def __init__(self, kind: str) -> None:
         self.kind = kind
-        self.package = package
         self._entries: dict[str, T] = {}
         self._discovered = False
         self._discovering = False
         self._lock = threading.RLock()
 
     def register(self, entry: T) -> T:
-        """Add an entry; raises OptionError where its key is taken."""
+        """Add an entry; raises OptionError if its key is taken."""
         if entry.key in self._entries:
             raise OptionError(f"there are two {self.kind}s with the key '{entry.key}'.")
         self._entries[entry.key] = entry
@@ -63,9 +72,9 @@ class Registry(Generic[T]):
                 return
             self._discovering = True
             try:
-                package = importlib.import_module(self.package)
+                package = importlib.import_module(_PACKAGES[self.kind])
                 for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
-                    importlib.import_module(f"{self.package}.{module}")
+                    importlib.import_module(f"{package.__name__}.{module}")
                 self._discovered = True
             finally:
                 self._discovering = False

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from calviz.core.metric import METRICS, Unit
-from calviz.core.results import Interval, MetricResult
-from calviz.core.verdict import Verdict
-from calviz.core.words import counted, ends, percent
-from calviz.core.words import p_value as p_words
+from calviz.specs.metric import METRICS, Unit
+from calviz.text.words import counted, decimal, decimals_for, ends, percent, points, points_decimals
+from calviz.text.words import p_value as p_words
+
+if TYPE_CHECKING:
+    from calviz.results.evaluation import Interval, MetricResult
+    from calviz.results.verdict import Verdict
 
 
 def name_of(result: MetricResult) -> str:
-    """What a metric is called, with the point of the curve, or the bins, where they are not its usual ones."""
+    """The name of a metric, with the point of the curve, or the bins, if they are not its usual ones."""
     metric = METRICS[result.key]
     label, usual = metric.label, getattr(metric.view, "keywords", {}).get("scheme")
     scheme = result.params.get("scheme", usual)
@@ -24,27 +26,37 @@ def name_of(result: MetricResult) -> str:
     return label if point is None else f"{label} ({percent(point, 0)})"
 
 
-def number(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits, and a true minus sign."""
+def unit_of(metric: str) -> Unit:
+    """The unit of a metric, by its key."""
+    return METRICS[metric].unit
+
+
+def scale_of(metric: str, *, difference: bool = False) -> tuple[float, str]:
+    """What values are multiplied by, and the sign or word after them.
+
+    >>> scale_of("accuracy"), scale_of("accuracy", difference=True), scale_of("nll")
+    ((100.0, '%'), (100.0, 'points'), (1.0, ''))
+    """
+    unit = unit_of(metric)
+    if unit == "percent" and not difference:
+        return 100.0, "%"
+    return (1.0, "") if unit == "plain" else (100.0, "points")
+
+
+def value_text(metric: str, value: float) -> str:
+    """A value with its unit, in a sentence.
+
+    >>> value_text("accuracy", 0.912), value_text("ece", 0.0541), value_text("nll", 0.2571)
+    ('91.2 %', '5.41 points', '0.257')
+    """
     if math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    return _signed(value, decimals_for(value, digits))
-
-
-def decimals_for(value: float, digits: int = 3, most: int = 4) -> int:
-    """Decimals that show `value` with so many significant digits."""
-    if value == 0 or not math.isfinite(value):
-        return digits - 1
-    return min(most, max(0, digits - 1 - math.floor(math.log10(abs(value)))))
-
-
-def _signed(value: float, decimals: int, *, plus: bool = False) -> str:
-    text = f"{abs(value):,.{decimals}f}"
-    if float(text.replace(",", "")) == 0:
-        return text
-    return f"−{text}" if value < 0 else f"+{text}" if plus else text
+        return "no value"
+    unit = unit_of(metric)
+    if unit == "percent":
+        return percent(value)
+    if unit == "points":
+        return f"{points(value, points_decimals(value))} points"
+    return decimal(value, decimals_for(value, figures=3, least=3, most=5))
 
 
 class Written:
@@ -65,10 +77,10 @@ class Written:
         if self.unit == "percent":
             self.decimals = 1
         elif self.unit == "points":
-            self.decimals = min(2, decimals_for(result.value * self.scale))
+            self.decimals = points_decimals(result.value)
         else:
             # A squared or unbiased error may be small and still far above its noise.
-            self.decimals = max(3, decimals_for(result.value, most=6))
+            self.decimals = decimals_for(result.value, figures=3, least=3, most=6)
 
     @classmethod
     def column(cls, results: Iterable[MetricResult]) -> Self:
@@ -87,10 +99,8 @@ class Written:
 
     def of(self, value: float, *, unit: bool = True) -> str:
         """Any value of the metric, in the same form."""
-        if math.isnan(value):
-            return "–"
-        text = _signed(value * self.scale, self.decimals, plus=self.plus)
-        return f"{text}\u00a0%" if unit and self.unit == "percent" else text
+        text = decimal(value * self.scale, self.decimals, plus=self.plus)
+        return f"{text}\u00a0%" if unit and self.unit == "percent" and text != "–" else text
 
     @property
     def value(self) -> str:
@@ -119,7 +129,7 @@ class Written:
         if floor is None:
             return ""
         beyond = floor.p_value <= 0.05
-        if self.result.key == "mce":
+        if METRICS[self.result.key].one_bin:
             return self._largest_gap(verdict)
         if beyond and verdict is not None and not verdict.beyond_noise:
             return f"unusual alone ({p_words(floor.p_value)}); {_not_found(verdict)}"
@@ -142,11 +152,22 @@ class Written:
             head = f"one bin alone; {_not_found(verdict)}"
         mean = f"mean score {percent(d['mean_score'])}, " if outside else ""
         rows = counted(int(d["bin_rows"]), "row")
-        return f"{head}: {rows} from {where}, {mean}hits {share} (95\u00a0% for all bins together)"
+        text = f"{head}: {rows} from {where}, {mean}hits {share} (95\u00a0% for all bins together)"
+        return text + self._why_apart(outside)
+
+    def _why_apart(self, outside: bool) -> str:
+        """Why the interval of an MCE and that of its bin may not agree, where one is beside 0 and the other not."""
+        interval = self.result.interval
+        if interval is None or (interval.low > 0) == outside:
+            return ""
+        of = "the interval of the MCE is of the largest gap, of whichever bin"
+        if outside:
+            return f"; {of}: it reaches 0 as some bin may be that far off by chance"
+        return f"; {of}, and is not adjusted for their number: the bin is judged by its own"
 
 
 def alone(verdict: Verdict | None) -> str:
-    """What to know about p-values that stand beside each other."""
+    """A remark on several p-values in one table."""
     text = "Each p-value stands alone: of 20 of a calibrated model about one is at most 0.05."
     if verdict is None or not verdict.tests:
         return text

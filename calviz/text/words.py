@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from calviz.core.reduction import Reduction
 
@@ -12,15 +13,17 @@ from calviz.core.reduction import Reduction
 _INVISIBLE = re.compile(
     r"[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+"
 )
+#: All white space but the one that does not break lines.
+_SPACE = re.compile(r"[^\S\u00a0]+")
 
 
-def shorten(text: str, limit: int = 40) -> str:
+def shorten(text: object, limit: int = 40) -> str:
     """Text on one line, without invisible characters, cut at `limit` with an ellipsis.
 
     >>> shorten("a very long name", limit=7)
     'a very…'
     """
-    line = " ".join(_INVISIBLE.sub(" ", text).split())
+    line = _SPACE.sub(" ", _INVISIBLE.sub(" ", str(text))).strip()
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
 
 
@@ -53,6 +56,17 @@ def counted(n: int, one: str, many: str | None = None) -> str:
     return f"{n:,} {one}" if n == 1 else f"{n:,} {many or one + 's'}"
 
 
+def bins_words(bins: int, scheme: str) -> str:
+    """How rows are binned.
+
+    >>> bins_words(15, "equal-width"), bins_words(11, "sturges")
+    ('15 equal-width bins', "11 equal-width bins, by Sturges' rule")
+    """
+    placed = "equal-mass" if scheme == "equal-mass" else "equal-width"
+    rule = ", by Sturges' rule" if scheme == "sturges" else ""
+    return counted(bins, f"{placed} bin") + rule
+
+
 def listed(names: Sequence[str], *, most: int = 3, limit: int = 30) -> str:
     """The first few names in quotes, and how many more there are.
 
@@ -64,25 +78,101 @@ def listed(names: Sequence[str], *, most: int = 3, limit: int = 30) -> str:
     return ", ".join(quoted) + (f" and {more:,} more" if more > 0 else "")
 
 
-def decimal(value: float, decimals: int = 3) -> str:
-    """A number with a true minus sign.
+def distinct(names: tuple[str, ...], limit: int = 60) -> dict[str, str]:
+    """Short forms of names for a list to choose from, no two the same; by name."""
+    seen: dict[str, int] = {}
+    result: dict[str, str] = {}
+    for position, name in enumerate(names):
+        short = shorten(name, limit) or "(empty)"
+        if short in seen:
+            short = f"{short} [{position}]"
+        seen[short] = position
+        result[name] = short
+    return result
 
-    >>> decimal(-0.0537), decimal(-0.0001)
-    ('−0.054', '0.000')
+
+def whole(value: float) -> str:
+    """A whole number.
+
+    >>> whole(10_000.0)
+    '10,000'
+    """
+    return f"{round(value):,}"
+
+
+def decimal(value: float, decimals: int = 3, *, plus: bool = False) -> str:
+    """A number with a true minus sign, and with a plus sign if that is wanted.
+
+    >>> decimal(-0.0537), decimal(-0.0001), decimal(2.5, 1, plus=True)
+    ('−0.054', '0.000', '+2.5')
     """
     if math.isnan(value):
         return "–"
-    text = f"{abs(value):,.{decimals}f}"
-    return f"−{text}" if value < 0 and float(text.replace(",", "")) != 0 else text
+    text = "∞" if math.isinf(value) else f"{abs(value):,.{decimals}f}"
+    if not text.strip("0.,"):
+        return text
+    return f"−{text}" if value < 0 else f"+{text}" if plus else text
 
 
-def points(value: float, decimals: int = 1) -> str:
+def number(value: float, figures: int = 3) -> str:
+    """A number with a given number of significant digits, but at most four decimals.
+
+    >>> number(0.123456), number(1234.5)
+    ('0.123', '1,234')
+    """
+    return decimal(value, decimals_for(value, figures=figures, least=0))
+
+
+def bound(value: float) -> str:
+    """An end of the range of a metric.
+
+    >>> bound(1.0), bound(-0.5), bound(-math.inf)
+    ('1', '−0.5', '−∞')
+    """
+    return f"{value:g}".replace("-", "−").replace("inf", "∞")
+
+
+def points(value: float, decimals: int = 1, *, plus: bool = False) -> str:
     """A difference of probabilities in percentage points, without the unit.
 
-    >>> points(0.0607), points(-0.0107)
-    ('6.1', '−1.1')
+    >>> points(0.0607), points(-0.0107), points(0.0607, plus=True)
+    ('6.1', '−1.1', '+6.1')
     """
-    return decimal(100 * value, decimals)
+    return decimal(100 * value, decimals, plus=plus)
+
+
+def points_cell(value: float, decimals: int = 1, *, plus: bool = False) -> str:
+    """A difference in a column of points; empty if there is none.
+
+    >>> points_cell(0.0607, 2), points_cell(math.nan)
+    ('6.07', '')
+    """
+    return "" if math.isnan(value) else points(value, decimals, plus=plus)
+
+
+def signed_points(value: float, decimals: int = 1) -> str:
+    """The same with its sign.
+
+    >>> signed_points(0.0537), signed_points(-0.0014), signed_points(0.0)
+    ('+5.4', '−0.1', '0.0')
+    """
+    return points_cell(value, decimals, plus=True)
+
+
+def points_text(
+    value: float, interval: tuple[float, float] | None = None, level: float = 0.95
+) -> str:
+    """A difference in points with its interval.
+
+    >>> points_text(0.0541, (0.0482, 0.0603))
+    '5.41 points (95 % CI 4.82 to 6.03)'
+    """
+    decimals = points_decimals(value)
+    text = f"{points(value, decimals)} points"
+    if interval:
+        low, high = (points(v, decimals) for v in interval)
+        text += f" ({level_text(level)} CI {low} to {high})"
+    return text
 
 
 def percent(value: float, decimals: int = 1) -> str:
@@ -94,10 +184,35 @@ def percent(value: float, decimals: int = 1) -> str:
     return f"{points(value, decimals)} %"
 
 
+def level_text(level: float) -> str:
+    """The level of an interval, with the digits that it was given with.
+
+    >>> level_text(0.95)
+    '95 %'
+    """
+    return f"{100 * level:g} %"
+
+
+def file_size(n: int) -> str:
+    """Bytes, in the unit that suits.
+
+    >>> file_size(53), file_size(12_345)
+    ('53 bytes', '12.3 kB')
+    """
+    if n < 1_000:
+        return f"{n:,} bytes"
+    for unit in ("kB", "MB", "GB"):
+        n_unit = n / 1_000
+        if n_unit < 999.5 or unit == "GB":
+            return f"{n_unit:,.3g} {unit}"
+        n = round(n_unit)
+    raise AssertionError
+
+
 def outside(value: float, low: float, high: float) -> tuple[str, str, str]:
     """A difference of probabilities and the range that it lies outside of, in percentage points.
 
-    They have as many decimals as tell the difference from the ends of the range.
+    They have enough decimals to differ from the ends of the range.
 
     >>> outside(0.0601, -0.037, 0.0371), outside(0.0079, -0.0463, 0.0077)
     (('6.0', '−3.7', '3.7'), ('0.79', '−4.63', '0.77'))
@@ -110,7 +225,7 @@ def outside(value: float, low: float, high: float) -> tuple[str, str, str]:
 
 
 def p_value(p: float) -> str:
-    """A p-value by simulation, which cannot go below one in so many resamples.
+    """A p-value by simulation, which cannot be smaller than one in the number of resamples.
 
     >>> p_value(0.000999), p_value(0.0324), p_value(0.57)
     ('p ≤ 0.001', 'p = 0.032', 'p = 0.57')
@@ -131,13 +246,22 @@ def p_number(p: float) -> str:
 
 
 def decimals_for(*values: float, figures: int = 2, least: int = 1, most: int = 4) -> int:
-    """Decimals that leave so many significant digits of the smallest of the values that are not 0.
+    """Number of decimals that shows a given number of significant digits of the smallest value that is not 0.
 
     >>> decimals_for(6.1, 5.2), decimals_for(0.043, 12.0), decimals_for(0.0537, figures=3)
     (1, 3, 4)
     """
     smallest = min((abs(v) for v in values if v != 0 and math.isfinite(v)), default=1.0)
     return min(most, max(least, figures - 1 - math.floor(math.log10(smallest))))
+
+
+def points_decimals(*values: float) -> int:
+    """Decimals of an error in percentage points, the same on cards, in findings, sentences and tables: two below ten points.
+
+    >>> points_decimals(0.0935), points_decimals(0.123), points_decimals(0.123, 0.004)
+    (2, 1, 2)
+    """
+    return decimals_for(*(100 * v for v in values), figures=3, least=1, most=2)
 
 
 def ends(low: float, high: float, *, tolerance: float = 0.02) -> tuple[str, str]:
@@ -156,8 +280,17 @@ def ends(low: float, high: float, *, tolerance: float = 0.02) -> tuple[str, str]
     return texts
 
 
+def with_short_class(reduction: Reduction, limit: int = 24) -> Reduction:
+    """A reduction whose labels hold the name of its class shortened.
+
+    >>> with_short_class(Reduction("class", class_name="a very long name"), 7).class_name
+    'a very…'
+    """
+    return replace(reduction, class_name=shorten(reduction.class_name, limit))
+
+
 def too_high(reduction: Reduction) -> tuple[str, str]:
-    """What scores above and below the observed frequency are called.
+    """The words for scores above and below the observed frequency.
 
     >>> too_high(Reduction()), too_high(Reduction("positive"))
     (('Overconfident', 'Underconfident'), ('Forecast too high', 'Forecast too low'))

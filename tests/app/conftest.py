@@ -1,4 +1,4 @@
-"""AppTest as a server that has seen `st.navigation`: see `calviz.ui.guard.enter`."""
+"""AppTest as a server that has seen `st.navigation`: see `calviz.ui.session.page_guard.enter`."""
 
 from __future__ import annotations
 

@@ -9,15 +9,17 @@ import pytest
 from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 from streamlit.testing.v1 import AppTest
 
-from calviz.core.convention import CONVENTIONS
-from calviz.core.metric import FAMILIES, METRICS
 from calviz.core.watch import checkpoint
 from calviz.data import ReadingOptions
 from calviz.data.samples import SAMPLES
 from calviz.figures import ClassBars
-from calviz.ui import class_errors, state
-from calviz.ui.pages import PAGES
-from calviz.ui.state import decode_options, encode_options
+from calviz.specs.convention import CONVENTIONS
+from calviz.specs.metric import FAMILIES, METRICS
+from calviz.ui.classwise import errors
+from calviz.ui.classwise import table as classes
+from calviz.ui.session import open_files
+from calviz.ui.session.navigation import PAGES
+from calviz.ui.session.open_files import decode_options, encode_options
 from tests.inputs.borderline import FILES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,7 +62,13 @@ def test_every_file_in_pages_is_registered_and_no_other_is():
 
 
 @pytest.mark.parametrize("page", [page.key for page in PAGES])
-@pytest.mark.parametrize("sample", [sample.key for sample in SAMPLES])
+@pytest.mark.parametrize(
+    "sample",
+    [
+        pytest.param(s.key, marks=[] if s.key == "breast_cancer" else [pytest.mark.slow])
+        for s in SAMPLES
+    ],
+)
 def test_every_page_shows_every_sample(page, sample):
     app = _quiet(_app(f"data={sample}", page))
     assert next(p.question for p in PAGES if p.key == page) in _words(app)
@@ -212,6 +220,7 @@ def test_a_file_is_read_and_looked_at():
     assert "mine.csv · 3 rows" in _words(_quiet(app))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in FILES if "two columns" not in kind])
 def test_unusual_files_are_shown_on_every_page(kind):
     app = _quiet(_upload(_app(), "mine.csv", FILES[kind]))
@@ -317,6 +326,7 @@ def _table(app):
     return app.dataframe[0].value
 
 
+@pytest.mark.slow
 def test_the_table_has_every_metric_and_its_error_bars():
     app = _quiet(_app("data=breast_cancer", "metrics"))
     table = _table(app)
@@ -328,6 +338,7 @@ def test_the_table_has_every_metric_and_its_error_bars():
     assert " to " in table["95 % interval"].iloc[ece]
 
 
+@pytest.mark.slow
 def test_values_alone_are_shown_without_error_bars():
     app = _app("data=breast_cancer", "metrics")
     app.toggle(key="error-bars").set_value(False).run()
@@ -350,6 +361,7 @@ def test_the_same_predictions_by_other_libraries():
     assert any("| torchmetrics" in c.value for c in _quiet(markdown).code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["CSV", "Markdown", "LaTeX"])
 def test_the_export_holds_all_metrics(form):
     app = _app("data=breast_cancer", "metrics")
@@ -408,8 +420,8 @@ def test_a_link_restores_both_curves_and_is_copied_with_both():
 
 
 def test_the_classes_of_many_rows_are_work_that_can_be_stopped(monkeypatch):
-    monkeypatch.setattr(class_errors, "MANY_ROWS", 100)
-    monkeypatch.setattr(class_errors, "PATIENCE", 0.0)
+    monkeypatch.setattr(errors, "MANY_ROWS", 100)
+    monkeypatch.setattr(errors, "PATIENCE", 0.0)
     may_go_on = threading.Event()
     compute = ClassBars.compute
 
@@ -421,13 +433,13 @@ def test_the_classes_of_many_rows_are_work_that_can_be_stopped(monkeypatch):
     monkeypatch.setattr(ClassBars, "compute", slow)
     app = _quiet(_app(page="classwise"))
     assert "class by class" in _words(app)
-    (job,) = app.session_state["calviz.jobs"][class_errors.PLACE].values()
+    (job,) = app.session_state["calviz.jobs"][errors.PLACE].values()
     app.button(key="calviz.job.stop").click().run()
     job.wait(10)
     assert "Stopped before" in _quiet(app.run()).info[0].value
     may_go_on.set()
     app.button(key="calviz.classes.again").click().run()
-    (job,) = app.session_state["calviz.jobs"][class_errors.PLACE].values()
+    (job,) = app.session_state["calviz.jobs"][errors.PLACE].values()
     job.wait(60)
     assert "10 predicted classes" in _words(_quiet(app.run()))
 
@@ -443,8 +455,17 @@ def test_the_table_of_classes_is_in_the_order_of_the_bars():
     assert by_error == sorted(by_error, reverse=True)
     app.segmented_control(key="order").set_value("class").run()
     assert _table(app)["class"].to_list() == [str(k) for k in range(10)]
+    # Three of its columns say how far something is outside of its range, and of what.
+    heads = [str(c.get("label")).strip() for c in classes._COLUMNS.values() if c.get("label")]
+    assert len(set(heads)) == len(heads)
+    assert {h for h in heads if h.endswith("outside by")} == {
+        "predicted: outside by",
+        "MCS: outside by",
+        "one vs rest: outside by",
+    }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scheme", "name"), [("equal-mass", " (equal mass)"), ("sturges", " (Sturges)"), ("", "")]
 )
@@ -483,6 +504,7 @@ def test_pages_have_their_question():
     assert len({page.question for page in PAGES}) == len(PAGES)
 
 
+@pytest.mark.slow
 def test_before_and_after_are_judged_on_rows_that_the_map_has_not_seen():
     app = _app("recalibrated=Temperature scaling", "risk_coverage")
     words = _words(_quiet(app))
@@ -532,7 +554,7 @@ def test_a_click_while_the_first_file_is_read_does_not_lose_it(tmp_path, monkeyp
     file = tmp_path / "mine.csv"
     file.write_text("label,p_a,p_b\n" + "a,0.8,0.2\nb,0.4,0.6\n" * 20)
     monkeypatch.setenv("CALVIZ_OPEN", str(file))
-    reading = state.read
+    reading = open_files.read
     calls = []
 
     def interrupted(*args, **options):
@@ -541,7 +563,7 @@ def test_a_click_while_the_first_file_is_read_does_not_lose_it(tmp_path, monkeyp
             raise StopException
         return reading(*args, **options)
 
-    monkeypatch.setattr(state, "read", interrupted)
+    monkeypatch.setattr(open_files, "read", interrupted)
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     app.run()
     app.run()

@@ -5,7 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from calviz.core.errors import InputError
 from calviz.core.watch import Stopped, checkpoint
-from calviz.ui.jobs import Job
+from calviz.ui.session.jobs import Job
 
 SECONDS = 10.0
 
@@ -90,7 +90,8 @@ def test_a_job_ends_with_its_session():
 def script():
     import streamlit as st
 
-    from calviz.ui import job_view, jobs
+    from calviz.ui.session import jobs
+    from calviz.ui.widgets import job_view
 
     st.toggle("Unrelated", key="unrelated")
     if st.button("Go", key="go"):
@@ -156,7 +157,7 @@ def test_few_results_of_a_place_are_kept():
     def many():
         import streamlit as st
 
-        from calviz.ui import jobs
+        from calviz.ui.session import jobs
 
         for i in range(6):
             jobs.start("test", (str(i),), "Counting", lambda job, i=i: i).wait(10)

@@ -10,13 +10,16 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from calviz.core.recalibrator import RECALIBRATORS
 from calviz.data import read
 from calviz.figures import Reliability
 from calviz.recalibrators.loading import load_map
-from calviz.ui.recalibrate import outcome
+from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.ui.recalibrate import comparison_job
 
 ROOT = Path(__file__).resolve().parents[2]
+
+# The quick lane opens every page once (test_app.py); what these tests click takes long.
+pytestmark = pytest.mark.slow
 LABELS = {spec.key: spec.label for spec in RECALIBRATORS}
 
 
@@ -65,8 +68,8 @@ def test_from_a_file_to_a_choice_and_a_calibrated_file():
     assert "fitted on 300 rows (split 'calibration') and judged on 300 rows" in words(app)
     app.multiselect(key="methods").set_value(["temperature", "ets"]).run()
     assert app.button(key="calviz.compare").label == "Compare 2 methods"
-    outcome = compared(app)
-    assert list(outcome.comparison.methods) == ["identity", "ets", "temperature"]
+    comparison_job = compared(app)
+    assert list(comparison_job.comparison.methods) == ["identity", "ets", "temperature"]
     text = words(app)
     # ETS and T are the same here: the guideline decides.
     assert "Advice: Ensemble temperature scaling (ETS)" in text
@@ -123,15 +126,15 @@ def test_without_splits_rows_are_drawn_or_crossed_and_in_sample_is_labelled():
     assert "fitted on 300 rows (50 % of the rows, stratified" in words(app)
     app.multiselect(key="methods").set_value(["temperature"]).run()
     app.segmented_control(key="division").set_value("folds").run()
-    outcome = compared(app)
-    assert outcome.comparison.evaluation.rows == 600
+    comparison_job = compared(app)
+    assert comparison_job.comparison.evaluation.rows == 600
     app.button(key="calviz.take-home").click().run()
     files = app.session_state["calviz.recalibrate.ready"][1]
     assert files.map is None
     assert "one map per fold" in words(app)
     app.toggle(key="in-sample").set_value(True).run()
     assert "In-sample: the maps are judged on the very rows" in words(app)
-    assert "The results below are of other choices" in words(app)
+    assert "The results below belong to other choices" in words(app)
     assert compared(app).comparison.in_sample
     assert "no ground for a choice" in words(app)
 
@@ -147,8 +150,8 @@ def test_confidences_say_which_methods_apply_and_why_the_others_do_not():
     assert LABELS["temperature"] not in options
     assert "it needs the scores of all classes" in words(app)
     app.multiselect(key="methods").set_value(["isotonic", "beta"]).run()
-    outcome = compared(app)
-    assert all(m.ok for m in outcome.comparison)
+    comparison_job = compared(app)
+    assert all(m.ok for m in comparison_job.comparison)
     assert "Advice:" in words(app)
     app.selectbox(key="method").set_value("beta").run()
     app.button(key="calviz.take-home").click().run()
@@ -169,15 +172,17 @@ def test_the_table_leaves_in_three_forms():
 
     app = opened(overconfident(40))
     app.multiselect(key="methods").set_value(["temperature", "matrix-odir"]).run()
-    outcome = compared(app)
-    values = {"nll": {m.key: m.metrics["nll"] for m in outcome.fitted}}
-    shown = table.texts(outcome, values, "nll")
-    csv = table.content("CSV", outcome, shown, values)
+    comparison_job = compared(app)
+    columns = comparison_job.comparison.columns(["nll"])
+    shown = table.texts(comparison_job, columns, "nll")
+    csv = table.content("CSV", comparison_job, shown, columns)
     frame = pd.read_csv(io.StringIO(csv))
     found = frame.set_index("method").loc["temperature"]
-    assert found["value"] == pytest.approx(outcome.comparison["temperature"].metrics["nll"].value)
-    assert table.content("Markdown", outcome, shown, values).startswith("| Method | NLL |")
-    assert r"\begin{tabular}" in table.content("LaTeX", outcome, shown, values)
+    assert found["value"] == pytest.approx(
+        comparison_job.comparison["temperature"].metrics["nll"].value
+    )
+    assert table.content("Markdown", comparison_job, shown, columns).startswith("| Method | NLL |")
+    assert r"\begin{tabular}" in table.content("LaTeX", comparison_job, shown, columns)
 
 
 def with_zeros():
@@ -193,7 +198,7 @@ def with_zeros():
 def test_what_is_too_large_to_keep_is_drawn_before_it_goes(monkeypatch):
     content = overconfident()
     kept = compared(opened(content))
-    monkeypatch.setattr(outcome, "KEPT_BYTES", 0)
+    monkeypatch.setattr(comparison_job, "KEPT_BYTES", 0)
     gone = compared(opened(content))
     assert kept.drawn == {}
     assert {m.calibrated for m in gone.comparison} == {None}
@@ -221,7 +226,7 @@ def test_exact_zeros_are_said_and_can_be_read_as_something_else():
     assert better["temperature"].recalibrator.floor_ == pytest.approx(0.01)
     app.segmented_control(key="zeros").set_value("least").run()
     assert "depend on what a 0 is read as" in words(app)
-    assert "The results below are of other choices" in words(app)
+    assert "The results below belong to other choices" in words(app)
     poor = compared(app).comparison
     said = [w.value for w in app.warning if "calibration rows give their true class" in w.value]
     assert len(said) == 1  # once, with the names of the methods
@@ -234,3 +239,27 @@ def test_exact_zeros_are_said_and_can_be_read_as_something_else():
     assert "read as 0.001" in words(app)
     # Without zeros there is nothing to choose.
     assert not [c for c in opened(overconfident()).segmented_control if c.key == "zeros"]
+
+
+def test_maps_are_capped_unless_the_papers_form_is_asked_for():
+    app = opened(overconfident())
+    app.multiselect(key="methods").set_value(["isotonic", "temperature+irm", "temperature"]).run()
+    assert "held within what their rows support" in words(app)
+    capped = compared(app).comparison
+    app.toggle(key="uncapped").set_value(True).run()
+    assert "The results below belong to other choices" in words(app)
+    plain = compared(app).comparison
+    for key in ("isotonic", "temperature+irm"):
+        assert capped[key].recalibrator.cap is True
+        assert plain[key].recalibrator.cap is False
+        assert capped[key].metrics["nll"].value != plain[key].metrics["nll"].value
+    assert capped["temperature"].metrics["nll"].value == plain["temperature"].metrics["nll"].value
+    # A link has it.
+    assert opened(overconfident(), uncapped="true").toggle(key="uncapped").value is True
+    # It is one choice for all pages that fit.
+    app.switch_page("pages/learning_curve.py").run()
+    assert app.toggle(key="uncapped").value is True
+    # What has no cap is not asked for one.
+    app = opened(overconfident())
+    app.multiselect(key="methods").set_value(["temperature", "bbq"]).run()
+    assert not [t for t in app.toggle if t.key == "uncapped"]

@@ -6,13 +6,16 @@ import json
 
 import pytest
 
-from calviz.ui import report
+from calviz.ui.report import report_job
 from tests.app.test_app import _app, _quiet, _words
+
+# The quick lane opens every page once (test_app.py); what these tests click takes long.
+pytestmark = pytest.mark.slow
 
 
 def _finished(app):
     """Wait for the job, as a browser would, and look again."""
-    job = next(j for j in app.session_state["calviz.jobs"][report.PLACE].values())
+    job = next(j for j in app.session_state["calviz.jobs"][report_job.PLACE].values())
     job.wait(120)
     assert job.state == "finished", job.error
     return _quiet(app.run())
@@ -96,6 +99,6 @@ def test_a_comparison_of_the_same_file_is_offered():
         job = SimpleNamespace(
             key=key, running=False, result=SimpleNamespace(comparison=found), stop=lambda: None
         )
-        app.session_state["calviz.jobs"] = {report.COMPARED: {key: job}}
+        app.session_state["calviz.jobs"] = {report_job.COMPARED: {key: job}}
         _quiet(app.run())
         assert ("Recalibration" in app.pills(key="sections").options) is offered

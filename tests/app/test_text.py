@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calviz.core.results import Interval, MetricResult, NoiseFloor
-from calviz.ui.text import Written, distinct, md, number, plain, size
+from calviz.results.evaluation import Interval, MetricResult, NoiseFloor
+from calviz.text.metric_values import Written
+from calviz.text.words import distinct, file_size, number, shorten
+from calviz.ui.widgets.text import md
 
 JOINER = "\u2060"
 
@@ -16,7 +18,7 @@ JOINER = "\u2060"
 @given(st.text(max_size=80))
 def test_escaped_text_reads_as_it_was(text):
     shown = html.unescape(md(text)).replace(JOINER, "")
-    assert shown == plain(text, 400)
+    assert shown == shorten(text, 400)
 
 
 @given(st.text(max_size=80))
@@ -35,8 +37,8 @@ def test_notations_that_are_read_after_entities_are_broken_up(hostile):
 
 
 def test_plain_takes_away_what_cannot_be_seen_and_cuts_what_is_long():
-    assert plain("a\u202eb\u0000c\n\td") == "a b c d"
-    assert plain("x" * 100, 10) == "x" * 9 + "…"
+    assert shorten("a\u202eb\u0000c\n\td", 60) == "a b c d"
+    assert shorten("x" * 100, 10) == "x" * 9 + "…"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +80,7 @@ def test_what_has_no_interval_says_so():
 
 
 def test_sizes():
-    assert [size(n) for n in (53, 12_345, 200_000_000, 2_500_000_000)] == [
+    assert [file_size(n) for n in (53, 12_345, 200_000_000, 2_500_000_000)] == [
         "53 bytes",
         "12.3 kB",
         "200 MB",

@@ -1,8 +1,11 @@
 """Imports point down only, and streamlit stays upstairs (the contracts are in pyproject.toml)."""
 
+import ast
+import re
 import subprocess
 import sys
 import textwrap
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -30,6 +33,53 @@ def test_the_import_contracts_hold():
         """
     )
     assert found.returncode == 0, found.stdout + found.stderr
+
+
+def levels() -> dict[str, int]:
+    """How far down each room is: 0 at the top."""
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = config["tool"]["importlinter"]["contracts"][0]["layers"]
+    return {
+        room.split(".")[1]: depth
+        for depth, rooms in enumerate(layers)
+        for room in rooms.split(" | ")
+    }
+
+
+def modules_named(code: str) -> list[tuple[int, str]]:
+    """Line and room of every string that is the name of a module of calviz; docstrings are no such strings."""
+    tree = ast.parse(code)
+    documents = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    return [
+        (node.lineno, match[1])
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if id(node) not in documents
+        if (match := re.match(r"calviz\.(\w+)(\.\w*)*$", node.value))
+    ]
+
+
+def test_no_file_names_a_module_of_a_room_above_it():
+    """An import by name goes down like any other; `calviz/__init__.py`, above all rooms, may name them."""
+    depth = levels()
+    up = []
+    for path in [*sorted((ROOT / "calviz").glob("*/**/*.py")), ROOT / "calviz/analysis.py"]:
+        own = path.relative_to(ROOT / "calviz").parts[0].removesuffix(".py")
+        for line, room in modules_named(path.read_text(encoding="utf-8")):
+            if room != own and depth.get(room, len(depth)) <= depth[own]:
+                up.append(f"{path.relative_to(ROOT)}:{line} names calviz.{room}")
+    assert not up, "\n".join(up)
+
+
+def test_a_name_in_a_string_is_seen():
+    code = '"""calviz.ui"""\nload("calviz.metrics.binned"); f"calviz.ui.{page}"; "calviz.x y"'
+    assert modules_named(code) == [(2, "metrics"), (2, "ui")]
 
 
 def test_importing_calviz_is_cheap():
@@ -67,6 +117,7 @@ def test_the_command_line_leaves_the_screens_alone(arguments, tmp_path):
     assert found.stdout.strip().splitlines()[-1] == "[]"
 
 
+@pytest.mark.slow
 def test_library_command_line_and_figures_work_where_streamlit_does_not():
     """Tests that go through all of it once more, in a process in which streamlit cannot be imported."""
     parts = ["tests/contract/test_api.py", "tests/contract/test_cli_audit.py", "tests/unit/report"]
@@ -75,7 +126,7 @@ def test_library_command_line_and_figures_work_where_streamlit_does_not():
         import sys
         sys.modules["streamlit"] = None
         import pytest
-        sys.exit(pytest.main([*{parts!r}, "-q", "-p", "no:cacheprovider"]))
+        sys.exit(pytest.main([*{parts!r}, "-q", "-p", "no:cacheprovider", "-m", "not slow"]))
         """
     )
     assert found.returncode == 0, found.stdout[-4_000:] + found.stderr[-2_000:]

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
     [
         pytest.param(["ruff", "check", "."], id="ruff-check"),
         pytest.param(["ruff", "format", "--check", "."], id="ruff-format"),
-        pytest.param(["mypy"], id="mypy"),
+        pytest.param(["mypy"], id="mypy", marks=pytest.mark.slow),
     ],
 )
 def test_the_tool_has_nothing_to_say(arguments):

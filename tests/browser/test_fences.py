@@ -76,7 +76,9 @@ def _go(tab, title, question):
 
 
 def test_names_are_text_on_every_page(view, tmp_path):
-    from calviz.ui.pages import PAGES  # here, so that the tests are collected without streamlit
+    from calviz.ui.session.navigation import (
+        PAGES,  # here, so that the tests are collected without streamlit
+    )
 
     tab = view(height=1000).open("/data")
     page, said = tab.page, []

@@ -8,6 +8,7 @@ import pytest
 import calviz
 from calviz.report.document import compose
 from calviz.report.subject import Subject
+from calviz.sample.sample import Sample
 
 HTML = "<img src=x onerror=alert(1)>"
 
@@ -17,7 +18,7 @@ def file(tmp_path_factory):
     rng = np.random.default_rng(0)
     probs = rng.dirichlet([1, 1, 1], size=120)
     p = calviz.Predictions(probs=probs, labels=np.arange(120) % 3, class_names=(HTML, "b", "c"))
-    subject = Subject(data=p, title=f"Model {HTML}", resamples=50)
+    subject = Subject(Sample(p, resamples=50), title=f"Model {HTML}")
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(compose(subject, date="").html(), encoding="utf-8")
     return path

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 import calviz
 from calviz.cli import main
-from calviz.core.metric import METRICS
+from calviz.specs.metric import METRICS
 
 ROOT = Path(__file__).parents[2]
 PLAIN = "label,p_cat,p_dog,split\n0,0.9,0.1,a\n1,0.2,0.8,b\n0,0.4,0.6,a\n1,0.3,0.7,b\n"
@@ -265,7 +265,8 @@ class TestApp:
 
     def test_the_app_is_served_on_this_machine_only(self, handed_over, monkeypatch, tmp_path):
         monkeypatch.chdir(tmp_path)
-        assert run("app", "--no-browser").exit_code == 0
+        done = run("app", "--no-browser")
+        assert done.exit_code == 0
         [(module, arguments, opened)] = handed_over
         assert module == "streamlit"
         assert arguments[0] == "run"
@@ -275,8 +276,26 @@ class TestApp:
         assert "--browser.gatherUsageStats=false" in arguments
         assert "--server.headless=true" in arguments
         assert "--client.showErrorDetails=none" in arguments
-        assert not [a for a in arguments if a.startswith("--server.port")]
+        # Streamlit's own welcome advertises, and may ask a server elsewhere for this machine's address.
+        assert "--logger.hideWelcomeMessage=true" in arguments
+        [port] = [a.removeprefix("--server.port=") for a in arguments if "server.port=" in a]
+        assert f"http://127.0.0.1:{port} " in done.stdout
         assert opened is None
+
+    def test_without_a_port_the_first_free_one_is_taken(self, handed_over, monkeypatch):
+        with socket.socket() as taken, socket.socket() as free:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            free.bind(("127.0.0.1", 0))
+            ports = [s.getsockname()[1] for s in (taken, free)]
+            free.close()
+            monkeypatch.setattr("calviz.cli.commands.app.PORTS", ports[:1])
+            assert_one_sentence(run("app"), "no port of 127.0.0.1", "--port")
+            assert not handed_over
+            monkeypatch.setattr("calviz.cli.commands.app.PORTS", ports)
+            assert run("app").exit_code == 0
+        [(_, arguments, _)] = handed_over
+        assert f"--server.port={ports[1]}" in arguments
 
     def test_a_file_is_opened_first(self, handed_over, monkeypatch, plain):
         monkeypatch.chdir(plain.parent)

@@ -14,11 +14,12 @@ import calviz
 from calviz.cli import main
 from calviz.cli.threshold import Threshold
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.core.metric import METRICS
-from calviz.core.results import Evaluation, Interval, MetricResult
+from calviz.results.evaluation import Evaluation, Interval, MetricResult
+from calviz.specs.metric import METRICS
 from tests.inputs.borderline import FILES as BORDERLINE
 
-SHARED = Path(__file__).parents[3] / "shared"
+ROOT = Path(__file__).parents[2]
+SHARED = ROOT.parent / "shared"
 KEYS = set(
     "calviz file name rows classes kind split reduction metrics classes_table findings".split()
 )
@@ -414,6 +415,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data are not beside the checkout")
 @pytest.mark.parametrize("name", KINDS)
 def test_real_files_give_every_metric_or_its_reason(name):
@@ -431,6 +433,20 @@ def test_real_files_give_every_metric_or_its_reason(name):
     assert rows == record["rows"]
 
 
+def test_sample_data_agree_with_independent_peers():
+    """As recorded by ``benchmarks/record_sample_data.py``."""
+    recorded = ROOT / "tests" / "reference" / "recorded_sample_data.json"
+    peers = json.loads(recorded.read_text(encoding="utf-8"))["values"]["simulated_100"]
+    path = ROOT / "sample_data" / "simulated_100_classes.parquet"
+    compared = [p for p in PEERS if p[1] in peers]
+    assert len(compared) >= 4
+    records = {arguments: audit(path, *arguments) for arguments in {p[2] for p in compared}}
+    for key, entry, arguments in compared:
+        found = records[arguments]["metrics"][key]["value"]
+        assert found == pytest.approx(peers[entry]["value"], rel=1e-6), entry
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data are not beside the checkout")
 @pytest.mark.parametrize("name", FILES)
 def test_real_networks_agree_with_independent_peers(name):

@@ -8,7 +8,10 @@ from click.testing import CliRunner
 
 import calviz
 from calviz.cli import main
-from calviz.core.recalibrator import RECALIBRATORS
+from calviz.comparison import advise
+from calviz.results.comparison import AGAINST_WORDS
+from calviz.specs.metric import METRICS
+from calviz.specs.recalibrator import RECALIBRATORS
 
 
 def run(*arguments):
@@ -60,6 +63,47 @@ def test_compare_writes_the_documented_json(file, tmp_path):
     assert 0 <= method["best_share"]["nll"] <= 1
 
 
+@pytest.mark.slow
+def test_compare_prints_the_advice_of_the_app_and_explains_its_columns(file, tmp_path):
+    target = tmp_path / "out.json"
+    out = run("compare", file, "--methods", "temperature,isotonic", "--json", target)
+    said = " ".join(out.stdout.split())
+    found = calviz.compare(calviz.load(file), ["temperature", "isotonic"])
+    advice = advise(found, calviz.load(file))
+    assert advice.method != "identity"
+    for sentence in (advice.headline, *advice.reasons):
+        assert sentence in said
+    table = [line for line in out.stdout.splitlines() if line.startswith(("method", "iso", "temp"))]
+    assert "against uncalibrated" in table[0]
+    for line in table[1:]:
+        key = line.split()[0]
+        assert found[key].differences["brier"].verdict in line.split()
+        assert (">=" in line.split()) == found[key].gain_is_lower_bound
+    assert f"Against uncalibrated: by Brier score; {AGAINST_WORDS}." in said
+    assert ">= where the method may change predictions" in said
+
+
+@pytest.mark.slow
+def test_compare_json_says_what_the_verdicts_go_by(file):
+    every = ["--methods", "temperature,ets,irm,isotonic,histogram,vector", "--fit-fraction", "0.5"]
+    record = json.loads(run("compare", file, *every, "--json", "-").stdout)
+    assert "for all comparisons" in record["verdict_basis"]
+    wider = 0
+    for key, m in record["methods"].items():
+        assert set(m["differences_adjusted"]) == set(m["differences"]) == set(m["verdicts"])
+        for metric, (low, high) in m["differences_adjusted"].items():
+            direction = METRICS[metric].direction
+            if direction in ("zero", "one"):  # their size is what is judged
+                continue
+            alone = m["differences"][metric]
+            assert low <= alone[0] <= alone[1] <= high, (key, metric)
+            wider += high - low > 1.05 * (alone[1] - alone[0])
+            # The verdict is what the adjusted interval says.
+            better, worse = (low > 0, high < 0) if direction == "higher" else (high < 0, low > 0)
+            assert m["verdicts"][metric] == ("better" if better else "worse" if worse else "tied")
+    assert wider > 10
+
+
 def test_compare_says_what_zeros_cost_and_are_read_as(tmp_path):
     rng = np.random.default_rng(0)
     p = rng.integers(0, 11, 600) / 10
@@ -76,7 +120,7 @@ def test_compare_says_what_zeros_cost_and_are_read_as(tmp_path):
     assert 0 < int(note.split()[0]) < rows
     assert f"NLL of identity: {note}" in said
     assert "an exact probability of 0 counts as 0.01: temperature" in said
-    assert "the variation of the fit is in them, from 3 refits" in said
+    assert "they include the variation of the fit, from 3 refits" in said
     text = page.read_text()
     assert "NLL of Uncalibrated: " in text
     assert "an exact probability of 0 counts as 0.01" in text
@@ -231,6 +275,26 @@ def test_parameters_of_methods_can_be_set(file, tmp_path):
         assert run("recalibrate", file, *arguments, *options).exit_code == 0
         maps.append(json.loads(path.read_text()))
     assert maps[0] != maps[1]
+
+
+@pytest.mark.parametrize("method", ["isotonic", "temperature+isotonic", "irm", "histogram"])
+def test_the_cap_can_be_switched_off(file, tmp_path, method):
+    lowest = {}
+    for value in (None, "true", "false", "False"):
+        path = tmp_path / "map.json"
+        arguments = ("--method", method, "--out", tmp_path / "o.csv", "--save-map", path)
+        option = () if value is None else ("--option", f"{method}.cap={value}")
+        assert run("recalibrate", file, *arguments, *option).exit_code == 0
+        record = json.loads(path.read_text())
+        assert record["parameters"]["cap"] is (value in (None, "true"))
+        part = record["fitted"].get("second", record)["fitted"]
+        maps = part["maps_"] if "maps_" in part else [part["map_"]]
+        lowest[value] = min(min(m["y"]) for m in maps)
+    assert lowest[None] == lowest["true"] > 0
+    assert lowest["false"] == lowest["False"] == 0
+    out = run("recalibrate", file, *arguments, "--option", f"{method}.cap=maybe")
+    assert out.exit_code == 2
+    assert "'cap' must be true or false, got 'maybe'" in out.stderr
 
 
 @pytest.mark.parametrize(

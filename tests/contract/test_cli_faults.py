@@ -14,7 +14,7 @@ import pytest
 
 import calviz
 from calviz.cli.text import sentence
-from calviz.core.output import OutputError
+from calviz.core.whole_files import OutputError
 from calviz.data.writing import write_predictions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,6 +51,7 @@ def test_a_full_standard_output_is_named():
     assert sentence(full) == "the output: no space left on device."
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_at_once_with_a_sentence_and_no_file(tmp_path):
     probs, labels = _predictions()
     file, out = tmp_path / "in.npz", tmp_path / "out.json"

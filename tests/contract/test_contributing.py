@@ -17,6 +17,8 @@ import pytest
 
 from calviz.data import read
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -85,10 +87,10 @@ def test_everything_registers_itself(project: Path) -> None:
         project,
         "-c",
         "import json, calviz\n"
-        "from calviz.core.check import CHECKS\n"
-        "from calviz.core.figure import FIGURES\n"
-        "from calviz.core.metric import METRICS\n"
-        "from calviz.core.recalibrator import RECALIBRATORS\n"
+        "from calviz.specs.check import CHECKS\n"
+        "from calviz.specs.figure import FIGURES\n"
+        "from calviz.specs.metric import METRICS\n"
+        "from calviz.specs.recalibrator import RECALIBRATORS\n"
         "from calviz.data import FORMATS\n"
         "p = calviz.Predictions(probs=[0.2, 0.4, 0.9], labels=[0, 1, 1])\n"
         "print(json.dumps({'metric': METRICS.keys(), 'figure': FIGURES.keys(),\n"
@@ -108,6 +110,35 @@ def test_everything_registers_itself(project: Path) -> None:
     assert "arff" in found["format"]
     assert "CAL901" in found["check"]
     assert "shrink" in found["recalibrator"]
+
+
+def test_what_the_rest_has_to_know_is_said_by_the_entry(project: Path) -> None:
+    """Suggestions, paired differences and short tables take what was added, without another edit."""
+    out = run(
+        project,
+        "-c",
+        "import json, calviz, numpy as np\n"
+        "from calviz.comparison.methods_to_try import suggest\n"
+        "from calviz.specs.metric import METRICS\n"
+        "rng = np.random.default_rng(0)\n"
+        "two, three = (\n"
+        "    calviz.Predictions(probs=rng.dirichlet(np.ones(k), 400), labels=rng.integers(k, size=400))\n"
+        "    for k in (2, 3)\n"
+        ")\n"
+        "found = calviz.compare(two, ['shrink'], metrics=['average_ce'], seed=0)\n"
+        "gain = found['shrink'].differences['average_ce']\n"
+        "print(json.dumps({'two': suggest(two, 400).methods, 'three': suggest(three, 400).left_out,\n"
+        "    'table': METRICS.in_table('methods'),\n"
+        "    'better': [gain.value, gain.interval.low, gain.interval.high, gain.verdict]}))",
+    )
+    found = json.loads(out)
+    assert "shrink" in found["two"]
+    assert found["three"]["shrink"] == "one term of ETS."
+    assert "average_ce" in found["table"]
+    value, low, high, verdict = found["better"]
+    # Scores that say nothing about the labels: shrinking them takes most of the error away.
+    assert low <= value <= high < 0
+    assert verdict == "better"
 
 
 def test_the_command_line_knows_them(project: Path) -> None:

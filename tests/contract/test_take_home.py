@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 import calviz
 from calviz.cli import main
-from calviz.core.recalibrator import RECALIBRATORS
+from calviz.specs.recalibrator import RECALIBRATORS
 
 ROWS = 240
 

@@ -11,7 +11,7 @@ from calviz.analysis import other_view
 from calviz.cli import main
 from calviz.comparison import compare_methods
 from calviz.figures import BinSensitivity, CalibrationMap, ConventionDots, Cumulative, Reliability
-from calviz.numerics.sample import Sample
+from calviz.sample.sample import Sample
 
 
 def forecasts(n=400, seed=1):
@@ -115,6 +115,7 @@ def test_command_line_report_and_json_say_what_the_other_view_shows(file, tmp_pa
     assert record["other_view"] == said
 
 
+@pytest.mark.slow
 def test_the_commands_that_compare_judge_the_positive_class_too(file):
     for command in (
         ("compare", file, "--methods", "platt", "--fit-fraction", 0.5, "--json", "-"),

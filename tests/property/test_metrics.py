@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import calviz
-from calviz.core.metric import METRICS
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.numerics import binning, losses
+from calviz.sample import binning, losses
+from calviz.specs.metric import METRICS
 from tests.property.budget import examples
 
 quick = examples(25)
@@ -76,6 +76,7 @@ def check(result, metric, slack=1e-6):
         assert 0 < floor.p_value <= 1
 
 
+@pytest.mark.slow
 @quick
 @given(data=predictions(), bins=st.sampled_from([1, 2, 15, 100]))
 def test_finite_or_explained_and_within_bounds(data, bins):
@@ -94,6 +95,7 @@ def test_finite_or_explained_and_within_bounds(data, bins):
             check(result, METRICS[result.key])
 
 
+@pytest.mark.slow
 @quick
 @given(data=predictions())
 def test_approximations_for_many_rows_stay_sane_on_few(data):

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -109,6 +110,7 @@ def test_any_bytes(begin: bytes, rest: bytes, name: str) -> None:
     assert len(sentence) < 1_500
 
 
+@pytest.mark.slow
 def test_the_fuzzer_finds_nothing(tmp_path: Path) -> None:
     """A short run; ``benchmarks/fuzz_readers.py`` is the long one."""
     sys.path.insert(0, str(ROOT / "benchmarks"))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calviz.core.errors import CalvizError
-from calviz.core.recalibrator import RECALIBRATORS
+from calviz.specs.recalibrator import RECALIBRATORS
 from tests.property.budget import examples
 
 KEYS = RECALIBRATORS.keys()

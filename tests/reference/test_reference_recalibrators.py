@@ -1,7 +1,8 @@
-"""Our recalibrators against independent implementations on real predictions.
+"""Our recalibrators against independent implementations, on the sample data and on real predictions.
 
-The reference values and data lie in a folder `shared` beside the checkout; without it these tests
-are skipped. Where a peer stops early or clips, ours has to be at least as good on the objective.
+Values on the sample data are recorded by ``benchmarks/record_sample_data.py``; more libraries, on predictions of larger networks, have
+theirs in a folder `shared` beside the checkout, where there is one. What only these have is compared with
+recorded values in ``test_recorded_peers.py`` too. Where a peer stops early or clips, ours has to be at least as good on the objective.
 """
 
 import json
@@ -14,18 +15,30 @@ import pandas as pd
 import pytest
 
 from calviz.core.events import BinaryEvents
-from calviz.core.recalibrator import RECALIBRATORS
-from calviz.numerics.cumulative import ks_error
+from calviz.metrics.ks import ks
+from calviz.sample.steps import make_steps
+from calviz.specs.recalibrator import RECALIBRATORS
+
+from . import samples
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 FILE = SHARED / "reference" / "reference.json"
 
-if not FILE.exists():
-    pytest.skip("the reference values are not beside this checkout", allow_module_level=True)
-
-REFERENCE = json.loads(FILE.read_text())
+BESIDE = json.loads(FILE.read_text()) if FILE.exists() else {}
+RECORDED = json.loads(
+    (Path(__file__).parent / "recorded_sample_data.json").read_text(encoding="utf-8")
+)["values"]
+REFERENCE = RECORDED | BESIDE
 MULTI = ("netcal_cifar10_wrn16_4", "netcal_cifar100_wrn16_4", "plambda_cifar10_vgg")
 BINARY = ("fte_nba_games", "adult_rf")
+beside = pytest.mark.skipif(not BESIDE, reason="only of the data beside the checkout")
+
+
+def having(*entries):
+    """The data sets that have one of these values."""
+    return [n for n in REFERENCE if any(f"recal:{entry}" in REFERENCE[n] for entry in entries)]
+
+
 EPS = 2.220446049250313e-16
 #: Entries that are not compared here, with the reason.
 NOT_COMPARED = {
@@ -49,6 +62,10 @@ NOT_COMPARED = {
 @cache
 def load(name):
     """Probabilities and labels of the calibration rows, and of the test rows."""
+    if name in samples.SETS:
+        p, y, split = samples.rows(*samples.SETS[name])
+        fit, test = split == "calibration", split == "test"
+        return p[fit], y[fit], p[test], y[test]
     if name == "fte_nba_games":
         table = pd.read_csv(SHARED / "data" / "fivethirtyeight" / "nba_games.csv")
         p, y = table["prob1"].to_numpy(), table["prob1_outcome"].to_numpy().astype(int)
@@ -90,6 +107,7 @@ def on_test(name, key, **options):
     return fitted(name, key, **options).transform(p), y
 
 
+@beside
 @pytest.mark.parametrize("name", MULTI)
 @pytest.mark.parametrize(
     ("key", "entry"),
@@ -103,6 +121,7 @@ def test_temperatures(name, key, entry):
     assert fitted(name, key).temperature_ == pytest.approx(wanted, rel=1e-6)
 
 
+@beside
 @pytest.mark.parametrize("name", MULTI)
 def test_temperature_by_bisection_in_double_precision(name):
     wanted = value(name, "temperature_nll@probmetrics")["params"]["T"]
@@ -112,6 +131,7 @@ def test_temperature_by_bisection_in_double_precision(name):
     assert double.temperature_ == pytest.approx(wanted, rel=2e-7)
 
 
+@beside
 @pytest.mark.parametrize("name", MULTI)
 def test_temperature_is_as_good_as_netcals(name):
     """netcal clips at the machine epsilon and stops early."""
@@ -122,12 +142,14 @@ def test_temperature_is_as_good_as_netcals(name):
     assert nll(fitted(name, "temperature").transform(p.astype(float)), y) <= theirs + 1e-12
 
 
-@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("name", having("temperature@netcal", "temperature@sklearn"))
 def test_temperature_of_two_classes(name):
-    wanted = value(name, "temperature@netcal")["params"]["T"]
+    peer = "sklearn" if name in samples.SETS else "netcal"
+    wanted = value(name, f"temperature@{peer}")["params"]["T"]
     assert fitted(name, "temperature", floor=EPS).temperature_ == pytest.approx(wanted, rel=1e-4)
 
 
+@beside
 @pytest.mark.parametrize("name", MULTI)
 @pytest.mark.parametrize("peer", ["mix-n-match", "probmetrics"])
 def test_ets(name, peer):
@@ -138,6 +160,7 @@ def test_ets(name, peer):
     assert nll(out, y) == pytest.approx(wanted["test"]["nll"], rel=1e-5)
 
 
+@beside
 @pytest.mark.parametrize("name", MULTI)
 def test_ets_by_likelihood(name):
     wanted = value(name, "ets_ce@probmetrics")
@@ -147,6 +170,15 @@ def test_ets_by_likelihood(name):
     assert nll(out, y) == pytest.approx(wanted["test"]["nll"], rel=1e-5)
 
 
+@pytest.mark.parametrize("name", having("irova@sklearn"))
+def test_isotonic_maps_of_every_class(name):
+    test = value(name, "irova@sklearn")["test"]
+    out, y = on_test(name, "isotonic", cap=False)
+    assert nll(out, y) == pytest.approx(test["nll"], rel=2e-5)
+    assert (out.argmax(axis=1) == y).mean() == pytest.approx(test["accuracy"], abs=1e-3)
+
+
+@beside
 @pytest.mark.parametrize("name", MULTI)
 @pytest.mark.parametrize(
     ("key", "entry"),
@@ -158,23 +190,24 @@ def test_ets_by_likelihood(name):
 )
 def test_isotonic_maps(name, key, entry):
     test = value(name, entry)["test"]
-    out, y = on_test(name, key)
+    out, y = on_test(name, key, cap=False)
     # scikit-learn takes float32 scores closer than 1e-6 for tied, which moves single rows.
     assert nll(out, y) == pytest.approx(test["nll"], rel=2e-5)
     assert (out.argmax(axis=1) == y).mean() == pytest.approx(test["accuracy"], abs=1e-3)
 
 
-@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("name", having("isotonic@sklearn"))
 def test_isotonic_of_two_classes(name):
-    out, _ = on_test(name, "isotonic")
+    out, _ = on_test(name, "isotonic", cap=False)
     wanted = value(name, "isotonic@sklearn")["first5"]
     np.testing.assert_allclose(out[:5, 1], wanted, atol=2e-9)
     assert (
-        fitted(name, "isotonic").describe()["points"]
+        fitted(name, "isotonic", cap=False).describe()["points"]
         == (value(name, "isotonic@sklearn")["params"]["n_thresholds"])
     )
 
 
+@beside
 @pytest.mark.parametrize("name", MULTI)
 @pytest.mark.parametrize("peer", ["netcal", "probmetrics", "dirichletcal"])
 def test_vector_scaling(name, peer):
@@ -184,11 +217,10 @@ def test_vector_scaling(name, peer):
     assert nll(out, y) == pytest.approx(value(name, f"vector@{peer}")["test"]["nll"], rel=1e-4)
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in MULTI if "recal:dirichlet@dirichletcal" in REFERENCE[n]]
-)
+@pytest.mark.parametrize("name", having("dirichlet@dirichletcal", "dirichlet@sklearn"))
 def test_dirichlet_without_penalties(name):
-    wanted = value(name, "dirichlet@dirichletcal")
+    peer = "sklearn" if name in samples.SETS else "dirichletcal"
+    wanted = value(name, f"dirichlet@{peer}")
     p, y, _, _ = load(name)
     ours = nll(fitted(name, "dirichlet").transform(p.astype(float)), y)
     assert ours <= wanted["params"]["cal_logloss"] + 2e-6
@@ -196,9 +228,7 @@ def test_dirichlet_without_penalties(name):
     assert nll(out, y) == pytest.approx(wanted["test"]["nll"], rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in MULTI if "recal:dirichlet@dirichletcal" in REFERENCE[n]]
-)
+@pytest.mark.parametrize("name", having("dirichlet_odir1e-3@dirichletcal"))
 def test_dirichlet_odir_at_its_strengths(name):
     """dirichletcal adds lambda times the sum of squares, not their mean, and fixes the last row at zero."""
     wanted = value(name, "dirichlet_odir1e-3@dirichletcal")
@@ -209,6 +239,7 @@ def test_dirichlet_odir_at_its_strengths(name):
     assert nll(chosen, y) <= wanted["test"]["nll"] + 1e-4
 
 
+@beside
 @pytest.mark.parametrize("name", MULTI)
 @pytest.mark.parametrize("r", [1, 2])
 def test_splines(name, r):
@@ -226,10 +257,12 @@ def test_splines(name, r):
     tolerance = 3e-3 if name == "netcal_cifar10_wrn16_4" else 5e-4
     np.testing.assert_allclose(score[:5], entry["first5"], atol=tolerance)
     assert score.mean() == pytest.approx(entry["test"]["mean_conf"], abs=3e-4)
-    assert ks_error(BinaryEvents(score, hit)) == pytest.approx(entry["test"]["ks_top1"], abs=3e-4)
+    assert ks(make_steps(BinaryEvents(score, hit))) == pytest.approx(
+        entry["test"]["ks_top1"], abs=3e-4
+    )
 
 
-@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("name", having("platt@uncertainty-calibration"))
 def test_platt(name):
     wanted = value(name, "platt@uncertainty-calibration")["params"]
     found = fitted(name, "platt", floor=1e-12).coefficients_[:, 0]
@@ -245,7 +278,7 @@ def test_platt(name):
     assert loss(*found) <= loss(wanted["a"], wanted["b"]) + 1e-9
 
 
-@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("name", having("beta_abm@betacal"))
 def test_beta(name):
     a, b, m = value(name, "beta_abm@betacal")["params"]["map"]
     p, y, _, _ = load(name)
@@ -261,31 +294,35 @@ def test_beta(name):
     assert nll(out, y) == pytest.approx(value(name, "beta_abm@betacal")["test"]["nll"], rel=1e-4)
 
 
+@beside
 def test_equal_width_histogram():
     for bins in (10, 15):
-        out, y = on_test("fte_nba_games", "histogram", bins=bins)
+        out, y = on_test("fte_nba_games", "histogram", bins=bins, cap=False)
         wanted = value("fte_nba_games", f"hist_ew{bins}@netcal")
         np.testing.assert_allclose(out[:5, 1], wanted["first5"], atol=2e-9)
         if bins == 10:  # with 15 there is an empty bin, which the peer fills otherwise
             assert nll(out, y) == pytest.approx(wanted["test"]["nll"], rel=1e-7)
 
 
-@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("name", having("hist_em10@uncertainty-calibration"))
 def test_equal_mass_histogram(name):
-    out, y = on_test(name, "histogram", bins=10, scheme="equal-mass")
+    out, y = on_test(name, "histogram", bins=10, scheme="equal-mass", cap=False)
     wanted = value(name, "hist_em10@uncertainty-calibration")
     np.testing.assert_allclose(out[:5, 1], wanted["first5"], atol=2e-9)
     assert nll(out, y) == pytest.approx(wanted["test"]["nll"], rel=1e-7)
 
 
-@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("name", having("platt_binner10@uncertainty-calibration"))
 def test_scaling_binning(name):
     out, y = on_test(name, "scaling-binning", bins=10, floor=1e-12)
     wanted = value(name, "platt_binner10@uncertainty-calibration")
     np.testing.assert_allclose(out[:5, 1], wanted["first5"], atol=1e-4)
-    assert nll(out, y) == pytest.approx(wanted["test"]["nll"], rel=1e-6)
+    # The peer's slope is not quite at the optimum, which moves single rows of the sample into the bin beside.
+    rel = 2e-5 if name in samples.SETS else 1e-6
+    assert nll(out, y) == pytest.approx(wanted["test"]["nll"], rel=rel)
 
 
+@beside
 @pytest.mark.parametrize("name", ["netcal_cifar10_wrn16_4", "plambda_cifar10_vgg"])
 def test_class_wise_temperatures(name):
     """From the peer's own T; it rounds the classes' scores to three decimals, and takes the first of equal gammas."""
@@ -297,7 +334,7 @@ def test_class_wise_temperatures(name):
 
 
 def test_uncalibrated_rows():
-    for name in (*MULTI, *BINARY):
+    for name in having("none@identity"):
         out, y = on_test(name, "identity")
         assert nll(out, y) == pytest.approx(value(name, "none@identity")["test"]["nll"], rel=1e-6)
 

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calviz.core.export import csv_bytes, latex_table, markdown_table, neutralise
+from calviz.text.escape import spreadsheet_text
+from calviz.text.export import csv_bytes, latex_table, markdown_table
 
 
 def _read(data: bytes) -> list[list[str]]:
@@ -21,7 +22,7 @@ def test_formula_signs_are_neutralised_in_cells_and_headers(text):
     frame = pd.DataFrame({text: [text, "plain"]})
     header, first, second = _read(csv_bytes(frame))
     assert header == ["'" + text]
-    assert first == [neutralise(text)] == ["'" + text]
+    assert first == [spreadsheet_text(text)] == ["'" + text]
     assert second == ["plain"]
 
 

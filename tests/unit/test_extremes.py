@@ -13,13 +13,13 @@ import pytest
 
 import calviz
 from calviz.core.errors import InputError, NotAvailable
-from calviz.core.metric import METRICS
 from calviz.core.predictions import Predictions
-from calviz.core.recalibrator import RECALIBRATORS
-from calviz.numerics import true_classes
-from calviz.numerics.budget import ROOM, affordable
-from calviz.numerics.sample import Sample
-from calviz.numerics.true_classes import true_class_errors
+from calviz.sample import budget
+from calviz.sample.budget import ROOM, affordable
+from calviz.sample.sample import Sample
+from calviz.sample.true_classes import true_class_errors
+from calviz.specs.metric import METRICS
+from calviz.specs.recalibrator import RECALIBRATORS
 from tests.inputs.oracle import plain_metrics
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -122,6 +122,7 @@ def test_logits_that_mark_left_out_classes_are_refused_by_maps_with_a_remedy() -
         RECALIBRATORS["temperature"].make(input="logits").fit(logits, LABELS)
 
 
+@pytest.mark.slow
 def test_twenty_thousand_classes() -> None:
     k, n = 20_000, 40
     probs = RNG.dirichlet(np.full(k, 0.01), size=n)
@@ -146,7 +147,7 @@ def test_resamples_of_many_classes_take_bounded_memory(monkeypatch: pytest.Monke
     source = true_class_errors(Sample(EXTREMES["logits, f8"])).source
     weights = RNG.integers(3, size=(N, 7)).astype(float)
     whole = source.weighted_errors(weights)
-    monkeypatch.setattr(true_classes, "_CELLS", 2 * 3 * source.bins)
+    monkeypatch.setattr(budget, "CELLS", 2 * 3 * source.bins)
     for one, other in zip(whole, source.weighted_errors(weights), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
 

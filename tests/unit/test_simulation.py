@@ -9,10 +9,12 @@ from scipy import stats
 from scipy.special import expit, logit
 
 import calviz
-from calviz.core.metric import METRICS
-from calviz.numerics.error_bars import p_value, stream
-from calviz.numerics.sample import Sample
-from calviz.numerics.steps import steps
+from calviz.sample.error_bars import p_value, stream
+from calviz.sample.sample import Sample
+from calviz.sample.steps import steps
+from calviz.specs.metric import METRICS
+
+pytestmark = pytest.mark.slow
 
 #: Representatives of the families; p-values of "brier" and after it are two-sided.
 FLOORS = ("ece", "ks", "smece", "kde_ece", "classwise_ece", "brier", "mcs", "spiegelhalter_z")

@@ -9,15 +9,15 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.predictions import Predictions
-from calviz.numerics.passes import sum_over_blocks
+from calviz.numerics.blocks import sum_over_blocks
 
-#: So many rows show any skill that there is.
+#: This many rows show any skill that there is.
 MOST_ROWS = 100_000
 
 
 @dataclass(frozen=True)
 class LabelShuffling:
-    """Mean probability of the true class, beside what it is with the labels shuffled among the rows.
+    """Mean probability of the true class, and the same with the labels shuffled among the rows.
 
     Attributes
     ----------

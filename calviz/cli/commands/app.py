@@ -18,6 +18,8 @@ from calviz.core.errors import InputError, OptionError
 #: Tells the app which file to open first.
 OPEN_VARIABLE = "CALVIZ_OPEN"
 HOST = "127.0.0.1"
+#: Ports that are tried, one after the other, if none is asked for.
+PORTS = range(8501, 8601)
 
 
 @click.command()
@@ -44,16 +46,17 @@ def command(file: Path | None, port: int | None, host: str, no_browser: bool) ->
     root = project_root()
     if not (root / "app.py").is_file():
         raise InputError("the dashboard is not part of this installation", file="app.py")
-    _check_free(host, port or 0)
+    port = _free_port(host, port)
     os.environ.pop(OPEN_VARIABLE, None)
     if file is not None:
         os.environ[OPEN_VARIABLE] = str(_readable(file))
     sys.argv = ["streamlit", "run", str(root / "app.py"), *_flags(root, host, port, no_browser)]
+    click.echo(f"calviz: open {_url(host, port)} in a browser; Ctrl+C ends it.")
     # In this process: it stops with Ctrl-C, and nothing is left behind when it is ended.
     runpy.run_module("streamlit", run_name="__main__", alter_sys=True)
 
 
-def _flags(root: Path, host: str, port: int | None, no_browser: bool) -> Iterator[str]:
+def _flags(root: Path, host: str, port: int, no_browser: bool) -> Iterator[str]:
     config = tomllib.loads((root / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
     settings = {
         f"{section}.{key}": value
@@ -66,8 +69,9 @@ def _flags(root: Path, host: str, port: int | None, no_browser: bool) -> Iterato
     settings["browser.gatherUsageStats"] = False
     settings["server.headless"] = no_browser
     settings["server.showEmailPrompt"] = False
-    if port is not None:
-        settings["server.port"] = port
+    settings["server.port"] = port
+    # Its welcome advertises (in the app a card over the verdict), and asks a server elsewhere for this machine's address.
+    settings["logger.hideWelcomeMessage"] = True
     for key, value in settings.items():
         yield f"--{key}={str(value).lower() if isinstance(value, bool) else value}"
 
@@ -77,6 +81,29 @@ def _readable(file: Path) -> Path:
         raise InputError("there is no such file", file=str(file))
     with file.open("rb"):  # raises what the command line then says in a sentence
         return file.resolve()
+
+
+def _url(host: str, port: int) -> str:
+    """Where the app is, for a browser on this machine."""
+    name = "localhost" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+    return f"http://{name}:{port}"
+
+
+def _free_port(host: str, port: int | None) -> int:
+    """The port that is asked for, or the first of `PORTS` that is free; raises OptionError if there is none."""
+    if port is not None:
+        _check_free(host, port)
+        return port
+    _check_free(host, 0)  # an address that there is not has no free port either
+    for tried in PORTS:
+        try:
+            _check_free(host, tried)
+        except OptionError:
+            continue
+        return tried
+    raise OptionError(
+        f"no port of {host} from {PORTS[0]} to {PORTS[-1]} is free; choose another one with --port."
+    )
 
 
 def _check_free(host: str, port: int) -> None:

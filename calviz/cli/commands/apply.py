@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from calviz.cli.fit_row_options import one_model
 from calviz.cli.group import FINE
 from calviz.cli.reading import reading_options
-from calviz.cli.splitting import one_model
 from calviz.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 @click.argument("file", metavar="FILE")
 @click.option("--map", "map_path", required=True, metavar="MAP.json", help="From --save-map.")
 @click.option("--out", required=True, metavar="FILE", help=".csv, .parquet or .npz.")
-@click.option("--model", metavar="NAME", help="Of a file with several models, this one.")
+@click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
 @reading_options
 def command(file: str, map_path: str, out: str, model: str | None, reading: ReadingOptions) -> int:
     """Apply a saved recalibration map to the predictions in FILE."""
     from calviz.cli.audit_text import print_recognition
-    from calviz.comparison.saved import apply_map
+    from calviz.comparison.saved_maps import apply_map
     from calviz.data import read
     from calviz.data.writing import check_target, write_predictions
 

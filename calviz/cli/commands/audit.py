@@ -2,43 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from calviz.cli.documents import Documents, document_options
 from calviz.cli.group import CROSSED, FINE, WRONG
 from calviz.cli.reading import reading_options
 from calviz.cli.reduction import reduction_option
+from calviz.cli.report_options import Documents, document_options
 from calviz.cli.text import say, sentence
 from calviz.cli.threshold import Threshold
 from calviz.core.errors import CalvizError, InputError, OptionError
-from calviz.core.output import write_output
-from calviz.core.reduction import Reduction
+from calviz.core.whole_files import write_output
 
 if TYPE_CHECKING:
-    from calviz.core.convention import Conventions
-    from calviz.core.model_comparison import ModelComparison
-    from calviz.core.predictions import Dataset
-    from calviz.core.results import Evaluation
+    from calviz.core.reduction import Reduction
     from calviz.data import Loaded, ReadingOptions
     from calviz.report.document import Part
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What is asked of every file."""
-
-    split: str | None
-    reduction: Reduction | None
-    bins: int
-    ci: bool
-    seed: int
-    resamples: int
-    conventions: bool
+    from calviz.results.evaluation import Evaluation
+    from calviz.results.model_comparison import ModelComparison
+    from calviz.sample.sample import Sample
+    from calviz.specs.convention import Conventions
 
 
 @dataclass(frozen=True)
@@ -47,10 +34,8 @@ class Audit:
 
     file: str
     loaded: Loaded
-    data: Dataset
+    sample: Sample
     evaluation: Evaluation
-    verdict: str
-    other_view: str | None
     conventions: Conventions | None = None
 
 
@@ -77,7 +62,7 @@ class Audit:
     "fail_on",
     multiple=True,
     metavar="EXPR",
-    help='Exit with 1 where this holds (repeatable), such as "ece>0.05"; values are fractions. '
+    help='Exit with 1 if this holds (repeatable), such as "ece>0.05"; values are fractions. '
     "With --ci it has to hold for the value and for its whole interval.",
 )
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
@@ -89,7 +74,7 @@ class Audit:
     "models",
     multiple=True,
     metavar="NAME",
-    help="Of a file with several models, this one (repeatable); all if left out.",
+    help="The models to use, if the file holds several (repeatable); all if left out.",
 )
 @reading_options
 def command(
@@ -114,7 +99,13 @@ def command(
     JSON or report is written. A report has one part per model of each file; it always holds error bars.
     """
     thresholds = [Threshold.of(text) for text in fail_on]
-    settings = Settings(split, reduction, bins, ci, seed, resamples, conventions)
+    how = {
+        "split": split,
+        "reduction": reduction,
+        "bins": bins,
+        "seed": seed,
+        "resamples": resamples,
+    }
     _check_writable(json_path)
     documents = Documents(html_path, markdown_path)
     documents.check()
@@ -123,15 +114,17 @@ def command(
     crossed = wrong = False
     for file in files:
         try:
-            for audit in _audit(file, reading, models, settings, quiet=json_path == "-"):
+            for audit in _audit(
+                file, reading, models, how, ci, conventions, quiet=json_path == "-"
+            ):
                 crossed |= _crosses(audit, thresholds)
                 if json_path is not None:
-                    records.append(_record(audit, settings))
+                    records.append(_record(audit, ci))
                 if documents:
                     # What stands once is made with the first part only.
                     once = len(files) == 1 and not parts
-                    beside = _beside(audit, models, settings) if once else None
-                    parts.append(_part(audit, settings, reading, beside, named=len(files) > 1))
+                    beside = _beside(audit, models, how) if once else None
+                    parts.append(_part(audit, ci, reading, beside, named=len(files) > 1))
         except BrokenPipeError:
             raise
         except (CalvizError, OSError) as error:
@@ -152,12 +145,16 @@ def _audit(
     file: str,
     reading: ReadingOptions,
     models: tuple[str, ...],
-    settings: Settings,
+    how: Mapping[str, Any],
+    ci: bool,
+    conventions: bool,
     *,
     quiet: bool,
 ) -> Iterator[Audit]:
+    from calviz import analysis
     from calviz.cli.audit_text import print_conventions, print_evaluation, print_recognition
     from calviz.data import read
+    from calviz.sample.sample import Sample
 
     loaded = read(file, options=reading)
     unknown = [name for name in models if name not in loaded.models]
@@ -165,7 +162,10 @@ def _audit(
         known = ", ".join(loaded.models)
         raise OptionError(f"there is no model '{unknown[0]}'; known: {known}.")
     for number, name in enumerate(models or loaded.models):
-        audit = _judge(file, loaded, loaded.models[name], settings)
+        sample = Sample.of(loaded.models[name], **how)
+        evaluation = analysis.evaluate(sample, ci=ci)
+        others = analysis.conventions(sample, noise=ci) if conventions else None
+        audit = Audit(file, loaded, sample, evaluation, others)
         if not quiet:
             if number == 0:
                 print_recognition(file, loaded)
@@ -173,26 +173,7 @@ def _audit(
             if audit.conventions is not None:
                 print_conventions(audit.conventions)
         yield audit
-
-
-def _judge(file: str, loaded: Loaded, data: Dataset, settings: Settings) -> Audit:
-    from calviz import analysis
-
-    same: dict[str, Any] = {
-        "reduction": settings.reduction,
-        "split": settings.split,
-        "bins": settings.bins,
-        "seed": settings.seed,
-    }
-    evaluation = analysis.evaluate(data, ci=settings.ci, resamples=settings.resamples, **same)
-    # All metrics bring their findings and the verdict along.
-    judged = evaluation.verdict
-    sentence = judged.sentence if judged else ""
-    other = judged.other_view if judged else None
-    if not settings.conventions:
-        return Audit(file, loaded, data, evaluation, sentence, other)
-    found = analysis.conventions(data, noise=settings.ci, **same)
-    return Audit(file, loaded, data, evaluation, sentence, other, found)
+        sample.let_go()  # room for the next model
 
 
 def _crosses(audit: Audit, thresholds: list[Threshold]) -> bool:
@@ -204,49 +185,49 @@ def _crosses(audit: Audit, thresholds: list[Threshold]) -> bool:
     return bool(crossed)
 
 
-def _record(audit: Audit, settings: Settings) -> dict[str, Any]:
+def _record(audit: Audit, ci: bool) -> dict[str, Any]:
     from calviz.report.json import audit_record, convention_records
 
     extra = {}
     if audit.conventions is not None:
         extra["conventions"] = convention_records(audit.conventions)
+    verdict = audit.evaluation.verdict
+    assert verdict is not None  # all metrics bring their findings and the verdict along
     return audit_record(
         audit.evaluation,
         file=audit.file,
         notices=audit.loaded.notices,
-        verdict=audit.verdict,
-        other_view=audit.other_view,
+        verdict=verdict.sentence,
+        other_view=verdict.other_view,
         recognised=audit.loaded.recognition.sentence(),
         repairs=audit.loaded.repairs_made,
         digest=audit.loaded.digest,
-        seed=settings.seed,
-        resamples=settings.resamples if settings.ci else None,
+        seed=audit.sample.seed,
+        resamples=audit.sample.resamples if ci else None,
         **extra,
     )
 
 
-def _beside(audit: Audit, models: tuple[str, ...], settings: Settings) -> ModelComparison | None:
-    """The models of a file side by side; None where there is one only."""
+def _beside(
+    audit: Audit, models: tuple[str, ...], how: Mapping[str, Any]
+) -> ModelComparison | None:
+    """The models of a file side by side; None if there is one only."""
     from calviz.comparison import compare_models
-    from calviz.comparison.models_words import HEADLINE
+    from calviz.specs.metric import METRICS
 
     names = models or tuple(audit.loaded.models)
     if len(names) < 2:
         return None
     return compare_models(
         {name: audit.loaded.models[name] for name in names},
-        HEADLINE,
-        split=settings.split,
-        reduction=settings.reduction,
-        bins=settings.bins,
-        seed=settings.seed,
-        resamples=settings.resamples,
+        METRICS.in_table("rivals"),
+        **how,
     )
 
 
 def _part(
     audit: Audit,
-    settings: Settings,
+    ci: bool,
     reading: ReadingOptions,
     beside: ModelComparison | None,
     *,
@@ -256,19 +237,12 @@ def _part(
     from calviz.report.subject import Origin, Subject
 
     several = len(audit.loaded.models) > 1
-    names = [audit.loaded.file] * (named or not several) + [audit.data.name] * several
-    data, split = audit.data, settings.split
+    names = [audit.loaded.file] * (named or not several) + [audit.sample.data.name] * several
     subject = Subject(
-        data=data if split is None else data.split(split),
+        audit.sample,
         title=", ".join(names),
-        split=split,
-        reduction=Reduction.of(audit.evaluation.reduction),
-        bins=settings.bins,
-        seed=settings.seed,
-        resamples=settings.resamples,
-        error_bars=True if settings.ci else None,
+        error_bars=True if ci else None,
         origin=Origin.of(audit.loaded, reading),
-        measured=audit.evaluation if settings.ci else None,
         models=beside,
     )
     return make_part(subject)

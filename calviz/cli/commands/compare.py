@@ -6,20 +6,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from calviz.cli.documents import Documents, document_options
+from calviz.cli.fit_row_options import fitting_options, one_model
 from calviz.cli.group import FINE
 from calviz.cli.method_options import method_options, parse
 from calviz.cli.reading import reading_options
 from calviz.cli.reduction import reduction_option
-from calviz.cli.splitting import fitting_options, one_model
+from calviz.cli.report_options import Documents, document_options
 from calviz.cli.text import say
-from calviz.core.output import write_output
+from calviz.core.whole_files import write_output
 
 if TYPE_CHECKING:
-    from calviz.core.comparison import Comparison, MethodResult
+    from calviz.comparison.rows import Division
     from calviz.core.reduction import Reduction
     from calviz.data import Loaded, ReadingOptions
     from calviz.report.document import Report
+    from calviz.results.comparison import Comparison, MethodResult
 
 
 @click.command()
@@ -31,19 +32,18 @@ if TYPE_CHECKING:
     metavar="A,B,C",
     help="Keys of recalibrators (see 'calviz methods'), or all; first+second is a composition.",
 )
-@click.option("--eval-split", metavar="NAME", help="The split to evaluate on.")
-@click.option("--in-sample", is_flag=True, help="Allow the fit split to judge; it is labelled so.")
-@fitting_options
+@fitting_options(judging=True)
 @method_options
 @reduction_option
+@click.option("--bins", default=15, show_default=True, type=click.IntRange(min=1))
 @click.option(
     "--refits",
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Fit each method N more times, to resampled rows, so that differences hold what the fit varies (20, say).",
+    help="Fit each method N more times, to resampled rows, so that differences include the variation of the fit (such as 20).",
 )
-@click.option("--model", metavar="NAME", help="Of a file with several models, this one.")
+@click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
 @click.option(
     "--json", "json_path", metavar="PATH", help="Write JSON; with - it goes to standard output."
 )
@@ -52,14 +52,10 @@ if TYPE_CHECKING:
 def command(
     file: str,
     methods: str,
-    fit_split: str | None,
-    eval_split: str | None,
-    in_sample: bool,
-    fit_fraction: float | None,
-    cross_fit: int | None,
-    seed: int,
+    division: Division,
     options: tuple[str, ...],
     reduction: Reduction | None,
+    bins: int,
     refits: int,
     model: str | None,
     json_path: str | None,
@@ -73,7 +69,7 @@ def command(
     """
     from calviz.cli.audit_text import print_recognition
     from calviz.cli.compare_text import print_comparison
-    from calviz.comparison import compare
+    from calviz.comparison import Plan, carry_out
     from calviz.data import read
     from calviz.data.writing import check_json
 
@@ -91,33 +87,30 @@ def command(
         state = "" if result.ok else f": {result.reason}"
         say(f"[{done}/{total}] {result.key}{state}")
 
-    found = compare(
-        one_model(loaded, model),
-        "all" if methods == "all" else [name.strip() for name in methods.split(",")],
-        fit_split=fit_split,
-        eval_split=eval_split,
-        fit_fraction=fit_fraction,
-        cross_fit=cross_fit,
-        seed=seed,
-        in_sample=in_sample,
+    data = one_model(loaded, model)
+    names = tuple(name.strip() for name in methods.split(","))
+    plan = Plan(
+        methods="all" if methods == "all" else names,
+        division=division,
         reduction=reduction,
+        bins=bins,
         refits=refits,
         options=own,
-        progress=progress,
     )
+    comparison = carry_out(plan, data, progress=progress)
     if not quiet:
-        print_comparison(found)
+        print_comparison(comparison)
     if json_path is not None:
-        from calviz.report.comparison import comparison_record
+        from calviz.report.comparison_json import comparison_record
         from calviz.report.json import to_json
 
-        text = to_json(comparison_record(found, file=file, digest=loaded.digest))
+        text = to_json(comparison_record(comparison, file=file, digest=loaded.digest))
         if quiet:
             click.echo(text, nl=False)
         else:
             write_output(json_path, text)
     if documents:
-        documents.write(_report(found, loaded, reading))
+        documents.write(_report(comparison, loaded, reading))
     return FINE
 
 
@@ -127,20 +120,20 @@ SECTIONS = ("verdict", "findings", "reliability", "comparison", "provenance", "d
 
 def _report(found: Comparison, loaded: Loaded, reading: ReadingOptions) -> Report:
     """The rows that judged, before any recalibration, and what each method makes of them."""
-    from calviz.comparison.fitting import UNCALIBRATED
     from calviz.core.reduction import Reduction
     from calviz.report.document import compose
     from calviz.report.subject import Origin, Subject
+    from calviz.sample.sample import Sample
+    from calviz.specs.recalibrator import UNCALIBRATED
 
     data = found[UNCALIBRATED].calibrated
     assert data is not None
     several = len(loaded.models) > 1
+    reduction = Reduction.of(found.reduction)
+    sample = Sample(data, reduction, bins=found.bins, seed=found.seed, split=found.evaluation.split)
     subject = Subject(
-        data=data,
+        sample,
         title=f"{loaded.file}, {found.name}" if several else loaded.file,
-        split=found.evaluation.split,
-        reduction=Reduction.of(found.reduction),
-        seed=found.seed,
         origin=Origin.of(loaded, reading),
         comparison=found,
     )

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from calviz.cli.documents import Documents, document_options
 from calviz.cli.group import FINE
 from calviz.cli.reading import reading_options
 from calviz.cli.reduction import reduction_option
+from calviz.cli.report_options import Documents, document_options
 from calviz.core.errors import InputError, OptionError
-from calviz.core.output import write_output
+from calviz.core.whole_files import write_output
 
 if TYPE_CHECKING:
-    from calviz.core.model_comparison import ModelComparison
     from calviz.core.reduction import Reduction
     from calviz.data import Loaded, ReadingOptions
     from calviz.report.document import Report
+    from calviz.results.model_comparison import ModelComparison
 
 
 @click.command()
@@ -83,7 +83,7 @@ def command(
     unknown = [name for name in chosen if name not in models]
     if unknown:
         raise OptionError(f"there is no model '{unknown[0]}'; known: {', '.join(models)}.")
-    found = compare_models(
+    comparison = compare_models(
         {name: models[name] for name in chosen} if chosen else models,
         split=split,
         reduction=reduction,
@@ -92,19 +92,19 @@ def command(
         resamples=resamples,
     )
     if not quiet:
-        print_models(found)
+        print_models(comparison)
     if json_path is not None:
         from calviz.report.json import to_json
-        from calviz.report.models import models_record
+        from calviz.report.models_json import models_record
 
-        text = to_json(models_record(found, files=[one.file for one in loaded]))
+        text = to_json(models_record(comparison, files=[one.file for one in loaded]))
         if quiet:
             click.echo(text, nl=False)
         else:
             write_output(json_path, text)
     if documents:
         files_of = [one for one in loaded for _ in one.models]
-        documents.write(_report(found, dict(zip(models, files_of, strict=True)), reading, bins))
+        documents.write(_report(comparison, dict(zip(models, files_of, strict=True)), reading))
     return FINE
 
 
@@ -112,23 +112,19 @@ def command(
 SECTIONS = ("verdict", "findings", "reliability", "models", "provenance", "definitions")
 
 
-def _report(
-    found: ModelComparison, files: dict[str, Loaded], reading: ReadingOptions, bins: int
-) -> Report:
+def _report(found: ModelComparison, files: dict[str, Loaded], reading: ReadingOptions) -> Report:
     """A part for each model, on the rows that all of them have, and what tells them apart."""
     from calviz.core.reduction import Reduction
     from calviz.report.document import compose
     from calviz.report.subject import Origin, Subject
+    from calviz.sample.sample import Sample
 
+    reduction = Reduction.of(found.reduction)
     return compose(
         (
             Subject(
-                data=data,
+                Sample(data, reduction, bins=found.bins, seed=found.seed, split=found.split),
                 title=name,
-                split=found.split,
-                reduction=Reduction.of(found.reduction),
-                bins=bins,
-                seed=found.seed,
                 origin=Origin.of(files[name], reading),
                 models=found if number == 0 else None,  # it stands once
             )

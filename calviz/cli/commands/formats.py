@@ -12,7 +12,7 @@ def command() -> None:
 
     from calviz.cli.text import cell, console
     from calviz.data.format import FORMATS
-    from calviz.data.types import REPAIRS
+    from calviz.data.loaded import REPAIRS
 
     out = console()
     formats = Table(box=None, header_style="bold", pad_edge=False)

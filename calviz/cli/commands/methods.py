@@ -1,4 +1,4 @@
-"""``calviz methods``: what there is to recalibrate with."""
+"""``calviz methods``: the list of recalibrators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def command() -> None:
     from rich.table import Table
 
     from calviz.cli.text import cell, console
-    from calviz.core.recalibrator import RECALIBRATORS
+    from calviz.specs.recalibrator import RECALIBRATORS
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     titles = ("key", "name", "family", "keeps predictions", "parameters", "reference")

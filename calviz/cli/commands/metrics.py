@@ -1,4 +1,4 @@
-"""``calviz metrics``: what there is to measure."""
+"""``calviz metrics``: the list of metrics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def command() -> None:
     from rich.table import Table
 
     from calviz.cli.text import cell, console
-    from calviz.core.metric import DIRECTION_WORDS, METRICS
+    from calviz.specs.metric import DIRECTION_WORDS, METRICS
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     for title in ("key", "name", "family", "better", "parameters", "reference"):

@@ -7,38 +7,38 @@ from typing import TYPE_CHECKING
 
 import click
 
+from calviz.cli.fit_row_options import fitting_options, one_model
 from calviz.cli.group import FINE
 from calviz.cli.method_options import method_options, parse
 from calviz.cli.reading import reading_options
-from calviz.cli.splitting import fitting_options, one_model
 from calviz.cli.text import say
 from calviz.core.errors import OptionError
-from calviz.core.output import write_output
-from calviz.core.recalibrator import zero_words
+from calviz.core.whole_files import write_output
+from calviz.specs.recalibrator import zero_words
 
 if TYPE_CHECKING:
+    from calviz.comparison.rows import Division
     from calviz.data import ReadingOptions
 
 
 @click.command()
 @click.argument("file", metavar="FILE")
 @click.option("--method", required=True, metavar="NAME", help="See 'calviz methods'.")
-@fitting_options
+@fitting_options(judging=False)
 @method_options
-@click.option("--model", metavar="NAME", help="Of a file with several models, this one.")
+@click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
 @click.option(
     "--out", required=True, metavar="FILE", help="The calibrated file: .csv, .parquet or .npz."
 )
-@click.option("--save-map", metavar="MAP.json", help="Keep the fitted map for 'calviz apply'.")
-@click.option("--save-snippet", metavar="MAP.py", help="Keep it as Python that needs only NumPy.")
+@click.option("--save-map", metavar="MAP.json", help="Save the fitted map for 'calviz apply'.")
+@click.option(
+    "--save-snippet", metavar="MAP.py", help="Save it as Python code that needs only NumPy."
+)
 @reading_options
 def command(
     file: str,
     method: str,
-    fit_split: str | None,
-    fit_fraction: float | None,
-    cross_fit: int | None,
-    seed: int,
+    division: Division,
     options: tuple[str, ...],
     model: str | None,
     out: str,
@@ -62,20 +62,12 @@ def command(
     for path in (save_map, save_snippet):
         if path is not None:
             check_json(path)
-    if cross_fit is not None and (save_map or save_snippet):
+    if division.cross_fit is not None and (save_map or save_snippet):
         raise OptionError("cross-fitting has one map per fold: there is none to save.")
     loaded = read(file, options=reading)
     print_recognition(file, loaded)
     data = one_model(loaded, model)
-    done = calibrate(
-        data,
-        method,
-        fit_split=fit_split,
-        fit_fraction=fit_fraction,
-        cross_fit=cross_fit,
-        seed=seed,
-        **own.get(method, {}),
-    )
+    done = calibrate(data, method, **division.given, **own.get(method, {}))
     if done.recalibrator is not None and (said := zero_words(done.recalibrator.describe())):
         say(f"{method}: {said}")
     for sentence in done.warnings:

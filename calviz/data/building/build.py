@@ -12,13 +12,13 @@ import numpy.typing as npt
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import InputError, Repair
 from calviz.core.factor import Factor
-from calviz.core.notes import Finding
+from calviz.core.finding import Finding
 from calviz.core.predictions import ConfidencePredictions, Dataset, Kind, Predictions
-from calviz.data import diagnose, labels
-from calviz.data.agreement import disagreement
-from calviz.data.layout import Confidence, Layout, Scores
+from calviz.data.building import diagnose, labels
+from calviz.data.building.logit_agreement import disagreement
+from calviz.data.loaded import DROP_MISSING, RENORMALISE, ReadingOptions, short, span
+from calviz.data.recognition.layout import Confidence, Layout, Scores
 from calviz.data.table import Fetched, Table
-from calviz.data.types import DROP_MISSING, RENORMALISE, ReadingOptions, short, span
 
 #: Columns with more distinct values than this are not offered to slice by.
 GROUP_LEVELS = 1_000
@@ -238,7 +238,7 @@ class _Builder:
 
     @staticmethod
     def _names_of_one(name: str, values: npt.NDArray[Any] | Factor) -> tuple[str, ...]:
-        """Names of two classes where the one score column names the event (``p_malignant``)."""
+        """Names of the two classes if the only score column names the event (``p_malignant``)."""
         levels = Factor.of(values).levels
         found = [v for v in levels if v and (v == name or not labels.is_missing(v))]
         others = [level for level in found if level != name]
@@ -253,7 +253,10 @@ class _Builder:
     def _check_lengths(self, fetched: Fetched, rows: int, name: str) -> None:
         n = fetched.scores[0].shape[0]
         if not n:
-            raise InputError("there are no rows of data")
+            raise InputError(
+                "there are no rows of data",
+                remedy="save the file with at least one row of predictions",
+            )
         if rows != n:
             scores = self.layout.scores[0].columns[0]
             raise InputError(
@@ -284,7 +287,10 @@ class _Builder:
         if not missing.any():
             return None
         if missing.all():
-            raise InputError("there are no rows left: every row has a missing value")
+            raise InputError(
+                "there are no rows left: every row has a missing value",
+                remedy="save at least one complete row",
+            )
         self._did(
             f"drop-missing: {int(missing.sum()):,} of {missing.size:,} rows with missing values "
             "were left out"

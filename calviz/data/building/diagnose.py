@@ -9,10 +9,10 @@ import numpy as np
 from calviz.core.arrays import BoolArray, FloatArray
 from calviz.core.errors import InputError, Repair
 from calviz.core.limits import MAX_CLASSES
-from calviz.data.cells import NAMED, listed, place
-from calviz.data.layout import Scores
+from calviz.data.loaded import DROP_MISSING, PERCENT, RENORMALISE, SIGMOID, SOFTMAX, short
+from calviz.data.places_in_file import NAMED, listed, place
+from calviz.data.recognition.layout import Scores
 from calviz.data.table import Table
-from calviz.data.types import DROP_MISSING, PERCENT, RENORMALISE, SIGMOID, SOFTMAX, short
 
 _BLOCK_ROWS = 4_096
 
@@ -27,7 +27,7 @@ def rows_with_nan(array: FloatArray) -> BoolArray:
 
 
 class Problem:
-    """Scores that may be refused, and where they came from.
+    """Scores that may be refused, and their place in the file.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ class Problem:
         self.table, self.scores, self.array, self.original = table, scores, array, original
 
     def check_shape(self) -> None:
-        """Raise InputError where there are more classes than the limit."""
+        """Raise InputError if there are more classes than the limit."""
         k = self.array.shape[1]
         MAX_CLASSES.check(k, f"there are {k:,} score columns")
 
     def check_logits(self) -> None:
-        """Raise InputError where scores that are called logits are probabilities."""
+        """Raise InputError if scores that are called logits are probabilities."""
         if self.scores.width == 1 or not self.array.size:
             return
         low, high = float(self.array.min()), float(self.array.max())

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from calviz.core.arrays import BoolArray, IntArray
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
-from calviz.data.types import short
+from calviz.data.loaded import short
 
 #: Pairs of words of which the second is the event.
 PAIRS = (
@@ -41,7 +41,7 @@ class Labels:
     class_names : tuple of str
         The names, filled in where the labels tell them.
     notice : str
-        What to know about the reading; empty where there is nothing.
+        What to know about the reading; empty if there is nothing.
     """
 
     indices: IntArray
@@ -74,11 +74,11 @@ def decode(
     k : int
         The number of classes.
     class_names : tuple of str
-        Names of the classes; empty where nothing names them.
+        Names of the classes; empty if nothing names them.
     columns : tuple of str
         The names of the score columns, which labels may repeat in full.
     base : {0, 1}, optional
-        Whether numbers count from 0 or from 1; 0 where left out.
+        Whether numbers count from 0 or from 1; 0 if left out.
     name : str
         The label column, for messages.
     line : callable
@@ -263,7 +263,7 @@ class _Decoder:
 
 
 def whole(level: str) -> int | None:
-    """The whole number that a text writes ("3", "3.0", "3.0e+00"); None where it is none."""
+    """The whole number in a text ("3", "3.0", "3.0e+00"); None if it is not one."""
     if match := _WHOLE.fullmatch(level):
         return int(match[1])
     try:
@@ -274,14 +274,14 @@ def whole(level: str) -> int | None:
 
 
 def is_missing(level: str) -> bool:
-    """Whether a label stands for none, where no class is called so."""
+    """Whether a label means "missing", unless a class has that name."""
     return level.casefold() in MISSING_LABELS
 
 
 def from_one_hot(
     columns: Sequence[npt.NDArray[Any]], names: tuple[str, ...], line: Callable[[int], int | None]
 ) -> IntArray:
-    """Class indices of 0/1 columns of which one per row is 1; one column alone is class 1."""
+    """Class indices from one-hot columns; a single column is class 1."""
     block = np.stack([np.asarray(c, dtype=np.float64) for c in columns], axis=1)
     return from_one_hot_block(block, names, line)
 

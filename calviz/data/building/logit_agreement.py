@@ -1,4 +1,4 @@
-"""Whether logits that stand beside probabilities are their logits."""
+"""Whether logits in a file that also has probabilities belong to them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TOLERANCE = 1e-4
 
 
 def disagreement(probs: FloatArray, logits: FloatArray) -> str:
-    """What keeps logits from being those of the probabilities; empty where nothing does.
+    """The reason why logits do not belong to the probabilities; empty if they do.
 
     Parameters
     ----------

@@ -1,1 +1,5 @@
-"""File formats, one per module; each announces itself in `calviz.data.format.FORMATS`."""
+"""File formats, one file or folder each, which registers itself in `calviz.data.format.FORMATS`.
+
+A format turns a file into a `Table`. What only one format needs stays in its folder. Which columns hold labels or scores
+is decided in `calviz.data.recognition`, the same for all formats.
+"""

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
 from calviz.core.limits import MAX_COLUMNS, MAX_JSON, MAX_ROWS, check_expansion
+from calviz.data.allocation import allocate
+from calviz.data.file_bytes import Source
 from calviz.data.format import FORMATS, Format
-from calviz.data.growing import allocate
-from calviz.data.source import Source
 from calviz.data.table import SAMPLE_ROWS, Fetched, Table
 
 _KEY = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
@@ -38,7 +38,7 @@ class JsonTable(Table):
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Copy the columns that are asked for; see `Table.fetch`."""
-        from calviz.data import arrow_columns
+        from calviz.data.formats.arrow import columns as arrow_columns
 
         arrays = tuple(self._scores(group) for group in scores)
         single: dict[str, npt.NDArray[Any] | Factor] = {
@@ -47,7 +47,7 @@ class JsonTable(Table):
         return Fetched(arrays, single)
 
     def _scores(self, group: tuple[str, ...]) -> Any:
-        from calviz.data import arrow_columns
+        from calviz.data.formats.arrow import columns as arrow_columns
 
         width = self[group[0]].width if len(group) == 1 else None
         out = allocate(self.data.num_rows, width or len(group), np.float64)
@@ -80,7 +80,7 @@ class JsonTable(Table):
 
 def open_json(source: Source) -> Table:
     """Parse the objects; see `Format.open`."""
-    from calviz.data import arrow_columns
+    from calviz.data.formats.arrow import columns as arrow_columns
 
     listed = source.head(8192).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
     with source.open() as stream:
@@ -107,20 +107,20 @@ def open_json(source: Source) -> Table:
         lines = None if listed else lines
     MAX_COLUMNS.check(table.num_columns, f"the objects have {table.num_columns:,} keys")
     if not table.num_rows:
-        raise InputError("there are no rows of data")
+        raise InputError(
+            "there are no rows of data", remedy="save the file with at least one row of predictions"
+        )
     columns = []
     for name in table.column_names:
         head = partial(table.column(name).slice, 0, SAMPLE_ROWS)
-        column = arrow_columns.describe(name, table.column(name).type, head)
-        arrow_columns.check_width(column)
-        columns.append(column)
+        columns.append(arrow_columns.describe(name, table.column(name).type, head))
     return JsonTable(
         format="JSON" if listed else "JSON Lines", columns=tuple(columns), data=table, lines=lines
     )
 
 
 def _check_keys(data: bytes) -> None:
-    """Raise InputError where every object has keys of its own: the table would be all holes."""
+    """Raise InputError if every object has keys of its own: the table would be all holes."""
     names: set[bytes] = set()
     rows = data.count(b"{")
     for start in range(0, len(data), _KEY_BLOCK):
@@ -129,7 +129,7 @@ def _check_keys(data: bytes) -> None:
 
 
 def _check_room(data: bytes) -> None:
-    """Raise InputError where Python's parser, which takes twenty times the text, would need too much."""
+    """Raise InputError if Python's parser, which takes twenty times the text, would need too much."""
     MAX_JSON.check(_ROOM * len(data), f"JSON that is not one object per line counts {_ROOM} times")
 
 

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, cast
+from typing import cast
 
 import numpy as np
 
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
+from calviz.core.finding import Finding
 from calviz.core.limits import MAX_ARRAYS, MAX_CLASSES, check_expansion
-from calviz.core.notes import Finding
-from calviz.data.arrays import ArrayTable, Member, column_of, precision_of
+from calviz.data.file_bytes import Source
 from calviz.data.format import FORMATS, Format
-from calviz.data.names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
-from calviz.data.npy import Readable, check_size, read_array, read_header
-from calviz.data.source import Source
+from calviz.data.formats.npy.stored_array import ArrayTable, Member, column_of, precision_of
+from calviz.data.formats.npy.stream import Readable, check_size, read_array, read_header
+from calviz.data.loaded import short
+from calviz.data.recognition.column_names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
 from calviz.data.table import Column, Table
-from calviz.data.types import short
 
 _LOCAL_HEADER = 30
 _END = 22
@@ -47,12 +48,13 @@ def open_npz(source: Source) -> Table:
     """Look at the headers of all arrays; see `Format.open`."""
     try:
         _check_directory(source)
-        with source.open() as stream, zipfile.ZipFile(stream) as archive:
-            entries = [e for e in archive.infolist() if e.filename.endswith(".npy")]
-            MAX_ARRAYS.check(len(entries), f"the file holds {len(entries):,} arrays")
-            members = {e.filename[:-4]: _member(source, archive, e) for e in entries}
-            # Members may lie on top of each other, so that each of them alone looks harmless.
-            check_expansion("the file", sum(e.file_size for e in entries), source.size)
+        # Its directory is parsed once; the file is closed with the table.
+        archive = zipfile.ZipFile(source.path or io.BytesIO(source.data or b""))
+        entries = [e for e in archive.infolist() if e.filename.endswith(".npy")]
+        MAX_ARRAYS.check(len(entries), f"the file holds {len(entries):,} arrays")
+        members = {e.filename[:-4]: _member(source, archive, e) for e in entries}
+        # Members may lie on top of each other, so that each of them alone looks harmless.
+        check_expansion("the file", sum(e.file_size for e in entries), source.size)
     except InputError:
         raise
     except _DAMAGE:
@@ -89,7 +91,7 @@ def _damaged() -> InputError:
 
 
 def _check_directory(source: Source) -> None:
-    """Raise InputError where the list of members is too long to be read."""
+    """Raise InputError if the list of members is too long to be read."""
     with source.open() as stream:
         stream.seek(max(0, source.size - (1 << 16) - _END))
         tail = stream.read()
@@ -129,53 +131,16 @@ def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) ->
     @contextmanager
     def opened() -> Iterator[Readable]:
         try:
-            with source.open() as raw:
-                if entry.compress_type == zipfile.ZIP_STORED:
-                    yield _stored(raw, entry, header.size)
-                else:
-                    with zipfile.ZipFile(raw) as archive, archive.open(entry) as stream:
-                        stream.read(header.size)
-                        yield cast(Readable, stream)
+            # Read to its end, an array is compared with its checksum.
+            with archive.open(entry) as stream:
+                stream.read(header.size)
+                yield cast(Readable, stream)
         except InputError:
             raise
         except _DAMAGE:
             raise _damaged() from None
 
     return Member(name, header, opened)
-
-
-class _Stored:
-    """A member that is not compressed: read straight from the file into the array, CRC checked."""
-
-    def __init__(self, raw: BinaryIO, entry: zipfile.ZipInfo, start: int, skip: int) -> None:
-        raw.seek(start)
-        self._crc = zlib.crc32(raw.read(skip))
-        self._raw: Any = raw
-        self._left, self._expected = entry.file_size - skip, entry.CRC
-
-    def read(self, size: int) -> bytes:
-        data = bytearray(min(size, self._left))
-        return bytes(data[: self.readinto(data)])
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer; the checksum is compared when the last byte has been read."""
-        view = memoryview(buffer)[: self._left]
-        count = int(self._raw.readinto(view) or 0)
-        self._crc = zlib.crc32(view[:count], self._crc)
-        self._left -= count
-        if not self._left and self._crc != self._expected:
-            raise zipfile.BadZipFile("bad checksum")
-        return count
-
-
-def _stored(raw: BinaryIO, entry: zipfile.ZipInfo, skip: int) -> _Stored:
-    raw.seek(entry.header_offset)
-    local = raw.read(_LOCAL_HEADER)
-    if local[:4] != b"PK\x03\x04":
-        raise zipfile.BadZipFile("no local header")
-    # The local header repeats name and extra field, with lengths of its own.
-    lengths = int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little")
-    return _Stored(raw, entry, entry.header_offset + _LOCAL_HEADER + lengths, skip)
 
 
 def _class_names(members: dict[str, Member]) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ def plain(name: str) -> str:
 
 
 def by_prefix(name: str) -> tuple[str, str]:
-    """The class and the kind that the name of a score column tells; empty where it does not."""
+    """The class and the kind that the name of a score column tells; empty if it does not."""
     for pattern, kind in PREFIXES:
         if match := pattern.fullmatch(name):
             return match["name"].strip(), kind

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from calviz.data import names
+from calviz.data.recognition import column_names
+from calviz.data.recognition.table_view import View
 from calviz.data.table import Column
-from calviz.data.view import View
 
 #: Columns of fractions with more distinct values than this are measurements, not groups.
 _MOST_FRACTIONS = 20
@@ -14,12 +14,12 @@ _MOST_FRACTIONS = 20
 
 def split(view: View) -> str | None:
     """The column that names the split of each row."""
-    return _role(view, view.options.split_column, names.SPLITS)
+    return _role(view, view.options.split_column, column_names.SPLITS)
 
 
 def identifier(view: View) -> str | None:
     """The column that identifies the rows."""
-    return _role(view, view.options.id_column, names.IDS, _may_be_id)
+    return _role(view, view.options.id_column, column_names.IDS, _may_be_id)
 
 
 def _role(
@@ -47,20 +47,20 @@ def _may_be_id(column: Column) -> bool:
 
 
 def groups(view: View, used: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The columns to slice by, and those whose many different fractions speak against it."""
+    """The columns to slice by, and those left out because they hold too many different fractions."""
     if not view.table.named:
         return (), ()
-    ignored = {*names.PREDICTED, *names.CONFIDENCES, *names.CORRECTS}
-    ignored |= {*names.PROBABILITIES, *names.LOGITS}
+    ignored = {*column_names.PREDICTED, *column_names.CONFIDENCES, *column_names.CORRECTS}
+    ignored |= {*column_names.PROBABILITIES, *column_names.LOGITS}
     free = [
         c
         for c in view.table.columns
         if c.name not in used
         and c.width is None
         and c.type != "other"
-        and names.by_prefix(c.name)[1] not in ("probabilities", "logits")
+        and column_names.by_prefix(c.name)[1] not in ("probabilities", "logits")
         and not c.name.endswith("_outcome")
-        and names.plain(c.name) not in ignored
+        and column_names.plain(c.name) not in ignored
     ]
     measured = tuple(
         c.name for c in free if c.type == "number" and len(set(c.head.tolist())) > _MOST_FRACTIONS

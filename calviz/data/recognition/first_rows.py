@@ -20,8 +20,12 @@ def levels(column: Column) -> set[str]:
 
 def in_unit(head: npt.NDArray[Any]) -> bool:
     """Whether all known numbers lie in [0, 1]."""
-    known = head[~np.isnan(head)] if head.dtype.kind == "f" else head
-    return bool(known.size) and bool(known.min() >= -1e-6) and bool(known.max() <= 1 + 1e-6)
+    if not head.size:
+        return False
+    low = head.min()
+    if np.isnan(low):
+        return in_unit(head[~np.isnan(head)])
+    return bool(low >= -1e-6) and bool(head.max() <= 1 + 1e-6)
 
 
 def is_one(sums: npt.NDArray[np.float64]) -> bool:
@@ -30,7 +34,7 @@ def is_one(sums: npt.NDArray[np.float64]) -> bool:
 
 
 def are_one(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    """Of each column, whether nearly all sums are 1; those that are not known do not count."""
+    """Whether nearly all sums of each column are 1; unknown ones do not count."""
     fits = np.count_nonzero(np.abs(sums - 1) <= _SUM_SLACK, axis=0)
     known = np.count_nonzero(~np.isnan(sums), axis=0)
     found: npt.NDArray[np.bool_] = (known > 0) & (fits > 0.9 * known)
@@ -38,7 +42,7 @@ def are_one(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
 
 
 def is_outcome(column: Column) -> bool:
-    """Whether the name says that it is what happened."""
+    """Whether the name of a column says that it holds the outcome."""
     return any(column.name.endswith(end) for end in ("_outcome", "_label", "_true", "_actual"))
 
 

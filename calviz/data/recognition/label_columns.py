@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from calviz.core.errors import InputError
-from calviz.data import looks, names
-from calviz.data.layout import Scores
-from calviz.data.types import short
-from calviz.data.view import View
+from calviz.data.loaded import short
+from calviz.data.recognition import column_names, first_rows
+from calviz.data.recognition.layout import Scores
+from calviz.data.recognition.table_view import View
 
 
 def one_hot(
@@ -17,31 +17,33 @@ def one_hot(
     if view.options.label is not None or len(first.columns) != first.width:
         return scores, ()
     class_names = first.class_names or first.columns
-    found = []
+    columns = []
     for column, name in zip(first.columns, class_names, strict=True):
-        options = (view.plain.get(names.plain(n)) for n in names.one_hot_names(column, name))
+        options = (
+            view.plain.get(column_names.plain(n)) for n in column_names.one_hot_names(column, name)
+        )
         match = next((c for c in options if c is not None and c not in used), None)
-        if match is None or not looks.is_zero_one(view.table[match]):
+        if match is None or not first_rows.is_zero_one(view.table[match]):
             return scores, ()
-        found.append(match)
-    if len(found) == 1:
-        return scores, (found[0],)
-    if len(found) == 2 and all(c.endswith("_outcome") for c in found):
+        columns.append(match)
+    if len(columns) == 1:
+        return scores, (columns[0],)
+    if len(columns) == 2 and all(c.endswith("_outcome") for c in columns):
         # Two complementary forecasts of one event: the first is the event that is meant.
         view.note(
             "DATA004",
             "info",
-            f"'{short(first.columns[0])}' is taken as P(class 1), with its outcome '{short(found[0])}'; "
+            f"'{short(first.columns[0])}' is taken as P(class 1), with its outcome '{short(columns[0])}'; "
             f"'{short(first.columns[1])}' is its complement",
         )
         one = Scores((first.columns[0],), (), first.kind, 1, first.model)
-        return (one, *scores[1:]), (found[0],)
-    return scores, tuple(found)
+        return (one, *scores[1:]), (columns[0],)
+    return scores, tuple(columns)
 
 
 def label(view: View, scores: tuple[Scores, ...], used: set[str]) -> str:
     """The column with the true class: by its name, or the only one that it can be."""
-    named = view.named(names.LABELS, used) if view.table.named else None
+    named = view.named(column_names.LABELS, used) if view.table.named else None
     if named is not None and view.table[named].type == "other":
         raise InputError(f"cannot be the label: {view.table[named].note}", column=named)
     if named is not None:
@@ -52,13 +54,16 @@ def label(view: View, scores: tuple[Scores, ...], used: set[str]) -> str:
         if c.name not in used
         and c.type != "other"
         and (c.width is None or c.width == scores[0].width)
-        and names.plain(c.name) not in (*names.PREDICTED, *names.CONFIDENCES, *names.CORRECTS)
+        and column_names.plain(c.name)
+        not in (*column_names.PREDICTED, *column_names.CONFIDENCES, *column_names.CORRECTS)
     ]
     classes = set(scores[0].class_names)
     fitting = [
-        c for c in free if c.type == "text" and looks.levels(c) and looks.levels(c) <= classes
+        c
+        for c in free
+        if c.type == "text" and first_rows.levels(c) and first_rows.levels(c) <= classes
     ]
-    whole = [c for c in free if looks.is_label_like(c)]
+    whole = [c for c in free if first_rows.is_label_like(c)]
     for candidates in (fitting, whole if len(whole) == 1 or not view.table.named else [], free):
         if len(candidates) == 1 or (candidates and not view.table.named):
             chosen = candidates[-1] if not view.table.named else candidates[0]

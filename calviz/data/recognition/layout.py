@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from calviz.core.notes import Finding
+from calviz.core.finding import Finding
 
 ScoreKind = Literal["probabilities", "logits"]
 
@@ -19,10 +19,10 @@ class Scores:
     columns : tuple of str
         One column per class, one 2-D array, or one column that is P(class 1).
     class_names : tuple of str
-        What the columns call the classes; empty where they do not.
+        What the columns call the classes; empty if they do not.
     kind : {"probabilities", "logits"}
     model : str
-        The model's name; empty where there is only one.
+        The model's name; empty if there is only one.
     width : int
         The number of scores per row.
     logits : tuple of str
@@ -49,7 +49,7 @@ class Confidence:
 
 @dataclass(frozen=True)
 class Layout:
-    """What every column is; `unused` are those of fractions too different to slice by."""
+    """What every column is; `unused` columns hold too many different fractions to slice by."""
 
     scores: tuple[Scores, ...] = ()
     confidence: Confidence | None = None

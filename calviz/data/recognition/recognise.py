@@ -7,11 +7,17 @@ The order in which the rooms are asked: scores by name (`score_columns`), by val
 from __future__ import annotations
 
 from calviz.core.errors import InputError, OptionError
-from calviz.data import extra_columns, label_columns, names, score_columns, score_values
-from calviz.data.layout import Layout
+from calviz.data.loaded import ReadingOptions, known_columns, short
+from calviz.data.recognition import (
+    column_names,
+    extra_columns,
+    label_columns,
+    score_columns,
+    score_values,
+)
+from calviz.data.recognition.layout import Layout
+from calviz.data.recognition.table_view import View
 from calviz.data.table import Table
-from calviz.data.types import ReadingOptions, known_columns, short
-from calviz.data.view import View
 
 
 def recognise(table: Table, options: ReadingOptions) -> Layout:
@@ -47,7 +53,7 @@ def recognise(table: Table, options: ReadingOptions) -> Layout:
     elif confidence is not None:
         used |= {c for c in (confidence.score, confidence.correct, confidence.predicted) if c}
         if label is None:
-            label = view.named(names.LABELS, used)
+            label = view.named(column_names.LABELS, used)
     used |= {c for c in (label, *one_hot) if c}
     chosen = options.groups is not None
     groups, unused = extra_columns.groups(view, used)
@@ -88,7 +94,7 @@ def _no_scores(view: View, taken: set[str]) -> InputError:
             f"the {word} '{short(text[0])}' holds text, not numbers",
             remedy="check the decimal sign and the separator",
         )
-    confidence = view.named(names.CONFIDENCES, taken)
+    confidence = view.named(column_names.CONFIDENCES, taken)
     if confidence is not None:
         return InputError(
             "there is a confidence, but nothing says whether the prediction was right",

@@ -1,4 +1,4 @@
-"""Which columns hold the scores, by what they are called."""
+"""Which columns hold the scores, judging by their names."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from calviz.core.errors import InputError, OptionError
-from calviz.data import looks, names
-from calviz.data.layout import Confidence, ScoreKind, Scores
+from calviz.data.loaded import known_columns, span
+from calviz.data.recognition import column_names, first_rows
+from calviz.data.recognition.layout import Confidence, ScoreKind, Scores
+from calviz.data.recognition.table_view import View
 from calviz.data.table import Column
-from calviz.data.types import known_columns, span
-from calviz.data.view import View
 
 #: Names that say that a column of whole numbers is a score all the same (0 and 1, per cent).
 _STRONG = ("p", "y_prob", "y_score", "score", "risk", "logit", "log")
@@ -49,7 +49,7 @@ def _chosen(view: View) -> tuple[Scores, ...]:
             )
     if len(chosen) == 1 and view.table[chosen[0]].width is not None:
         return (block(view, view.table[chosen[0]]),)
-    known = [names.by_prefix(name) for name in chosen]
+    known = [column_names.by_prefix(name) for name in chosen]
     kinds = {k for _, k in known if k}
     stripped = tuple(
         (name.removeprefix(prefix) or name) if prefix else (found or name)
@@ -86,19 +86,23 @@ def _models(view: View, taken: set[str]) -> tuple[Scores, ...]:
 
 def _named_block(view: View, taken: set[str]) -> tuple[Scores, ...]:
     """Arrays and list columns by their key, or columns that share a known prefix."""
-    found = _named_arrays(view, taken)
-    for column in view.table.columns if not found else ():
-        scores = names.plain(column.name) in (*names.PROBABILITIES, *names.LOGITS)
+    arrays = _named_arrays(view, taken)
+    for column in view.table.columns if not arrays else ():
+        scores = column_names.plain(column.name) in (
+            *column_names.PROBABILITIES,
+            *column_names.LOGITS,
+        )
         if column.type == "other" and scores and column.name not in taken:
             raise InputError(f"cannot hold the scores: {column.note}", column=column.name)
-    return found or _prefixed(view, taken)
+    return arrays or _prefixed(view, taken)
 
 
 def _named_arrays(view: View, taken: set[str]) -> tuple[Scores, ...]:
     arrays = view.arrays(taken)
-    known = {"probabilities": names.PROBABILITIES, "logits": names.LOGITS}
+    known = {"probabilities": column_names.PROBABILITIES, "logits": column_names.LOGITS}
     found = {
-        kind: [c for c in arrays if names.plain(c.name) in known[kind]] for kind in _kinds(view)
+        kind: [c for c in arrays if column_names.plain(c.name) in known[kind]]
+        for kind in _kinds(view)
     }
     used = next((found[kind][0] for kind in found if found[kind]), None)
     if used is None:
@@ -116,12 +120,12 @@ def _named_arrays(view: View, taken: set[str]) -> tuple[Scores, ...]:
 def _prefixed(view: View, taken: set[str]) -> tuple[Scores, ...]:
     numeric = view.numeric(taken)
     best: dict[str, Scores] = {}
-    for pattern, kind in names.PREFIXES:
+    for pattern, kind in column_names.PREFIXES:
         columns, found = [], []
         for column in numeric:
             match = pattern.fullmatch(column.name)
             # prob1_outcome is what happened, not what was said.
-            if match and not looks.is_outcome(column):
+            if match and not first_rows.is_outcome(column):
                 columns.append(column.name)
                 found.append(match["name"].strip())
         if len(columns) >= 2 and (kind not in best or len(columns) > best[kind].width):
@@ -157,23 +161,32 @@ def _mention_unused(view: View, used: Scores, others: Sequence[str]) -> None:
 def one_column(view: View, taken: set[str]) -> tuple[Scores, ...]:
     """One score column: P(class 1)."""
     candidates = view.numeric(taken)
-    label = view.named(names.LABELS, taken)
-    for known, kind in ((names.PROBABILITIES, "probabilities"), (names.LOGITS, "logits")):
+    label = view.named(column_names.LABELS, taken)
+    for known, kind in (
+        (column_names.PROBABILITIES, "probabilities"),
+        (column_names.LOGITS, "logits"),
+    ):
         for column in candidates:
-            key = names.plain(column.name)
-            weak = key in names.PREDICTED or not key.startswith(_STRONG)
-            if key in known and column.name != label and not (weak and looks.is_label_like(column)):
+            key = column_names.plain(column.name)
+            weak = key in column_names.PREDICTED or not key.startswith(_STRONG)
+            if (
+                key in known
+                and column.name != label
+                and not (weak and first_rows.is_label_like(column))
+            ):
                 declared: ScoreKind = "logits" if kind == "logits" else "probabilities"
                 scores = columns_as_scores(view, (column.name,), (), declared)
-                logits = [c.name for c in candidates if names.plain(c.name) in names.LOGITS]
+                logits = [
+                    c.name for c in candidates if column_names.plain(c.name) in column_names.LOGITS
+                ]
                 _mention_unused(view, scores, [name for name in logits if name != column.name])
                 return (scores,)
     if view.text_scores():
         return ()
-    for pattern, kind in names.PREFIXES:
+    for pattern, kind in column_names.PREFIXES:
         for column in candidates:
             match = pattern.fullmatch(column.name)
-            if match and column.type == "number" and looks.in_unit(column.head):
+            if match and column.type == "number" and first_rows.in_unit(column.head):
                 declared = "logits" if kind == "logits" else "probabilities"
                 return (Scores((column.name,), (match["name"],), view.options.kind or declared, 1),)
     return ()
@@ -181,16 +194,16 @@ def one_column(view: View, taken: set[str]) -> tuple[Scores, ...]:
 
 def confidence(view: View, taken: set[str]) -> Confidence | None:
     """A score of the predicted class, with what says whether the prediction was right."""
-    score = view.named(names.CONFIDENCES, taken)
-    correct = view.named(names.CORRECTS, taken)
-    predicted = view.named(names.PREDICTED, taken)
+    score = view.named(column_names.CONFIDENCES, taken)
+    correct = view.named(column_names.CORRECTS, taken)
+    predicted = view.named(column_names.PREDICTED, taken)
     if score is None and (correct is not None):
-        score = view.named(names.PROBABILITIES, {*taken, predicted or "", correct})
+        score = view.named(column_names.PROBABILITIES, {*taken, predicted or "", correct})
     if score is None or not view.table[score].numeric or view.table[score].width is not None:
         return None
     if correct is not None and correct != score:
         return Confidence(score, correct=correct, predicted=predicted)
-    label = view.options.label or view.named(names.LABELS, taken)
+    label = view.options.label or view.named(column_names.LABELS, taken)
     if predicted is not None and label is not None and predicted != score:
         return Confidence(score, predicted=predicted)
     return None
@@ -211,7 +224,9 @@ def columns_as_scores(
 
 def block(view: View, column: Column) -> Scores:
     """A 2-D array, or a column of lists, as scores."""
-    logits = names.plain(column.name) in names.LOGITS or "logit" in column.name.lower()
+    logits = (
+        column_names.plain(column.name) in column_names.LOGITS or "logit" in column.name.lower()
+    )
     kind: ScoreKind = "logits" if logits else "probabilities"
     width = column.width or 1
     return Scores((column.name,), column.fields, view.options.kind or kind, width)
@@ -219,5 +234,5 @@ def block(view: View, column: Column) -> Scores:
 
 def class_names(columns: tuple[str, ...]) -> tuple[str, ...]:
     """The names without the prefixes that say what the columns are."""
-    stripped = tuple(names.by_prefix(c)[0] for c in columns)
+    stripped = tuple(column_names.by_prefix(c)[0] for c in columns)
     return stripped if all(stripped) and len(set(stripped)) == len(stripped) else columns

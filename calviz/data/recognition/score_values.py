@@ -1,15 +1,15 @@
-"""Which columns hold the scores, by their values: where no name says so."""
+"""Which columns hold the scores, judging by their values, if no name tells."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from calviz.data import looks, names
-from calviz.data.layout import Scores
-from calviz.data.score_columns import block, class_names, columns_as_scores
+from calviz.data.recognition import column_names, first_rows
+from calviz.data.recognition.layout import Scores
+from calviz.data.recognition.score_columns import block, class_names, columns_as_scores
+from calviz.data.recognition.table_view import View
 from calviz.data.table import Column
-from calviz.data.view import View
 
 #: Columns that are looked at together.
 _BLOCK = 1_024
@@ -17,7 +17,7 @@ _BLOCK = 1_024
 
 def fitting_block(view: View, taken: set[str]) -> tuple[Scores, ...]:
     """Columns that are called like the classes, or numbers whose rows sum to 1."""
-    label = view.named(names.LABELS, taken)
+    label = view.named(column_names.LABELS, taken)
     not_scores = taken | {label or ""}
     numeric, arrays = view.numeric(not_scores), view.arrays(not_scores)
     if len(arrays) == 1:
@@ -40,16 +40,16 @@ def fitting_block(view: View, taken: set[str]) -> tuple[Scores, ...]:
             ),
         )
     # The confidence of an unknown prediction is not P(class 1).
-    numeric = [c for c in numeric if names.plain(c.name) not in names.CONFIDENCES]
+    numeric = [c for c in numeric if column_names.plain(c.name) not in column_names.CONFIDENCES]
     if view.text_scores():
         return ()
-    scores = [c for c in numeric if c.type == "number" and looks.in_unit(c.head)]
+    scores = [c for c in numeric if c.type == "number" and first_rows.in_unit(c.head)]
     rest = [c for c in view.table.columns if c not in scores and c.name not in taken]
-    if len(scores) == 1 and (label is not None or any(looks.is_label_like(c) for c in rest)):
+    if len(scores) == 1 and (label is not None or any(first_rows.is_label_like(c) for c in rest)):
         return (columns_as_scores(view, (scores[0].name,), (), "probabilities"),)
     if len(scores) == 0:
         # Scores that are all 0 or 1 in the sample look like labels: only a name tells them.
-        two = [c for c in numeric if looks.in_unit(c.head)]
+        two = [c for c in numeric if first_rows.in_unit(c.head)]
         if label is not None and len(two) == 1:
             return (columns_as_scores(view, (two[0].name,), (), "probabilities"),)
     return ()
@@ -57,10 +57,10 @@ def fitting_block(view: View, taken: set[str]) -> tuple[Scores, ...]:
 
 def _summing(numeric: list[Column]) -> tuple[str, ...] | None:
     """The numeric columns whose rows sum to 1: all of them, all but one, or a run."""
-    unit = [c for c in numeric if looks.in_unit(c.head) and c.head.size]
+    unit = [c for c in numeric if first_rows.in_unit(c.head) and c.head.size]
     if len(unit) < 2:
         return None
-    heads = np.stack([c.head.astype(np.float64) for c in unit], axis=1)
+    heads = np.stack([c.head.astype(np.float64, copy=False) for c in unit], axis=1)
     if _sums_to_one(heads):
         return tuple(c.name for c in unit)
     if len(unit) > 2 and (j := _superfluous(heads)) is not None:
@@ -70,7 +70,7 @@ def _summing(numeric: list[Column]) -> tuple[str, ...] | None:
         (stop - start, start, stop)
         for start in range(min(len(unit), 64))
         for stop in {*range(start + 2, min(start + 64, len(unit)) + 1), len(unit)}
-        if stop - start >= 2 and looks.is_one(sums[:, stop] - sums[:, start])
+        if stop - start >= 2 and first_rows.is_one(sums[:, stop] - sums[:, start])
     ]
     if not runs:
         return None
@@ -82,14 +82,14 @@ def _superfluous(heads: npt.NDArray[np.float64]) -> int | None:
     """The first column without which the rows sum to 1."""
     total = heads.sum(axis=1, keepdims=True)
     for start in range(0, heads.shape[1], _BLOCK):
-        fits = looks.are_one(total - heads[:, start : start + _BLOCK])
+        fits = first_rows.are_one(total - heads[:, start : start + _BLOCK])
         if fits.any():
             return start + int(fits.argmax())
     return None
 
 
 def _sums_to_one(heads: npt.NDArray[np.float64]) -> bool:
-    return looks.is_one(heads.sum(axis=1)) and not np.isin(heads, (0.0, 1.0)).all()
+    return first_rows.is_one(heads.sum(axis=1)) and not np.isin(heads, (0.0, 1.0)).all()
 
 
 def _indices(columns: tuple[str, ...]) -> tuple[str, ...]:

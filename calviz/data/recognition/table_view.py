@@ -1,13 +1,13 @@
-"""A table as recognition sees it: what its columns are called, and what was said about it."""
+"""A table as recognition sees it: the names of its columns, and the user's options."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from calviz.core.notes import Finding
-from calviz.data import names
+from calviz.core.finding import Finding
+from calviz.data.loaded import ReadingOptions
+from calviz.data.recognition import column_names
 from calviz.data.table import Column, Table
-from calviz.data.types import ReadingOptions
 
 
 class View:
@@ -24,7 +24,7 @@ class View:
         self.notices: list[Finding] = []
         self.plain: dict[str, str] = {}
         for column in table.columns:
-            self.plain.setdefault(names.plain(column.name), column.name)
+            self.plain.setdefault(column_names.plain(column.name), column.name)
 
     def named(self, known: tuple[str, ...], taken: set[str]) -> str | None:
         """The free column that bears the first of some known names."""
@@ -47,7 +47,7 @@ class View:
         return [
             c.name
             for c in self.table.columns
-            if c.type == "text" and names.by_prefix(c.name)[1] in ("probabilities", "logits")
+            if c.type == "text" and column_names.by_prefix(c.name)[1] in ("probabilities", "logits")
         ]
 
     def note(self, code: str, severity: Literal["info", "warning"], message: str) -> None:

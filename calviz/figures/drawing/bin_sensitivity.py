@@ -6,69 +6,34 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import plotly.graph_objects as go
 
-from calviz.core.figure import Theme
-from calviz.core.words import counted
-from calviz.figures._parts import (
-    LINE,
-    NARROW,
-    Trace,
-    area,
-    caption_label,
-    caption_lines,
-    label,
-    legend,
-    level_text,
-    line,
-    points_text,
-)
-from calviz.figures._style import PALETTES, Palette, axis, axis_title, layout
+from calviz.figures.drawing.parts import LINE, UNFADED, Trace, area, label, line, markers, upright
+from calviz.figures.drawing.sheet import Picture, Sheet
+from calviz.figures.drawing.style import Palette, axis
+from calviz.text.words import counted, level_text, points_text
 
 if TYPE_CHECKING:
     from calviz.figures.bin_sensitivity import BinSensitivity
 
-_LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 58, 18, 14, 50, 220
-_WIDTH = 880
+#: Pixels left and right of the panel, above and below it; its height.
+_MARGINS, _HEIGHT = (58, 18, 14, 50), 220
 
 
-def draw(
-    figure: BinSensitivity, *, theme: Theme, caption: tuple[str, ...], width: int | None
-) -> go.Figure:
-    """Draw the computed strip (see `BinSensitivity.plot`)."""
-    palette = PALETTES[theme]
-    lines = caption_lines(caption, width)
-    below = LINE * (4 if (width or _WIDTH) < NARROW else 1) + 10
-    top = _TOP + (LINE * len(lines) + 6 if lines else 0)
-    height = top + _HEIGHT + _BOTTOM + below
+def draw(figure: BinSensitivity, sheet: Sheet) -> Picture:
+    """Draw the ECE by number of bins (see `BinSensitivity.plot`)."""
+    palette = sheet.palette
     highest = 100 * max(float(values.max()) for values in figure.ece.values())
     if figure.floor:
         highest = max(highest, 100 * float(figure.floor[figure.scheme].high.max()))
     room = 1.12 * highest or 1.0
-    return go.Figure(
-        data=[*_traces(figure, palette), *_mark(figure, palette, room)],
-        layout=layout(
-            palette,
-            height=height,
-            margin={"l": _LEFT, "r": _RIGHT, "t": top, "b": _BOTTOM + below},
-            legend=legend(palette, yref="container", y=below / height),
-            annotations=[
-                *caption_label(lines, palette, above=8),
-                *_mark_label(figure, palette, room),
-            ],
-            xaxis=axis(
-                palette,
-                range=[0, figure.counts.size + 1],
-                nticks=7,
-                title=axis_title("Number of bins", palette),
-            ),
-            yaxis=axis(
-                palette,
-                range=[0, room],
-                nticks=6,
-                title=axis_title("ECE (points)", palette),
-            ),
-        ),
+    return sheet.picture(
+        [*_traces(figure, palette), *_mark(figure, palette, room)],
+        inner=_HEIGHT,
+        margins=_MARGINS,
+        below=LINE * (4 if sheet.narrow else 1) + 10,
+        annotations=_mark_label(figure, palette, room),
+        xaxis=axis(palette, "Number of bins", range=[0, figure.counts.size + 1], nticks=7),
+        yaxis=axis(palette, "ECE (points)", range=[0, room], nticks=6),
     )
 
 
@@ -108,8 +73,7 @@ def _traces(f: BinSensitivity, p: Palette) -> Iterator[Trace]:
             "mode": "lines+markers",
             "marker": {"size": 4, "symbol": symbol, "color": colour},
             "customdata": f.counts,
-            "selected": {"marker": {"opacity": 1}},
-            "unselected": {"marker": {"opacity": 1}},
+            **UNFADED,
         }
 
 
@@ -117,25 +81,16 @@ def _mark(f: BinSensitivity, p: Palette, room: float) -> Iterator[Trace]:
     """The chosen number of bins."""
     if f.chosen is None:
         return
-    x = float(f.bins)
-    yield line(
-        np.array([x, x]),
-        np.array([0.0, room]),
+    yield upright(f.bins, 0.0, room, p.ink)
+    yield markers(
+        [f.bins],
+        [100 * f.chosen],
         p.ink,
-        width=1,
-        dash="2px,3px",
+        size=10,
+        edge=p.paper,
         hoverinfo="skip",
         showlegend=False,
     )
-    yield {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [x],
-        "y": [100 * f.chosen],
-        "marker": {"size": 10, "color": p.ink, "line": {"color": p.paper, "width": 2}},
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
 
 
 def _mark_label(f: BinSensitivity, p: Palette, room: float) -> Iterator[dict[str, Any]]:

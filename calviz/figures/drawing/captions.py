@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from calviz.core.figure import Theme
-from calviz.figures._parts import LINE, caption_label, wrapped
-from calviz.figures._style import PALETTES
+from calviz.figures.drawing.parts import LINE, caption_label, wrapped
+from calviz.figures.drawing.style import PALETTES
+from calviz.specs.figure import Theme
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

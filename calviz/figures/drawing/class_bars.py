@@ -8,25 +8,27 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.figure import Theme
-from calviz.core.words import counted, decimals_for, points, shorten
-from calviz.figures._parts import (
+from calviz.figures.drawing.parts import (
     LINE,
-    NARROW,
+    UNFADED,
     Trace,
     area,
-    caption_label,
-    caption_lines,
+    frame,
+    hatched,
+    heading,
     label,
-    legend,
-    level_text,
     line,
+    markers,
     packed,
+    straight,
+    whiskers,
 )
-from calviz.figures._style import PALETTES, Palette, axis, axis_title, layout, safe
+from calviz.figures.drawing.sheet import Picture, Sheet
+from calviz.figures.drawing.style import Palette, axis
+from calviz.text.escape import plotly_text
+from calviz.text.words import counted, decimals_for, level_text, points, shorten
 
 if TYPE_CHECKING:
     from calviz.figures.class_bars import ClassBars, Order
@@ -36,7 +38,6 @@ _BAR, _CURVE = 22, 260
 _RIGHT, _TOP, _BOTTOM = 16, 12, 54
 #: Characters of a class name, and pixels of a character and beside the names.
 _NAME, _CHARACTER, _BESIDE = 18, 6.7, 22
-_WIDTH = 880
 #: Names of the colours: above and below the range.
 LEGEND: dict[str, tuple[str, str]] = {
     "predicted-class": ("Overconfident", "Underconfident"),
@@ -50,52 +51,34 @@ _BREAK = 1.6
 
 
 def draw(
-    figure: ClassBars,
-    *,
-    theme: Theme,
-    caption: tuple[str, ...],
-    width: int | None,
-    order: Order,
-    ends: int,
-    selected: int | None,
-) -> go.Figure:
+    figure: ClassBars, sheet: Sheet, *, order: Order, ends: int, selected: int | None
+) -> Picture:
     """Draw computed errors by class (see `ClassBars.plot`)."""
-    palette = PALETTES[theme]
-    narrow = (width or _WIDTH) < NARROW
-    bars = _Bars(figure, palette, figure.shown(order, ends), figure.value.size, selected, narrow)
-    lines = caption_lines(caption, width and width - bars.left)
-    curve = None
-    if bars.cut:
-        curve = _Curve(figure, palette, figure.ranked(order), bars.shown)
-    wide = not narrow
-    stacked = curve is not None and narrow
-    top = _TOP + LINE * len(lines) + (24 if lines or curve else 0)
-    names = LINE * (2 if wide else 5) + 8
+    palette, wide = sheet.palette, not sheet.narrow
+    shown = figure.shown(order, ends)
+    bars = _Bars(figure, palette, shown, figure.value.size, selected, sheet.narrow)
+    curve = _Curve(figure, palette, figure.ranked(order)) if bars.cut else None
+    stacked = curve is not None and sheet.narrow
     inner = bars.height + (_CURVE + 90 if stacked else 0)
-    height = top + inner + _BOTTOM + names
     across = [0.0, 0.56] if curve and wide else [0.0, 1.0]
     down = [1 - bars.height / inner, 1.0] if stacked else [0.0, 1.0]
     axes = bars.axes(across, down)
     if curve:
         left = [0.66, 1.0] if wide else [0.0, 1.0]
         axes |= curve.axes(left, [0.0, 1.0] if wide else [0.0, _CURVE / inner])
-    return go.Figure(
-        data=[*bars.traces(), *(curve.traces() if curve else ())],
-        layout=layout(
-            palette,
-            height=height,
-            margin={"l": bars.left, "r": _RIGHT, "t": top, "b": _BOTTOM + names},
-            barmode="overlay",
-            legend=legend(palette, yref="container", y=names / height)
-            | {"xref": "container", "x": 0.5},
-            shapes=[*bars.zero(), *bars.highlight()],
-            annotations=[
-                *caption_label(lines, palette, above=24 if curve else 8),
-                *bars.labels(),
-                *(curve.labels() if curve else ()),
-            ],
-            **axes,
-        ),
+    titles = 24 if curve else 0
+    return sheet.picture(
+        [*bars.traces(), *(curve.traces() if curve else ())],
+        inner=inner,
+        margins=(bars.left, _RIGHT, _TOP + titles, _BOTTOM),
+        below=LINE * (2 if wide else 5) + 8,
+        above=24 if curve else 8,
+        air=24 - titles,
+        legend_over="container",
+        annotations=[*bars.labels(), *(curve.labels() if curve else ())],
+        barmode="overlay",
+        shapes=[*bars.zero(), *bars.highlight()],
+        **axes,
     )
 
 
@@ -181,15 +164,7 @@ class _Bars:
             "line": {"color": colour, "width": 1},
         }
         if shape:
-            marker["pattern"] = {
-                "shape": shape,
-                "fillmode": "replace",
-                "fgcolor": colour,
-                "bgcolor": p.tint(colour, 0.25),
-                "fgopacity": 1,
-                "size": 6,
-                "solidity": 0.4,
-            }
+            marker["pattern"] = hatched(colour, p, shape=shape, tint=0.25, solidity=0.4)
         return {
             "type": "bar",
             "orientation": "h",
@@ -201,8 +176,7 @@ class _Bars:
             "name": name,
             "hoverinfo": "text",
             "hovertext": [_hover(f, int(i)) for i in chosen],
-            "selected": {"marker": {"opacity": 1}},
-            "unselected": {"marker": {"opacity": 1}},
+            **UNFADED,
         }
 
     def _intervals(self) -> Trace:
@@ -210,57 +184,43 @@ class _Bars:
         value = f.value[at]
         low, high = (end[at] for end in f.interval)
         has = np.isfinite(low)
-        return {
-            "type": "scatter",
-            "mode": "markers",
-            "x": packed(100 * value),
-            "y": packed(self.y),
-            "customdata": f.class_index[at],
-            "error_x": {
-                "type": "data",
-                "symmetric": False,
-                "array": packed(100 * np.where(has, high - value, 0)),
-                "arrayminus": packed(100 * np.where(has, value - low, 0)),
-                "color": self.palette.ink,
-                "thickness": 1.5,
-                "width": 3,
-            },
-            "marker": {"color": self.palette.ink, "size": 5},
-            "name": f"{level_text(f.level)} bootstrap interval",
-            "hoverinfo": "text",
-            "hovertext": [_hover(f, int(i)) for i in at],
-            "legendrank": 4,
-            "selected": {"marker": {"opacity": 1}},
-            "unselected": {"marker": {"opacity": 1}},
-        }
+        return markers(
+            packed(100 * value),
+            packed(self.y),
+            self.palette.ink,
+            size=5,
+            customdata=f.class_index[at],
+            error_x=whiskers(
+                packed(100 * np.where(has, high - value, 0)),
+                packed(100 * np.where(has, value - low, 0)),
+                self.palette.ink,
+                thickness=1.5,
+                width=3,
+            ),
+            name=f"{level_text(f.level)} bootstrap interval",
+            hoverinfo="text",
+            hovertext=[_hover(f, int(i)) for i in at],
+            legendrank=4,
+            **UNFADED,
+        )
 
     def zero(self) -> Iterator[dict[str, Any]]:
         """A line where mean score and share of hits agree."""
-        yield {
-            "type": "line",
-            "xref": "x",
-            "yref": "y domain",
-            "x0": 0,
-            "x1": 0,
-            "y0": 0,
-            "y1": 1,
-            "line": {"color": self.palette.ink, "width": 1.5},
-        }
+        yield straight(self.palette.ink, x=0, width=1.5, xref="x", yref="y domain")
 
     def highlight(self) -> Iterator[dict[str, Any]]:
         """A frame round the selected class."""
         for i, y in zip(self.shown, self.y, strict=True):
             if self.figure.class_index[i] == self.selected:
-                yield {
-                    "type": "rect",
-                    "xref": "x domain",
-                    "yref": "y",
-                    "x0": 0,
-                    "x1": 1,
-                    "y0": float(y) - 0.5,
-                    "y1": float(y) + 0.5,
-                    "line": {"color": self.palette.ink, "width": 2},
-                }
+                yield frame(
+                    self.palette.ink,
+                    xref="x domain",
+                    yref="y",
+                    x0=0,
+                    x1=1,
+                    y0=float(y) - 0.5,
+                    y1=float(y) + 0.5,
+                )
 
     def labels(self) -> Iterator[dict[str, Any]]:
         """How many classes are left out between the two ends, and what the panel is."""
@@ -280,33 +240,18 @@ class _Bars:
             bgcolor=p.paper,
             font={"size": 12, "color": p.muted},
         )
-        yield label(
-            f"<b>{half} at either end</b>",
-            p,
-            xref="x domain",
-            yref="y domain",
-            x=0,
-            y=1,
-            yshift=4,
-            xanchor="left",
-            yanchor="bottom",
-        )
+        yield heading(f"<b>{half} at either end</b>", p, ("x domain", "y domain"))
 
     def axes(self, across: list[float], down: list[float]) -> dict[str, Any]:
         f, p = self.figure, self.palette
         names = [
-            f'{safe(f.class_name[i], _NAME)}  <span style="color:{p.muted}">n = {f.rows[i]:,}</span>'
+            f'{plotly_text(f.class_name[i], _NAME)}  <span style="color:{p.muted}">n = {f.rows[i]:,}</span>'
             for i in self.shown
         ]
         last = float(self.y[-1]) if self.y.size else 0
         return {
             "xaxis": axis(
-                p,
-                domain=across,
-                anchor="y",
-                nticks=7,
-                title=axis_title(_value_title(f, self.narrow), p)
-                | {"font": {"size": 13, "color": p.ink}},
+                p, _value_title(f, self.narrow), size=13, domain=across, anchor="y", nticks=7
             ),
             "yaxis": axis(
                 p,
@@ -329,14 +274,13 @@ class _Curve:
     figure: ClassBars
     palette: Palette
     ranked: IntArray
-    shown: IntArray
 
     def traces(self) -> Iterator[Trace]:
         f, p = self.figure, self.palette
         count = self.ranked.size
         some = np.unique(np.linspace(0, count - 1, min(count, _MOST_POINTS)).astype(np.intp))
         at, x = self.ranked[some], some + 1.0
-        own = {"xaxis": "x2", "yaxis": "y2", "showlegend": False}
+        own: Trace = {"xaxis": "x2", "yaxis": "y2", "showlegend": False}
         if f.band is not None:
             low, high = (100 * end[at] for end in f.band)
             yield area(x, low, high, p.glaze(p.ink, 0.16), **own)
@@ -350,49 +294,37 @@ class _Curve:
         )
         for which, colour, symbol, size in kinds:
             if which.any():
-                yield {
-                    "type": "scatter",
-                    "mode": "markers",
-                    "x": packed(x[which]),
-                    "y": packed(100 * f.value[at[which]]),
-                    "customdata": f.class_index[at[which]],
-                    "text": [safe(f.class_name[i], 24) for i in at[which]],
-                    "hovertemplate": "%{text}: %{y:.2f} points<extra></extra>",
-                    "marker": {"color": colour, "symbol": symbol, "size": size},
-                    "selected": {"marker": {"opacity": 1}},
-                    "unselected": {"marker": {"opacity": 1}},
+                yield markers(
+                    packed(x[which]),
+                    packed(100 * f.value[at[which]]),
+                    colour,
+                    symbol=symbol,
+                    size=size,
+                    customdata=f.class_index[at[which]],
+                    text=[plotly_text(f.class_name[i], 24) for i in at[which]],
+                    hovertemplate="%{text}: %{y:.2f} points<extra></extra>",
+                    **UNFADED,
                     **own,
-                }
+                )
 
     def labels(self) -> Iterator[dict[str, Any]]:
-        yield label(
-            f"<b>All {counted(self.ranked.size, 'class', 'classes')}</b>",
-            self.palette,
-            xref="x2 domain",
-            yref="y2 domain",
-            x=0,
-            y=1,
-            yshift=4,
-            xanchor="left",
-            yanchor="bottom",
-        )
+        text = f"<b>All {counted(self.ranked.size, 'class', 'classes')}</b>"
+        yield heading(text, self.palette, ("x2 domain", "y2 domain"))
 
     def axes(self, across: list[float], down: list[float]) -> dict[str, Any]:
         p = self.palette
-        small = {"font": {"size": 13, "color": p.ink}}
         count = self.ranked.size
         return {
             "xaxis2": axis(
                 p,
+                "Place in the order",
+                size=13,
                 domain=across,
                 anchor="y2",
                 range=[1 - 0.02 * count, 1.02 * count],
                 nticks=5,
-                title=axis_title("Place in the order", p) | small,
             ),
-            "yaxis2": axis(
-                p, domain=down, anchor="x2", nticks=7, title=axis_title("Points", p) | small
-            ),
+            "yaxis2": axis(p, "Points", size=13, domain=down, anchor="x2", nticks=7),
         }
 
 
@@ -411,7 +343,7 @@ def _hover(figure: ClassBars, i: int) -> str:
     beyond = float(f.beyond[i])
     decimals = decimals_for(100 * value, most=3)
     lines = [
-        f"<b>{safe(f.class_name[i], 40)}</b>",
+        f"<b>{plotly_text(f.class_name[i], 40)}</b>",
         f"{counted(int(f.rows[i]), 'row')} {'predicted as this' if f.mode == 'predicted-class' else 'with this label'}",
         f"{points(value, decimals)} points",
     ]

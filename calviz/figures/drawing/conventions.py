@@ -7,62 +7,38 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-import plotly.graph_objects as go
 
-from calviz.core.figure import Theme
-from calviz.figures._parts import LINE, Trace, caption_label, caption_lines, legend
-from calviz.figures._style import PALETTES, Palette, axis, axis_title, escape, layout
+from calviz.figures.drawing.parts import LINE, Trace, markers
+from calviz.figures.drawing.sheet import Picture, Sheet
+from calviz.figures.drawing.style import Palette, axis, row_axis
+from calviz.text.escape import plotly_text
 
 if TYPE_CHECKING:
     from calviz.figures.conventions import ConventionDots, Dot
 
-#: Pixels; a row holds two lines of text, the library and its function.
-_ROW, _LEFT, _RIGHT, _TOP, _BOTTOM = 36, 166, 14, 10, 50
+#: Pixels of a row, which holds two lines of text, the library and its function; and around the panel.
+_ROW, _MARGINS = 36, (166, 14, 10, 50)
 
 
-def draw(
-    figure: ConventionDots, *, theme: Theme, caption: tuple[str, ...], width: int | None
-) -> go.Figure:
+def draw(figure: ConventionDots, sheet: Sheet) -> Picture:
     """Draw the computed dots (see `ConventionDots.plot`)."""
-    palette = PALETTES[theme]
-    lines = caption_lines(caption, width)
-    top = _TOP + (LINE * len(lines) + 6 if lines else 0)
-    below = 3 * LINE + 10
-    height = top + _ROW * len(figure.dots) + _BOTTOM + below
+    palette = sheet.palette
     highest = max(v for d in figure.dots for v in (d.value, d.noise) if not math.isnan(v))
-    places = list(range(len(figure.dots)))
-    return go.Figure(
-        data=list(_traces(figure, palette)),
-        layout=layout(
-            palette,
-            height=height,
-            margin={"l": _LEFT, "r": _RIGHT, "t": top, "b": _BOTTOM + below},
-            legend=legend(palette, yref="container", y=below / height),
-            annotations=list(caption_label(lines, palette, above=8)),
-            xaxis=axis(
-                palette,
-                range=[0, 116 * highest or 1.0],
-                nticks=6,
-                title=axis_title("ECE (points)", palette),
-            ),
-            yaxis=axis(
-                palette,
-                range=[len(figure.dots) - 0.5, -0.5],
-                tickmode="array",
-                tickvals=places,
-                ticktext=[_label(dot, palette) for dot in figure.dots],
-                showgrid=False,
-                ticks="",
-            ),
-        ),
+    return sheet.picture(
+        _traces(figure, palette),
+        inner=_ROW * len(figure.dots),
+        margins=_MARGINS,
+        below=3 * LINE + 10,
+        xaxis=axis(palette, "ECE (points)", range=[0, 116 * highest or 1.0], nticks=6),
+        yaxis=row_axis(palette, [_label(dot, palette) for dot in figure.dots], ticks=""),
     )
 
 
 def _label(dot: Dot, palette: Palette) -> str:
     if dot.library == "calviz":
         return "<b>calviz</b>"
-    call = f'<span style="color:{palette.muted}">{escape(dot.call)}</span>'
-    return f"{escape(dot.library)}<br>{call}"
+    call = f'<span style="color:{palette.muted}">{plotly_text(dot.call)}</span>'
+    return f"{plotly_text(dot.library)}<br>{call}"
 
 
 def _traces(figure: ConventionDots, p: Palette) -> Iterator[Trace]:
@@ -94,25 +70,23 @@ def _traces(figure: ConventionDots, p: Palette) -> Iterator[Trace]:
         chosen = [
             (at, dot) for at, dot in enumerate(figure.dots) if (dot.library == "calviz") is is_own
         ]
-        yield {
-            "type": "scatter",
-            "mode": "markers+text",
-            "y": [at for at, _ in chosen],
-            "x": np.array([100 * dot.value for _, dot in chosen]),
-            "text": [f"{100 * dot.value:.2f}" for _, dot in chosen],
+        yield markers(
+            np.array([100 * dot.value for _, dot in chosen]),
+            [at for at, _ in chosen],
+            colour,
+            size=10,
+            symbol=symbol,
+            edge=p.paper,
+            edge_width=1,
+            mode="markers+text",
+            text=[f"{100 * dot.value:.2f}" for _, dot in chosen],
             # Its text must not cross calviz's line just right of the dot.
-            "textposition": [
+            textposition=[
                 "middle left" if 0.8 * own < 100 * dot.value < 0.98 * own else "middle right"
                 for _, dot in chosen
             ],
-            "textfont": {"size": 12, "color": p.ink},
-            "cliponaxis": False,
-            "marker": {
-                "size": 10,
-                "symbol": symbol,
-                "color": colour,
-                "line": {"color": p.paper, "width": 1},
-            },
-            "name": name,
-            "hovertemplate": "%{x:.2f} points<extra></extra>",
-        }
+            textfont={"size": 12, "color": p.ink},
+            cliponaxis=False,
+            name=name,
+            hovertemplate="%{x:.2f} points<extra></extra>",
+        )

@@ -3,81 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from calviz.core.arrays import FloatArray
-from calviz.core.figure import Theme
-from calviz.core.words import decimal, score_and_hit, shorten
-from calviz.figures._parts import (
-    LINE,
-    NARROW,
-    Trace,
-    area,
-    caption_label,
-    caption_lines,
-    label,
-    legend,
+from calviz.figures.drawing.parts import LINE, Trace, area, label, line, upright
+from calviz.figures.drawing.sheet import Picture, Sheet
+from calviz.figures.drawing.style import Palette, axis
+from calviz.figures.kernels.thin_curve import BUCKETS
+from calviz.text.escape import plotly_text
+from calviz.text.words import (
+    decimal,
     level_text,
-    line,
     points_text,
+    with_short_class,
 )
-from calviz.figures._style import PALETTES, Palette, axis, axis_title, escape, layout
-from calviz.numerics.decimate import BUCKETS
 
 if TYPE_CHECKING:
     from calviz.figures.cumulative import Cumulative, Panel
 
 #: Pixels of a panel's plotting height, and around the panels.
 _PANEL = 270
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 12, 52
+_MARGINS = _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 30, 52
 #: Between panels: titles and ticks of the axes stand there.
-_ACROSS, _DOWN = 72, 62
+_ACROSS, _DOWN = 72, 80
 #: Width that is assumed where none is known.
 _WIDTH = 880
 
 
-def draw(
-    figure: Cumulative,
-    *,
-    theme: Theme,
-    caption: tuple[str, ...],
-    width: int | None,
-    panels: tuple[Panel, ...],
-) -> go.Figure:
+def draw(figure: Cumulative, sheet: Sheet, *, panels: tuple[Panel, ...]) -> Picture:
     """Draw a computed cumulative plot (see `Cumulative.plot`)."""
-    palette = PALETTES[theme]
-    lines = caption_lines(caption, width)
-    grid = _Grid(len(panels), width or _WIDTH, LINE * len(lines) + 6 * bool(lines))
+    grid = _Grid(len(panels), sheet.width or _WIDTH, sheet.narrow)
     drawn = [
-        _Panel(figure, palette, panel, place, alone=len(panels) == 1)
-        for place, panel in enumerate(panels, start=1)
+        _Panel(figure, sheet.palette, panel, place) for place, panel in enumerate(panels, start=1)
     ]
     axes: dict[str, Any] = {}
     for place, panel in enumerate(drawn):
         axes |= panel.axes(*grid.domain(place))
-    return go.Figure(
-        data=_named_once([trace for panel in drawn for trace in panel.traces()]),
-        layout=layout(
-            palette,
-            height=grid.height,
-            margin={"l": _LEFT, "r": _RIGHT, "t": grid.top, "b": grid.bottom},
-            legend=legend(palette, yref="container", y=grid.legend_height / grid.height),
-            annotations=[
-                *caption_label(lines, palette, above=24),
-                *(a for panel in drawn for a in panel.labels()),
-            ],
-            **axes,
-        ),
+    return sheet.picture(
+        _named_once([trace for panel in drawn for trace in panel.traces()]),
+        inner=grid.inner,
+        margins=_MARGINS,
+        # Five entries of some 175 pixels.
+        below=LINE * -(-5 // max(1, grid.width // 175)) + 8,
+        above=24,
+        annotations=[label for panel in drawn for label in panel.labels()],
+        **axes,
     )
 
 
 def _named_once(traces: list[Trace]) -> list[Trace]:
-    """Panels share a legend: what is drawn alike has one entry."""
+    """Panels share a legend: traces that look the same have one entry."""
     seen: set[str] = set()
     for trace in traces:
         name = trace.get("name", "")
@@ -92,44 +71,25 @@ class _Grid:
 
     panels: int
     width: int
-    caption: int
+    narrow: bool
 
     @property
     def columns(self) -> int:
-        return 1 if self.width < NARROW or self.panels == 1 else 2
+        return 1 if self.narrow or self.panels == 1 else 2
 
     @property
-    def rows(self) -> int:
-        return -(-self.panels // self.columns)
-
-    @property
-    def legend_height(self) -> int:
-        """Pixels of five entries of some 175 pixels."""
-        return LINE * -(-5 // max(1, self.width // 175)) + 8
-
-    @property
-    def top(self) -> int:
-        return _TOP + self.caption + 18
-
-    @property
-    def bottom(self) -> int:
-        return _BOTTOM + self.legend_height
-
-    @property
-    def _inner(self) -> int:
-        return self.rows * _PANEL + (self.rows - 1) * (_DOWN + 18)
-
-    @property
-    def height(self) -> int:
-        return self.top + self._inner + self.bottom
+    def inner(self) -> int:
+        """Pixels of all panels and the space between them."""
+        rows = -(-self.panels // self.columns)
+        return rows * _PANEL + (rows - 1) * _DOWN
 
     def domain(self, place: int) -> tuple[list[float], list[float]]:
         row, column = divmod(place, self.columns)
         gap = _ACROSS / max(self.width - _LEFT - _RIGHT, 1)
         wide = (1 - gap * (self.columns - 1)) / self.columns
         left = column * (wide + gap)
-        top = 1 - row * (_PANEL + _DOWN + 18) / self._inner
-        return [left, left + wide], [max(0.0, top - _PANEL / self._inner), top]
+        top = 1 - row * (_PANEL + _DOWN) / self.inner
+        return [left, left + wide], [max(0.0, top - _PANEL / self.inner), top]
 
 
 @dataclass(frozen=True)
@@ -140,16 +100,10 @@ class _Panel:
     palette: Palette
     panel: Panel
     place: int
-    alone: bool
 
     @property
     def _suffix(self) -> str:
         return "" if self.place == 1 else str(self.place)
-
-    @cached_property
-    def _words(self) -> tuple[str, str]:
-        score, hit = score_and_hit(self.figure.reduction)
-        return score.removeprefix("mean "), hit
 
     @property
     def _cumulative(self) -> bool:
@@ -235,16 +189,8 @@ class _Panel:
 
     def _mark_line(self, score: FloatArray, hits: FloatArray) -> Trace:
         """A thin line through the panel where the KS error is attained."""
-        x = self._x[[self.figure.maximum] * 2]
         top = float(max(score.max(), hits.max()))
-        return line(
-            x,
-            np.array([0.0, 1.04 * top]),
-            self.palette.muted,
-            width=1,
-            dash="2px,3px",
-            hoverinfo="skip",
-        )
+        return upright(float(self._x[self.figure.maximum]), 0.0, 1.04 * top, self.palette.muted)
 
     def _ends(self) -> Trace:
         """Both ends of the largest gap."""
@@ -303,9 +249,10 @@ class _Panel:
     def axes(self, across: list[float], down: list[float]) -> dict[str, Any]:
         """Both axes of the panel."""
         p, f = self.palette, self.figure
-        named = replace(f.reduction, class_name=shorten(f.reduction.class_name, 18))
         fractile = "Fractile (share of rows, lowest scores first)"
-        x_title = {"b": "Cumulative score", "d": named.score_label}.get(self.panel, fractile)
+        x_title = {"b": "Cumulative score", "d": with_short_class(f.reduction, 18).score_label}.get(
+            self.panel, fractile
+        )
         y_title = (
             "Points"
             if self.panel == "gap"
@@ -319,19 +266,21 @@ class _Panel:
         return {
             f"xaxis{self._suffix}": axis(
                 p,
+                plotly_text(x_title),
+                size=13,
                 domain=across,
                 anchor=f"y{self._suffix}",
                 range=x_range,
                 nticks=6,
-                title=axis_title(escape(x_title), p) | {"font": {"size": 13, "color": p.ink}},
             ),
             f"yaxis{self._suffix}": axis(
                 p,
+                y_title,
+                size=13,
                 domain=down,
                 anchor=f"x{self._suffix}",
                 range=self._y_range(),
                 nticks=6,
-                title=axis_title(y_title, p) | {"font": {"size": 13, "color": p.ink}},
             ),
         }
 

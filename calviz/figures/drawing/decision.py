@@ -7,67 +7,36 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import plotly.graph_objects as go
 
-from calviz.core.figure import Theme
-from calviz.core.words import decimal, decimals_for
-from calviz.figures._parts import (
-    LINE,
-    NARROW,
-    PER,
-    Trace,
-    area,
-    caption_label,
-    caption_lines,
-    label,
-    legend,
-    level_text,
-    line,
-    packed,
-)
-from calviz.figures._style import PALETTES, Palette, axis, axis_title, layout, safe
+from calviz.figures.decision import PER
+from calviz.figures.drawing.parts import Trace, area, label, line, markers, packed, upright
+from calviz.figures.drawing.sheet import Picture, Sheet
+from calviz.figures.drawing.style import Palette, axis
+from calviz.text.escape import plotly_text
+from calviz.text.words import decimal, decimals_for, level_text
 
 if TYPE_CHECKING:
     from calviz.figures.decision import Decision
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 28, 26, 54
+#: Pixels around the panel; its height, also on a narrow page.
+_MARGINS = (70, 28, 26, 54)
 _TALL, _SMALL = 340, 280
-_WIDTH = 880
 _DASHES = ("8px,3px", "2px,3px", "8px,3px,2px,3px")
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up")
 
 
-def draw(
-    figure: Decision,
-    *,
-    theme: Theme,
-    caption: tuple[str, ...],
-    width: int | None,
-    others: tuple[Decision, ...],
-) -> go.Figure:
+def draw(figure: Decision, sheet: Sheet, *, others: tuple[Decision, ...]) -> Picture:
     """Draw computed costs (see `Decision.plot`)."""
-    palette = PALETTES[theme]
-    lines = caption_lines(caption, width)
-    narrow = (width or _WIDTH) < NARROW
-    drawing = _Costs(figure, palette, others)
+    drawing = _Costs(figure, sheet.palette, others)
     traces = list(drawing.traces())
-    entries = sum(t.get("showlegend", True) for t in traces)
-    below = LINE * (entries if narrow else -(-entries // 3)) + 10
-    top = _TOP + (LINE * len(lines) + 6 if lines else 0)
-    height = top + (_SMALL if narrow else _TALL) + _BOTTOM + below
-    return go.Figure(
-        data=traces,
-        layout=layout(
-            palette,
-            height=height,
-            margin={"l": _LEFT, "r": _RIGHT, "t": top, "b": _BOTTOM + below},
-            legend=legend(palette, yref="container", y=below / height),
-            annotations=[
-                *caption_label(lines, palette, above=_TOP - 6),
-                *drawing.face_label(),
-            ],
-            **drawing.axes(),
-        ),
+    return sheet.picture(
+        traces,
+        inner=_SMALL if sheet.narrow else _TALL,
+        margins=_MARGINS,
+        below=sheet.legend_room(traces, columns=3),
+        above=20,
+        annotations=drawing.face_label(),
+        **drawing.axes(),
     )
 
 
@@ -101,15 +70,7 @@ class _Costs:
             legendrank=40,
         )
         if self._face is not None:
-            yield line(
-                np.array([self._face, self._face]),
-                np.array(self._up),
-                p.ink,
-                width=1,
-                dash="2px,3px",
-                hoverinfo="skip",
-                showlegend=False,
-            )
+            yield upright(self._face, *self._up, p.ink)
         colours = (p.vermillion, p.purple, p.green)
         for i, other in enumerate(self.others):
             yield from self._one(
@@ -119,7 +80,7 @@ class _Costs:
 
     def _one(self, f: Decision, colour: str, symbol: str, rank: int, **own: Any) -> Iterator[Trace]:
         alone = len(self._every) == 1
-        name = "Cost" if alone else safe(f.name, 30)
+        name = "Cost" if alone else plotly_text(f.name, 30)
         low, high = self._across
         # Below its lowest score a curve keeps everything.
         yield line(
@@ -132,22 +93,18 @@ class _Costs:
             **own,
         )
         place = min(max(f.best.threshold, low), high)
-        yield {
-            "type": "scatter",
-            "mode": "markers",
-            "x": packed(np.array([place])),
-            "y": packed(np.array([PER * f.best.cost])),
-            "marker": {
-                "size": 12,
-                "symbol": symbol,
-                "color": colour,
-                "line": {"color": self.palette.paper, "width": 2},
-            },
-            "name": "Best threshold" if alone else f"Best threshold, {name}",
-            "hovertemplate": f"best threshold: %{{y:,.4~g}}<extra>{name}</extra>",
-            "legendrank": rank + 1,
-            "cliponaxis": False,
-        }
+        yield markers(
+            packed(np.array([place])),
+            packed(np.array([PER * f.best.cost])),
+            colour,
+            size=12,
+            symbol=symbol,
+            edge=self.palette.paper,
+            name="Best threshold" if alone else f"Best threshold, {name}",
+            hovertemplate=f"best threshold: %{{y:,.4~g}}<extra>{name}</extra>",
+            legendrank=rank + 1,
+            cliponaxis=False,
+        )
 
     @property
     def _face(self) -> float | None:
@@ -181,7 +138,7 @@ class _Costs:
 
     @property
     def _up(self) -> tuple[float, float]:
-        """From 0 where that leaves the curves room; what lies far above the best is not what matters."""
+        """The range of the axis: from 0 if that leaves room for the curves; costs far above the best are cut off."""
         ends = [f.cost for f in self._every] + list(self.figure.band or ())
         refer = self.figure.costs.referred
         low = PER * min(refer, *(float(e.min()) for e in ends))
@@ -199,16 +156,12 @@ class _Costs:
         return {
             "xaxis": axis(
                 p,
+                "Keep from this confidence on",
                 range=[low, high],
                 nticks=7,
                 tickformat=".4~f" if dense else ".2~f",
-                title=axis_title("Keep from this confidence on", p),
             ),
             "yaxis": axis(
-                p,
-                range=list(self._up),
-                nticks=7,
-                tickformat=",",
-                title=axis_title(f"Cost of {PER:,} predictions", p),
+                p, f"Cost of {PER:,} predictions", range=list(self._up), nticks=7, tickformat=","
             ),
         }

@@ -8,59 +8,38 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from calviz.core.arrays import FloatArray
-from calviz.core.figure import Theme
-from calviz.core.metric import METRICS
-from calviz.core.units import scale_of
-from calviz.figures._parts import (
-    LINE,
-    NARROW,
-    Trace,
-    area,
-    caption_label,
-    caption_lines,
-    label,
-    legend,
-    line,
-)
-from calviz.figures._style import PALETTES, Palette, axis, axis_title, layout, safe
+from calviz.figures.drawing.parts import Trace, area, label, line
+from calviz.figures.drawing.sheet import Picture, Sheet
+from calviz.figures.drawing.style import Palette, axis
+from calviz.specs.metric import METRICS
+from calviz.text.escape import plotly_text
+from calviz.text.metric_values import scale_of
 
 if TYPE_CHECKING:
     from calviz.figures.learning_curve import LearningCurves
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 66, 20, 14, 54
-_TALL, _SMALL, _WIDTH = 340, 280, 640
+#: Pixels around the panel; its height, also on a narrow page.
+_MARGINS = (66, 20, 14, 54)
+_TALL, _SMALL = 340, 280
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "star", "x")
 _DASHES = ("solid", "8px,3px", "2px,3px", "8px,3px,2px,3px")
-#: Curves may leave the picture by so many times the distance that matters.
+#: Curves may leave the picture by this many times the distance that matters.
 _ROOM = 1.5
 
 
-def draw(
-    figure: LearningCurves, *, theme: Theme, caption: tuple[str, ...], width: int | None
-) -> go.Figure:
+def draw(figure: LearningCurves, sheet: Sheet) -> Picture:
     """Draw learning curves (see `LearningCurves.plot`)."""
-    palette = PALETTES[theme]
-    lines = caption_lines(caption, width)
-    narrow = (width or _WIDTH) < NARROW
-    drawing = _Curves(figure, palette)
+    drawing = _Curves(figure, sheet.palette)
     traces = list(drawing.traces())
-    entries = sum(t.get("showlegend", True) for t in traces)
-    below = LINE * (entries if narrow else -(-entries // 2)) + 10
-    top = _TOP + (LINE * len(lines) + 6 if lines else 0)
-    height = top + (_SMALL if narrow else _TALL) + _BOTTOM + below
-    return go.Figure(
-        data=traces,
-        layout=layout(
-            palette,
-            height=height,
-            margin={"l": _LEFT, "r": _RIGHT, "t": top, "b": _BOTTOM + below},
-            legend=legend(palette, yref="container", y=below / height),
-            annotations=[*caption_label(lines, palette, above=8), *drawing.notes()],
-            **drawing.axes(),
-        ),
+    return sheet.picture(
+        traces,
+        inner=_SMALL if sheet.narrow else _TALL,
+        margins=_MARGINS,
+        below=sheet.legend_room(traces, columns=2),
+        annotations=drawing.notes(),
+        **drawing.axes(),
     )
 
 
@@ -94,7 +73,7 @@ class _Curves:
             points = f.points(method)
             x = np.array([point.rows for point in points], dtype=np.float64)
             y = self._scale * np.array([point.mean for point in points])
-            colour, name = colours[i % 4], safe(f.label(method), 40)
+            colour, name = colours[i % 4], plotly_text(f.label(method), 40)
             yield {
                 **line(x, y, colour, width=2, dash=_DASHES[i // 4 % 4], name=name),
                 "mode": "lines+markers",
@@ -177,12 +156,12 @@ class _Curves:
         return {
             "xaxis": axis(
                 p,
+                "Calibration rows (labels)",
                 type="log",
                 range=[np.log10(sizes[0]) - edge, np.log10(sizes[-1]) + edge],
                 tickvals=list(sizes),
                 ticktext=[f"{size:,}" for size in sizes],
                 tickangle=0,
-                title=axis_title("Calibration rows (labels)", p),
             ),
-            "yaxis": axis(p, range=list(self._range), nticks=7, title=axis_title(title, p)),
+            "yaxis": axis(p, title, range=list(self._range), nticks=7),
         }

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import plotly.graph_objects as go
-
-from calviz.core.figure import Theme
-from calviz.core.metric import METRICS
-from calviz.core.units import scale_of
-from calviz.core.words import shorten
-from calviz.figures._parts import LINE, Trace, caption_label, caption_lines, label
-from calviz.figures._style import PALETTES, Palette, axis, axis_title, layout, safe
+from calviz.figures.drawing.parts import Trace, label, markers, straight, whiskers
+from calviz.figures.drawing.sheet import Picture, Sheet
+from calviz.figures.drawing.style import Palette, axis, row_axis
+from calviz.specs.metric import METRICS
+from calviz.text.escape import plotly_text
+from calviz.text.metric_values import scale_of
+from calviz.text.words import shorten
 
 if TYPE_CHECKING:
     from calviz.figures.model_differences import ModelDifferences
@@ -22,25 +21,19 @@ _RIGHT, _TOP, _BOTTOM, _ROW = 16, 30, 54, 28
 _NAME, _CHARACTER, _BESIDE = 26, 6.7, 16
 
 
-def draw(
-    figure: ModelDifferences, *, theme: Theme, caption: tuple[str, ...], width: int | None
-) -> go.Figure:
+def draw(figure: ModelDifferences, sheet: Sheet) -> Picture:
     """Draw paired differences (see `ModelDifferences.plot`)."""
-    palette = PALETTES[theme]
-    drawing = _Rows(figure, palette)
-    lines = caption_lines(caption, width and width - drawing.left)
-    top = _TOP + (LINE * len(lines) + 6 if lines else 0)
-    return go.Figure(
-        data=list(drawing.traces()),
-        layout=layout(
-            palette,
-            height=top + _ROW * len(drawing.names) + _BOTTOM,
-            margin={"l": drawing.left, "r": _RIGHT, "t": top, "b": _BOTTOM},
-            showlegend=False,
-            shapes=[drawing.zero()],
-            annotations=[*caption_label(lines, palette, above=_TOP - 6), *drawing.sides()],
-            **drawing.axes(),
-        ),
+    drawing = _Rows(figure, sheet.palette)
+    return sheet.picture(
+        drawing.traces(),
+        inner=_ROW * len(drawing.names),
+        margins=(drawing.left, _RIGHT, _TOP, _BOTTOM),
+        above=_TOP - 6,
+        annotations=drawing.sides(),
+        shapes=[
+            straight(sheet.palette.ink, x=0, width=1.5, dash="4px,3px", yref="paper", layer="below")
+        ],
+        **drawing.axes(),
     )
 
 
@@ -72,52 +65,33 @@ class _Rows:
             "worse": (p.vermillion, "square"),
             "tied": (p.neutral, "circle-open"),
         }
-        yield {
-            "type": "scatter",
-            "mode": "markers",
-            "x": [0.0],
-            "y": [0],
-            "marker": {"size": 10, "color": p.ink, "symbol": "diamond"},
-            "hovertemplate": f"{safe(f.reference)}: the reference<extra></extra>",
-        }
+        yield markers(
+            [0.0],
+            [0],
+            p.ink,
+            size=10,
+            symbol="diamond",
+            hovertemplate=f"{plotly_text(f.reference, 60)}: the reference<extra></extra>",
+        )
         for row, (name, d) in enumerate(zip(f.models, f.differences, strict=True), start=1):
             colour, symbol = looks[f.side(d)]
             value, (low, high) = d.value, d.interval
-            yield {
-                "type": "scatter",
-                "mode": "markers",
-                "x": [self._scale * value],
-                "y": [row],
-                "marker": {
-                    "size": 9,
-                    "color": colour,
-                    "symbol": symbol,
-                    "line": {"color": colour, "width": 2},
-                },
-                "error_x": {
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [max(self._scale * (high - value), 0.0)],
-                    "arrayminus": [max(self._scale * (value - low), 0.0)],
-                    "color": colour,
-                    "thickness": 2,
-                    "width": 5,
-                },
-                "hovertemplate": f"{safe(name)}: {f.text(d)}<br>{f.side(d)}<extra></extra>",
-            }
-
-    def zero(self) -> dict[str, Any]:
-        """The line on which there is no difference."""
-        return {
-            "type": "line",
-            "x0": 0,
-            "x1": 0,
-            "y0": 0,
-            "y1": 1,
-            "yref": "paper",
-            "layer": "below",
-            "line": {"color": self.palette.ink, "width": 1.5, "dash": "4px,3px"},
-        }
+            yield markers(
+                [self._scale * value],
+                [row],
+                colour,
+                size=9,
+                symbol=symbol,
+                edge=colour,
+                error_x=whiskers(
+                    [max(self._scale * (high - value), 0.0)],
+                    [max(self._scale * (value - low), 0.0)],
+                    colour,
+                    thickness=2,
+                    width=5,
+                ),
+                hovertemplate=f"{plotly_text(name, 60)}: {f.text(d)}<br>{f.side(d)}<extra></extra>",
+            )
 
     def sides(self) -> Iterator[dict[str, Any]]:
         """Which side is better, at both ends above the rows."""
@@ -154,13 +128,6 @@ class _Rows:
         metric = METRICS[self.figure.metric].label
         title = f"Difference in {metric}" + (f", {unit}" if unit else "")
         return {
-            "xaxis": axis(p, range=self._range(), nticks=6, title=axis_title(title, p)),
-            "yaxis": axis(
-                p,
-                range=[len(self.names) - 0.5, -0.5],
-                tickvals=list(range(len(self.names))),
-                ticktext=[safe(name, _NAME) for name in self.names],
-                showgrid=False,
-                ticks="",
-            ),
+            "xaxis": axis(p, title, range=self._range(), nticks=6),
+            "yaxis": row_axis(p, [plotly_text(name, _NAME) for name in self.names], ticks=""),
         }

@@ -1,4 +1,4 @@
-"""Building blocks of curves, bars and their surroundings, as plain dicts for plotly."""
+"""Curves, bands, points, labels and captions, as plain dicts for plotly."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.arrays import FloatArray
-from calviz.core.results import Interval
-from calviz.core.words import decimals_for, points
-from calviz.figures._style import Palette, escape
+from calviz.figures.drawing.style import Palette
+from calviz.text.escape import plotly_text
 
 Trace = dict[str, Any]
 
@@ -20,10 +19,11 @@ Trace = dict[str, Any]
 LINE = 19
 #: Characters of a line of the caption that fit a phone.
 CAPTION_LINE = 46
-#: Costs are written for so many predictions.
-PER = 1_000
-#: Below this width panels stand one above the other, and labels are short.
-NARROW = 620
+#: A selection is marked by the drawing, not by fading everything else.
+UNFADED: Trace = {
+    "selected": {"marker": {"opacity": 1}},
+    "unselected": {"marker": {"opacity": 1}},
+}
 
 
 def packed(values: npt.NDArray[Any]) -> FloatArray:
@@ -46,6 +46,40 @@ def line(x: FloatArray, y: FloatArray, colour: str, **own: Any) -> Trace:
     }
 
 
+def upright(x: float, low: float, high: float, colour: str) -> Trace:
+    """Draw a thin dotted line up through a panel, where something is marked."""
+    return line(
+        np.array([x, x]),
+        np.array([low, high]),
+        colour,
+        width=1,
+        dash="2px,3px",
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def markers(x: Any, y: Any, colour: str, *, edge: str | None = None, **own: Any) -> Trace:
+    """Draw points; `size` and `symbol` are theirs, `edge` is the colour of their outline, `edge_width` its width."""
+    style: Trace = {"color": colour} | {k: own.pop(k) for k in ("size", "symbol") if k in own}
+    if edge is not None:
+        style["line"] = {"color": edge, "width": own.pop("edge_width", 2)}
+    return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": style, **own}
+
+
+def whiskers(above: Any, below: Any, colour: str, *, thickness: float, width: int) -> Trace:
+    """Describe intervals of points by how far they reach to either side."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": above,
+        "arrayminus": below,
+        "color": colour,
+        "thickness": thickness,
+        "width": width,
+    }
+
+
 def area(x: FloatArray, low: FloatArray, high: FloatArray, fill: str, **own: Any) -> Trace:
     """Fill the band between two curves over the same places."""
     return {
@@ -59,6 +93,32 @@ def area(x: FloatArray, low: FloatArray, high: FloatArray, fill: str, **own: Any
         "hoverinfo": "skip",
         **own,
     }
+
+
+def hatched(colour: str, palette: Palette, *, shape: str, tint: float, solidity: float) -> Trace:
+    """Describe the pattern of a bar, so that colour is not its only difference."""
+    return {
+        "shape": shape,
+        "fillmode": "replace",
+        "fgcolor": colour,
+        "bgcolor": palette.tint(colour, tint),
+        "fgopacity": 1,
+        "size": 6,
+        "solidity": solidity,
+    }
+
+
+def straight(colour: str, *, x: float, width: float, **own: Any) -> dict[str, Any]:
+    """Describe a line from the bottom of a panel to its top, or from `y0` to `y1`."""
+    style = {"color": colour, "width": width}
+    if "dash" in own:
+        style["dash"] = own.pop("dash")
+    return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "line": style, **own}
+
+
+def frame(colour: str, **own: Any) -> dict[str, Any]:
+    """Describe a rectangle; `width` is that of its line."""
+    return {"type": "rect", "line": {"color": colour, "width": own.pop("width", 2)}, **own}
 
 
 def wrapped(caption: Sequence[str], width: int = CAPTION_LINE) -> list[str]:
@@ -76,31 +136,27 @@ def wrapped(caption: Sequence[str], width: int = CAPTION_LINE) -> list[str]:
     ]
 
 
-def caption_lines(caption: Sequence[str], width: int | None) -> list[str]:
-    """Break the caption for the width that is known, or for a phone."""
-    return wrapped(caption, CAPTION_LINE if width is None else max(24, round(width / 7.6)))
-
-
 def caption_label(
-    lines: Sequence[str], palette: Palette, *, above: int
+    lines: Sequence[str],
+    palette: Palette,
+    *,
+    above: int,
+    over: tuple[str, str] = ("paper", "paper"),
 ) -> Iterator[dict[str, Any]]:
-    """Put the caption so many pixels above the panels, flush left; its first line is bold."""
+    """Put the caption some pixels above the panels, or one of them, flush left; its first line is bold."""
     if not lines:
         return
-    head, *rest = (escape(text) for text in lines)
-    yield {
-        "xref": "paper",
-        "yref": "paper",
-        "x": 0,
-        "y": 1,
-        "yshift": above,
-        "text": "<br>".join([f"<b>{head}</b>", *rest]),
-        "showarrow": False,
-        "align": "left",
-        "xanchor": "left",
-        "yanchor": "bottom",
-        "font": {"size": 13, "color": palette.ink},
-    }
+    head, *rest = (plotly_text(text) for text in lines)
+    text = "<br>".join([f"<b>{head}</b>", *rest])
+    yield heading(text, palette, over, above, font={"size": 13, "color": palette.ink})
+
+
+def heading(
+    text: str, palette: Palette, over: tuple[str, str], above: int = 4, **own: Any
+) -> dict[str, Any]:
+    """Put text some pixels above a panel, flush left; `over` names the panel's axes. The text must be escaped already."""
+    place = {"x": 0, "y": 1, "yshift": above, "xanchor": "left", "yanchor": "bottom"}
+    return label(text, palette, xref=over[0], yref=over[1], **place, **own)
 
 
 def label(text: str, palette: Palette, **own: Any) -> Trace:
@@ -128,27 +184,3 @@ def legend(palette: Palette, **own: Any) -> dict[str, Any]:
         "traceorder": "normal",
         **own,
     }
-
-
-def level_text(level: float) -> str:
-    """Write a level.
-
-    >>> level_text(0.95)
-    '95 %'
-    """
-    return f"{100 * level:g} %"
-
-
-def points_text(value: float, interval: Interval | None = None, level: float = 0.95) -> str:
-    """Write a difference in points with its interval.
-
-    >>> points_text(0.0541, Interval(0.0482, 0.0603))
-    '5.4 points (95 % CI 4.8 to 6.0)'
-    """
-    spread = 100 * (interval.high - interval.low) / 2 if interval else 100 * abs(value)
-    decimals = decimals_for(spread, figures=1 if interval else 2, most=2)
-    text = f"{points(value, decimals)} points"
-    if interval:
-        low, high = (points(v, decimals) for v in interval)
-        text += f" ({level_text(level)} CI {low} to {high})"
-    return text

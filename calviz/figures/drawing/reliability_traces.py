@@ -1,4 +1,4 @@
-"""What a reliability diagram is drawn with: bars, gaps, band, points, histogram."""
+"""The parts of a reliability diagram: bars, gaps, band, points, histogram."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray
-from calviz.core.words import counted, decimal, ends, percent, score_and_hit, too_high
-from calviz.figures._reliability_curves import curve_traces
-from calviz.figures._style import Palette
+from calviz.figures.drawing.parts import UNFADED, Trace, hatched, line, markers, whiskers
+from calviz.figures.drawing.style import Palette
+from calviz.text.words import counted, decimal, ends, level_text, percent, score_and_hit, too_high
 
 if TYPE_CHECKING:
     from calviz.figures.reliability import Reliability
-
-Trace = dict[str, Any]
 
 #: With more bins than this, outlines and large points would hide what they show.
 _MANY_BINS = 30
@@ -33,10 +31,12 @@ class Traces:
 
     @cached_property
     def left(self) -> FloatArray:
+        """Left ends of the bins, on the axis."""
         return np.clip(self.figure.low, 0, 1)
 
     @cached_property
     def right(self) -> FloatArray:
+        """Right ends of the bins, on the axis."""
         return np.clip(self.figure.high, 0, 1)
 
     @property
@@ -44,7 +44,7 @@ class Traces:
         return self.figure.sums.edges.size - 1 > _MANY_BINS
 
     def all(self) -> list[Trace]:
-        """All of it, in the order in which it is drawn."""
+        """All traces, in drawing order."""
         return [
             *self.bars(),
             *self.band(),
@@ -63,9 +63,7 @@ class Traces:
             "base": base[which],
             "y": height[which],
             "customdata": self.figure.bin[which],
-            # A selection is marked by `highlight`, not by fading everything else.
-            "selected": {"marker": {"opacity": 1}},
-            "unselected": {"marker": {"opacity": 1}},
+            **UNFADED,
             **own,
         }
 
@@ -123,15 +121,7 @@ class Traces:
         return {
             "color": colour,
             "line": {"color": colour, "width": 0 if self._dense else 1},
-            "pattern": {
-                "shape": shape,
-                "fillmode": "replace",
-                "fgcolor": colour,
-                "bgcolor": self.palette.tint(colour, 0.16),
-                "fgopacity": 1,
-                "size": 6,
-                "solidity": 0.28,
-            },
+            "pattern": hatched(colour, self.palette, shape=shape, tint=0.16, solidity=0.28),
         }
 
     def band(self) -> Iterator[Trace]:
@@ -180,35 +170,25 @@ class Traces:
         """Observed frequency at the mean score, with its exact interval."""
         f, p = self.figure, self.palette
         low, high = f.interval
-        size = 4 if self._dense else 7
-        return {
-            "type": "scatter",
-            "mode": "markers",
-            "x": f.mean_score,
-            "y": f.observed,
-            "customdata": f.bin,
-            "error_y": {
-                "type": "data",
-                "symmetric": False,
-                "array": high - f.observed,
-                "arrayminus": f.observed - low,
-                "color": p.glaze(p.ink, 0.6) if self._dense else p.ink,
-                "thickness": 1 if self._dense else 1.5,
-                "width": 0 if self._dense else 3,
-            },
-            "marker": {
-                "color": p.ink,
-                "size": size,
-                "line": {"color": p.paper, "width": 0 if self._dense else 1},
-            },
-            "selected": {"marker": {"opacity": 1}},
-            "unselected": {"marker": {"opacity": 1}},
-            "cliponaxis": False,
-            "name": f"Exact {self._level} interval",
-            "hoverinfo": "text",
-            "hovertext": self._hover,
-            "legendrank": 2,
-        }
+        ink = p.glaze(p.ink, 0.6) if self._dense else p.ink
+        thickness, width = (1, 0) if self._dense else (1.5, 3)
+        reach = high - f.observed, f.observed - low
+        return markers(
+            f.mean_score,
+            f.observed,
+            p.ink,
+            size=4 if self._dense else 7,
+            edge=p.paper,
+            edge_width=0 if self._dense else 1,
+            customdata=f.bin,
+            error_y=whiskers(*reach, ink, thickness=thickness, width=width),
+            **UNFADED,
+            cliponaxis=False,
+            name=f"Exact {self._level} interval",
+            hoverinfo="text",
+            hovertext=self._hover,
+            legendrank=2,
+        )
 
     def histogram(self) -> Iterator[Trace]:
         """Share of the rows per bin, and the space above, which can be clicked."""
@@ -228,12 +208,12 @@ class Traces:
 
     @property
     def histogram_top(self) -> float:
-        """Percent; above the tallest bar there is room for its label."""
+        """Upper end of the histogram in percent, with room for a label above the tallest bar."""
         return 132 * float(self.figure.share.max())
 
     @property
     def _level(self) -> str:
-        return f"{100 * self.figure.level:g} %"
+        return level_text(self.figure.level)
 
     @cached_property
     def _hover(self) -> list[str]:
@@ -262,3 +242,25 @@ class Traces:
 
 def _range(pair: tuple[FloatArray, FloatArray], m: int) -> str:
     return f"{decimal(float(pair[0][m]))} to {decimal(float(pair[1][m]))}"
+
+
+def curve_traces(figure: Reliability, palette: Palette) -> Iterator[Trace]:
+    """Lines that differ in dash and name as well as in colour."""
+    looks = {
+        "kernel": ("Kernel-smoothed", palette.green, "solid"),
+        "isotonic": ("Isotonic (CORP)", palette.ink, "3px,2px"),
+    }
+    for rank, (kind, curve) in enumerate(figure.curves.items(), start=7):
+        name, colour, dash = looks[kind]
+        # All scores equal: a line without length would not be seen.
+        point = float(np.ptp(curve.score)) == 0
+        yield line(
+            curve.score,
+            curve.probability,
+            colour,
+            width=3,
+            dash=dash,
+            name=name,
+            hoverinfo="skip",
+            legendrank=rank,
+        ) | ({"mode": "markers", "marker": {"size": 9, "symbol": "x"}} if point else {})

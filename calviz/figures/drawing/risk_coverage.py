@@ -7,65 +7,42 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from calviz.core.arrays import FloatArray
-from calviz.core.figure import Theme
-from calviz.core.words import percent
-from calviz.figures._parts import (
-    LINE,
-    NARROW,
-    Trace,
-    area,
-    caption_label,
-    caption_lines,
-    label,
-    legend,
-    level_text,
-    line,
-)
-from calviz.figures._style import PALETTES, Palette, axis, axis_title, layout, safe
+from calviz.figures.drawing.parts import Trace, area, label, line, markers, upright
+from calviz.figures.drawing.sheet import Picture, Sheet
+from calviz.figures.drawing.style import Palette, axis
+from calviz.text.escape import plotly_text
+from calviz.text.words import level_text, percent
 
 if TYPE_CHECKING:
     from calviz.figures.risk_coverage import RiskCoverage, XAxis, YAxis
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 28, 14, 54
+#: Pixels around the panel; its height, also on a narrow page.
+_MARGINS = (64, 28, 14, 54)
 _TALL, _SMALL = 380, 300
-_WIDTH = 880
 _DASHES = ("solid", "8px,3px", "2px,3px", "8px,3px,2px,3px")
 
 
 def draw(
     figure: RiskCoverage,
+    sheet: Sheet,
     *,
-    theme: Theme,
-    caption: tuple[str, ...],
-    width: int | None,
     x: XAxis,
     y: YAxis,
     at: float | None,
     others: tuple[RiskCoverage, ...],
-) -> go.Figure:
+) -> Picture:
     """Draw a computed risk-coverage curve (see `RiskCoverage.plot`)."""
-    palette = PALETTES[theme]
-    lines = caption_lines(caption, width)
-    narrow = (width or _WIDTH) < NARROW
-    drawing = _Curves(figure, palette, x, y, others)
+    drawing = _Curves(figure, sheet.palette, x, y, others)
     traces = [*drawing.traces(), *drawing.mark(at)]
-    entries = sum(t.get("name") is not None and t.get("showlegend", True) for t in traces)
-    below = LINE * (entries if narrow else -(-entries // 3)) + 10
-    top = _TOP + (LINE * len(lines) + 6 if lines else 0)
-    height = top + (_SMALL if narrow else _TALL) + _BOTTOM + below
-    return go.Figure(
-        data=traces,
-        layout=layout(
-            palette,
-            height=height,
-            margin={"l": _LEFT, "r": _RIGHT, "t": top, "b": _BOTTOM + below},
-            legend=legend(palette, yref="container", y=below / height),
-            annotations=[*caption_label(lines, palette, above=8), *drawing.mark_label(at)],
-            **drawing.axes(),
-        ),
+    return sheet.picture(
+        traces,
+        inner=_SMALL if sheet.narrow else _TALL,
+        margins=_MARGINS,
+        below=sheet.legend_room(traces, columns=3),
+        annotations=drawing.mark_label(at),
+        **drawing.axes(),
     )
 
 
@@ -140,7 +117,7 @@ class _Curves:
         by = f"by {curve.ranking}"
         if len({c.name for c in every}) == 1:
             return by.capitalize()
-        name = safe(curve.name, 30)
+        name = plotly_text(curve.name, 30)
         return name if len({c.ranking for c in every}) == 1 else f"{name}, {by}"
 
     def _marked(self, at: float) -> tuple[float, float]:
@@ -153,27 +130,18 @@ class _Curves:
         if at is None:
             return
         x, y = self._marked(at)
-        low, high = self._range()
         p = self.palette
-        yield line(
-            np.array([x, x]),
-            np.array([low, high]),
+        yield upright(x, *self._range(), p.ink)
+        yield markers(
+            [x],
+            [y],
             p.ink,
-            width=1,
-            dash="2px,3px",
+            size=11,
+            edge=p.paper,
             hoverinfo="skip",
             showlegend=False,
+            cliponaxis=False,
         )
-        yield {
-            "type": "scatter",
-            "mode": "markers",
-            "x": [x],
-            "y": [y],
-            "marker": {"size": 11, "color": p.ink, "line": {"color": p.paper, "width": 2}},
-            "hoverinfo": "skip",
-            "showlegend": False,
-            "cliponaxis": False,
-        }
 
     def mark_label(self, at: float | None) -> Iterator[dict[str, Any]]:
         """What is kept and how good it is, beside the point."""
@@ -201,7 +169,7 @@ class _Curves:
         )
 
     def _range(self) -> tuple[float, float]:
-        """The axis begins where the curves do: differences of a few points matter."""
+        """The range of the axis, which begins where the curves do: differences of a few points matter."""
         curves = [self.figure.risk, *(o.risk for o in self.others)]
         # The first few rows swing from 0 to 1; what they do is not what the curve is about.
         worst = max(float(c[c.size // 20 :].max()) for c in curves)
@@ -222,18 +190,6 @@ class _Curves:
         }
         up = {"accuracy": "Accuracy of the kept", "risk": "Risk: error rate of the kept"}
         return {
-            "xaxis": axis(
-                p,
-                range=[0, 100],
-                ticksuffix=" %",
-                nticks=6,
-                title=axis_title(across[self.x], p),
-            ),
-            "yaxis": axis(
-                p,
-                range=list(self._range()),
-                ticksuffix=" %",
-                nticks=7,
-                title=axis_title(up[self.y], p),
-            ),
+            "xaxis": axis(p, across[self.x], range=[0, 100], ticksuffix=" %", nticks=6),
+            "yaxis": axis(p, up[self.y], range=list(self._range()), ticksuffix=" %", nticks=7),
         }

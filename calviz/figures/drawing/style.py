@@ -1,13 +1,14 @@
-"""What all figures share: colours, fonts, safe text, and how a picture leaves the browser."""
+"""Colours, fonts and axes of all figures, and how a picture leaves the browser."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calviz.core.figure import Theme
-from calviz.core.words import shorten
+from calviz.specs.figure import Theme
+from calviz.text.words import shorten
 
 FONT = '"Source Sans 3", "Source Sans Pro", "Helvetica Neue", Helvetica, Arial, sans-serif'
 
@@ -56,26 +57,14 @@ def _rgb(colour: str) -> tuple[int, int, int]:
     return value >> 16, value >> 8 & 255, value & 255
 
 
-def safe(text: str, limit: int = 60) -> str:
-    """Text from a file, for plotly: shortened, and none of it read as HTML or as a formula.
+def axis(
+    palette: Palette, title: str = "", *, size: int = 14, standoff: int = 10, **own: Any
+) -> dict[str, Any]:
+    """An axis: thin frame, quiet grid, small ticks; not to be dragged, so that a phone can scroll.
 
-    plotly reads a subset of HTML (``<b>``, ``<br>``, ``<a href>``) in every text, and LaTeX between dollar
-    signs where MathJax is on the page.
+    The title is already safe; `size` is that of its letters, `standoff` its distance.
     """
-    return escape(shorten(text, limit))
-
-
-def escape(text: str) -> str:
-    """Text that plotly shows as it is."""
-    # Not html.escape: plotly does not know &quot; and would show it.
-    return re.sub(r"[&<>$]", lambda m: _ENTITIES[m[0]], text)
-
-
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}
-
-
-def axis(palette: Palette, **own: Any) -> dict[str, Any]:
-    """An axis: thin frame, quiet grid, small ticks; not to be dragged, so that a phone can scroll."""
+    font = {"size": size, "color": palette.ink}
     return {
         "showline": True,
         "mirror": True,
@@ -90,13 +79,22 @@ def axis(palette: Palette, **own: Any) -> dict[str, Any]:
         "tickcolor": palette.neutral,
         "tickfont": {"size": 12, "color": palette.muted},
         "fixedrange": True,
+        **({"title": {"text": title, "font": font, "standoff": standoff}} if title else {}),
         **own,
     }
 
 
-def axis_title(text: str, palette: Palette) -> dict[str, Any]:
-    """The title of an axis; `text` is already safe."""
-    return {"text": text, "font": {"size": 14, "color": palette.ink}, "standoff": 10}
+def row_axis(palette: Palette, names: Sequence[str], **own: Any) -> dict[str, Any]:
+    """An axis with one row per name, from the top down; equal names keep separate rows."""
+    return axis(
+        palette,
+        range=[len(names) - 0.5, -0.5],
+        tickmode="array",
+        tickvals=list(range(len(names))),
+        ticktext=list(names),
+        showgrid=False,
+        **own,
+    )
 
 
 def layout(palette: Palette, **own: Any) -> dict[str, Any]:

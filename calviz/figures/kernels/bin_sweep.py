@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.bins import Scheme
 from calviz.core.events import BinaryEvents
-from calviz.numerics.binning import BinSums, bin_between
-from calviz.numerics.edges import Scheme, check_bins, equal_mass_edges, equal_width_edges
-from calviz.numerics.sample import Sample
+from calviz.numerics.edges import check_bins, equal_mass_edges, equal_width_edges
+from calviz.sample.binning import BinSums, bin_between
+from calviz.sample.sample import Sample
 
 #: Resamples that are drawn at a time, so that their cells fit the memory.
 _BLOCK = 50

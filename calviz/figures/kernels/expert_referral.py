@@ -9,8 +9,8 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
-from calviz.numerics.ranking import ranked
-from calviz.numerics.steps import Steps
+from calviz.sample.ranking import ranked
+from calviz.sample.steps import Steps
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Costs:
         return (self.wrong - self.referred) / (self.wrong - self.right)
 
     def total(self, kept: FloatArray, errors: FloatArray, n: FloatArray | float) -> FloatArray:
-        """Cost of n predictions of which so many are kept, so many of them wrong."""
+        """Cost of n predictions, given how many are kept and how many of these are wrong."""
         return np.asarray(
             self.wrong * errors + self.right * (kept - errors) + self.referred * (n - kept)
         )

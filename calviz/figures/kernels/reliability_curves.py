@@ -3,22 +3,60 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy.ndimage import convolve1d
 from scipy.optimize import isotonic_regression
 
 from calviz.core.arrays import FloatArray
-from calviz.numerics.memo import once_per_view
-from calviz.numerics.smoothing import grid_size, smooth, spread_parts, triweight_response
-from calviz.numerics.steps import Steps
+from calviz.core.errors import OptionError
+from calviz.sample.kept_results import once_per_view
+from calviz.sample.sample import Sample
+from calviz.sample.smoothing import grid_size, smooth, spread_parts, triweight_response
+from calviz.sample.steps import Steps, steps
 
+CurveKind = Literal["kernel", "isotonic"]
+
+#: Points of a kernel curve that are drawn; it is smooth between them.
+_POINTS = 400
 #: Cells of the grid along the fractiles per half-width of the kernel.
 KERNEL_CELLS = 32
 #: Where the kernels hold less than this many rows per unit of the score and row, there is no curve.
 LEAST_DENSITY = 1e-7
 #: Scores closer together than this are one score.
 NARROWEST = 1e-9
+
+
+class Curve(NamedTuple):
+    """Estimated probability of a hit against the score, shape (P,) each."""
+
+    score: FloatArray
+    probability: FloatArray
+
+
+def make_curves(sample: Sample, kinds: Sequence[CurveKind]) -> dict[CurveKind, Curve]:
+    """Estimate the curves that were asked for.
+
+    Raises
+    ------
+    OptionError
+        On an unknown curve.
+    """
+    made: dict[CurveKind, Curve] = {}
+    for kind in kinds:
+        if kind not in get_args(CurveKind):
+            raise OptionError(f"'curves' are among kernel and isotonic; got {kind!r}.")
+        view = sample.view(steps)
+        if kind == "kernel":
+            x, y = kernel_curve(view)
+            some = np.unique(np.linspace(0, x.size - 1, min(x.size, _POINTS)).astype(np.intp))
+            made[kind] = Curve(x[some], y[some])
+        else:
+            first, last, level = isotonic_curve(view)
+            made[kind] = Curve(np.stack([first, last], axis=1).ravel(), np.repeat(level, 2))
+    return made
 
 
 def rule_of_thumb(sd: float, n: float) -> float:

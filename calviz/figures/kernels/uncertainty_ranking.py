@@ -11,10 +11,10 @@ from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents
 from calviz.numerics.blocks import for_row_blocks
-from calviz.numerics.losses import full_predictions
-from calviz.numerics.ranking import ranked
-from calviz.numerics.sample import Sample
-from calviz.numerics.steps import Steps, make_steps, top_label_steps
+from calviz.sample.losses import full_predictions
+from calviz.sample.ranking import ranked
+from calviz.sample.sample import Sample
+from calviz.sample.steps import Steps, make_steps, top_label_steps
 
 Ranking = Literal["confidence", "entropy", "margin"]
 
@@ -71,7 +71,7 @@ def ranking_steps(sample: Sample, *, by: Ranking = "confidence") -> Steps:
 
 
 def errors_along(view: Steps, kept: FloatArray) -> FloatArray:
-    """Expected errors among so many rows of the highest rank, shape (..., C).
+    """Expected errors among the first rows by rank, for each of C counts, shape (..., C).
 
     Inside a group of ties, which rows are kept is left to chance: the expectation is linear.
 

@@ -2,6 +2,7 @@
 
 Between two hits the cumulative gap of a class only grows, so that its extremes stand just before and
 just after the hits and at the end: with n hits in all classes together, that is what is looked at.
+Scores that differ by rounding only are ties, as in every other metric without bins (`tied_scores`).
 """
 
 from __future__ import annotations
@@ -14,14 +15,20 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.events import tied_scores
 from calviz.core.predictions import Predictions
 from calviz.core.watch import checkpoint
-from calviz.numerics.budget import affordable
-from calviz.numerics.column_groups import column_group, for_columns, group_starts
-from calviz.numerics.columns import rows_by_class
-from calviz.numerics.draws import FEW_CLASSES, LABEL_COST, ROW_COST, Redraws, redraws
-from calviz.numerics.losses import full_predictions
-from calviz.numerics.sample import Sample
+from calviz.numerics.columns import column_group, for_columns, group_starts, rows_by_class
+from calviz.sample.budget import affordable
+from calviz.sample.losses import full_predictions
+from calviz.sample.redrawn_rows_and_labels import (
+    FEW_CLASSES,
+    LABEL_COST,
+    ROW_COST,
+    Redraws,
+    redraws,
+)
+from calviz.sample.sample import Sample
 
 #: Redrawn hits, about, that are sorted at a time, so that they stay in the cache.
 SORTED_HITS = 1 << 16
@@ -76,7 +83,7 @@ class _Ranked(NamedTuple):
     place : ndarray of int, shape (g, n)
         Where the scores equal to that of a row start in the order.
     score : ndarray, shape (g, n)
-        The scores, ascending.
+        The scores, ascending, ties as one score.
     below, through : ndarray of float64, shape (g, n)
         Cumulative score before and at the end of a group of ties, at its start.
     end : ndarray of float64, shape (g,)
@@ -141,6 +148,8 @@ def _ranked_groups(probs: FloatArray) -> Iterator[_Ranked]:
         checkpoint()
         columns = column_group(probs, first)
         order, score = _sorted(columns)
+        for j, column in enumerate(score):
+            score[j] = tied_scores(column)
         start = np.ones(score.shape, dtype=np.bool_)
         start[:, 1:] = score[:, 1:] != score[:, :-1]
         index = np.broadcast_to(np.arange(n), score.shape)
@@ -226,10 +235,16 @@ def _errors(probs: FloatArray, labels: IntArray) -> FloatArray:
     def work(j: int, column: FloatArray) -> None:
         hits = np.sort(column[labels == j if rows is None else rows[j]])
         column.sort()
-        out[j] = _one_error(column, hits)
+        out[j] = _one_error(*_tied(column, hits))
 
     for_columns(probs, work)
     return np.asarray(out / n)
+
+
+def _tied(score: FloatArray, hits: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Ascending scores, and those of the hits among them, with one score per tie."""
+    tied = tied_scores(score)
+    return (score, hits) if tied is score else (tied, tied[np.searchsorted(score, hits)])
 
 
 def _one_error(score: FloatArray, hits: FloatArray) -> float:

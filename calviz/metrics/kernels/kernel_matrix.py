@@ -11,9 +11,9 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
-from calviz.numerics.draws import row_counts
-from calviz.numerics.losses import full_predictions
-from calviz.numerics.sample import Sample
+from calviz.sample.losses import full_predictions
+from calviz.sample.redrawn_rows_and_labels import row_counts
+from calviz.sample.sample import Sample
 
 Kernel = Literal["laplacian", "rbf"]
 
@@ -27,7 +27,7 @@ BLOCK_ROWS = 128
 
 @dataclass(frozen=True, eq=False)
 class _KernelRows:
-    """The matrix of pairs, which needs no room before it is resampled.
+    """The matrix of pairs, which is not stored before it is resampled.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ def pairwise_errors(
     kernel : {"laplacian", "rbf"}
         ``exp(-|p - q| / nu)`` or ``exp(-|p - q|^2 / (2 nu^2))``, times the identity over classes.
     kernel_bandwidth : float, optional
-        nu; the median distance between the rows where left out.
+        nu; the median distance between the rows if left out.
     kernel_rows : int
         The cost is quadratic in the rows, so that it is paid on this many at the most.
     """

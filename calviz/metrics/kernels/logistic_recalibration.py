@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray
-from calviz.numerics.automatic_floor import ENTRIES, MOST, UNDERFLOW, chosen_floor
-from calviz.numerics.floor import EPSILON
-from calviz.numerics.memo import once_per_view
-from calviz.numerics.steps import MAX_STEPS, Steps
+from calviz.numerics.automatic_zero_floor import ENTRIES, MOST, UNDERFLOW, chosen_floor
+from calviz.numerics.zero_floor import EPSILON
+from calviz.sample.kept_results import once_per_view
+from calviz.sample.steps import MAX_STEPS, Steps
 
 #: Newton steps are taken until one is shorter than this, relative to the parameters: the error that is left is about its
 #: square, or that of rounding.
@@ -19,22 +19,26 @@ SHORT_OF_RESAMPLE = 1e-5
 
 @once_per_view
 def _sample_floor(view: Steps) -> float:
-    """What scores are clipped at, [f, 1 - f], before their log-odds.
+    """The bound f of the range [f, 1 - f] to which scores are clipped before their log-odds.
 
     Without scores of exactly 0 or 1 the precision of double numbers, as scikit-learn, netcal and betacal have it; otherwise
     what an exact 0, of the score or of its distance from 1, counts as (`automatic_floor`).
     """
-    score = view.score
-    ends = score <= 0, score >= 1
-    if not (ends[0].any() or ends[1].any()):
+    smallest, any_ends, refuted = 1.0, False, False
+    for part in view.blocks():
+        first, last = np.searchsorted(part.score, 0, "right"), np.searchsorted(part.score, 1)
+        any_ends |= bool(first > 0 or last < part.size)
+        misses = part.count[last:] - part.hits[last:]
+        refuted |= bool(part.hits[:first].any() or misses.any())
+        inner = part.score[first:last]
+        if inner.size:
+            smallest = min(smallest, float(inner[0]), float(1 - inner[-1]))
+    if not any_ends:
         return EPSILON
-    count, hits = view.count, view.hits
-    inner = score[~(ends[0] | ends[1])]
-    refuted = bool(hits[ends[0]].any() or (count - hits)[ends[1]].any())
-    smallest = min(float(inner[0]), float(1 - inner[-1])) if inner.size else 1.0
     if smallest >= UNDERFLOW or not refuted:
         return max(min(smallest / 2, MOST), EPSILON)
     # Row by row, as many as the choice looks at: hits of a step come first.
+    score, count, hits = view.score, view.count, view.hits
     upto = np.cumsum(count)
     rank = np.arange(0, int(upto[-1]), max(1, int(upto[-1]) // ENTRIES))
     at = np.searchsorted(upto, rank, side="right")
@@ -109,7 +113,7 @@ def _fit_near(view: Steps, start: FloatArray) -> FloatArray:
 
 
 def _overlap(x: FloatArray, count: FloatArray, hits: FloatArray) -> BoolArray:
-    """Whether hits and misses overlap in x (ascending), per row: then there is a finite optimum."""
+    """Whether hits and misses overlap in x (ascending), per row; only then is the optimum finite."""
     last = x.size - 1
     hit, miss = hits > 0, count > hits
     both = hit.any(axis=1) & miss.any(axis=1)

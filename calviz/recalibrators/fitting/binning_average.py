@@ -10,7 +10,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.watch import checkpoint
-from calviz.numerics.piecewise import Piecewise, halfway, steps_merged
+from calviz.recalibrators.fitting.piecewise import Piecewise, halfway, steps_merged
 
 #: Pseudo-rows of the prior, spread over the bins (Naeini 2015).
 PRIOR_ROWS = 2.0
@@ -124,7 +124,7 @@ def _border(ordered: FloatArray, rank: IntArray) -> FloatArray:
 
 
 def _all_cuts(ordered: FloatArray, counts: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Ends of the bins of binnings with so many bins, the binning of each, and the bins per binning.
+    """Ends of the bins of binnings with the given numbers of bins, the binning of each, and the bins per binning.
 
     Cuts as ``np.array_split`` makes them; one inside a group of ties moves to the end of the group.
     """

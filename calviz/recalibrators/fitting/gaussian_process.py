@@ -14,8 +14,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.numerics.blocks import row_blocks
-from calviz.numerics.passes import sum_over_blocks
+from calviz.numerics.blocks import row_blocks, sum_over_blocks
 
 GRID = 512
 _JITTER = 1e-6
@@ -119,7 +118,7 @@ class LatentProblem:
         return float(total[-1]), total[:-1]
 
     def features(self, log_length: float, log_scale: float) -> tuple[FloatArray, FloatArray]:
-        """What turns whitened inducing values into values on the grid, (G, M), and the prior variance that is left."""
+        """The matrix from whitened inducing values to values on the grid, (G, M), and the remaining prior variance."""
         length, scale = np.exp(log_length), np.exp(log_scale)
 
         def kernel(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -174,7 +173,7 @@ class LatentProblem:
         theta[m:-2][rows == columns] = np.log(0.1)
         theta[-2:] = 0.0, -1.0
         bounds = [(None, None)] * (theta.size - 2) + [(-2.0, 3.0), (-6.0, 4.0)]
-        found = minimize(
+        minimum = minimize(
             self.negative_bound,
             theta,
             jac=True,
@@ -183,14 +182,14 @@ class LatentProblem:
             options={"maxfun": max_passes, "maxiter": max_passes, "ftol": 1e-6, "gtol": 1e-6},
         )
         lower = np.zeros((m, m))
-        lower[np.tril_indices(m)] = found.x[m:-2]
+        lower[np.tril_indices(m)] = minimum.x[m:-2]
         lower[np.diag_indices(m)] = np.exp(lower[np.diag_indices(m)])
-        a, left = self.features(found.x[-2], found.x[-1])
+        a, left = self.features(minimum.x[-2], minimum.x[-1])
         spread = a @ lower
         return LatentFit(
             self.grid,
-            a @ found.x[:m],
+            a @ minimum.x[:m],
             np.sqrt(left + np.vecdot(spread, spread)),
-            bool(found.success),
+            bool(minimum.success),
             self.passes,
         )

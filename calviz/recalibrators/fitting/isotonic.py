@@ -8,12 +8,51 @@ positives, however many rows there are.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy.optimize import isotonic_regression
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.numerics.piecewise import Piecewise
+from calviz.core.events import ROUNDING, tied_scores
+from calviz.recalibrators.fitting.piecewise import Piecewise, supported
+
+
+@dataclass(frozen=True, eq=False)
+class Positives:
+    """The distinct scores of the positives; those that differ by rounding only are one.
+
+    Attributes
+    ----------
+    at : ndarray, shape (m,)
+        Distinct scores, ascending; the largest of those that are tied.
+    count : ndarray of int64, shape (m,)
+        Positives at each.
+    low, high : ndarray, shape (m,)
+        The smallest and the largest score, of any row, that is tied with it. In single precision, which is coarser than
+        rounding, and where these ranges would meet, which is not rounding but many close scores, only equal scores are.
+    """
+
+    at: FloatArray
+    count: IntArray
+    low: FloatArray
+    high: FloatArray
+
+    @classmethod
+    def of(cls, score: FloatArray) -> Self:
+        """Of the scores of the positives, in any order."""
+        ordered = np.sort(score)
+        tied = tied_scores(ordered)
+        last = np.flatnonzero(np.append(tied[1:] != tied[:-1], True))
+        count = np.diff(last, prepend=-1)
+        at, first = tied[last], ordered[last - count + 1]
+        if at.itemsize < 8:
+            return cls(at, count, at, at)
+        # Within rounding of every positive of the tie.
+        low, high = np.minimum(first, at * (1 - ROUNDING)), np.maximum(at, first * (1 + ROUNDING))
+        meets = high[:-1] >= low[1:]
+        alone = ~(np.append(False, meets) | np.append(meets, False))
+        return cls(at, count, np.where(alone, low, first), np.where(alone, high, at))
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,19 +61,19 @@ class Between:
 
     Attributes
     ----------
-    at : ndarray, shape (m,)
-        Distinct scores of positives, ascending.
+    positives : Positives
+        The m distinct scores.
     below, upto : ndarray of int64, shape (m,)
-        Scores below `at`, and up to and with it.
+        Scores below each and what is tied with it, and up to and with these.
     under, over : ndarray, shape (m,)
-        The largest score below `at` and the smallest one above it; -inf and inf where there is none.
+        The largest score below these and the smallest one above; -inf and inf where there is none.
     lowest, highest : float
         Smallest and largest score of all.
     n : int
         Number of scores.
     """
 
-    at: FloatArray
+    positives: Positives
     below: IntArray
     upto: IntArray
     under: FloatArray
@@ -44,19 +83,20 @@ class Between:
     n: int
 
     @classmethod
-    def of(cls, ordered: FloatArray, at: FloatArray) -> Between:
+    def of(cls, ordered: FloatArray, positives: Positives) -> Between:
         """Of one run of ascending scores."""
         n = ordered.size
-        below = np.searchsorted(ordered, at, side="left")
-        upto = np.searchsorted(ordered, at, side="right")
+        below = np.searchsorted(ordered, positives.low, side="left")
+        upto = np.searchsorted(ordered, positives.high, side="right")
         under = np.where(below > 0, ordered[np.maximum(below - 1, 0)], -np.inf)
         over = np.where(upto < n, ordered[np.minimum(upto, n - 1)], np.inf)
-        return cls(at, below, upto, under, over, float(ordered[0]), float(ordered[-1]), n)
+        ends = float(ordered[0]), float(ordered[-1])
+        return cls(positives, below, upto, under, over, *ends, n)
 
     def merged(self, other: Between) -> Between:
         """Of the two runs together."""
         return Between(
-            self.at,
+            self.positives,
             self.below + other.below,
             self.upto + other.upto,
             np.maximum(self.under, other.under),
@@ -67,14 +107,14 @@ class Between:
         )
 
 
-def isotonic_map(between: Between, positives: IntArray) -> Piecewise:
+def isotonic_map(between: Between, *, cap: bool = False) -> Piecewise:
     """The isotonic regression, as a line between the ends of its constant pieces.
 
     Parameters
     ----------
     between : Between
-    positives : ndarray of int, shape (m,)
-        Positives at each of its scores.
+    cap : bool
+        Whether the outermost pieces are held within what their rows support (see `supported`), and not beyond the next piece.
 
     Returns
     -------
@@ -82,7 +122,8 @@ def isotonic_map(between: Between, positives: IntArray) -> Piecewise:
         Between two pieces it is interpolated, beyond the outermost scores it is constant: scikit-learn's
         ``IsotonicRegression(out_of_bounds="clip")``, to rounding.
     """
-    m = between.at.size
+    at = between.positives.at
+    m = at.size
     # In turns: the rows of misses before a positive score, then those at it; at last those after all.
     weight = np.empty(2 * m + 1)
     hits = np.zeros(2 * m + 1)
@@ -92,22 +133,27 @@ def isotonic_map(between: Between, positives: IntArray) -> Piecewise:
     weight[2:-1:2] -= between.upto[:-1]
     weight[1::2] = between.upto - between.below
     weight[-1] = between.n - between.upto[-1]
-    hits[1::2] = positives
+    hits[1::2] = between.positives.count
     first[0], first[2::2] = between.lowest, between.over
-    first[1::2] = last[1::2] = between.at
+    first[1::2] = last[1::2] = at
     last[0:-1:2], last[-1] = between.under, between.highest
     filled = weight > 0
     weight, hits, first, last = (v[filled] for v in (weight, hits, first, last))
     fitted = isotonic_regression(hits / weight, weights=weight)
     y = np.asarray(fitted.x)
     starts = np.flatnonzero(y[1:] != y[:-1]) + 1
+    value = y[np.append(0, starts)]
+    if cap:
+        held = supported(value, np.add.reduceat(weight, np.append(0, starts)))
+        if value.size > 1:  # no further than the next piece: the map stays increasing
+            held[0], held[-1] = min(held[0], value[1]), max(held[-1], value[-2])
+        value = held
     # Both ends of every piece.
     x = np.empty(2 * starts.size + 2)
     x[0], x[2::2] = first[0], first[starts]
     x[-1], x[1:-1:2] = last[-1], last[starts - 1]
     values = np.empty_like(x)
-    values[:2] = y[0]
-    values[2::2] = values[3::2] = y[starts]
+    values[::2] = values[1::2] = value
     keep = np.ones(x.size, dtype=np.bool_)
     keep[1::2] = x[1::2] != x[::2]
     return Piecewise(np.asarray(x[keep]), np.asarray(values[keep]))

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.numerics.matrix_problem import MatrixProblem
-from calviz.numerics.minimise import Minimum, minimise
-from calviz.numerics.newton import truncated_newton
-from calviz.numerics.softmax_loss import rounding_of
-from calviz.numerics.vector_problem import VectorProblem
+from calviz.recalibrators.fitting.matrix_loss import MatrixProblem
+from calviz.recalibrators.fitting.minimise import Minimum, minimise
+from calviz.recalibrators.fitting.newton import truncated_newton
+from calviz.recalibrators.fitting.softmax_loss import rounding_of
+from calviz.recalibrators.fitting.vector_loss import VectorProblem
 
 #: The mean loss is minimised to this many nats.
 TOLERANCE = 1e-12
@@ -22,7 +22,7 @@ TOLERANCE_SINGLE = 1e-7
 _EASY, _HARD = 50, 4
 #: Passes in which classes with nothing in common are fitted.
 _APART = 15
-#: A hard fit ends when this little, in nats over all rows, is to be had: far below a standard error of its parameters.
+#: A hard fit ends when this little, in nats over all rows, can still be gained: far below a standard error of its parameters.
 _NATS = 0.1
 #: Large data are fitted to a part of their rows first.
 _WARM_ROWS = 8_000
@@ -36,12 +36,12 @@ def fit_linear(
     max_passes: int = 300,
     least: float = -np.inf,
 ) -> Minimum:
-    """Minimise, on some rows first where there are many, with a fresh Hessian on the way.
+    """Minimise; with many rows first on a part of them, and with a new Hessian on the way.
 
     Parameters
     ----------
     problem, start, tolerance, max_passes
-        As of `minimise`; the tolerance is that of the working precision where left out.
+        As of `minimise`; the tolerance is that of the working precision if left out.
     least : float
         A mean loss below which the data count as separable, and the search ends.
     """
@@ -65,7 +65,7 @@ def _in_phases(
     least: float,
 ) -> Minimum:
     passes = 0
-    found = Minimum(start, np.inf, False, 0)
+    minimum = Minimum(start, np.inf, False, 0)
     exact = problem.dtype
     many = isinstance(problem, MatrixProblem) and problem.in_blocks
     hard = False
@@ -74,39 +74,39 @@ def _in_phases(
         problem.dtype = exact if tolerance < TOLERANCE_SINGLE else np.float32
         accuracy: dict[str, Any] = {"least": least, "rounding": rounding_of(problem.dtype)}
         if isinstance(problem, VectorProblem) and problem.apart:
-            found = minimise(
+            minimum = minimise(
                 problem.at,
-                found.x,
-                problem.inverse(found.x),
-                # What such a Hessian promises is less than what is to be had.
+                minimum.x,
+                problem.inverse(minimum.x),
+                # What such a Hessian promises is less than what can still be gained.
                 tolerance=0.1 * tolerance,
                 max_passes=min(_APART, max_passes),
                 **accuracy,
             )
-            passes += found.passes
+            passes += minimum.passes
             # Classes that move together: their common curvature has to be known.
-            problem.apart = found.converged
-            if found.converged:
+            problem.apart = minimum.converged
+            if minimum.converged:
                 continue
         if not hard:
             few = min(_EASY, max_passes) if many else max_passes - passes
-            inverse = problem.inverse(found.x)
-            found = minimise(
-                problem.at, found.x, inverse, tolerance=tolerance, max_passes=few, **accuracy
+            inverse = problem.inverse(minimum.x)
+            minimum = minimise(
+                problem.at, minimum.x, inverse, tolerance=tolerance, max_passes=few, **accuracy
             )
-            passes += found.passes
-            hard = many and not found.converged
+            passes += minimum.passes
+            hard = many and not minimum.converged
         if hard and isinstance(problem, MatrixProblem):
-            found = truncated_newton(
+            minimum = truncated_newton(
                 problem.at,
-                found.x,
+                minimum.x,
                 problem.inverse,
                 problem.hessian,
                 tolerance=max(tolerance, _NATS / problem.n),
                 max_passes=_HARD * max_passes - passes,
                 **accuracy,
             )
-            passes += found.passes
-        if not found.converged or found.value < least:
+            passes += minimum.passes
+        if not minimum.converged or minimum.value < least:
             break
-    return Minimum(found.x, found.value, found.converged, passes)
+    return Minimum(minimum.x, minimum.value, minimum.converged, passes)

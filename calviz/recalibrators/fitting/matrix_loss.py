@@ -8,12 +8,11 @@ import numpy as np
 from scipy.linalg import eigh
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.numerics.blocks import row_blocks
-from calviz.numerics.minimise import Inverse
-from calviz.numerics.newton import Product
-from calviz.numerics.passes import sum_over_blocks
+from calviz.numerics.blocks import row_blocks, sum_over_blocks
 from calviz.numerics.scores import Scores, row_sums
-from calviz.numerics.softmax_loss import (
+from calviz.recalibrators.fitting.minimise import Inverse
+from calviz.recalibrators.fitting.newton import Product
+from calviz.recalibrators.fitting.softmax_loss import (
     BLOCK_BYTES,
     HESSIAN_ROWS,
     dense_inverse,
@@ -21,9 +20,9 @@ from calviz.numerics.softmax_loss import (
     working_type,
 )
 
-#: Up to so many parameters the Hessian is a matrix; above, a Kronecker product stands in for it.
+#: Up to this many parameters the Hessian is a matrix; above, a Kronecker product approximates it.
 DENSE = 2_600
-#: Up to so many classes each class has a block of the Hessian; what classes share is left to L-BFGS.
+#: Up to this many classes each class has a block of the Hessian; L-BFGS learns what classes share.
 BLOCKS = 200
 _ROWS_PER_CLASS = 100
 _HESSIAN_BYTES = 1 << 20
@@ -146,7 +145,7 @@ class MatrixProblem:
         return self._kronecker(*self._some(x))
 
     def _part(self, rows: int) -> MatrixProblem:
-        """The problem of about so many rows, in the same precision."""
+        """The problem on a part of the rows, in the same precision."""
         part = self.every(max(1, self.n // rows))
         part.dtype = self.dtype
         return part

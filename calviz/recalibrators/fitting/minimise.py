@@ -84,13 +84,13 @@ def minimise(
             continue
         if -slope / 2 < tolerance:
             return Minimum(x, value, True, passes)
-        found = descend(
+        step = descend(
             function, x, value, direction, slope, most=max_passes - passes, rounding=rounding
         )
-        passes += found.passes
-        if not found.lower:
+        passes += step.passes
+        if not step.lower:
             return Minimum(x, value, passes < max_passes, passes)
-        trial, new_value, new_gradient = found.x, found.value, found.gradient
+        trial, new_value, new_gradient = step.x, step.value, step.gradient
         moved, turned = trial - x, new_gradient - gradient
         bend = float(np.vdot(moved, turned))
         if (
@@ -134,7 +134,7 @@ def descend(
     most: int,
     rounding: float,
 ) -> Descent:
-    """Go along a direction, less and less far until enough of what its slope promises is there (Armijo's rule)."""
+    """Go along a direction, with shorter and shorter steps until the decrease is sufficient (Armijo's rule)."""
     length, passes = 1.0, 0
     while True:
         checkpoint()

@@ -8,7 +8,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.watch import checkpoint
-from calviz.numerics.minimise import Function, Inverse, Minimum, descend
+from calviz.recalibrators.fitting.minimise import Function, Inverse, Minimum, descend
 
 #: Products with the Hessian that a step may take, and the residual at which it is good enough.
 _PRODUCTS, _RESIDUAL = 20, 0.2
@@ -28,7 +28,7 @@ def truncated_newton(
     least: float = -np.inf,
     rounding: float = 1e-14,
 ) -> Minimum:
-    """Minimise where curvature changes so much on the way that what L-BFGS has learned is soon wrong.
+    """Minimise functions whose curvature changes too much on the way for L-BFGS.
 
     Parameters
     ----------
@@ -48,13 +48,13 @@ def truncated_newton(
         slope = float(np.vdot(gradient, direction))
         if -slope / 2 < tolerance:
             return Minimum(x, value, True, passes)
-        found = descend(
+        step = descend(
             function, x, value, direction, slope, most=max_passes - passes, rounding=rounding
         )
-        passes += found.passes
-        if not found.lower:
+        passes += step.passes
+        if not step.lower:
             return Minimum(x, value, passes < max_passes, passes)
-        x, value, gradient = found.x, found.value, found.gradient
+        x, value, gradient = step.x, step.value, step.gradient
     return Minimum(x, value, value < least, passes)
 
 

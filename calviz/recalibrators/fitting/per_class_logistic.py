@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
-from calviz.numerics.blocks import row_blocks
-from calviz.numerics.passes import sum_over_blocks
+from calviz.numerics.blocks import row_blocks, sum_over_blocks
 from calviz.numerics.scores import Scores, complement
 
 #: At this Newton decrement, in nats in all (with few rows, per row), parameters are a few thousandths of a
@@ -100,7 +99,7 @@ def fit_logistic(
     start : ndarray, shape (D,)
         Where to begin; it stays so for classes without rows.
     non_negative : int
-        The first so many parameters must not be negative.
+        The number of first parameters that must not be negative.
     """
     problem = _Problem(scores, labels, features, start, scores.shape[1])
     theta = np.repeat(np.asarray(start, dtype=np.float64)[:, None], problem.count, axis=1)
@@ -114,17 +113,17 @@ def fit_logistic(
         enough &= ~begun.separated
         theta[:, enough] = begun.parameters[:, enough]
     free = problem.free()
-    found = problem.maximise(theta, free)
+    maximum = problem.maximise(theta, free)
     zero = np.zeros_like(free)
     for _ in range(non_negative + 1):
         negative = np.zeros_like(free)
-        negative[:non_negative] = found.parameters[:non_negative] < 0
+        negative[:non_negative] = maximum.parameters[:non_negative] < 0
         if not negative.any():
             break
         free &= ~negative
         zero |= negative
-        found = problem.maximise(problem.better(found.parameters, theta, zero), free)
-    return found
+        maximum = problem.maximise(problem.better(maximum.parameters, theta, zero), free)
+    return maximum
 
 
 class _Problem:

@@ -8,12 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from calviz.core.arrays import BoolArray, FloatArray
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
 
 #: Float32 numbers from 0 to a little above 1 are told apart by their exponent and ten more bits.
 _SHIFT = 13
 _CELLS = (0x3F800000 >> _SHIFT) + 2
-#: So many scores at a time are worth a table, and so many a look at the first piece.
+#: Number of scores from which a table pays, and number from which a look at the first piece pays.
 _MANY, _SOME = 60_000, 5_000
 
 
@@ -107,6 +107,15 @@ class Piecewise:
 
 #: A map that changes nothing.
 UNCHANGED = Piecewise(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+
+
+def supported(share: FloatArray, rows: IntArray | FloatArray) -> FloatArray:
+    """Shares of hits, held in [1 / (2 (m + 1)), 1 - 1 / (2 (m + 1))], which is what m rows support.
+
+    Only 0 and 1 are beyond that: no hit among m rows counts as half a hit among m + 1.
+    """
+    margin = 0.5 / (rows + 1)
+    return np.clip(share, margin, 1 - margin)
 
 
 def steps_merged(x: FloatArray, y: FloatArray) -> Piecewise:

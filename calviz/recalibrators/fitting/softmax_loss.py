@@ -21,7 +21,7 @@ def rounding_of(dtype: type) -> float:
 
 
 def working_type(z: FloatArray) -> type:
-    """Double precision where it is cheap; what the array has where it is not."""
+    """Double precision if it is cheap, else the type of the array."""
     return np.float64 if z.size <= 4_000_000 else z.dtype.type
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from scipy.interpolate import CubicSpline
 from scipy.optimize import nnls
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import Ordered
-from calviz.numerics.piecewise import Piecewise, thinned
-from calviz.numerics.ties import RUN, ends_of_ties
+from calviz.numerics.runs import RUN, ends_of_ties
+from calviz.recalibrators.fitting.piecewise import Piecewise, thinned
 
 RunOut = Literal["natural", "parabolic", "cubic"]
 #: Runs of arguments, ascending, and the values there.
@@ -26,54 +27,30 @@ _HELD = 33
 TOLERANCE = 1e-5
 
 
-def curvature_matrix(knots: int, run_out: RunOut) -> FloatArray:
-    """The second derivatives at the knots as a matrix times the values there, shape (K, K).
-
-    Knots are 0, 1/(K - 1), ..., 1. The run-out says what the second derivative does beyond the
-    outermost knots: it vanishes (natural), stays (parabolic) or goes on as a line (cubic).
-    """
-    h = 1 / (knots - 1)
-    inner = knots - 2
-    if inner < 1:
-        return np.zeros((knots, knots))
-    a = 4 * np.eye(inner) + np.eye(inner, k=1) + np.eye(inner, k=-1)
-    b = np.zeros((inner, knots))
-    rows = np.arange(inner)
-    b[rows, rows], b[rows, rows + 1], b[rows, rows + 2] = 1, -2, 1
-    b *= 6 / h**2
-    if run_out == "parabolic":
-        a[0, 0] += 1
-        a[-1, -1] += 1
-    elif run_out == "cubic" and inner > 1:
-        # m[0] = 2 m[1] - m[2], put into the first equation; the last one likewise.
-        a[0, 0] += 2
-        a[0, 1] -= 1
-        a[-1, -1] += 2
-        a[-1, -2] -= 1
-    solved = np.linalg.solve(a, b)
-    m = np.zeros((knots, knots))
-    m[1:-1] = solved
-    if run_out == "parabolic":
-        m[0], m[-1] = m[1], m[-2]
-    elif run_out == "cubic" and inner > 1:
-        m[0], m[-1] = 2 * m[1] - m[2], 2 * m[-2] - m[-3]
-    return m
-
-
 def pieces(knots: int, run_out: RunOut) -> FloatArray:
     """Coefficients of the cubic on each interval as matrices times the values at the knots.
 
-    Shape (K - 1, 4, K): of 1, u, u^2 and u^3, with u counted from the left knot.
+    Knots are 0, 1/(K - 1), ..., 1. The run-out says what the second derivative does beyond the
+    outermost knots: it vanishes (natural), stays (parabolic) or goes on as a line (cubic).
+
+    Returns
+    -------
+    ndarray, shape (K - 1, 4, K)
+        Of 1, u, u^2 and u^3, with u counted from the left knot.
     """
-    h = 1 / (knots - 1)
-    m = curvature_matrix(knots, run_out)
-    v = np.eye(knots)
-    out = np.empty((knots - 1, 4, knots))
-    out[:, 0] = v[:-1]
-    out[:, 1] = (v[1:] - v[:-1]) / h - h / 3 * m[:-1] - h / 6 * m[1:]
-    out[:, 2] = m[:-1] / 2
-    out[:, 3] = (m[1:] - m[:-1]) / (6 * h)
-    return out
+    at, values = np.linspace(0, 1, knots), np.eye(knots)
+    ends: Any = "not-a-knot" if run_out == "cubic" and knots > 3 else "natural"
+    if run_out == "parabolic" and knots > 2:
+        # Second derivatives at the ends that equal those at the knots beside them, which move with the ends.
+        beside = at[[1, -2]]
+        still = CubicSpline(at, values, bc_type="natural")(beside, 2)
+        moved = [
+            CubicSpline(at, np.zeros(knots), bc_type=((2, first), (2, last)))(beside, 2)
+            for first, last in np.eye(2)
+        ]
+        first, last = np.linalg.solve(np.eye(2) - np.transpose(moved), still)
+        ends = (2, first), (2, last)
+    return np.moveaxis(CubicSpline(at, values, bc_type=ends).c[::-1], 0, 1)
 
 
 def fit_spline(points: Points, knots: int, run_out: RunOut) -> FloatArray:

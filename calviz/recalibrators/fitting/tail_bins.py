@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.numerics.binning import equal_width_edges
-from calviz.numerics.passes import sum_over_blocks
+from calviz.numerics.blocks import sum_over_blocks
 from calviz.numerics.scores import Scores
+from calviz.sample.binning import equal_width_edges
 
 
 def binned_by_class(scores: Scores, labels: IntArray, bins: int) -> tuple[FloatArray, FloatArray]:

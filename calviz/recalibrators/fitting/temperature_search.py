@@ -6,13 +6,13 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.watch import checkpoint
-from calviz.numerics.passes import sum_over_blocks
+from calviz.numerics.blocks import sum_over_blocks
 from calviz.numerics.scores import Scores
 
 BINS = 15
 #: The grid of gamma: from -0.999 to 0.999 (Ao 2023, section 3.2).
 GRID = np.arange(-999, 1000) / 1000
-#: Up to so many exponentials the whole grid is looked at.
+#: Up to this many exponentials the whole grid is tried.
 _EXHAUSTIVE = 4e8
 #: Rows of the first look in large data, gammas between two looks, and how many valleys are looked into.
 _FIRST_CELLS, _COARSE, _VALLEYS = 2_000_000, 10, 4

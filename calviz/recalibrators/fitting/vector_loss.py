@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.numerics.blocks import row_blocks
-from calviz.numerics.minimise import Inverse
-from calviz.numerics.passes import sum_over_blocks
-from calviz.numerics.softmax_loss import (
+from calviz.numerics.blocks import row_blocks, sum_over_blocks
+from calviz.recalibrators.fitting.minimise import Inverse
+from calviz.recalibrators.fitting.softmax_loss import (
     BLOCK_BYTES,
     HESSIAN_ROWS,
     dense_inverse,
@@ -17,7 +16,7 @@ from calviz.numerics.softmax_loss import (
     working_type,
 )
 
-#: Above so many classes they are first taken as if they had nothing in common.
+#: Above this many classes they are first fitted as if independent.
 TOGETHER = 200
 
 

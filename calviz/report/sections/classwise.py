@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from calviz.core.errors import NotAvailable
-from calviz.core.words import shorten
 from calviz.figures import ClassBars
 from calviz.figures.class_bars import DRAWN, Mode, headline
 from calviz.report.blocks import Block, Chart, Format, Note, Text, chart
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
-from calviz.report.wording import WIDTH, caption, count, signed_points
+from calviz.report.wording import WIDTH, caption
+from calviz.text.words import shorten, signed_points, whole
 
 _KEYS: dict[Mode, str] = {
     "predicted-class": "classes-predicted",
@@ -20,7 +20,7 @@ _KEYS: dict[Mode, str] = {
 }
 _COLUMNS: dict[str, tuple[str, Format]] = {
     "class": ("class", lambda name: shorten(name, 60)),
-    "rows": ("rows", count),
+    "rows": ("rows", whole),
     "value": ("error (points)", signed_points),
     "ci_low": ("95 % CI from", signed_points),
     "ci_high": ("to", signed_points),
@@ -51,8 +51,9 @@ def make(subject: Subject) -> Iterator[Block]:
 
 
 def _bars(subject: Subject, mode: Mode) -> ClassBars:
-    resamples = 200 if subject.is_large else 1_000
-    return ClassBars.compute(subject.data, mode=mode, seed=subject.seed, resamples=resamples)
+    resamples = 200 if subject.sample.is_large else 1_000
+    seen = subject.sample.top_label
+    return seen.view(ClassBars.compute, mode=mode, seed=seen.seed, resamples=resamples)
 
 
 def _chart(subject: Subject, bars: ClassBars, key: str) -> Chart:

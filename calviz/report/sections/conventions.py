@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
+from functools import partial
 
 import pandas as pd
 
-from calviz import analysis
-from calviz.core.convention import ConventionValue
-from calviz.core.words import points
+from calviz.analysis import conventions
 from calviz.figures.conventions import ConventionDots
 from calviz.report.blocks import Block, Facts, Heading, Note, Table, Text, chart
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
-from calviz.report.wording import WIDTH, caption, signed_points
+from calviz.report.wording import WIDTH, caption
+from calviz.specs.convention import ConventionValue
+from calviz.text.words import points_cell, signed_points
+
+_POINTS = partial(points_cell, decimals=2)
 
 
 def make(subject: Subject) -> Iterator[Block]:
     """One row per library: its number, the difference to calviz's, and the reason for it."""
-    found = analysis.conventions(
-        subject.data,
-        reduction=subject.reduction,
-        bins=subject.bins_used,
-        scheme=subject.scheme,
-        seed=subject.seed,
-    )
-    dots = ConventionDots.of(found)
+    values = conventions(subject.sample)
+    dots = ConventionDots.of(values)
     yield Text(dots.describe())
     yield chart(
         dots,
@@ -36,35 +32,31 @@ def make(subject: Subject) -> Iterator[Block]:
         formats={
             "library": ("library", str),
             "call": ("function", str),
-            "value": ("ECE (points)", _points),
-            "noise_mean": ("if calibrated (points)", _points),
+            "value": ("ECE (points)", _POINTS),
+            "noise_mean": ("if calibrated (points)", _POINTS),
         },
         width=WIDTH,
     )
-    there = [v for v in found if v.available]
+    there = [v for v in values if v.available]
     shown = pd.DataFrame(
         {
             "library": [f"{v.convention.library} {v.convention.version}" for v in there],
             "function": [v.convention.call for v in there],
-            "ECE (points)": [_points(v.value) for v in there],
-            "to calviz's": [signed_points(v.value - found.ece) for v in there],
+            "ECE (points)": [points_cell(v.value, 2) for v in there],
+            "to calviz's": [signed_points(v.value - values.ece) for v in there],
             "why": [v.convention.why for v in there],
         }
     )
     right = ("ECE (points)", "to calviz's")
-    yield Table("conventions", "Libraries", shown, found.frame().reset_index(), right)
+    yield Table("conventions", "Libraries", shown, values.frame().reset_index(), right)
     yield Note(
         "By each library's defaults: calviz computes them by its own code, written after their documentation "
         "and checked against the versions that are named."
     )
-    missing = [v for v in found if not v.available]
+    missing = [v for v in values if not v.available]
     if missing:
         yield Heading("Without a value")
         yield Facts(tuple(_reason(v) for v in missing))
-
-
-def _points(value: float) -> str:
-    return "" if math.isnan(value) else points(value, 2)
 
 
 def _reason(v: ConventionValue) -> tuple[str, str]:

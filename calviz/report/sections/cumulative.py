@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.core.words import decimal
 from calviz.figures import Cumulative
 from calviz.report.blocks import Block, Note, Text, chart, spread
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
-from calviz.report.wording import WIDTH, caption, signed_points
+from calviz.report.wording import WIDTH, caption
+from calviz.text.words import decimal, signed_points
 
 #: Rows of the table on the page.
 ROWS = 40
@@ -17,7 +17,7 @@ ROWS = 40
 
 def make(subject: Subject) -> Iterator[Block]:
     """The four panels of Gupta et al."""
-    figure = Cumulative.compute(subject.data, reduction=subject.reduction, seed=subject.seed)
+    figure = subject.sample.view(Cumulative.compute, estimate="smooth", seed=subject.sample.seed)
     yield Text(figure.reading(subject.verdict))
     yield chart(
         figure,
@@ -36,7 +36,7 @@ def make(subject: Subject) -> Iterator[Block]:
         width=WIDTH,
     )
     yield Note(
-        "Rows are sorted by score; going up the rows, the scores and the hits are summed. For a calibrated "
+        "Rows are sorted by score; from the lowest score upwards, the scores and the hits are summed up. For a calibrated "
         "model the two sums stay together: the KS error is where they are furthest apart."
     )
 

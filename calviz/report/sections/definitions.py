@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
-from calviz.core.metric import DIRECTION_WORDS, METRICS
 from calviz.report.blocks import Block, Note, Term, Terms
 from calviz.report.metric_tables import families
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
+from calviz.specs.metric import DIRECTION_WORDS, METRICS
+from calviz.text.words import bound
 
 
 def make(subject: Subject) -> Iterator[Block]:
@@ -23,17 +23,11 @@ def make(subject: Subject) -> Iterator[Block]:
                 m.summary,
                 m.formula,
                 m.reference,
-                f"better: {DIRECTION_WORDS[m.direction]}; range {_bound(m.bounds[0])} to {_bound(m.bounds[1])}",
+                f"better: {DIRECTION_WORDS[m.direction]}; range {bound(m.bounds[0])} to {bound(m.bounds[1])}",
             )
             for m in ordered
         )
     )
-
-
-def _bound(value: float) -> str:
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    return f"{value:g}".replace("-", "−")
 
 
 SECTIONS.register(

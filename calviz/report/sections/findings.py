@@ -13,8 +13,8 @@ def make(subject: Subject) -> Iterator[Block]:
     """What reading the file and looking at the scores had to say, worst first."""
     notices = subject.origin.notices if subject.origin else ()
     order = {"error": 0, "warning": 1, "info": 2}
-    found = sorted((*notices, *subject.headline.findings), key=lambda f: order[f.severity])
-    yield Findings(tuple(found)) if found else Text("No check has anything to report.")
+    findings = sorted((*notices, *subject.headline.findings), key=lambda f: order[f.severity])
+    yield Findings(tuple(findings)) if findings else Text("No check has anything to report.")
 
 
 SECTIONS.register(Section("findings", "Findings", 20, "What the checks noticed, with codes", make))

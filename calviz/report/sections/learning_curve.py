@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.core.learning import LearningCurve
-from calviz.core.metric import METRICS
-from calviz.core.units import value_text
-from calviz.core.words import counted, shorten
 from calviz.figures import LearningCurves
 from calviz.report.blocks import Block, Chart, Note, Text, chart
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
-from calviz.report.wording import WIDTH, count
+from calviz.report.wording import WIDTH
+from calviz.results.learning_curve import LearningCurve
+from calviz.specs.metric import METRICS
+from calviz.text.metric_values import value_text
+from calviz.text.words import shorten, whole
 
 #: What is drawn, of what was computed.
 SHOWN = ("ece", "nll", "accuracy")
@@ -31,11 +31,8 @@ def make(subject: Subject) -> Iterator[Block]:
             for text in (*figure.warnings(), *map(figure.sentence, figure.needed())):
                 yield Text(text)
         yield _chart(figure, curve)
-    yield Note(
-        f"Every fit is judged on the same {counted(curve.evaluation.rows, 'row')} "
-        f"({shorten(curve.evaluation.how, 100)}); labels are drawn from {curve.fit.rows:,} others "
-        f"({shorten(curve.fit.how, 100)}). A band holds 5 to 95 % of the draws."
-    )
+    rows = curve.rows_words(lambda how: shorten(how, 100))
+    yield Note(f"{rows} Binned metrics: {curve.bins_words}.")
 
 
 def _chart(figure: LearningCurves, curve: LearningCurve) -> Chart:
@@ -50,11 +47,11 @@ def _chart(figure: LearningCurves, curve: LearningCurve) -> Chart:
         caption=figure.caption(),
         formats={
             "method": ("method", figure.label),
-            "rows": ("labels", count),
+            "rows": ("labels", whole),
             "mean": (f"mean {label}", written),
             "low": ("5 % of draws below", written),
             "high": ("95 % below", written),
-            "draws": ("draws", count),
+            "draws": ("draws", whole),
         },
         width=WIDTH,
     )

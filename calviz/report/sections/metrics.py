@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.core.metric import METRICS
-from calviz.core.results import MetricResult
-from calviz.core.written import alone
 from calviz.report.blocks import Block, Facts, Heading, Note, Table
 from calviz.report.metric_tables import RIGHT, families, numbers, texts
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
+from calviz.results.evaluation import MetricResult
+from calviz.specs.metric import METRICS
+from calviz.text.metric_values import alone
 
 
 def make(subject: Subject) -> Iterator[Block]:
@@ -26,10 +26,10 @@ def make(subject: Subject) -> Iterator[Block]:
             groups[row] = METRICS[key].family
     yield Table("metrics", "All metrics", shown, numbers(results), right, groups=groups)
     yield Note(
-        "Noise: the same metric if the model were perfectly calibrated, with as many rows: its mean, and what "
+        "Noise: the same metric if the model were perfectly calibrated, with the same number of rows: its mean, and what "
         "95 % of calibrated models stay below. p-value: how often such a model shows a value at least as "
-        f"extreme. Calibration metrics look at the {subject.reduction.label}, binned ones at "
-        f"{subject.bins_words} unless their name says otherwise; ECE², debiased, has bins of equal mass. "
+        f"extreme. Calibration metrics look at the {subject.sample.reduction.label}, binned ones at "
+        f"{subject.sample.bins_words} unless their name says otherwise; ECE², debiased, has bins of equal mass. "
         f"{alone(subject.verdict)}"
     )
     if not subject.has_error_bars:

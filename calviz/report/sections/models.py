@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from calviz.comparison.models_words import HEADLINE, caution, headline, ranked_by
-from calviz.core.comparison import BEST_IN_WORDS, TIED_WORDS, value_notes
-from calviz.core.metric import METRICS
-from calviz.core.model_comparison import ModelComparison, ModelResult
-from calviz.core.units import scale_of
-from calviz.core.words import decimal, percent, shorten
-from calviz.core.written import Written
 from calviz.figures import ModelDifferences
-from calviz.report.blocks import Block, Chart, Mark, Note, Table, Text, chart
+from calviz.report.blocks import Block, Chart, Note, Table, Text, chart
+from calviz.report.result_columns import metric_columns
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.report.wording import WIDTH
+from calviz.results.comparison import BEST_IN_WORDS
+from calviz.results.comparison_table import Column, marks_words
+from calviz.results.model_comparison import ModelComparison
+from calviz.results.model_words import caution, headline, ranked_by
+from calviz.specs.metric import METRICS
+from calviz.text.metric_values import scale_of
+from calviz.text.words import decimal, percent, shorten
 
 #: The metrics whose differences are drawn, of those that were computed.
 DRAWN = ("nll", "accuracy", "ece")
@@ -25,51 +26,40 @@ DRAWN = ("nll", "accuracy", "ece")
 
 def make(subject: Subject) -> Iterator[Block]:
     """Who is best, how the rows were matched, the metrics, and the paired differences to the best."""
-    found = subject.models
-    if found is None:
+    comparison = subject.models
+    if comparison is None:
         return
-    keys = ranked_by(found)
+    keys = ranked_by(comparison)
     if keys:
-        yield Text(headline(found, keys[0]))
-        warning = caution(found, keys[0])
+        yield Text(headline(comparison, keys[0]))
+        warning = caution(comparison, keys[0])
         if warning:
             yield Text(warning)
-    for note in found.alignment.notes:
+    for note in comparison.alignment.notes:
         yield Note(shorten(note, 500))
-    worked = [m for m in found if m.ok]
-    yield _table(found, worked)
+    columns = [c for c in comparison.columns(METRICS.in_table("rivals")) if c.best]
+    yield _table(comparison, columns)
     if keys:
         yield Note(
-            f"Bold: best; ≈: {TIED_WORDS}; underlined: the best of the others. "
-            f"Best in: {BEST_IN_WORDS}, by {METRICS[keys[0]].label}."
+            f"{marks_words()} Best in: {BEST_IN_WORDS}, by {METRICS[keys[0]].label}. "
+            f"Binned metrics: {comparison.bins_words}."
         )
-    for name, key, note in value_notes({m.name: m.metrics for m in worked}, HEADLINE):
-        yield Note(f"{METRICS[key].label} of {shorten(name, 60)}: {note}")
-    for m in found:
-        if not m.ok:
-            yield Text(f"{shorten(m.name, 60)}: {shorten(m.reason or '', 300)}")
+    for remark in comparison.remarks(columns):
+        name = ", ".join(shorten(model, 60) for model in remark.of)
+        if remark.metric is not None:
+            yield Note(f"{METRICS[remark.metric].label} of {name}: {remark.text}")
+        else:
+            yield Text(f"{name}: {shorten(remark.text, 300)}")
     drawn = [key for key in DRAWN if key in keys] or list(keys[:1])
-    best = found.ranking(keys[0])[0] if keys else ""
+    best = comparison.ranking(keys[0])[0] if keys else ""
     for key in drawn:
-        yield _differences(found, key, best)
+        yield _differences(comparison, key, best)
 
 
-def _table(found: ModelComparison, worked: list[ModelResult]) -> Table:
-    keys = [k for k in HEADLINE if k in found.directions and found.ranking(k)]
-    columns: dict[str, list[str]] = {"model": [shorten(m.name, 60) for m in worked]}
-    marks: dict[tuple[int, str], Mark] = {}
-    places: tuple[Mark, ...] = ("best", "second")
-    for key in keys:
-        written = Written.column(m.metrics[key] for m in worked)
-        unit = f" ({written.unit_words})" if written.unit_words else ""
-        name = METRICS[key].label + unit
-        tied = found.tied_with_best(key)[1:] if key in found.pairs else ()
-        columns[name] = [
-            written.of(m.metrics[key].value) + ("\u00a0≈" if m.name in tied else "") for m in worked
-        ]
-        rows = [m.name for m in worked]
-        for models, place in zip(found.leaders(key), places, strict=True):
-            marks |= {(rows.index(model), name): place for model in models}
+def _table(found: ModelComparison, shown: Sequence[Column]) -> Table:
+    worked = [m for m in found if m.ok]
+    columns, marks = metric_columns(shown, [m.name for m in worked])
+    columns = {"model": [shorten(m.name, 60) for m in worked], **columns}
     lead = next(iter(ranked_by(found)), None)
     if lead is not None:
         columns["best in"] = [

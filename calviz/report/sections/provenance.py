@@ -8,14 +8,15 @@ from dataclasses import fields
 from importlib import metadata
 
 from calviz import __version__
+from calviz.core.bins import DEFAULT_BINS
 from calviz.core.reduction import Reduction
-from calviz.core.slices import where_words
-from calviz.core.words import counted, listed, shorten
 from calviz.data import ReadingOptions
-from calviz.numerics.error_bars import LEVEL, RESAMPLES
 from calviz.report.blocks import Block, Facts, Heading
 from calviz.report.section import SECTIONS, Section
-from calviz.report.subject import DEFAULT_BINS, Subject
+from calviz.report.subject import Subject
+from calviz.results.slices import where_words
+from calviz.sample.error_bars import LEVEL, RESAMPLES
+from calviz.text.words import counted, listed, shorten
 
 #: The packages that numbers and pictures come from.
 PACKAGES = ("numpy", "scipy", "scikit-learn", "polars", "pyarrow", "pandas", "plotly")
@@ -30,7 +31,8 @@ def make(subject: Subject) -> Iterator[Block]:
 
 
 def _data(subject: Subject) -> Iterator[tuple[str, str]]:
-    data, origin = subject.data, subject.origin
+    sample, origin = subject.sample, subject.origin
+    data = sample.data
     if origin is not None:
         yield "File", f"{shorten(origin.file, 200)} ({origin.size:,} bytes)"
         yield "Digest", f"BLAKE2b {origin.digest}"
@@ -45,9 +47,9 @@ def _data(subject: Subject) -> Iterator[tuple[str, str]]:
     yield "Predictions", shorten(data.name, 100) or "without a name"
     whole = f" of {origin.rows:,}" if origin is not None and origin.rows != data.n else ""
     yield "Rows judged", f"{data.n:,}{whole}"
-    yield "Split", shorten(subject.split, 60) if subject.split is not None else "all rows"
-    if subject.slice:
-        yield "Slice", where_words(subject.slice)
+    yield "Split", shorten(sample.split, 60) if sample.split is not None else "all rows"
+    if sample.where:
+        yield "Slice", where_words(sample.where)
     names = f" ({listed(data.class_names, most=10)})" if data.class_names else ""
     yield "Classes", f"{data.n_classes:,}{names}" if data.n_classes else "not in the file"
     yield "Scores", data.kind
@@ -62,13 +64,12 @@ def _said(options: ReadingOptions) -> Iterator[str]:
 
 
 def _settings(subject: Subject) -> Iterator[tuple[str, str]]:
-    yield (
-        "Reduction",
-        f"{shorten(subject.reduction.label, 100)} ({shorten(subject.reduction.key, 100)})",
-    )
-    yield "Bins", subject.bins_words
-    yield "Seed", str(subject.seed)
-    yield "Resamples", f"{subject.resamples:,} for each interval and each noise floor"
+    sample = subject.sample
+    reduction = sample.reduction
+    yield "Reduction", f"{shorten(reduction.label, 100)} ({shorten(reduction.key, 100)})"
+    yield "Bins", sample.bins_words
+    yield "Seed", str(sample.seed)
+    yield "Resamples", f"{sample.resamples:,} for each interval and each noise floor"
     yield (
         "Intervals",
         f"{100 * LEVEL:g} %, bootstrap as suits each metric; of bins exact (Clopper-Pearson)",
@@ -78,21 +79,22 @@ def _settings(subject: Subject) -> Iterator[tuple[str, str]]:
 
 
 def _changed(subject: Subject) -> Iterator[str]:
-    if subject.split is not None:
-        yield f"split {shorten(subject.split, 60)}"
-    if subject.slice:
-        yield f"slice {where_words(subject.slice)}"
-    if subject.reduction != Reduction.default(subject.data):
-        yield f"reduction {shorten(subject.reduction.key, 60)}"
-    if subject.scheme != "equal-width":
-        yield f"scheme {subject.scheme}"
-    if subject.scheme != "sturges" and subject.bins != DEFAULT_BINS:
-        yield counted(subject.bins, "bin")
-    if subject.seed:
-        yield f"seed {subject.seed}"
-    if subject.resamples != RESAMPLES:
-        yield f"{subject.resamples:,} resamples"
-    if subject.error_bars is not None and subject.error_bars == subject.is_large:
+    sample = subject.sample
+    if sample.split is not None:
+        yield f"split {shorten(sample.split, 60)}"
+    if sample.where:
+        yield f"slice {where_words(sample.where)}"
+    if sample.reduction != Reduction.default(sample.data):
+        yield f"reduction {shorten(sample.reduction.key, 60)}"
+    if sample.scheme != "equal-width":
+        yield f"scheme {sample.scheme}"
+    if sample.scheme != "sturges" and sample.bins != DEFAULT_BINS:
+        yield counted(sample.bins, "bin")
+    if sample.seed:
+        yield f"seed {sample.seed}"
+    if sample.resamples != RESAMPLES:
+        yield f"{sample.resamples:,} resamples"
+    if subject.error_bars is not None and subject.error_bars == sample.is_large:
         yield f"error bars of all metrics {'on' if subject.error_bars else 'off'}"
     if subject.origin is not None:
         yield from (f"reading: {text}" for text in _said(subject.origin.options))

@@ -6,19 +6,28 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from calviz.core.words import counted, decimal, decimals_for, percent, points, score_and_hit
 from calviz.figures import BinSensitivity, Reliability
-from calviz.figures._parts import level_text
 from calviz.report.blocks import Block, Format, Text, chart
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
-from calviz.report.wording import WIDTH, caption, count, signed_points
+from calviz.report.wording import WIDTH, caption
+from calviz.text.words import (
+    counted,
+    decimal,
+    level_text,
+    percent,
+    points,
+    points_decimals,
+    score_and_hit,
+    signed_points,
+    whole,
+)
 
 #: How the bins are written.
 COLUMNS: dict[str, tuple[str, Format]] = {
     "low": ("above", decimal),
     "high": ("up to", decimal),
-    "rows": ("rows", count),
+    "rows": ("rows", whole),
     "mean_score": ("mean score", decimal),
     "observed": ("observed", decimal),
     "ci_low": ("95 % CI from", decimal),
@@ -31,13 +40,7 @@ COLUMNS: dict[str, tuple[str, Format]] = {
 
 def make(subject: Subject) -> Iterator[Block]:
     """The diagram with its bins, and the ECE by number of bins."""
-    diagram = Reliability.compute(
-        subject.data,
-        reduction=subject.reduction,
-        bins=subject.bins_used,
-        scheme=subject.scheme,
-        seed=subject.seed,
-    )
+    diagram = subject.sample.once(Reliability.compute, curves=())
     yield Text(_words(diagram))
     yield chart(
         diagram,
@@ -47,14 +50,8 @@ def make(subject: Subject) -> Iterator[Block]:
         formats=COLUMNS,
         width=WIDTH,
     )
-    strip = BinSensitivity.compute(
-        subject.data,
-        reduction=subject.reduction,
-        bins=subject.bins_used,
-        scheme="equal-mass" if subject.scheme == "equal-mass" else "equal-width",
-        seed=subject.seed,
-    )
-    formats: dict[str, tuple[str, Format]] = {"bins": ("bins", count)}
+    strip = subject.sample.once(BinSensitivity.compute)
+    formats: dict[str, tuple[str, Format]] = {"bins": ("bins", whole)}
     for key, words in (("equal_width", "equal width"), ("equal_mass", "equal mass")):
         formats[f"ece_{key}"] = (f"ECE, {words} (points)", lambda v: points(v, 2))
         formats[f"floor_high_{key}"] = (f"noise 95 %, {words} (points)", lambda v: points(v, 2))
@@ -71,8 +68,7 @@ def make(subject: Subject) -> Iterator[Block]:
 
 def _words(diagram: Reliability) -> str:
     score, hit = score_and_hit(diagram.reduction)
-    # As many decimals as the verdict writes.
-    decimals = decimals_for(100 * diagram.ece, most=2)
+    decimals = points_decimals(diagram.ece)
     text = (
         f"The {score} is {percent(diagram.overall_score)}, the {hit} {percent(diagram.overall_observed)}; the "
         f"expected calibration error is {points(diagram.ece, decimals)} points"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.core.words import percent
 from calviz.figures import RiskCoverage
 from calviz.report.blocks import Block, Text, chart, spread
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.report.wording import WIDTH, caption
+from calviz.text.words import percent
 
 #: Rows of the table on the page.
 ROWS = 21
@@ -17,7 +17,9 @@ ROWS = 21
 
 def make(subject: Subject) -> Iterator[Block]:
     """Accuracy of the predictions that are kept."""
-    figure = RiskCoverage.compute(subject.data, seed=subject.seed)
+    figure = subject.sample.top_label.view(
+        RiskCoverage.compute, ranking="confidence", seed=subject.sample.seed
+    )
     yield Text(figure.describe().split("ranked by confidence. ", 1)[-1])
     yield chart(
         figure,

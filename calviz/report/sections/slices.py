@@ -6,18 +6,27 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from calviz.core.slices import Slices
-from calviz.core.words import counted, decimal, p_number, percent, points, shorten
+from calviz.checks.slices_off import by_slice
 from calviz.figures.slice_gaps import SliceGaps
-from calviz.numerics.slices import usual_slices
 from calviz.report.blocks import Block, Format, Note, Table, Text, chart
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
-from calviz.report.wording import WIDTH, caption, count, signed_points
+from calviz.report.wording import WIDTH, caption
+from calviz.results.slices import Slices
+from calviz.text.words import (
+    counted,
+    decimal,
+    p_number,
+    percent,
+    points,
+    shorten,
+    signed_points,
+    whole,
+)
 
 _COLUMNS: dict[str, tuple[str, Format]] = {
     "slice": ("slice", lambda name: shorten(name, 80)),
-    "rows": ("rows", count),
+    "rows": ("rows", whole),
     "score": ("mean score", decimal),
     "hits": ("hits", decimal),
     "gap": ("gap (points)", signed_points),
@@ -33,16 +42,14 @@ _COLUMNS: dict[str, tuple[str, Format]] = {
 
 def make(subject: Subject) -> Iterator[Block]:
     """The slices that are most surely off, and the table of all."""
-    if not subject.data.groups:
+    if not subject.sample.data.groups:
         return
-    found = subject.slices or usual_slices(
-        subject.data, reduction=subject.reduction, bins=subject.bins_used
-    )
-    if found is None:
+    slices = subject.slices or subject.sample.once(by_slice)
+    if slices is None:
         return
-    figure = SliceGaps.compute(found)
+    figure = SliceGaps.compute(slices)
     yield Text(figure.answer())
-    if found.slices:
+    if slices.slices:
         yield chart(
             figure,
             key="slices-drawn",
@@ -51,8 +58,8 @@ def make(subject: Subject) -> Iterator[Block]:
             formats={name: _COLUMNS[name] for name in ("slice", "rows", "gap", "low", "high")},
             width=WIDTH,
         )
-        yield _all(found)
-    yield Note(_how(found))
+        yield _all(slices)
+    yield Note(_how(slices))
 
 
 def _all(found: Slices) -> Table:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from calviz.core.written import alone
 from calviz.report.blocks import Block, Cards, Lead, Note, Text
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
+from calviz.text.metric_values import alone
 
 _TONES: dict[str, Literal["good", "bad", "open"]] = {
     "over": "bad",
@@ -21,15 +21,15 @@ _TONES: dict[str, Literal["good", "bad", "open"]] = {
 
 def make(subject: Subject) -> Iterator[Block]:
     """The verdict, and the metrics that everybody asks for first."""
-    found = subject.verdict
-    tone = _TONES.get(found.direction, "open") if found.tells_apart else "open"
-    yield Lead(found.sentence, tone, subject.words)
-    if found.other_view:
-        yield Text(found.other_view)
-    yield Cards(tuple(subject.headline), subject.data.n, found)
+    verdict = subject.verdict
+    tone = _TONES.get(verdict.direction, "open") if verdict.tells_apart else "open"
+    yield Lead(verdict.sentence, tone, subject.sample.words)
+    if verdict.other_view:
+        yield Text(verdict.other_view)
+    yield Cards(tuple(subject.headline), subject.sample.data.n, verdict)
     yield Note(
-        "Noise floor: what the number would be if the model were perfectly calibrated, with as many rows. "
-        f"Points are percentage points. {alone(found)}"
+        "Noise floor: what the number would be if the model were perfectly calibrated, with the same number of rows. "
+        f"Points are percentage points. {alone(verdict)}"
     )
 
 

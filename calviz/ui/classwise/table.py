@@ -9,15 +9,16 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.core.export import csv_bytes
 from calviz.core.predictions import Dataset
-from calviz.core.words import decimal, decimals_for
 from calviz.figures import ClassBars
 from calviz.figures.class_bars import Order
-from calviz.ui import bins, cached, diagram, pages, tables
-from calviz.ui.class_errors import ClassErrors
-from calviz.ui.settings import Settings, look_at_class
-from calviz.ui.text import distinct, md, number, rows
+from calviz.text.export import csv_bytes
+from calviz.text.words import counted, decimal, decimals_for, distinct, number
+from calviz.ui.classwise.errors import ClassErrors
+from calviz.ui.session import navigation, results
+from calviz.ui.session.settings import Settings, look_at_class
+from calviz.ui.widgets import bin_details, diagram, tables
+from calviz.ui.widgets.text import md
 
 _CLASS, _OF, _TURN = "calviz.class", "calviz.class.of", "calviz.class.turn"
 
@@ -43,7 +44,7 @@ def chart(figure: ClassBars, order: Order, selected: int | None) -> None:
 
     def clicked() -> None:
         points = st.session_state[diagram.widget_key(key)].selection.points
-        index = bins.customdata(points[0]) if points else None
+        index = bin_details.customdata(points[0]) if points else None
         if index is not None:
             _pick(index)
 
@@ -62,7 +63,7 @@ def merged(settings: Settings, found: ClassErrors) -> pd.DataFrame:
     """All classes in their order, the views side by side; differences as fractions."""
     true = found.true
     frame = true.frame("class").set_index("class_index").rename(columns={"value": "mcs"})
-    facts = cached.class_rows(settings)
+    facts = results.class_rows(settings)
     table = pd.DataFrame(
         {
             "class": [row.name for row in facts],
@@ -132,7 +133,7 @@ def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int]) -> Non
     st.download_button(
         "Download the classes as CSV",
         csv_bytes(frame),
-        f"{bins.file_stem(settings)}-classes.csv",
+        f"{bin_details.file_stem(settings)}-classes.csv",
         "text/csv",
         icon=":material/download:",
         type="tertiary",
@@ -179,8 +180,8 @@ _COLUMNS = {
         help="Mean confidence minus accuracy on the rows that are predicted as the class, in points.",
     ),
     "predicted_beyond": st.column_config.NumberColumn(
-        "outside by  ",
-        width=74,
+        "predicted: outside by",
+        width=132,
         help="How far that lies outside the range of a calibrated model, in points.",
     ),
     "rows": st.column_config.NumberColumn(
@@ -199,7 +200,7 @@ _COLUMNS = {
         "at 0: among the rows of one true class, wrong predictions are over-represented.",
     ),
     "beyond": st.column_config.NumberColumn(
-        "outside by", width=74, help="How far the MCS lies outside that range, in points."
+        "MCS: outside by", width=108, help="How far the MCS lies outside that range, in points."
     ),
     "one_vs_rest_value": st.column_config.NumberColumn(
         "one vs rest",
@@ -207,8 +208,8 @@ _COLUMNS = {
         help="Mean probability of the class minus its frequency, over all rows, in points.",
     ),
     "one_vs_rest_beyond": st.column_config.NumberColumn(
-        "outside by ",
-        width=74,
+        "one vs rest: outside by",
+        width=144,
         help="How far that lies outside the range of a calibrated model, in points.",
     ),
     "accuracy": st.column_config.NumberColumn(width=72, format="%.3f"),
@@ -228,7 +229,9 @@ def drill_down(frame: pd.DataFrame, settings: Settings) -> None:
     name = md(row["class"], 60)
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.subheader(f"Class {name}, {rows(int(row['rows']))}", anchor=False, width="content")
+            st.subheader(
+                f"Class {name}, {counted(int(row['rows']), 'row')}", anchor=False, width="content"
+            )
             st.button("Clear", key="calviz.class.clear", icon=":material/close:", on_click=_clear)
         st.markdown(_sentence(row))
         if _can_open(settings.whole, index):
@@ -245,8 +248,8 @@ def _ways_on(settings: Settings, index: int, name: str) -> None:
         with st.container(horizontal=True):
             for key in ("reliability", "cumulative", "metrics"):
                 st.page_link(
-                    pages.link(key),
-                    label=f"{name} on {pages.BY_KEY[key].title}",
+                    navigation.link(key),
+                    label=f"{name} on {navigation.BY_KEY[key].title}",
                     icon=":material/arrow_forward:",
                 )
         return
@@ -268,7 +271,7 @@ def _sentence(row: pd.Series[Any]) -> str:
             _fixed(100 * row["predicted_band_high"]),
         )
         text = (
-            f"Where it is predicted ({rows(int(said))}): mean confidence minus accuracy is "
+            f"Where it is predicted ({counted(int(said), 'row')}): mean confidence minus accuracy is "
             f"{_fixed(100 * row['predicted_value'])} points. {_judged(low, high, row['predicted_beyond'])} "
         )
     if not row["rows"]:

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 import streamlit as st
 
 from calviz.comparison import compare_models, same_rows
-from calviz.comparison.models_words import HEADLINE
-from calviz.core.model_comparison import Alignment, ModelComparison
 from calviz.core.predictions import Dataset
-from calviz.ui import job_view, jobs, state, upload
-from calviz.ui.jobs import Job
-from calviz.ui.open_models import OpenModel, on_offer
-from calviz.ui.settings import Settings
-from calviz.ui.text import distinct, rows
+from calviz.results.model_comparison import Alignment, ModelComparison
+from calviz.specs.metric import METRICS
+from calviz.text.words import counted, distinct
+from calviz.ui.session import open_files
+from calviz.ui.session.jobs import Job
+from calviz.ui.session.open_models import OpenModel, on_offer
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import long_work, upload
+from calviz.ui.widgets.long_work import Button, LongWork
 
 #: Models that fit a page.
 MOST = 12
@@ -42,8 +44,8 @@ class Chosen:
     key: tuple[str, ...]
 
 
-def pick(entry: state.Entry) -> Chosen:
-    """Draw the list of models; those that are not of the same task are not chosen by themselves."""
+def pick(entry: open_files.Entry) -> Chosen:
+    """Draw the list of models; models of another task are not preselected."""
     offered = {m.name: m for m in on_offer(entry)}
     shown = distinct(tuple(offered), 60)
     likely = list(usual(entry).models)
@@ -63,7 +65,7 @@ def pick(entry: state.Entry) -> Chosen:
     return _chosen(offered[name] for name in chosen)
 
 
-def usual(entry: state.Entry) -> Chosen:
+def usual(entry: open_files.Entry) -> Chosen:
     """The models that are compared unless a person chooses: those that may be of the same rows."""
     offered = on_offer(entry)
     return _chosen([m for m in offered if _alike(offered[0].data, m.data)][:MOST])
@@ -121,31 +123,35 @@ def comparison(chosen: Chosen, settings: Settings) -> ModelComparison | None:
     None while they are computed, which is shown, and where that failed.
     """
     aligned = alignment(chosen, settings.split)
-    key = job_key(chosen, settings)
-    job = jobs.find(PLACE, key)
-    if job is None or (not job.running and job.state != "finished" and st.button("Compute again")):
-        title = f"Measuring {len(chosen.models)} models on {rows(aligned.rows)}"
-        job = jobs.start(PLACE, key, title, lambda job: compared(job, aligned, settings))
-        with st.spinner(f"{title} …"):
-            job.wait(PATIENCE)
-    job_view.show(job)
-    found: ModelComparison | None = None if job.running else job.result
+    work = LongWork(
+        PLACE,
+        job_key(chosen, settings),
+        f"Measuring {len(chosen.models)} models on {counted(aligned.rows, 'row')}",
+        lambda: lambda job: compared(job, aligned, settings),
+    )
+    standing = long_work.draw(work, Button("Compute again"), at_once=True, patience=PATIENCE)
+    found: ModelComparison | None = standing.result
     return found
 
 
 def job_key(chosen: Chosen, settings: Settings) -> tuple[str, ...]:
     """Names a comparison."""
-    return (*chosen.key, *settings.rows_key, settings.reduction.key, str(settings.bins))
+    return (
+        *chosen.key,
+        *settings.rows_key,
+        *settings.how_key,
+    )
 
 
 def compared(job: Job, aligned: Alignment, settings: Settings) -> ModelComparison:
     """Compare models: the work of a job."""
     return compare_models(
         aligned,
-        HEADLINE,
+        METRICS.in_table("rivals"),
         where=settings.where,
         reduction=settings.reduction,
         bins=settings.bins,
+        scheme=settings.scheme,
         progress=lambda name, done, total: job.progress(done, total, f"{name} is measured"),
         stop=job.stopping,
     )

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pandas as pd
 import streamlit as st
 
-from calviz.comparison.models_words import ranked_by
-from calviz.core.comparison import BEST_IN_WORDS, TIED_WORDS, value_notes
-from calviz.core.export import csv_bytes
-from calviz.core.metric import METRICS
-from calviz.core.model_comparison import ModelComparison
-from calviz.core.results import MetricResult
-from calviz.core.words import listed
 from calviz.figures import ModelDifferences, Reliability
-from calviz.ui import diagram, guard, learn
-from calviz.ui.marks import marked
-from calviz.ui.settings import Settings
-from calviz.ui.text import Written, distinct, md
+from calviz.results.comparison import BEST_IN_WORDS
+from calviz.results.comparison_table import Column, marks_words
+from calviz.results.model_comparison import ModelComparison
+from calviz.results.model_words import ranked_by
+from calviz.specs.metric import METRICS, RANKED_BY
+from calviz.text.export import csv_bytes
+from calviz.text.metric_values import Written
+from calviz.text.words import distinct, listed
+from calviz.ui.session import page_guard
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import diagram, learn_links
+from calviz.ui.widgets.table_marks import cell, marked
+from calviz.ui.widgets.text import md
 
 #: Pixels of one of the small diagrams.
 SMALL = 310
@@ -35,7 +35,7 @@ def notes(found: ModelComparison) -> None:
 
 
 def judge_by(found: ModelComparison) -> str | None:
-    """The metric that ranks the models; None where nothing is paired."""
+    """The metric that ranks the models; None if nothing is paired."""
     keys = ranked_by(found)
     if not keys:
         return None
@@ -44,7 +44,7 @@ def judge_by(found: ModelComparison) -> str | None:
         keys,
         default=keys[0],
         required=True,
-        key="models-by" if "nll" in keys else "models-by-confidence",
+        key="models-by" if RANKED_BY in keys else "models-by-confidence",
         bind="query-params",
         format_func=lambda key: METRICS[key].label,
         help="NLL and the Brier score reward accuracy and calibration together; ECE and KS look at "
@@ -55,35 +55,27 @@ def judge_by(found: ModelComparison) -> str | None:
 
 def metrics_table(found: ModelComparison) -> None:
     """All metrics of all models: best bold, second underlined, ties marked."""
-    keys = [k for k in found.directions if any(m.ok and m.metrics[k].available for m in found)]
-    columns: dict[str, list[str]] = {"model": [md(m.name, 60) for m in found if m.ok]}
-    second = []
-    for at, key in enumerate(keys):
-        results = {m.name: m.metrics[key] for m in found if m.ok}
-        columns[_heading(key)] = _marked(found, key, results)
-        second += [(list(results).index(name), at) for name in found.leaders(key)[1]]
-    st.table(marked(pd.DataFrame(columns).set_index("model"), second=second), border="horizontal")
-    st.caption(f"Bold: best. ≈: {TIED_WORDS}. Underlined: the best of the others.")
-    for name, key, note in value_notes({m.name: m.metrics for m in found}, keys):
-        st.caption(f"{METRICS[key].label} of {md(name, 60)}: {md(note, 500)}")
+    columns = [
+        column
+        for column in found.columns(found.directions)
+        if any(result.available for result in column.results.values())
+    ]
+    names = [m.name for m in found if m.ok]
+    shown = {"model": [md(name, 60) for name in names]}
+    shown |= {_heading(column): [cell(column, name) for name in names] for column in columns}
+    second = [(names.index(name), at) for at, c in enumerate(columns) for name in c.second]
+    st.table(marked(pd.DataFrame(shown).set_index("model"), second=second), border="horizontal")
+    st.caption(f"{marks_words()} Binned metrics: {found.bins_words}.")
+    for remark in found.remarks(columns):
+        if remark.metric is not None:
+            label, of = METRICS[remark.metric].label, ", ".join(md(n, 60) for n in remark.of)
+            st.caption(f"{label} of {of}: {md(remark.text, 500)}")
 
 
-def _heading(key: str) -> str:
-    unit = Written(MetricResult(key, 1.0)).unit_words
-    return f"[{METRICS[key].label}]({learn.address(key)}){f' ({unit})' if unit else ''}"
-
-
-def _marked(found: ModelComparison, key: str, results: Mapping[str, MetricResult]) -> list[str]:
-    best, *_ = found.ranking(key) or ("",)
-    first, _ = found.leaders(key)
-    written = Written.column(results.values())
-    cells = []
-    for name, result in results.items():
-        text = md(written.of(result.value) if result.available else "–")
-        if name in first:
-            text = f"**{text}**"
-        cells.append(f"{text}\u00a0≈" if name in first and name != best else text)
-    return cells
+def _heading(column: Column) -> str:
+    unit = column.written.unit_words
+    link = f"[{METRICS[column.key].label}]({learn_links.address(column.key)})"
+    return f"{link} ({unit})" if unit else link
 
 
 def ranking(found: ModelComparison, metric: str, reference: str) -> None:
@@ -130,7 +122,7 @@ def ranking(found: ModelComparison, metric: str, reference: str) -> None:
 @st.fragment
 def differences(found: ModelComparison, metric: str) -> None:
     """Ranking and paired differences to a model that can be chosen."""
-    with guard.boundary():
+    with page_guard.boundary():
         order = found.ranking(metric)
         shown = distinct(order, 60)
         reference = st.selectbox(
@@ -179,21 +171,10 @@ def _table(found: ModelComparison, reference: str) -> None:
 
 @st.cache_resource(scope="session", max_entries=48, show_spinner=False)
 def _reliability(
-    key: tuple[str, ...],
-    name: str,
-    reduction: str,
-    bins: int,
-    scheme: str,
-    _found: ModelComparison,
-    _settings: Settings,
+    key: tuple[str, ...], name: str, _found: ModelComparison, _settings: Settings
 ) -> Reliability:
-    return Reliability.compute(
-        _found.alignment.models[name],
-        reduction=_settings.reduction,
-        bins=bins,
-        scheme=_settings.scheme,
-        band=False,
-    )
+    sample = _settings.sample.with_data(_found.alignment.models[name])
+    return Reliability.compute(sample, band=False)
 
 
 def diagrams(found: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
@@ -202,15 +183,8 @@ def diagrams(found: ModelComparison, key: tuple[str, ...], settings: Settings) -
     shown = distinct(tuple(names), 40)
     with st.container(horizontal=True, gap="small"):
         for at, name in enumerate(names):
-            figure = _reliability(
-                (*key, *settings.rows_key),
-                name,
-                settings.reduction.key,
-                settings.bins,
-                settings.scheme,
-                found,
-                settings,
-            )
+            named = (*key, *settings.rows_key, *settings.how_key)
+            figure = _reliability(named, name, found, settings)
             with st.container(width=SMALL):
                 st.markdown(f"**{md(shown[name])}**")
                 diagram.chart(

@@ -9,8 +9,9 @@ import streamlit as st
 
 from calviz.core.predictions import Dataset
 from calviz.data import Recognition
-from calviz.ui import tables
-from calviz.ui.text import md, plain
+from calviz.text.words import shorten
+from calviz.ui.widgets import tables
+from calviz.ui.widgets.text import md
 
 _MANY = 8
 
@@ -39,7 +40,7 @@ def table(found: Recognition) -> None:
 
 
 def _names(names: Sequence[str]) -> str:
-    shown = [plain(name, 32) for name in names[:_MANY]]
+    shown = [shorten(name, 32) for name in names[:_MANY]]
     more = f", … ({len(names):,} in all)" if len(names) > _MANY else ""
     return ", ".join(shown) + more
 
@@ -47,7 +48,7 @@ def _names(names: Sequence[str]) -> str:
 def _split(found: Recognition) -> str:
     if not found.split_counts:
         return "none"
-    counts = ", ".join(f"{plain(k, 40)} {v:,}" for k, v in found.split_counts.items())
+    counts = ", ".join(f"{shorten(k, 40)} {v:,}" for k, v in found.split_counts.items())
     return f"{found.split_column}: {counts}" if found.split_column else counts
 
 
@@ -61,13 +62,13 @@ def counts(data: Dataset) -> None:
         tabs["split"] = tables.level_counts(data.splits.counts(), "split")
     for name, column in data.groups.items():
         tabs[name if name not in tabs else f"{name} (group)"] = tables.level_counts(
-            column.counts(), plain(name, 40)
+            column.counts(), shorten(name, 40)
         )
     if not tabs:
         st.caption("This file names no classes, splits or groups.")
         return
     by = st.selectbox(
-        "Rows per", list(tabs), format_func=lambda n: plain(n, 40), key="calviz.counts"
+        "Rows per", list(tabs), format_func=lambda n: shorten(n, 40), key="calviz.counts"
     )
     frame = tabs[by if by in tabs else next(iter(tabs))]
     st.dataframe(

@@ -7,21 +7,27 @@ from typing import Any
 
 import streamlit as st
 
-from calviz.comparison import choose_rows, learning_curve
+from calviz.comparison import learning_curve
 from calviz.core.errors import CalvizError
-from calviz.core.export import csv_bytes
-from calviz.core.learning import LearningCurve
-from calviz.core.metric import METRICS
-from calviz.core.recalibrator import RECALIBRATORS
 from calviz.figures import LearningCurves
-from calviz.ui import bins, diagram, fit_rows, job_view, jobs, zeros
-from calviz.ui.jobs import Job
-from calviz.ui.settings import Settings
-from calviz.ui.text import md
+from calviz.results.learning_curve import LearningCurve
+from calviz.specs.metric import METRICS, QUOTED
+from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.text.export import csv_bytes
+from calviz.ui.session.jobs import Job
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import (
+    bin_details,
+    cap_choice,
+    diagram,
+    fit_rows,
+    long_work,
+    zero_floor_choice,
+)
+from calviz.ui.widgets.long_work import Button, LongWork, Said
+from calviz.ui.widgets.text import md
 
 PLACE = "learning_curve"
-#: What every fit is judged by; the page chooses among them.
-JUDGED_BY = ("ece", "ks", "nll", "brier", "accuracy")
 #: Curves that can be told apart.
 MOST = 8
 #: Rows times classes times methods up to which the curves are drawn without being asked for.
@@ -36,11 +42,7 @@ def explore(settings: Settings) -> None:
     """The choices, the running job, and the curves."""
     data = settings.whole
     confidence = data.kind == "confidence"
-    known = {
-        s.key: s.label
-        for s in RECALIBRATORS
-        if s.key != "identity" and (not confidence or s.confidence_only)
-    }
+    known = {s.key: s.label for s in RECALIBRATORS.methods(confidence=confidence)}
     two = confidence or data.n_classes <= 2
     usual = [k for k in (_TWO if two else _MANY) if k in known]
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
@@ -71,43 +73,38 @@ def explore(settings: Settings) -> None:
         st.info("Choose one recalibrator or more.", icon=":material/info:")
         return
     try:
-        choose_rows(rows.data, **rows.how)
+        rows.division.rows(rows.data)
     except CalvizError as error:
         text = str(error)
         st.info(md(text[:1].upper() + text[1:], 1_000), icon=":material/info:")
         return
     names = tuple(sorted(methods, key=list(known).index))
-    options = zeros.options(names, zeros.draw([data], (*settings.rows_key, "all splits")))
+    floor = zero_floor_choice.draw([data], (*settings.rows_key, "all splits"))
+    options = cap_choice.draw(names, zero_floor_choice.options(names, floor))
     key = (
         *replace(settings, split=None).rows_key,
         *rows.key,
-        settings.reduction.key,
+        *settings.how_key,
         *map(str, (names, options, repeats, seed)),
     )
-    job = jobs.find(PLACE, key)
+    work = LongWork(
+        PLACE,
+        key,
+        f"Fitting {len(names)} recalibrators to few and many labels",
+        lambda: lambda job: _work(job, settings, rows, names, options, int(repeats), int(seed)),
+    )
     cells = data.n * max(1, data.n_classes) * len(names)
-    if job is None or (not job.running and job.state != "finished"):
-        asked = st.button("Draw the curves", type="primary", icon=":material/show_chart:")
-        if asked or (cells <= AT_ONCE and jobs.latest(PLACE) is None):
-            jobs.start(
-                PLACE,
-                key,
-                f"Fitting {len(names)} recalibrators to few and many labels",
-                lambda job: _work(job, settings, rows, names, options, int(repeats), int(seed)),
-            )
-            st.rerun()
-    if job is None:
-        st.caption(f"{len(names)} recalibrators, {repeats} draws for each number of labels.")
-        return
-    job_view.show(job)
-    if job.running:
-        return
-    if job.state == "stopped":
-        st.info(stopped(job), icon=":material/stop_circle:")
-    if job.result is not None and job.result.methods:
-        _show(job.result, settings)
-    elif job.result is not None and job.state != "stopped":
-        st.warning(_failures(job.result) or "No fit was finished.", icon=":material/warning:")
+    standing = long_work.draw(
+        work,
+        Button("Draw the curves", ":material/show_chart:"),
+        Said(f"{len(names)} recalibrators, {repeats} draws for each number of labels.", stopped),
+        at_once=cells <= AT_ONCE and work.is_first,
+    )
+    found: LearningCurve | None = standing.result
+    if found is not None and found.methods:
+        _show(found, settings)
+    elif found is not None and standing.state != "stopped":
+        st.warning(_failures(found) or "No fit was finished.", icon=":material/warning:")
 
 
 def _work(
@@ -124,12 +121,14 @@ def _work(
         methods,
         repeats=repeats,
         seed=seed,
-        metrics=JUDGED_BY,
+        metrics=METRICS.in_table("fits"),
         reduction=settings.reduction,
+        bins=settings.bins,
+        scheme=settings.scheme,
         options=options,
         progress=lambda done, total: job.progress(done, total),
         stop=job.stopping,
-        **rows.how,
+        **rows.division.given,
     )
 
 
@@ -147,11 +146,11 @@ def stopped(job: Job) -> str:
 
 @st.fragment
 def _show(curve: LearningCurve, settings: Settings) -> None:
-    available = [key for key in JUDGED_BY if curve.uncalibrated[key].available]
+    available = [key for key in METRICS.in_table("fits") if curve.uncalibrated[key].available]
     metric = st.segmented_control(
         "Judge by",
         available,
-        default=available[0],
+        default=QUOTED if QUOTED in available else available[0],
         required=True,
         key="labels-by",
         bind="query-params",
@@ -176,12 +175,10 @@ def _show(curve: LearningCurve, settings: Settings) -> None:
                     filename=f"learning-curve-{one.metric}",
                 )
     st.caption(
-        f"Every fit is judged on the same {curve.evaluation.rows:,} rows "
-        f"({md(curve.evaluation.how, 100)}); labels are drawn from {curve.fit.rows:,} others "
-        f"({md(curve.fit.how, 100)}). A band holds 5 to 95 % of the draws. It does not hold the noise of "
+        f"{curve.rows_words(lambda how: md(how, 100))} It does not hold the noise of "
         "the rows that judge, and it is too narrow at its right end, where the draws overlap; all rows "
         "are one draw. The gain of a method is how much better it is with all labels than the uncalibrated "
-        "model."
+        f"model. Binned metrics: {curve.bins_words}."
     )
     failed = _failures(curve)
     if failed:
@@ -205,7 +202,7 @@ def _table(figure: LearningCurves, settings: Settings) -> None:
         st.download_button(
             "Download as CSV",
             csv_bytes(figure.curve.frame()),
-            f"{bins.file_stem(settings)}-learning-curve.csv",
+            f"{bin_details.file_stem(settings)}-learning-curve.csv",
             "text/csv",
             icon=":material/download:",
             on_click="ignore",

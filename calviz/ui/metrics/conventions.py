@@ -7,14 +7,15 @@ import math
 import pandas as pd
 import streamlit as st
 
-from calviz.core.convention import Conventions
-from calviz.core.export import csv_bytes, latex_table, markdown_table
-from calviz.core.words import points
 from calviz.figures import ConventionDots
-from calviz.ui import cached, diagram, guard, metric_export
-from calviz.ui.settings import Settings
-from calviz.ui.tables import sortable
-from calviz.ui.text import rows
+from calviz.specs.convention import Conventions
+from calviz.text.export import csv_bytes, latex_table, markdown_table
+from calviz.text.words import bins_words, counted, points_cell, signed_points
+from calviz.ui.metrics import export
+from calviz.ui.session import page_guard, results
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import diagram
+from calviz.ui.widgets.tables import sortable
 
 #: Of the table, in pixels: three lines of text to a row.
 ROW_HEIGHT = 74
@@ -23,8 +24,8 @@ NUMBERS = ("value", "difference", "if calibrated")
 
 @st.fragment
 def explore(settings: Settings, stem: str, *, at_once: bool) -> None:
-    """The section; on large data it waits until it is asked for."""
-    with guard.boundary():
+    """The section; on large data it is computed only on request."""
+    with page_guard.boundary():
         st.subheader("Why do other tools say something else?", anchor=False)
         st.caption(
             "Libraries mean different things by ECE. These are the values that each gives for these "
@@ -34,22 +35,22 @@ def explore(settings: Settings, stem: str, *, at_once: bool) -> None:
             "Compute the ECE of other libraries",
             key="libraries",
             bind="query-params",
-            help=f"On {rows(settings.whole.n)} this takes some seconds.",
+            help=f"On {counted(settings.sample.data.n, 'row')} this takes some seconds.",
         ):
             return
-        found = cached.conventions(settings)
-        st.markdown(sentence(found))
-        figure = ConventionDots.of(found)
+        conventions = results.conventions(settings)
+        st.markdown(sentence(conventions))
+        figure = ConventionDots.of(conventions)
         diagram.chart(
             figure,
             figure.plot(theme=diagram.theme()),
             key="conventions",
             filename="ece-by-library",
         )
-        _draw(found)
+        _draw(conventions)
         with st.popover("Export", icon=":material/download:"):
-            metric_export.offer(
-                lambda form: text(found, settings, form),
+            export.offer(
+                lambda form: text(conventions, settings, form),
                 f"{stem}-libraries",
                 key="calviz.libraries",
             )
@@ -59,24 +60,23 @@ def sentence(found: Conventions) -> str:
     """How far apart the values are, and what to compare them with, in markdown."""
     low, high = found.span
     words = (
-        f"From **{_points(low)}** to **{_points(high)} points**, depending on who is asked; calviz says "
-        f"**{_points(found.ece)}**."
+        f"From **{points_cell(low, 2)}** to **{points_cell(high, 2)} points**, depending on who is asked; calviz says "
+        f"**{points_cell(found.ece, 2)}**."
     )
     if found.redraws:
         words += (
-            " A perfectly calibrated model with as many rows would not show 0 either: compare each value "
+            " A perfectly calibrated model with the same number of rows would not show 0 either: compare each value "
             "with its own “if calibrated”, not with the others."
         )
     else:
-        words += " What a calibrated model would show is not computed on data of this size."
+        own = f" A calibrated model would show {points_cell(found.noise, 2)} points by calviz's definition; what it would show"
+        words += f"{own} by the others is not computed on data of this size."
     return words
 
 
 def table(found: Conventions) -> pd.DataFrame:
     """Calviz and every convention as texts, one row each."""
-    scheme = found.params["scheme"]
-    bins = "bins" if scheme == "sturges" else f"{found.params['bins']:,} {scheme} bins"
-    rule = f"{bins} (a, b]" + (" by Sturges' rule" if scheme == "sturges" else "")
+    rule = f"{bins_words(**found.params)}, (a, b]"
     records = [
         ("calviz", found.ece, "", found.noise, rule, "It is what the others are compared with.")
     ]
@@ -84,7 +84,7 @@ def table(found: Conventions) -> pd.DataFrame:
         (
             f"{v.convention.library} {v.convention.call}",
             v.value,
-            _difference(v.value - found.ece),
+            signed_points(v.value - found.ece, 2),
             v.noise,
             v.convention.rule,
             v.convention.why if v.reason is None else f"{v.reason[:1].upper()}{v.reason[1:]}",
@@ -93,8 +93,8 @@ def table(found: Conventions) -> pd.DataFrame:
     ]
     columns = ["library, function", *NUMBERS, "its default", "why it differs"]
     texts = pd.DataFrame(records, columns=columns)
-    texts["value"] = [_points(v) or "n/a" for v in texts["value"]]
-    texts["if calibrated"] = [_points(v) for v in texts["if calibrated"]]
+    texts["value"] = [points_cell(v, 2) or "n/a" for v in texts["value"]]
+    texts["if calibrated"] = [points_cell(v, 2) for v in texts["if calibrated"]]
     return texts if found.redraws else texts.drop(columns="if calibrated")
 
 
@@ -105,19 +105,8 @@ def text(found: Conventions, settings: Settings, form: str) -> str:
     write = markdown_table if form == "Markdown" else latex_table
     texts = table(found).drop(columns="why it differs")
     right = [c for c in NUMBERS if c in texts.columns]
-    where = f"ECE in points by the defaults of other libraries: {metric_export.source(settings)}."
+    where = f"ECE in points by the defaults of other libraries: {export.source(settings)}."
     return write(texts, caption=where, right=right)
-
-
-def _points(value: float) -> str:
-    return "" if math.isnan(value) else f"{100 * value:.2f}"
-
-
-def _difference(value: float) -> str:
-    if math.isnan(value):
-        return ""
-    text = points(value, 2)
-    return f"+{text}" if round(100 * value, 2) > 0 else text
 
 
 def _draw(found: Conventions) -> None:
@@ -136,7 +125,7 @@ def _draw(found: Conventions) -> None:
         "if calibrated": st.column_config.Column(
             width=96,
             alignment="right",
-            help="What this convention gives on average for a perfectly calibrated model with as many "
+            help="What this convention gives on average for a perfectly calibrated model with the same number of "
             "rows, in points.",
         ),
         "its default": st.column_config.TextColumn(width=200),

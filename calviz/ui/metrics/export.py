@@ -6,13 +6,11 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from calviz.core.export import csv_bytes, latex_table, markdown_table
-from calviz.core.slices import where_words
 from calviz.report.metric_tables import numbers, texts
-from calviz.ui import cached
-from calviz.ui.metric_table import Results
-from calviz.ui.settings import Settings
-from calviz.ui.text import plain, rows
+from calviz.text.export import csv_bytes, latex_table, markdown_table
+from calviz.text.words import shorten
+from calviz.ui.metrics.table import Results
+from calviz.ui.session.settings import Settings
 
 FORMATS = ("CSV", "Markdown", "LaTeX")
 _MIME = {"CSV": "text/csv", "Markdown": "text/markdown", "LaTeX": "text/x-tex"}
@@ -61,12 +59,7 @@ def caption(settings: Settings) -> str:
 
 def source(settings: Settings) -> str:
     """The file, the rows and the settings, in plain text."""
-    parts = [plain(settings.entry.title, 80), f"digest {settings.entry.loaded.digest[:16]}"]
+    parts = [shorten(settings.entry.title, 80), f"digest {settings.entry.loaded.digest[:16]}"]
     if len(settings.entry.loaded.models) > 1:
-        parts.append(f"model {plain(settings.model, 40)}")
-    if settings.split is not None:
-        parts.append(f"split {plain(settings.split, 40)}")
-    if settings.where:
-        parts.append(where_words(settings.where))
-    parts += [rows(cached.data(settings).n), plain(settings.reduction.label), settings.bins_words]
-    return ", ".join(parts)
+        parts.append(f"model {shorten(settings.model, 40)}")
+    return " · ".join([*parts, settings.sample.words])

@@ -8,15 +8,18 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from calviz.core.metric import DIRECTION_WORDS, INTERVAL_WORDS, METRICS
-from calviz.core.results import MetricResult
-from calviz.core.written import name_of
 from calviz.report.metric_tables import families
 from calviz.report.metric_tables import texts as table
-from calviz.ui import cached, guard, learn
-from calviz.ui.settings import Settings
-from calviz.ui.tables import sortable
-from calviz.ui.text import md, number, rows
+from calviz.results.evaluation import MetricResult
+from calviz.specs.metric import DIRECTION_WORDS, INTERVAL_WORDS, METRICS
+from calviz.text.metric_values import name_of
+from calviz.text.words import bound, counted, number
+from calviz.ui.session import page_guard
+from calviz.ui.session import results as cached
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import learn_links
+from calviz.ui.widgets.tables import sortable
+from calviz.ui.widgets.text import md
 
 ALL = "All families"
 #: Rows times classes up to which error bars are computed without being asked for.
@@ -39,7 +42,7 @@ def keys_of(family: str, settings: Settings) -> tuple[str, ...]:
 
 def is_small(settings: Settings) -> bool:
     """Whether error bars take seconds."""
-    data = cached.data(settings)
+    data = settings.sample.data
     return data.n * max(1, data.n_classes) <= AT_ONCE
 
 
@@ -50,17 +53,20 @@ def explore(settings: Settings, family: str, *, error_bars: bool) -> Results:
     """
     place = st.empty()
     keys = keys_of(family, settings)
-    with st.spinner(f"Computing {len(keys)} metrics of {rows(settings.whole.n)} …", show_time=True):
+    with st.spinner(
+        f"Computing {len(keys)} metrics of {counted(settings.sample.data.n, 'row')} …",
+        show_time=True,
+    ):
         results: Results = dict(cached.metrics(settings, keys, error_bars=False).metrics)
-    if error_bars and cached.data(settings).n > 1:
+    if error_bars and settings.sample.data.n > 1:
         wanted = [f for f in families() if family in (ALL, f)]
         for at, one in enumerate(wanted, start=1):
             with place.container():
                 _draw(results, settings)
-            words = f"Resampling {rows(settings.whole.n)}: {one} ({at} of {len(wanted)}) …"
+            words = f"Resampling {counted(settings.sample.data.n, 'row')}: {one} ({at} of {len(wanted)}) …"
             with st.spinner(words, show_time=True):
-                found = cached.metrics(settings, keys_of(one, settings), error_bars=True)
-            results.update(found.metrics)
+                evaluation = cached.metrics(settings, keys_of(one, settings), error_bars=True)
+            results.update(evaluation.metrics)
     with place.container():
         _answer(results, settings)
     return results
@@ -69,7 +75,7 @@ def explore(settings: Settings, family: str, *, error_bars: bool) -> Results:
 @st.fragment
 def _answer(results: Results, settings: Settings) -> None:
     """The table that answers to a click; a fragment, so that the page does not run again."""
-    with guard.boundary():
+    with page_guard.boundary():
         event = _draw(results, settings, select=True)
         at = event.selection.rows if event is not None else []
         if at:
@@ -104,12 +110,12 @@ def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
             width=90,
             alignment="right",
             help="Noise floor: the mean of the metric if the model were perfectly calibrated, with "
-            "as many rows.",
+            "the same number of rows.",
         ),
         "noise: 95 %": st.column_config.Column(
             width=90,
             alignment="right",
-            help="Noise floor: 95 % of calibrated models stay below, with as many rows.",
+            help="Noise floor: 95 % of calibrated models stay below, with the same number of rows.",
         ),
         "p-value": st.column_config.Column(
             width=74,
@@ -167,7 +173,7 @@ def details(result: MetricResult) -> None:
         if result.note:
             st.markdown(md(result.note, 500))
         st.latex(metric.formula)
-        low, high = (number(v) for v in metric.bounds)
+        low, high = (bound(v) for v in metric.bounds)
         facts = [f"Better: {DIRECTION_WORDS[metric.direction]}", f"range {low} to {high}"]
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.params.items()]
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.details.items()]
@@ -176,7 +182,7 @@ def details(result: MetricResult) -> None:
         st.markdown(md(" · ".join(facts), 1_000))
         st.caption(
             f"Source: {md(metric.reference, 500)}. In the command line and JSON: `{metric.key}`. "
-            f"[More]({learn.address(metric.key)})"
+            f"[More]({learn_links.address(metric.key)})"
         )
 
 

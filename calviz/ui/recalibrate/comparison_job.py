@@ -10,22 +10,20 @@ import numpy as np
 import streamlit as st
 
 from calviz.analysis import evaluate
-from calviz.comparison import Advice, advise, compare
-from calviz.comparison.compare import chosen
-from calviz.comparison.fitting import UNCALIBRATED, scores_of, with_probabilities
+from calviz.comparison import carry_out
+from calviz.comparison.fitting import scores_of, with_probabilities
 from calviz.comparison.rows import Rows
-from calviz.core.comparison import Comparison, MethodResult
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.core.results import MetricResult
 from calviz.core.watch import Stopped, watching
 from calviz.figures import CalibrationMap, ClassBars, Cumulative, Reliability, RiskCoverage
-from calviz.ui.jobs import Job
-from calviz.ui.recalibrate.plan import Plan
-from calviz.ui.settings import Settings
+from calviz.results.comparison import Comparison, MethodResult
+from calviz.results.evaluation import MetricResult
+from calviz.specs.recalibrator import UNCALIBRATED
+from calviz.ui.recalibrate.plan import Choice
+from calviz.ui.session.jobs import Job
+from calviz.ui.session.settings import Settings
 
-#: What is always measured; the first four are what differences and advice go by.
-METRICS = ("accuracy", "nll", "brier", "ece", "ks")
 #: Bytes of calibrated rows that are kept; more are drawn before they go, and for other pictures the maps are applied again.
 KEPT_BYTES = 400_000_000
 #: Rows times classes up to which a link may start a comparison.
@@ -36,7 +34,7 @@ _COMPARED = "compared"
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What came of a plan.
+    """The result of a plan, with what its pictures need.
 
     Attributes
     ----------
@@ -69,9 +67,9 @@ class Outcome:
 
     def calibrated(self, method: str) -> Dataset:
         """The evaluation rows after a method."""
-        found = self.comparison[method]
-        if found.calibrated is not None:
-            return found.calibrated
+        result = self.comparison[method]
+        if result.calibrated is not None:
+            return result.calibrated
         return _applied(self.key, method, self)
 
 
@@ -83,11 +81,10 @@ def _applied(key: tuple[str, ...], method: str, _outcome: Outcome) -> Dataset:
     return with_probabilities(_outcome.data.take(judged), probs)
 
 
-def work(plan: Plan) -> Callable[[Job], Outcome]:
+def work(choice: Choice) -> Callable[[Job], Outcome]:
     """The work of a job; must not need streamlit, so the data are fetched here."""
-    data, whole, settings = plan.data, plan.whole, plan.settings
-    specs = chosen(plan.methods)
-    labels = {spec.key: spec.label for spec in specs}
+    data, whole, settings = choice.data, choice.whole, choice.settings
+    labels = {spec.key: spec.label for spec in choice.plan.specs}
 
     def run(job: Job) -> Outcome:
         for label in labels.values():
@@ -100,30 +97,25 @@ def work(plan: Plan) -> Callable[[Job], Outcome]:
                 job.step(result.label, "failed", result.reason or "")
             job.progress(done, total, "" if done < total else "resampling the differences")
 
-        found = compare(
+        comparison = carry_out(
+            choice.plan,
             data,
-            plan.methods,
-            **plan.fit_rows.how,
-            metrics=METRICS,
-            reduction=settings.reduction,
-            options=plan.options,
-            refits=plan.refits,
             progress=progress,
             activity=lambda key, doing: job.step(labels[key], "running", doing),
             stop=job.stopping,
         )
-        if job.stopping() and not found[UNCALIBRATED].ok:
+        if job.stopping() and not comparison[UNCALIBRATED].ok:
             raise Stopped  # nothing to compare with
-        outcome = Outcome(plan.key, data, whole, plan.rows, settings.reduction, found)
-        if sum(map(_bytes, found)) <= KEPT_BYTES:
+        outcome = Outcome(choice.key, data, whole, choice.rows, settings.reduction, comparison)
+        if sum(map(_bytes, comparison)) <= KEPT_BYTES:
             return outcome
-        return replace(outcome, comparison=_slim(found), drawn=_drawn(outcome, settings, job))
+        return replace(outcome, comparison=_slim(comparison), drawn=_drawn(outcome, settings, job))
 
     return run
 
 
 def _drawn(outcome: Outcome, settings: Settings, job: Job) -> dict[tuple[str, str, str], Any]:
-    """The pictures of all methods, as far as nobody asks to stop."""
+    """The pictures of all methods, until somebody asks to stop."""
     found: dict[tuple[str, str, str], Any] = {}
     count = len(outcome.comparison.methods)
     with watching(None):  # the comparison is there: a stop must not lose it
@@ -131,10 +123,20 @@ def _drawn(outcome: Outcome, settings: Settings, job: Job) -> dict[tuple[str, st
             if job.stopping():
                 break
             job.progress(count, count, f"drawing: {m.label}")
-            found[m.key, "reliability", _bins(settings)] = _reliability(outcome, m.key, settings)
-            if m.key != UNCALIBRATED:
-                found[m.key, "map", str(settings.bins)] = _map(outcome, m.key, settings.bins)
+            for kind in ("reliability", "map") if m.key != UNCALIBRATED else ("reliability",):
+                how = _how(kind, settings)
+                found[m.key, kind, how] = PICTURES[kind](outcome, m.key, settings)
     return found
+
+
+def stopped(job: Job) -> str:
+    """What a stopped comparison still shows, in one sentence."""
+    if job.result is None:
+        return "Stopped before a method was judged."
+    return (
+        "Stopped: what was finished by then is below, the intervals of its differences from fewer "
+        "resamples."
+    )
 
 
 def put_in_link() -> None:
@@ -143,10 +145,10 @@ def put_in_link() -> None:
         st.query_params[_COMPARED] = "yes"
 
 
-def is_in_link(plan: Plan) -> bool:
-    """Whether a comparison is to begin by itself: the link says so, and it does not take long."""
-    cells = plan.data.n * max(1, plan.data.n_classes)
-    return _COMPARED in st.query_params and bool(plan.methods) and cells <= AT_ONCE
+def is_in_link(choice: Choice) -> bool:
+    """Whether a comparison starts by itself: the link says so, and it is quick."""
+    cells = choice.data.n * max(1, choice.data.n_classes)
+    return _COMPARED in st.query_params and bool(choice.methods) and cells <= AT_ONCE
 
 
 def in_words(value: float) -> str:
@@ -171,101 +173,64 @@ def _bytes(result: MethodResult) -> int:
 
 @st.cache_resource(scope="session", max_entries=256, show_spinner=False)
 def _metric(key: tuple[str, ...], method: str, metric: str, _outcome: Outcome) -> MetricResult:
-    found = evaluate(_outcome.calibrated(method), [metric], reduction=_outcome.reduction)
-    return found.metrics[metric]
+    comparison = _outcome.comparison
+    return evaluate(
+        _outcome.calibrated(method),
+        [metric],
+        reduction=_outcome.reduction,
+        bins=comparison.bins,
+        scheme=comparison.scheme,
+    )[metric]
 
 
 def metric(outcome: Outcome, method: str, key: str) -> MetricResult:
     """A metric of the evaluation rows after a method, also one that the comparison left out."""
-    found = outcome.comparison[method].metrics.get(key)
-    return found if found is not None else _metric(outcome.key, method, key, outcome)
+    measured = outcome.comparison[method].metrics.get(key)
+    return measured if measured is not None else _metric(outcome.key, method, key, outcome)
 
 
-def advice(outcome: Outcome, *, keep_classes: bool) -> Advice:
-    """What to take, and why."""
-    return advise(outcome.comparison, outcome.data, keep_classes=keep_classes)
-
-
-@st.cache_resource(scope="session", max_entries=96, show_spinner=False)
-def _kept(key: tuple[str, ...], method: str, kind: str, how: str, _compute: Any) -> Any:
-    return _compute()
-
-
-def _picture(outcome: Outcome, method: str, kind: str, how: str, compute: Callable[[], Any]) -> Any:
-    at_hand = outcome.drawn.get((method, kind, how))
-    return at_hand if at_hand is not None else _kept(outcome.key, method, kind, how, compute)
-
-
-def _bins(settings: Settings) -> str:
-    return f"{settings.bins} {settings.scheme}"
-
-
-def _reliability(outcome: Outcome, method: str, settings: Settings) -> Reliability:
-    return Reliability.compute(
+#: The pictures of a method, by kind: computed of the rows that judged, after the method.
+PICTURES: Mapping[str, Callable[[Outcome, str, Settings], Any]] = {
+    "reliability": lambda outcome, method, settings: Reliability.compute(
         outcome.calibrated(method),
         reduction=outcome.reduction,
         bins=settings.bins,
         scheme=settings.scheme,
         band=False,
-    )
-
-
-def _map(outcome: Outcome, method: str, bins: int) -> CalibrationMap:
-    return CalibrationMap.compute(
+    ),
+    "map": lambda outcome, method, settings: CalibrationMap.compute(
         outcome.calibrated(UNCALIBRATED),
         outcome.calibrated(method),
         name=outcome.comparison[method].label,
         reduction=outcome.reduction,
-        bins=bins,
-    )
+        bins=settings.bins,
+    ),
+    "cumulative": lambda outcome, method, _: Cumulative.compute(
+        outcome.calibrated(method), reduction=outcome.reduction
+    ),
+    "classes": lambda outcome, method, _: ClassBars.compute(
+        outcome.calibrated(method), resamples=200
+    ),
+    "risk": lambda outcome, method, _: RiskCoverage.compute(outcome.calibrated(method)),
+}
 
 
-def reliability(outcome: Outcome, method: str, settings: Settings) -> Reliability:
-    """The reliability diagram after a method."""
-    return _picture(  # type: ignore[no-any-return]
-        outcome,
-        method,
-        "reliability",
-        _bins(settings),
-        lambda: _reliability(outcome, method, settings),
-    )
+def _how(kind: str, settings: Settings) -> str:
+    """What a picture depends on in addition to the comparison."""
+    return " ".join(settings.how_key) if kind in ("reliability", "map") else ""
 
 
-def calibration_map(outcome: Outcome, method: str, bins: int) -> CalibrationMap:
-    """What a method does to the scores."""
-    return _picture(  # type: ignore[no-any-return]
-        outcome, method, "map", str(bins), lambda: _map(outcome, method, bins)
-    )
+@st.cache_resource(scope="session", max_entries=96, show_spinner=False)
+def _kept(
+    key: tuple[str, ...], method: str, kind: str, how: str, _outcome: Outcome, _settings: Settings
+) -> Any:
+    return PICTURES[kind](_outcome, method, _settings)
 
 
-def cumulative(outcome: Outcome, method: str) -> Cumulative:
-    """The cumulative plot after a method."""
-    return _picture(  # type: ignore[no-any-return]
-        outcome,
-        method,
-        "cumulative",
-        "",
-        lambda: Cumulative.compute(outcome.calibrated(method), reduction=outcome.reduction),
-    )
-
-
-def class_bars(outcome: Outcome, method: str) -> ClassBars:
-    """The errors by class after a method."""
-    return _picture(  # type: ignore[no-any-return]
-        outcome,
-        method,
-        "classes",
-        "",
-        lambda: ClassBars.compute(outcome.calibrated(method), resamples=200),
-    )
-
-
-def risk_coverage(outcome: Outcome, method: str) -> RiskCoverage:
-    """The risk-coverage curve after a method."""
-    return _picture(  # type: ignore[no-any-return]
-        outcome,
-        method,
-        "risk",
-        "",
-        lambda: RiskCoverage.compute(outcome.calibrated(method)),
-    )
+def picture(outcome: Outcome, method: str, kind: str, settings: Settings) -> Any:
+    """A figure of the rows after a method, of a kind of `PICTURES`."""
+    how = _how(kind, settings)
+    at_hand = outcome.drawn.get((method, kind, how))
+    if at_hand is not None:
+        return at_hand
+    return _kept(outcome.key, method, kind, how, outcome, settings)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from calviz.comparison.fitting import UNCALIBRATED
 from calviz.core.errors import CalvizError
-from calviz.core.export import csv_bytes
-from calviz.core.figure import Figure
-from calviz.ui import diagram
-from calviz.ui.recalibrate import outcome as results
-from calviz.ui.recalibrate.outcome import Outcome
-from calviz.ui.settings import Settings
-from calviz.ui.text import Written, md
+from calviz.results.evaluation import MetricResult
+from calviz.specs.recalibrator import UNCALIBRATED
+from calviz.text.export import csv_bytes
+from calviz.text.metric_values import Written
+from calviz.ui.recalibrate import comparison_job as results
+from calviz.ui.recalibrate.comparison_job import Outcome
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import diagram
+from calviz.ui.widgets.text import md
 
 #: Pixels of a panel: four in a row on a desk, one on a phone.
 PANEL = 316
@@ -28,17 +29,16 @@ def diagrams(outcome: Outcome, settings: Settings) -> None:
     st.subheader("Reliability, side by side", anchor=False)
     st.caption(
         "One scale for all. Blue: observed frequency; hatched: the gap to the scores; circles have areas in "
-        f"proportion to the rows, with exact 95 % intervals. {settings.bins_words.capitalize()}."
+        f"proportion to the rows, with exact 95 % intervals; {settings.bins_words}."
     )
     frames = {}
     with st.container(horizontal=True, gap="small"):
         for m in outcome.fitted:
-            figure = results.reliability(outcome, m.key, settings)
+            figure = results.picture(outcome, m.key, "reliability", settings)
             frames[m.label] = figure.frame()
             with st.container(width=PANEL, gap="xsmall"):
-                ece = Written(results.metric(outcome, m.key, "ece"))
-                gap = f"  \n{figure_gap(ece)}" if settings.scheme == "equal-width" else ""
-                st.markdown(f"**{md(m.label)}**{gap}")
+                ece = Written(MetricResult("ece", figure.ece))
+                st.markdown(f"**{md(m.label)}**  \nECE {ece.value} points")
                 diagram.chart(
                     figure,
                     figure.plot_small(theme=diagram.theme()),
@@ -47,11 +47,6 @@ def diagrams(outcome: Outcome, settings: Settings) -> None:
                     alt=f"{m.label}: {figure.describe()}",
                 )
     _as_table(frames, "diagrams")
-
-
-def figure_gap(ece: Written) -> str:
-    """The ECE in words."""
-    return f"ECE {ece.value} points"
 
 
 def maps(outcome: Outcome, settings: Settings) -> None:
@@ -67,7 +62,7 @@ def maps(outcome: Outcome, settings: Settings) -> None:
         for m in outcome.fitted:
             if m.key == UNCALIBRATED:
                 continue
-            figure = results.calibration_map(outcome, m.key, settings.bins)
+            figure = results.picture(outcome, m.key, "map", settings)
             frames[m.label] = figure.frame()
             with st.container(width=PANEL, gap="xsmall"):
                 st.markdown(f"**{md(m.label)}**")
@@ -85,7 +80,7 @@ def maps(outcome: Outcome, settings: Settings) -> None:
     _as_table(frames, "maps")
 
 
-def before_and_after(outcome: Outcome, method: str) -> None:
+def before_and_after(outcome: Outcome, method: str, settings: Settings) -> None:
     """Other pictures of the uncalibrated model and of one method."""
     label = outcome.comparison[method].label
     st.subheader("Before and after", anchor=False)
@@ -103,23 +98,20 @@ def before_and_after(outcome: Outcome, method: str) -> None:
             with st.container(width=HALF):
                 st.markdown(f"**{md(name)}**")
                 try:
-                    _view(outcome, key, str(view))
+                    _view(outcome, key, str(view), settings)
                 except CalvizError as reason:
                     st.info(md(reason, 500))
 
 
-def _view(outcome: Outcome, method: str, view: str) -> None:
+def _view(outcome: Outcome, method: str, view: str, settings: Settings) -> None:
     theme, width = diagram.theme(), diagram.PHONE
-    figure: Figure
+    figure = results.picture(outcome, method, view, settings)
     if view == "cumulative":
-        figure = cumulative = results.cumulative(outcome, method)
-        drawn = cumulative.plot(theme=theme, panels=["a"], width=width)
+        drawn = figure.plot(theme=theme, panels=["a"], width=width)
     elif view == "classes":
-        figure = classes = results.class_bars(outcome, method)
-        drawn = classes.plot(theme=theme, width=HALF)
+        drawn = figure.plot(theme=theme, width=HALF)
     else:
-        figure = risk = results.risk_coverage(outcome, method)
-        drawn = diagram.with_room_below(risk.plot(theme=theme, width=width))
+        drawn = diagram.with_room_below(figure.plot(theme=theme, width=width))
     st.caption(md(figure.describe(), 600))
     diagram.chart(figure, drawn, key=f"recalibrate.{view}.{method}", filename=f"{view}-{method}")
 

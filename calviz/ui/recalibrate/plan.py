@@ -7,16 +7,17 @@ from typing import Any
 
 import streamlit as st
 
-from calviz.comparison import Suggestion, choose_rows, suggest
+from calviz.comparison import Division, Plan, Suggestion, suggest
 from calviz.comparison.rows import Rows
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
-from calviz.core.recalibrator import RECALIBRATORS
-from calviz.core.words import as_sentence
-from calviz.ui import cached, fit_rows, zeros
-from calviz.ui.fit_rows import FitRows
-from calviz.ui.settings import Settings
-from calviz.ui.text import md, rows
+from calviz.specs.metric import METRICS
+from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.text.words import as_sentence, counted
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import cap_choice, fit_rows, zero_floor_choice
+from calviz.ui.widgets.fit_rows import FitRows
+from calviz.ui.widgets.text import md
 
 #: Refits that the switch asks for: a standard deviation from these is known to about a sixth.
 REFITS = 20
@@ -25,28 +26,28 @@ _SUGGESTED = "calviz.recalibrate.suggested"
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """What is compared.
+class Choice:
+    """What a person chose to compare.
 
     Attributes
     ----------
     settings : Settings
     fit_rows : FitRows
         The rows that take part, and how they are divided.
-    methods : tuple of str
     rows : Rows
-    options : dict
-        Parameters of single methods.
-    refits : int
-        How often each method is fitted again, for the variation of the fit.
+        These rows, divided.
+    plan : Plan
     """
 
     settings: Settings
     fit_rows: FitRows
-    methods: tuple[str, ...]
     rows: Rows
-    options: dict[str, dict[str, Any]]
-    refits: int = 0
+    plan: Plan
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods that were chosen."""
+        return tuple(self.plan.methods)
 
     @property
     def data(self) -> Dataset:
@@ -56,7 +57,7 @@ class Plan:
     @property
     def whole(self) -> Dataset:
         """The rows of all splits, sliced."""
-        return cached.data(replace(self.settings, split=None))
+        return replace(self.settings, split=None).sample.data
 
     @property
     def content(self) -> tuple[str, ...]:
@@ -65,31 +66,25 @@ class Plan:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Names all of it."""
-        return (
-            *self.content,
-            *self.fit_rows.key,
-            repr(self.options),
-            str(self.refits),
-            *self.methods,
-        )
+        """Identifies the choice, for caches."""
+        return (*self.content, *self.fit_rows.key, repr(self.plan))
 
 
-def draw(settings: Settings) -> Plan | None:
+def draw(settings: Settings) -> Choice | None:
     """Draw the choices; None, with the reason on screen, where there is nothing to fit on."""
     chosen = _division(settings)
     data = chosen.data
     try:
-        found = choose_rows(data, **chosen.how)
+        rows = chosen.division.rows(data)
     except CalvizError as error:
         st.warning(md(as_sentence(str(error)), 1_000), icon=":material/warning:")
         return None
-    fit, judged = found.fit, found.evaluation
+    fit, judged = rows.fit, rows.evaluation
     st.caption(
-        f"Maps are fitted on {rows(fit.rows)} ({md(fit.how)}) and judged on {rows(judged.rows)} "
+        f"Maps are fitted on {counted(fit.rows, 'row')} ({md(fit.how)}) and judged on {counted(judged.rows, 'row')} "
         f"({md(judged.how)})."
     )
-    if found.in_sample:
+    if rows.in_sample:
         st.warning(
             "In-sample: the maps are judged on the very rows that fitted them and look better than "
             "they are.",
@@ -97,16 +92,28 @@ def draw(settings: Settings) -> Plan | None:
         )
     about = chosen.settings.rows_key
     methods = _methods(suggest(data, fit.rows), (*about, str(fit.rows)))
-    floor = zeros.draw([data], about)
-    refits = 0 if found.in_sample else _refits()
-    return Plan(settings, chosen, methods, found, zeros.options(methods, floor), refits)
+    floor = zero_floor_choice.draw([data], about)
+    with st.container(horizontal=True, gap="small"):
+        options = cap_choice.draw(methods, zero_floor_choice.options(methods, floor))
+        refits = 0 if rows.in_sample else _refits()
+    plan = Plan(
+        methods=methods,
+        division=chosen.division,
+        metrics=METRICS.in_table("fits"),
+        reduction=settings.reduction,
+        bins=settings.bins,
+        scheme=settings.scheme,
+        options=options,
+        refits=refits,
+    )
+    return Choice(settings, chosen, rows, plan)
 
 
 def _refits() -> int:
     with st.popover("Variation of the fit", type="tertiary"):
         st.caption(
             "Intervals are for the maps as fitted. Fitting each method again, to rows drawn from the fitting rows, "
-            "adds what the fit itself varies to the differences, and takes as many times longer."
+            "adds the variation of the fit to the intervals of the differences, and makes the comparison that many times longer."
         )
         again = st.toggle(f"Fit each method {REFITS} more times", key="refit", bind="query-params")
     return REFITS if again else 0
@@ -121,9 +128,9 @@ def _division(settings: Settings) -> FitRows:
                 "good for seeing overfitting, not for choosing."
             )
             if st.toggle("Fit and judge on the same rows", key="in-sample", bind="query-params"):
-                same = rows.how.get("fit_split")
-                splits = {} if same is None else {"fit_split": same, "eval_split": same}
-                rows = replace(rows, how={"in_sample": True, **splits})
+                same = rows.division.fit_split
+                division = Division(fit_split=same, eval_split=same, in_sample=True)
+                rows = replace(rows, division=division)
     return rows
 
 
@@ -168,7 +175,7 @@ def _set_methods(keys: tuple[str, ...]) -> None:
 
 
 def _reasons(suggestion: Suggestion) -> None:
-    st.caption("Suggested for this many classes and rows. Not among them, but to be had:")
+    st.caption("Suggested for this number of classes and rows. Also available:")
     st.markdown(_listed(suggestion.left_out))
     if suggestion.impossible:
         st.caption("Not possible with these data:")

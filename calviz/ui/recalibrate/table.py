@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from calviz.comparison.advice import CRITERIA
-from calviz.comparison.fitting import UNCALIBRATED
-from calviz.core.comparison import (
+from calviz.results.comparison import (
+    AGAINST_WORDS,
     BEST_IN_WORDS,
-    TIED_WORDS,
+    Comparison,
     Difference,
     MethodResult,
-    leaders,
-    ordered,
     refit_words,
-    value_notes,
-    zeros_read,
 )
-from calviz.core.export import csv_bytes, latex_table, markdown_table
-from calviz.core.metric import METRICS
-from calviz.core.results import MetricResult
-from calviz.core.written import decimals_for
-from calviz.ui.marks import Cell, marked
-from calviz.ui.recalibrate import outcome as results
-from calviz.ui.recalibrate.outcome import Outcome
-from calviz.ui.text import Written, md
+from calviz.results.comparison_table import TIED_SIGN, Column, Mark, Remark, marks_words
+from calviz.specs.metric import METRICS
+from calviz.specs.recalibrator import UNCALIBRATED
+from calviz.text.export import csv_bytes, latex_table, markdown_table
+from calviz.text.words import decimal, decimals_for
+from calviz.ui.recalibrate import comparison_job as results
+from calviz.ui.recalibrate.comparison_job import Outcome
+from calviz.ui.widgets.table_marks import Cell, marked
+from calviz.ui.widgets.text import md
 
-#: Marks what is not told apart from the best.
-TIED = " ≈"
 NBSP = "\u00a0"
 #: Characters of a cell that is not broken into lines.
 SHORT = 14
@@ -41,13 +36,14 @@ FORMATS |= {"LaTeX": ("tex", "text/x-tex")}
 
 def draw(outcome: Outcome) -> None:
     """The table with its choices and its download."""
-    found = outcome.comparison
-    ranked = [key for key in results.METRICS if found.tied.get(key)] or list(results.METRICS)
+    comparison = outcome.comparison
+    usual = METRICS.in_table("fits")
+    ranked = [key for key in usual if comparison.tied.get(key)] or list(usual)
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         columns = st.multiselect(
             "Columns",
             [m.key for m in METRICS],
-            default=[m for m in results.METRICS if _has(outcome, m)],
+            default=[m for m in usual if _has(outcome, m)],
             format_func=lambda key: METRICS[key].label,
             key="columns",
             bind="query-params",
@@ -55,45 +51,48 @@ def draw(outcome: Outcome) -> None:
         lead = st.selectbox(
             "Difference and rank by",
             ranked,
-            index=ranked.index(next((c for c in CRITERIA if c in ranked), ranked[0])),
+            index=ranked.index(comparison.criterion) if comparison.criterion in ranked else 0,
             format_func=lambda key: METRICS[key].label,
             key="rank-by",
             bind="query-params",
             width=220,
         )
     with st.spinner("Measuring …", show_time=True):
-        values = {
-            key: {m.key: results.metric(outcome, m.key, key) for m in outcome.fitted}
-            for key in columns
-        }
-    shown = texts(outcome, values, lead)
-    st.table(_styled(shown, outcome, values), border="horizontal")
-    tied = f"{TIED.strip()} {TIED_WORDS}. " if found.tied else ""
+        shown = measured(outcome, columns)
+    frame = texts(outcome, shown, lead)
+    st.table(_styled(frame, comparison, shown), border="horizontal")
     st.caption(
-        f"**Bold**: best; {tied}Underlined: the best of the others. Change: from the uncalibrated model, with its 95 % "
+        f"{marks_words()} Change: from the uncalibrated model, with its 95 % "
         "interval; of errors that noise makes larger, without that noise, so that it may not be the difference of the "
-        f"values; better and worse: beyond noise, all methods taken into account; {refit_words(found.refits)}. Best in: {BEST_IN_WORDS}. Points are "
-        "percentage points."
+        f"values; {AGAINST_WORDS}; {refit_words(comparison.refits)}. Best in: {BEST_IN_WORDS}. Points are "
+        f"percentage points. Binned metrics: {comparison.bins_words}."
     )
-    labels_of = {m.label: {key: values[key][m.key] for key in values} for m in outcome.fitted}
-    for name, key, note in value_notes(labels_of, values):
-        st.caption(f"{METRICS[key].label} of {md(name, 100)}: {md(note, 500)}")
-    for text, read in zeros_read(outcome.fitted).items():
-        st.caption(f"{text[0].upper()}{text[1:]}: {', '.join(md(m.label, 100) for m in read)}.")
-    for sentence, labels in said(outcome).items():
-        st.warning(
-            f"{md('; '.join(labels), 1_000)}: {md(sentence, 600)}", icon=":material/warning:"
+    for remark in comparison.remarks(shown):
+        _say(comparison, remark)
+    _download(outcome, frame, shown)
+
+
+def measured(outcome: Outcome, metrics: Iterable[str]) -> tuple[Column, ...]:
+    """A column for each metric, also of those that the comparison left out."""
+    return tuple(
+        outcome.comparison.column(
+            key, {m.key: results.metric(outcome, m.key, key) for m in outcome.fitted}
         )
-    _download(outcome, shown, values)
+        for key in metrics
+    )
 
 
-def said(outcome: Outcome) -> dict[str, list[str]]:
-    """What the fits had to say, and of which methods."""
-    found: dict[str, list[str]] = {}
-    for m in outcome.fitted:
-        for sentence in m.warnings:
-            found.setdefault(sentence, []).append(m.label)
-    return found
+def _say(found: Comparison, remark: Remark) -> None:
+    labels = [found[key].label for key in remark.of]
+    if remark.metric is not None:
+        names = ", ".join(md(label, 100) for label in labels)
+        st.caption(f"{METRICS[remark.metric].label} of {names}: {md(remark.text, 500)}")
+    elif remark.kind == "zeros":
+        names = ", ".join(md(label, 100) for label in labels)
+        st.caption(f"{remark.text[0].upper()}{remark.text[1:]}: {names}.")
+    elif remark.kind == "warning":
+        names = md("; ".join(labels), 1_000)
+        st.warning(f"{names}: {md(remark.text, 600)}", icon=":material/warning:")
 
 
 def _has(outcome: Outcome, key: str) -> bool:
@@ -110,22 +109,18 @@ def order(outcome: Outcome, lead: str) -> list[MethodResult]:
     )
 
 
-def texts(outcome: Outcome, values: dict[str, dict[str, MetricResult]], lead: str) -> pd.DataFrame:
-    """The table as it is on screen, by the methods' labels."""
-    found = outcome.comparison
-    written = {key: Written.column(of.values()) for key, of in values.items()}
-    lead_of = {m.key: m.metrics[lead] for m in outcome.fitted}
-    lead_writer = Written.column(lead_of.values())
+def texts(outcome: Outcome, columns: Sequence[Column], lead: str) -> pd.DataFrame:
+    """The table as shown on screen, by the methods' labels."""
+    comparison = outcome.comparison
+    lead_writer = comparison.column(lead).written
     rows: dict[str, dict[str, str]] = {}
     for m in order(outcome, lead):
-        row: dict[str, str] = {}
-        for key, writer in written.items():
-            row[_head(key, writer)] = _cell(outcome, m, key, values[key], writer)
+        row = {column.heading: _cell(column, m.key) for column in columns}
         change, share = m.differences.get(lead), m.best_share.get(lead)
         unit = "points" if lead_writer.unit != "plain" else ""
         head = f"{METRICS[lead].label}: change{f' ({unit})' if unit else ''}"
         row[head] = "" if change is None else _change(lead_writer.scale, change)
-        if found.tied:
+        if comparison.tied:
             row["Against uncalibrated"] = "" if change is None else change.verdict
             row["Best in"] = f"{100 * share:.0f} %" if share is not None else ""
         if outcome.data.kind != "confidence":
@@ -138,37 +133,21 @@ def texts(outcome: Outcome, values: dict[str, dict[str, MetricResult]], lead: st
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def _head(key: str, writer: Written) -> str:
-    unit = f" ({writer.unit_words})" if writer.unit_words else ""
-    return METRICS[key].label + unit
-
-
-def _cell(
-    outcome: Outcome,
-    m: MethodResult,
-    key: str,
-    of: dict[str, MetricResult],
-    writer: Written,
-) -> str:
-    if m.key not in of:
-        return "–"
-    result = of[m.key]
-    if not result.available:
+def _cell(column: Column, method: str) -> str:
+    result = column.results.get(method)
+    if result is not None and not result.available:
         return "n/a"
-    tied = outcome.comparison.tied.get(key, ())
-    best = outcome.comparison.ranking(key)[:1] if tied else ()
-    mark = TIED if m.key in tied and m.key not in best and len(tied) > 1 else ""
-    return writer.of(result.value) + mark
+    text = column.text(method)
+    return f"{text} {TIED_SIGN}" if column.is_tied(method) else text
 
 
 def _change(scale: float, change: Difference) -> str:
     """A difference with its interval, with two digits of the interval's half width."""
     interval = change.interval
-    decimals = decimals_for(scale * (interval.high - interval.low) / 2, 2, 5)
+    decimals = decimals_for(scale * (interval.high - interval.low) / 2, figures=2, least=0, most=5)
 
     def signed(value: float) -> str:
-        text = f"{abs(scale * value):.{decimals}f}"
-        return text if float(text) == 0 else f"{'−' if value < 0 else '+'}{text}"
+        return decimal(scale * value, decimals, plus=True)
 
     return f"{signed(change.value)} ({signed(interval.low)} to {signed(interval.high)})"
 
@@ -177,20 +156,15 @@ def _time(seconds: float) -> str:
     return "–" if math.isnan(seconds) else results.in_words(seconds)
 
 
-def _styled(
-    shown: pd.DataFrame, outcome: Outcome, values: dict[str, dict[str, MetricResult]]
-) -> Any:
+def _styled(frame: pd.DataFrame, found: Comparison, columns: Sequence[Column]) -> Any:
     """Best in bold and second underlined; all texts escaped."""
-    labels = {m.key: m.label for m in outcome.comparison}
-    places: tuple[list[Cell], list[Cell]] = ([], [])
-    for column, (key, of) in enumerate(values.items()):
-        ranking = ordered(of, METRICS[key].direction)
-        for place, methods in zip(
-            places, leaders(ranking, outcome.comparison.tied.get(key, ())), strict=True
-        ):
-            place += [(list(shown.index).index(labels[method]), column) for method in methods]
-    best, second = places
-    return marked(shown.map(_unbroken), best=best, second=second)
+    at = {label: row for row, label in enumerate(frame.index)}
+    places: dict[Mark, list[Cell]] = {"best": [], "second": []}
+    for number, column in enumerate(columns):
+        for m in found.ready:
+            if (mark := column.mark(m.key)) is not None:
+                places[mark].append((at[m.label], number))
+    return marked(frame.map(_unbroken), **places)
 
 
 def _unbroken(text: str) -> str:
@@ -203,12 +177,12 @@ def _unbroken(text: str) -> str:
     return line
 
 
-def numbers(outcome: Outcome, values: dict[str, dict[str, MetricResult]]) -> pd.DataFrame:
+def numbers(outcome: Outcome, columns: Sequence[Column]) -> pd.DataFrame:
     """Plain numbers, one row per method and metric."""
     rows = []
     for m in outcome.comparison:
-        for key in values:
-            result = values[key].get(m.key)
+        for column in columns:
+            key, result = column.key, column.results.get(m.key)
             change, share = m.differences.get(key), m.best_share.get(key)
             rows.append(
                 {
@@ -230,15 +204,10 @@ def numbers(outcome: Outcome, values: dict[str, dict[str, MetricResult]]) -> pd.
     return pd.DataFrame(rows)
 
 
-def content(
-    form: str,
-    outcome: Outcome,
-    shown: pd.DataFrame,
-    values: dict[str, dict[str, MetricResult]],
-) -> str:
+def content(form: str, outcome: Outcome, shown: pd.DataFrame, columns: Sequence[Column]) -> str:
     """The table in a format; CSV holds plain fractions, the others what is on screen."""
     if form == "CSV":
-        return csv_bytes(numbers(outcome, values)).decode()
+        return csv_bytes(numbers(outcome, columns)).decode()
     write = markdown_table if form == "Markdown" else latex_table
     table = shown.rename_axis("Method").reset_index()
     return write(table, caption=caption(outcome), right=[str(c) for c in shown.columns])
@@ -246,25 +215,19 @@ def content(
 
 def caption(outcome: Outcome) -> str:
     """Where the numbers come from, in plain text."""
-    found = outcome.comparison
-    fit, judged = found.fit, found.evaluation
-    in_sample = "IN-SAMPLE. " if found.in_sample else ""
-    return (
-        f"{in_sample}{found.name}: fitted on {fit.rows:,} rows ({fit.how}), judged on {judged.rows:,} "
-        f"({judged.how}); {outcome.reduction.label}."
-    )
+    comparison = outcome.comparison
+    in_sample = "IN-SAMPLE. " if comparison.in_sample else ""
+    return f"{in_sample}{comparison.name}: {comparison.rows_words()}; {outcome.reduction.label}."
 
 
-def _download(
-    outcome: Outcome, shown: pd.DataFrame, values: dict[str, dict[str, MetricResult]]
-) -> None:
+def _download(outcome: Outcome, shown: pd.DataFrame, columns: Sequence[Column]) -> None:
     with st.popover("Export the table", icon=":material/download:"):
         form = str(
             st.segmented_control(
                 "Format", tuple(FORMATS), default="CSV", required=True, key="calviz.methods.format"
             )
         )
-        text = content(form, outcome, shown, values)
+        text = content(form, outcome, shown, columns)
         suffix, mime = FORMATS[form]
         st.download_button(
             f"Download as {form}",

@@ -10,16 +10,17 @@ from pathlib import Path
 
 import streamlit as st
 
-from calviz.comparison.fitting import UNCALIBRATED, apply_to_all
+from calviz.comparison.fitting import apply_to_all
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.recalibrator import RECALIBRATORS
-from calviz.core.slices import where_words
 from calviz.data.writing import SUFFIXES, write_predictions
-from calviz.ui import bins
-from calviz.ui.recalibrate.outcome import Outcome
-from calviz.ui.settings import Settings
-from calviz.ui.text import md, rows, size
+from calviz.results.slices import where_words
+from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED
+from calviz.text.words import counted, file_size
+from calviz.ui.recalibrate.comparison_job import Outcome
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import bin_details
+from calviz.ui.widgets.text import md
 
 #: Numbers from which on text takes minutes to write and gigabytes to hold.
 MOST_TEXT = 20_000_000
@@ -56,7 +57,7 @@ def choose(outcome: Outcome, advised: str) -> str:
             key="method",
             bind="query-params",
             width=420,
-            help="Also the one that is drawn before and after.",
+            help="This method is also drawn before and after.",
         )
     )
 
@@ -64,7 +65,7 @@ def choose(outcome: Outcome, advised: str) -> str:
 def draw(outcome: Outcome, method: str, settings: Settings) -> None:
     """Choose the format, build, then download."""
     if method == UNCALIBRATED:
-        st.caption("The uncalibrated model is your file as it is: there is nothing to take home.")
+        st.caption("The uncalibrated model is your file as it is: there is nothing to download.")
         return
     label = outcome.comparison[method].label
     fit = outcome.comparison.fit
@@ -83,7 +84,7 @@ def draw(outcome: Outcome, method: str, settings: Settings) -> None:
         wanted = (*outcome.key, method, suffix)
         build = st.button("Prepare the files", icon=":material/build:", key="calviz.take-home")
     if build:
-        with st.status(f"Calibrating {rows(outcome.whole.n)} …", expanded=True) as status:
+        with st.status(f"Calibrating {counted(outcome.whole.n, 'row')} …", expanded=True) as status:
             try:
                 files = _build(outcome, method, suffix)
             except (OptionError, NotAvailable) as error:
@@ -99,8 +100,8 @@ def draw(outcome: Outcome, method: str, settings: Settings) -> None:
             "other columns are left out."
         )
         return
-    _offer(ready[1], f"{bins.file_stem(settings)}-{method.replace('+', '-')}", suffix)
-    how = f"{md(label)}, fitted on {rows(fit.rows)}{_of_slice(settings)} ({md(fit.how)})."
+    _offer(ready[1], f"{bin_details.file_stem(settings)}-{method.replace('+', '-')}", suffix)
+    how = f"{md(label)}, fitted on {counted(fit.rows, 'row')}{_of_slice(settings)} ({md(fit.how)})."
     if outcome.rows.in_sample or len(outcome.rows.pairs) == 1:
         how += " The file holds these rows too: judge the result on the others."
     st.caption(how)
@@ -113,8 +114,8 @@ def _of_slice(settings: Settings) -> str:
 def _which_rows(outcome: Outcome, settings: Settings) -> str:
     n = outcome.whole.n
     if settings.where:
-        return f"Only the {rows(n)}{_of_slice(settings)} {'is' if n == 1 else 'are'}"
-    return f"All {rows(n)} are"
+        return f"Only the {counted(n, 'row')}{_of_slice(settings)} {'is' if n == 1 else 'are'}"
+    return f"All {counted(n, 'row')} are"
 
 
 def _usual(settings: Settings) -> str:
@@ -124,23 +125,23 @@ def _usual(settings: Settings) -> str:
 
 
 def _build(outcome: Outcome, method: str, suffix: str) -> Files:
-    found = outcome.comparison[method]
+    result = outcome.comparison[method]
     crossed = len(outcome.rows.pairs) > 1
-    st.markdown(f"Applying {md(found.label)} …")
+    st.markdown(f"Applying {md(result.label)} …")
     data = (
         outcome.calibrated(method)
         if crossed
-        else apply_to_all(outcome.whole, found.recalibrator, outcome.rows)
+        else apply_to_all(outcome.whole, result.recalibrator, outcome.rows)
     )
     st.markdown(f"Writing {suffix[1:].upper()} …")
     table = _written(data, suffix)
     if crossed:
         reason = "Cross-fitting has one map per fold: fit on a share or a split to get one map."
         return Files(table, None, None, reason, reason)
-    record = found.recalibrator.to_dict() | {"class_names": list(outcome.data.class_names)}
+    record = result.recalibrator.to_dict() | {"class_names": list(outcome.data.class_names)}
     content = (json.dumps(record, allow_nan=False) + "\n").encode()
     try:
-        return Files(table, content, found.recalibrator.snippet())
+        return Files(table, content, result.recalibrator.snippet())
     except NotAvailable as reason:
         return Files(table, content, None, "", str(reason))
 
@@ -158,7 +159,7 @@ def _written(data: Dataset, suffix: str) -> bytes:
 def _offer(files: Files, stem: str, suffix: str) -> None:
     with st.container(horizontal=True, gap="small"):
         st.download_button(
-            f"Calibrated file ({suffix[1:].upper()}, {size(len(files.table))})",
+            f"Calibrated file ({suffix[1:].upper()}, {file_size(len(files.table))})",
             files.table,
             f"{stem}{suffix}",
             "application/octet-stream" if suffix != ".csv" else "text/csv",
@@ -169,7 +170,7 @@ def _offer(files: Files, stem: str, suffix: str) -> None:
         )
         if files.map is not None:
             st.download_button(
-                f"Map as JSON ({size(len(files.map))})",
+                f"Map as JSON ({file_size(len(files.map))})",
                 files.map,
                 f"{stem}-map.json",
                 "application/json",

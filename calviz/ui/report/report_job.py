@@ -1,23 +1,27 @@
-"""The page Report: what goes into it, the work of making it, and what is taken home."""
+"""The page Report: what goes into it, the job that makes it, and the downloads."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from calviz.core.comparison import Comparison
 from calviz.core.errors import CalvizError
-from calviz.core.learning import LearningCurve
 from calviz.report.document import Part, Report, bind, make_part
 from calviz.report.section import in_order
 from calviz.report.subject import Origin, Subject
-from calviz.ui import bins, cached, job_view, jobs, models, slicing
-from calviz.ui.jobs import Job
-from calviz.ui.settings import Settings
-from calviz.ui.text import size
+from calviz.results.comparison import Comparison
+from calviz.results.learning_curve import LearningCurve
+from calviz.text.words import file_size
+from calviz.ui.compare_models import chosen_models as models
+from calviz.ui.session import jobs
+from calviz.ui.session.jobs import Job
+from calviz.ui.session.settings import Settings
+from calviz.ui.slices import slices_off
+from calviz.ui.widgets import bin_details, long_work
+from calviz.ui.widgets.long_work import Button, LongWork, Said
 
 PLACE = "report"
 #: Where comparisons of recalibrators and learning curves run, as the pages that start them call it.
@@ -33,10 +37,10 @@ class Found:
     comparison: Comparison | None
     learning: LearningCurve | None
     chosen: models.Chosen | None
-    question: slicing.Question | None
+    question: slices_off.Question | None
 
     def identity(self, section: str) -> str:
-        """Names what a section is made of beside the rows and the settings."""
+        """Identifies what a section is made of in addition to the rows and the settings."""
         if section == "models" and self.chosen is not None:
             return repr(self.chosen.key)
         if section == "slices":
@@ -48,25 +52,33 @@ class Found:
 
 def explore(settings: Settings) -> None:
     """Choose, make, look, take home."""
-    found = gather(settings)
-    keys = _sections(settings, found)
+    inputs = gather(settings)
+    keys = _sections(settings, inputs)
     title, author, notes, date = _words(settings)
-    place = st.container()
-    wanted = {(key, found.identity(key)) for key in keys}
-    job = jobs.find(PLACE, _key(settings))
-    if job is not None and job.running:
-        with place:
-            job_view.show(job)
+    if not keys:
+        st.info("Choose at least one section.", icon=":material/info:")
         return
-    made, tried = _result(job)
-    if made is None or not tried >= wanted:
-        with place:
-            if job is not None:
-                job_view.show(job)
-            _offer(settings, found, keys, again=made is not None)
-    if made is not None and tried >= wanted:
-        chosen = _only(made, keys)
-        _take_home(bind([chosen], title=title, author=author, notes=notes, date=date), settings)
+    wanted = {(key, inputs.identity(key)) for key in keys}
+    work = LongWork(
+        PLACE,
+        _key(settings),
+        "Making the report",
+        lambda: _work(settings, inputs, keys),
+        answers=lambda made: made[1] >= wanted,
+    )
+    standing = long_work.draw(
+        work,
+        Button("Make the report", ":material/description:", "calviz.report.make"),
+        Said(
+            stopped=lambda _: "Stopped before the report was made.",
+            out_of_date="The report that was made does not hold all of these sections as they are now.",
+        ),
+    )
+    if standing.result is None or not work.answers(standing.result):
+        return
+    made: Part = standing.result[0]
+    chosen = _only(made, keys)
+    _take_home(bind([chosen], title=title, author=author, notes=notes, date=date), settings)
 
 
 def gather(settings: Settings) -> Found:
@@ -78,19 +90,16 @@ def gather(settings: Settings) -> Found:
         comparison if isinstance(comparison, Comparison) else None,
         learning if isinstance(learning, LearningCurve) else None,
         chosen if len(chosen.models) > 1 else None,
-        slicing.asked(settings),
+        slices_off.asked(settings),
     )
 
 
 def _latest(place: str, settings: Settings) -> object:
     """The last result of a page that was about these rows, if any was."""
-    job = jobs.latest(place)
-    if job is None or job.running:
-        return None
     # The same rows but for the split, as some splits fit and others judge.
-    wanted = replace(settings, split=None).rows_key
-    same = job.key[: len(wanted)] == wanted
-    return getattr(job.result, "comparison", job.result) if same else None
+    job = jobs.latest(place, replace(settings, split=None).rows_key)
+    result = None if job is None or job.running else job.result
+    return getattr(result, "comparison", result)
 
 
 def subject(settings: Settings, found: Found) -> Subject:
@@ -98,17 +107,12 @@ def subject(settings: Settings, found: Found) -> Subject:
     entry = settings.entry
     several = len(entry.loaded.models) > 1
     return Subject(
-        data=cached.data(settings),
+        settings.sample,
         title=f"{entry.title}, {settings.model}" if several else entry.title,
-        split=settings.split,
-        slice=settings.where,
-        reduction=settings.reduction,
-        bins=settings.bins,
-        scheme=settings.scheme,
         origin=Origin.of(entry.loaded, entry.options),
         comparison=found.comparison,
         learning=found.learning,
-        slices=None if found.question is None else slicing.look(settings, found.question),
+        slices=None if found.question is None else slices_off.look(settings, found.question),
     )
 
 
@@ -182,20 +186,11 @@ def _words(settings: Settings) -> tuple[str, str, str, str]:
 
 
 def _key(settings: Settings) -> tuple[str, ...]:
-    own = (settings.reduction.key, str(settings.bins), settings.scheme)
-    return (*settings.rows_key, *own)
+    return (*settings.rows_key, *settings.how_key)
 
 
 #: Sections that were asked for, each with what it was made of.
 Tried = frozenset[tuple[str, str]]
-
-
-def _result(job: Job | None) -> tuple[Part | None, Tried]:
-    """What was made, and which sections were asked for; a job that was stopped made nothing."""
-    if job is None or job.result is None:
-        return None, frozenset()
-    made: tuple[Part, Tried] = job.result
-    return made
 
 
 def _only(part: Part, keys: Sequence[str]) -> Part:
@@ -206,23 +201,9 @@ def _only(part: Part, keys: Sequence[str]) -> Part:
     )
 
 
-def _offer(settings: Settings, found: Found, keys: tuple[str, ...], *, again: bool) -> None:
-    if not keys:
-        st.info("Choose at least one section.", icon=":material/info:")
-        return
-    if again:
-        st.caption("The report that was made does not hold all of these sections as they are now.")
-    st.button(
-        "Make the report",
-        type="primary",
-        icon=":material/description:",
-        on_click=_start,
-        args=(settings, found, keys),
-        key="calviz.report.make",
-    )
-
-
-def _start(settings: Settings, found: Found, keys: tuple[str, ...]) -> None:
+def _work(
+    settings: Settings, found: Found, keys: tuple[str, ...]
+) -> Callable[[Job], tuple[Part, Tried]]:
     about = subject(settings, found)
     aligned = None
     if found.chosen is not None and "models" in keys:
@@ -244,12 +225,12 @@ def _start(settings: Settings, found: Found, keys: tuple[str, ...]) -> None:
             this = replace(about, models=models.compared(job, aligned, settings))
         return make_part(this, sections=keys, progress=progress), tried
 
-    jobs.start(PLACE, _key(settings), "Making the report", work)
+    return work
 
 
 def _take_home(report: Report, settings: Settings) -> None:
     """Downloads, and the page as it will look."""
-    stem = bins.file_stem(settings)
+    stem = bin_details.file_stem(settings)
     with st.spinner("Writing …"):
         html = report.html()
         files = (
@@ -267,7 +248,7 @@ def _take_home(report: Report, settings: Settings) -> None:
         for label, content, name, mime, help in files:
             length = len(content if isinstance(content, bytes) else content.encode())
             st.download_button(
-                f"{label} ({size(length)})",
+                f"{label} ({file_size(length)})",
                 content,
                 name,
                 mime,

@@ -8,19 +8,20 @@ from typing import get_args
 import numpy as np
 import streamlit as st
 
-from calviz.comparison.before_after import BeforeAfter, before_and_after, fit_split_beside
+from calviz.comparison.before_after import BeforeAfter, before_and_after
+from calviz.comparison.rows import fit_split_beside
 from calviz.core.arrays import IntArray
 from calviz.core.predictions import ConfidencePredictions, Dataset
-from calviz.core.recalibrator import RECALIBRATORS
 from calviz.core.reduction import Reduction
-from calviz.core.slices import rows_where
 from calviz.figures import Decision, RiskCoverage
-from calviz.numerics.reduce import reduce
-from calviz.numerics.referral import Costs
-from calviz.numerics.uncertainty_ranking import Ranking
-from calviz.ui import cached
-from calviz.ui.settings import Settings
-from calviz.ui.text import md, rows
+from calviz.figures.kernels.expert_referral import Costs
+from calviz.figures.kernels.uncertainty_ranking import Ranking
+from calviz.results.slices import rows_where
+from calviz.sample.reduce import reduce
+from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.text.words import counted
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets.text import md
 
 #: The choice that fits nothing.
 NONE = "none"
@@ -28,7 +29,7 @@ NONE = "none"
 
 @dataclass(frozen=True, eq=False)
 class Recalibrated:
-    """What is kept of a recalibration: curves, and the confidences that decisions go by.
+    """What is kept of a recalibration: curves, and the confidences that decisions use.
 
     Attributes
     ----------
@@ -56,12 +57,8 @@ class Recalibrated:
 
 def choose_method(settings: Settings) -> str:
     """Ask for a recalibrator; `NONE` where none is wanted."""
-    confidence_only = settings.whole.kind == "confidence"
-    specs = {
-        spec.key: spec.label
-        for spec in RECALIBRATORS
-        if spec.key != "identity" and (spec.confidence_only or not confidence_only)
-    }
+    confidence = settings.whole.kind == "confidence"
+    specs = {s.key: s.label for s in RECALIBRATORS.methods(confidence=confidence)}
     chosen = st.selectbox(
         "Recalibrate, and compare before with after",
         (NONE, *specs),
@@ -90,8 +87,8 @@ def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> Rec
         curves={r: _curves(done, r, name_of(_settings), _after(label)) for r in rankings},
         judged=(_confidences(done.before), _confidences(done.after)),
         fit=(_confidences(done.fit_before), _confidences(done.fit_after)),
-        fit_words=f"{done.fit.how} ({rows(done.fit.rows)})",
-        judged_words=f"{done.evaluation.how} ({rows(done.evaluation.rows)})",
+        fit_words=f"{done.fit.how} ({counted(done.fit.rows, 'row')})",
+        judged_words=f"{done.evaluation.how} ({counted(done.evaluation.rows, 'row')})",
         warnings=done.warnings,
     )
 
@@ -104,7 +101,7 @@ def recalibrated(settings: Settings, method: str) -> Recalibrated:
 
 
 def name_of(settings: Settings) -> str:
-    """What a model is called beside others: its name in the file, or the file's where there is one only."""
+    """The name of a model among others: its name in the file, or the file's name if it holds only one."""
     return settings.model if len(settings.entry.loaded.models) > 1 else settings.entry.title
 
 
@@ -152,13 +149,13 @@ def _decisions(
             done.fit_words,
             done.judged_words,
         )
-    judged = _small(settings.rows_key, settings, cached.data(settings))
+    judged = _small(settings.rows_key, settings, settings.sample.data)
     split = fit_split_beside(settings.whole, settings.split)
     if split is None or settings.split is None:
-        return ((_decision(costs, name_of(settings), judged, None),), "", rows(judged.n))
+        return ((_decision(costs, name_of(settings), judged, None),), "", counted(judged.n, "row"))
     fit = _small((*settings.rows_key, split), settings, settings.whole.split(split))
-    fit_words = f"split '{split}' ({rows(fit.n)})"
-    judged_words = f"split '{settings.split}' ({rows(judged.n)})"
+    fit_words = f"split '{split}' ({counted(fit.n, 'row')})"
+    judged_words = f"split '{settings.split}' ({counted(judged.n, 'row')})"
     return ((_decision(costs, name_of(settings), judged, fit),), fit_words, judged_words)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.core.export import csv_bytes
-from calviz.core.words import percent
 from calviz.figures import Choice, RiskCoverage
-from calviz.ui import bins
-from calviz.ui.settings import Settings
+from calviz.text.export import csv_bytes
+from calviz.text.words import percent
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import bin_details
 
 #: Coverages of the table, in %.
 SHOWN = (10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100)
@@ -54,7 +54,7 @@ def draw(figure: RiskCoverage, after: RiskCoverage | None, settings: Settings) -
     st.download_button(
         "Download the curve as CSV",
         csv_bytes(figure.frame()),
-        f"{bins.file_stem(settings)}-risk-coverage.csv",
+        f"{bin_details.file_stem(settings)}-risk-coverage.csv",
         "text/csv",
         icon=":material/download:",
         type="tertiary",

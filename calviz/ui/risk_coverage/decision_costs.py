@@ -7,13 +7,15 @@ import math
 import pandas as pd
 import streamlit as st
 
-from calviz.core.export import csv_bytes
-from calviz.core.words import percent
 from calviz.figures import Decision
-from calviz.numerics.referral import Costs
-from calviz.ui import before_after, bins, diagram, guard
-from calviz.ui.settings import Settings
-from calviz.ui.text import md
+from calviz.figures.kernels.expert_referral import Costs
+from calviz.text.export import csv_bytes
+from calviz.text.words import percent
+from calviz.ui.risk_coverage import before_after
+from calviz.ui.session import page_guard
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import bin_details, diagram
+from calviz.ui.widgets.text import md
 
 _COSTS = {
     "wrong": (
@@ -29,7 +31,7 @@ _COSTS = {
 @st.fragment
 def explore(settings: Settings, method: str) -> None:
     """Costs to set, what they lead to in words, the curve and the rules; a fragment."""
-    with guard.boundary():
+    with page_guard.boundary():
         costs = _costs()
         figures, fit_words, judged_words = before_after.decisions(settings, method, costs)
         figure, *others = figures
@@ -121,7 +123,7 @@ def _table(figures: tuple[Decision, ...], settings: Settings) -> None:
             st.download_button(
                 label,
                 csv_bytes(content),
-                f"{bins.file_stem(settings)}-{name}.csv",
+                f"{bin_details.file_stem(settings)}-{name}.csv",
                 "text/csv",
                 icon=":material/download:",
                 type="tertiary",

@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from calviz.comparison.alignment import align
+from calviz.comparison.same_rows_of_models import align
 from calviz.core.arrays import IntArray
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
 from calviz.figures import RiskCoverage
-from calviz.numerics.uncertainty_ranking import Ranking
-from calviz.ui.open_models import OpenModel, model_key, on_offer
-from calviz.ui.settings import Settings
-from calviz.ui.text import plain
+from calviz.figures.kernels.uncertainty_ranking import Ranking
+from calviz.text.words import shorten
+from calviz.ui.session.open_models import OpenModel, model_key, on_offer
+from calviz.ui.session.settings import Settings
 
 #: More curves than this cannot be told apart.
 MOST = 5
@@ -33,7 +33,7 @@ def others(settings: Settings) -> tuple[list[OpenModel], list[str]]:
             continue
         same, why = _matched(here, model.key, settings.whole, model.data)
         if same is None:
-            left_out.append(f"{plain(model.name, 60)} is not drawn: {why}")
+            left_out.append(f"{shorten(model.name, 60)} is not drawn: {why}")
         else:
             found.append(replace(model, data=same))
     if len(found) > MOST:
@@ -60,7 +60,7 @@ def curve(
 ) -> RiskCoverage | None:
     """The curve of another model; of `judged` rows, where they are not those of the sidebar.
 
-    None where the model has no such ranking.
+    None if the model has no such ranking.
     """
     if other.data.kind == "confidence" and ranking != "confidence":
         return None

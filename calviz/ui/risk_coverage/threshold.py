@@ -11,11 +11,13 @@ import streamlit as st
 
 from calviz.core.arrays import IntArray
 from calviz.figures import Choice, RiskCoverage
+from calviz.figures.kernels.uncertainty_ranking import Ranking
 from calviz.figures.risk_coverage import XAxis, YAxis
-from calviz.numerics.uncertainty_ranking import Ranking
-from calviz.ui import before_after, beside, cached, coverage_table, diagram, guard
-from calviz.ui.settings import Settings
-from calviz.ui.text import md
+from calviz.ui.risk_coverage import before_after, coverage_table, other_models
+from calviz.ui.session import page_guard, results
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import diagram
+from calviz.ui.widgets.text import md
 
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
 _BY = {"share": "share kept", "threshold": "threshold", "error": "error rate allowed"}
@@ -31,7 +33,7 @@ def explore(settings: Settings, method: str) -> None:
     method : str
         The recalibrator whose curve is drawn beside, or `before_after.NONE`.
     """
-    with guard.boundary():
+    with page_guard.boundary():
         rankings: tuple[Ranking, ...] = get_args(Ranking)
         if settings.whole.kind == "confidence":
             rankings = ("confidence",)
@@ -68,7 +70,7 @@ def explore(settings: Settings, method: str) -> None:
         before = judged = None
         if method == before_after.NONE:
             figure = replace(
-                cached.risk_coverage(settings, ranking), name=before_after.name_of(settings)
+                results.risk_coverage(settings, ranking), name=before_after.name_of(settings)
             )
         else:
             done = before_after.recalibrated(settings, method)
@@ -115,16 +117,16 @@ def _others(
             "Compare the rankings", key="compare", bind="query-params"
         ):
             kinds = [r for r in rankings if r != figure.ranking]
-            curves = [before[r] if before else cached.risk_coverage(settings, r) for r in kinds]
+            curves = [before[r] if before else results.risk_coverage(settings, r) for r in kinds]
             others += [replace(curve, name=figure.name) for curve in curves]
-        known, left_out = beside.others(settings)
+        known, left_out = other_models.others(settings)
         if known and st.toggle(
             "Compare the models",
             key="beside",
             bind="query-params",
             help="The other models of the file, as they are, and of the other files that are open where they have the same rows.",
         ):
-            found = [beside.curve(settings, m, figure.ranking, judged) for m in known]
+            found = [other_models.curve(settings, m, figure.ranking, judged) for m in known]
             others += [curve for curve in found if curve is not None]
             for words in left_out:
                 st.caption(md(words, 400))

@@ -1,4 +1,4 @@
-"""Whose turn it is: how many jobs of all sessions work at a time, and which of the others is next."""
+"""The queue of jobs: how many of all sessions run at the same time, and which one is next."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Turns:
     def turn(
         self, owner: str, *, stopping: Callable[[], bool], told: Callable[[int], object]
     ) -> Iterator[None]:
-        """Inside it is one's turn.
+        """Wait for a place; the job may work inside this context.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Long work beside the script: started once, watched from any page, stopped by a button or by the session's end."""
+"""Jobs: long computations beside the page's script, started once, watched from any page, stopped by a button or with the session."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from calviz.core.errors import CalvizError
 from calviz.core.watch import Stopped, watching
-from calviz.ui.turns import TURNS
+from calviz.ui.session.job_queue import TURNS
 
 State = Literal["running", "finished", "stopped", "failed"]
 StepState = Literal["waiting", "running", "done", "failed"]
@@ -85,7 +85,7 @@ class Job:
     # ------------------------------------------------------------ for the work
 
     def progress(self, done: int, total: int, words: str = "") -> None:
-        """How far it is."""
+        """Report the progress."""
         self.done, self.total, self.words = done, total, words
 
     def step(self, name: str, state: StepState, words: str = "") -> None:
@@ -169,7 +169,7 @@ class Job:
 
 
 def start(place: str, key: tuple[str, ...], title: str, work: Work) -> Job:
-    """Start work that belongs to a place (a page); what still runs there is stopped.
+    """Start a job that belongs to a place (a page); a job that still runs there is stopped.
 
     Parameters
     ----------
@@ -195,9 +195,10 @@ def find(place: str, key: tuple[str, ...]) -> Job | None:
     return _jobs(place).get(key)
 
 
-def latest(place: str) -> Job | None:
-    """The job that was started last."""
-    return next(reversed(_jobs(place).values()), None)
+def latest(place: str, about: tuple[str, ...] = ()) -> Job | None:
+    """The job that was started last; None if its key does not begin with `about`."""
+    job = next(reversed(_jobs(place).values()), None)
+    return job if job is not None and job.key[: len(about)] == about else None
 
 
 def book() -> dict[str, dict[tuple[str, ...], Job]]:

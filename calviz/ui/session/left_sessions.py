@@ -1,4 +1,4 @@
-"""What sessions hold is let go when their browser has left for good.
+"""What a session holds is released when its browser has left for good.
 
 Streamlit keeps the state of a session for two minutes, so that a broken line loses nothing; after that nobody can come
 back to it, but it stays in memory until the next visitor leaves. What was let go is given back to the system: the C
@@ -55,7 +55,7 @@ class Departed:
             self._away_since.pop(session, None)
 
     def look(self, now: float) -> bool:
-        """Let go what nobody can come back to; whether there was any."""
+        """Release what nobody can return to; whether there was any."""
         with self._lock:
             before = len(self._held)
             for session in list(self._held):

@@ -1,4 +1,4 @@
-"""How much one session may keep open, so that nobody takes a shared server's memory."""
+"""The limit on what one session may keep open, so that nobody uses up a shared server's memory."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from calviz.core.limits import MAX_OPEN_BYTES, MAX_OPEN_FILES, Limit
 from calviz.core.predictions import Dataset
-from calviz.core.words import shorten
+from calviz.text.words import shorten
 
 if TYPE_CHECKING:
-    from calviz.ui.state import Entry
+    from calviz.ui.session.open_files import Entry
 
 
 def make_room(files: dict[str, Entry], keep: str) -> str | None:
@@ -45,11 +45,13 @@ def make_room(files: dict[str, Entry], keep: str) -> str | None:
 def _broken(files: dict[str, Entry]) -> Limit | None:
     if len(files) > MAX_OPEN_FILES.value:
         return MAX_OPEN_FILES
-    return MAX_OPEN_BYTES if sum(map(held_bytes, files.values())) > MAX_OPEN_BYTES.value else None
+    return (
+        MAX_OPEN_BYTES if sum(map(bytes_of_file, files.values())) > MAX_OPEN_BYTES.value else None
+    )
 
 
-def held_bytes(entry: Entry) -> int:
-    """Memory of a file and of what was read from it."""
+def bytes_of_file(entry: Entry) -> int:
+    """Bytes of a file and of what was read from it."""
     source = len(entry.source) if isinstance(entry.source, bytes) else 0
     return source + sum(map(_bytes, entry.loaded.models.values()))
 

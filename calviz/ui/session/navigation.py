@@ -1,4 +1,4 @@
-"""The pages that there are, in the order of the navigation."""
+"""The list of pages, in the order of the navigation."""
 
 from __future__ import annotations
 

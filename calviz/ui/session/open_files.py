@@ -14,7 +14,7 @@ import streamlit as st
 from calviz.core.errors import CalvizError, InputError, OptionError, Repair
 from calviz.data import Loaded, ReadingOptions, read
 from calviz.data.samples import SAMPLES, SampleSet, load_sample
-from calviz.ui.room import make_room
+from calviz.ui.session.memory_limit import make_room
 
 #: Digits of a file's digest that stand in links.
 DIGEST_LENGTH = 16
@@ -149,7 +149,7 @@ def open_file(
 
 
 def read_again(entry: Entry, options: ReadingOptions) -> Entry | Failed:
-    """Read a file of the session with other options; what was loaded stays where that fails."""
+    """Read a file of the session with other options; if that fails, what was loaded stays."""
     assert entry.source is not None
     return open_file(entry.title, entry.source, options)
 
@@ -162,7 +162,7 @@ def close(key: str) -> None:
 
 
 def failed() -> Failed | None:
-    """The file that could not be read last, until it is dealt with."""
+    """The last file that could not be read, until it is dealt with."""
     result: Failed | None = st.session_state.get(_FAILED)
     return result
 
@@ -191,7 +191,7 @@ def take_note() -> str | None:
 
 
 def arrive(page: str) -> None:
-    """At the start of a run: what the address asks for, at the start and after a step back.
+    """Apply what the address asks for, at the start of a session and after a step back.
 
     Parameters
     ----------
@@ -260,13 +260,13 @@ def _write_address() -> None:
 
 
 def address() -> dict[str, str | None]:
-    """What the address says about the data; None where it says nothing."""
+    """What the address says about the data; None if it says nothing."""
     entry = current()
     return {DATA: entry.key, READING: encode_options(entry.options) or None}
 
 
 def encode_options(options: ReadingOptions) -> str:
-    """Reading options in one line, for the address; "" where everything is recognised."""
+    """Reading options in one line, for the address; "" if everything is recognised."""
     plain = ReadingOptions()
     given = {
         f.name: getattr(options, f.name)
@@ -277,7 +277,7 @@ def encode_options(options: ReadingOptions) -> str:
 
 
 def decode_options(text: str) -> ReadingOptions:
-    """Reading options out of an address; what makes no sense there is left out."""
+    """Reading options from an address; invalid ones are ignored."""
     try:
         given = json.loads(text) if text else {}
     except ValueError:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from calviz.comparison import named_models
 from calviz.core.predictions import Dataset
-from calviz.ui import state
+from calviz.ui.session import open_files
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +28,9 @@ class OpenModel:
     data: Dataset
 
 
-def on_offer(entry: state.Entry) -> tuple[OpenModel, ...]:
+def on_offer(entry: open_files.Entry) -> tuple[OpenModel, ...]:
     """The models of the file that is looked at, then those of the other files of the session."""
-    entries = [entry, *(e for key, e in state.files().items() if key != entry.key)]
+    entries = [entry, *(e for key, e in open_files.files().items() if key != entry.key)]
     named = named_models([(e.title, e.loaded.models) for e in entries])
     keys = [model_key(e, model) for e in entries for model in e.loaded.models]
     return tuple(
@@ -38,6 +38,6 @@ def on_offer(entry: state.Entry) -> tuple[OpenModel, ...]:
     )
 
 
-def model_key(entry: state.Entry, model: str) -> str:
+def model_key(entry: open_files.Entry, model: str) -> str:
     """Names the content of a model."""
     return f"{entry.content}#{model}"

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 import streamlit as st
 
 from calviz.core.errors import CalvizError, NotAvailable
-from calviz.core.output import FULL
-from calviz.ui import temporary
-from calviz.ui.pages import ICON, navigation
-from calviz.ui.text import md
+from calviz.core.whole_files import FULL
+from calviz.ui.session import temporary_folder
+from calviz.ui.session.navigation import ICON, navigation
+from calviz.ui.widgets.text import md
 
 _FRAME, _ERROR = "calviz.frame", ":material/error:"
 _LOG = logging.getLogger("calviz.ui")
@@ -36,7 +36,7 @@ def enter(*, frame: bool = False) -> None:
     and gives every widget the identity that it keeps. Later visitors get there in one run.
     """
     global _declared
-    temporary.settle()
+    temporary_folder.settle()
     if frame and _declared:
         st.session_state[_FRAME] = True
     if _FRAME not in st.session_state:

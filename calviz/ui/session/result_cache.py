@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 
 import streamlit as st
 
-from calviz.ui.settings import Settings
+if TYPE_CHECKING:
+    from calviz.ui.session.settings import Settings
 
 #: Results of samples that are kept, for each of a session's: visitors look at them in different ways.
 VISITORS = 4
@@ -34,8 +35,7 @@ def kept(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
         @wraps(compute)
         def found(*args: P.args, **kwargs: P.kwargs) -> R:
-            settings = args[-1]
-            assert isinstance(settings, Settings)
+            settings = cast("Settings", args[-1])
             keep = own if settings.entry.sample is None else shared
             return keep(*args, **kwargs)
 

@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from threading import RLock
+from typing import Any, Literal, NamedTuple, get_args
+from weakref import WeakSet
 
 import numpy as np
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from calviz.core.arrays import BoolArray
+from calviz.core.arrays import BoolArray, IntArray
+from calviz.core.bins import DEFAULT_BINS, Scheme
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction, ReductionKind
-from calviz.core.slices import Where, rows_where, where_words
-from calviz.core.words import together
-from calviz.numerics.binning import Scheme
-from calviz.ui import state
-from calviz.ui.text import distinct, md, plain, rows
+from calviz.results.slices import Where, rows_where
+from calviz.sample.sample import Sample
+from calviz.text.words import distinct, shorten, together
+from calviz.ui.session import open_files
+from calviz.ui.session.result_cache import kept
+from calviz.ui.widgets.text import md
 
 ALL_ROWS = "all rows"
 MAX_BINS = 1_000
-DEFAULT_BINS = 15
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 
 #: The conditions of a slice: keys of column and value in the address, label, and what stands for no condition.
@@ -33,6 +36,7 @@ _CONDITIONS = (
 _CHOSEN = "calviz.chosen"
 _SEED = "calviz.settings"
 _DEFAULT = "calviz.default_reduction"
+_IN_USE = "calviz.samples"
 _HELP: Mapping[ReductionKind, str] = {
     "top-label": "the largest probability, and whether its class is the true one",
     "top-r": "the r-th largest probability, and whether its class is the true one",
@@ -59,7 +63,7 @@ class Settings:
         The slice: columns and the values that they hold; empty for all rows.
     """
 
-    entry: state.Entry
+    entry: open_files.Entry
     model: str
     split: str | None
     reduction: Reduction
@@ -78,6 +82,11 @@ class Settings:
         parts = (self.model, self.split, self.where)
         return (self.entry.content, *(repr(part) for part in parts))
 
+    @property
+    def how_key(self) -> tuple[str, ...]:
+        """Names how these rows are looked at, for caches and jobs."""
+        return self.reduction.key, str(self.bins), self.scheme
+
     def mask(self) -> BoolArray | None:
         """The rows that are looked at; None for all."""
         data = self.whole
@@ -89,31 +98,67 @@ class Settings:
             return mask if level is None else level
         return np.logical_and(mask, level)
 
-    def words(self, n: int) -> str:
-        """What is looked at, in one line of markdown."""
-        parts = [rows(n), "all splits" if self.whole.splits is not None else ""]
-        if self.split is not None:
-            parts[1] = f"split {md(self.split, 40)}"
-        if self.where:
-            parts.append(md(where_words(self.where)))
-        if len(self.entry.loaded.models) > 1:
-            parts.insert(0, f"model {md(self.model, 40)}")
-        parts.append(self.reduction_words)
-        return " · ".join(part for part in parts if part)
+    @property
+    def sample(self) -> Sample:
+        """The rows and how they are looked at; what is computed for them is kept with it."""
+        return self._rows.sample.but(reduction=self.reduction, bins=self.bins, scheme=self.scheme)
+
+    @property
+    def row_numbers(self) -> IntArray | None:
+        """Which rows of the file they are, 0-based; None for all."""
+        return self._rows.numbers
+
+    @property
+    def turn(self) -> RLock:
+        """A lock held while something is computed for the sample; others who ask for the same wait."""
+        return self._rows.turn
+
+    @property
+    def _rows(self) -> _Rows:
+        held = _rows(self.rows_key, self)
+        st.session_state.setdefault(_IN_USE, WeakSet()).add(held.sample)
+        return held
+
+    @property
+    def rows_words(self) -> str:
+        """The model, where there are several, and its rows, in markdown."""
+        model = f"model {md(self.model, 40)} · " if len(self.entry.loaded.models) > 1 else ""
+        return f"{model}{md(self.sample.rows_words, 400)}"
+
+    @property
+    def words(self) -> str:
+        """What is looked at, without the bins, in one line of markdown."""
+        return f"{self.rows_words} · {self.reduction_words}"
 
     @property
     def reduction_words(self) -> str:
         """The reduction, in markdown, a long class name cut."""
         if self.reduction.kind == "class":
-            return md(f"class '{plain(self.reduction.class_name, 40)}' against the rest")
+            return md(f"class '{shorten(self.reduction.class_name, 40)}' against the rest")
         return md(self.reduction.label)
 
     @property
     def bins_words(self) -> str:
-        """The binning, in words."""
-        if self.scheme == "sturges":
-            return "bins by Sturges' rule"
-        return f"{self.bins:,} {self.scheme} bin{'s' if self.bins != 1 else ''}"
+        """The bins: "15 equal-width bins"."""
+        return self.sample.bins_words
+
+
+class _Rows(NamedTuple):
+    """A sample of some rows, their numbers in the file, and whose turn it is to compute."""
+
+    sample: Sample
+    numbers: IntArray | None
+    turn: RLock
+
+
+@kept(3)
+def _rows(key: tuple[str, ...], _settings: Settings) -> _Rows:
+    mask, data, numbers = _settings.mask(), _settings.whole, None
+    if mask is not None and not mask.all():
+        numbers = np.flatnonzero(mask)
+        data = data.take(numbers)
+    sample = Sample(data, split=_settings.split, where=_settings.where)
+    return _Rows(sample, numbers, RLock())
 
 
 def current() -> Settings:
@@ -124,7 +169,7 @@ def current() -> Settings:
 
 def draw() -> Settings:
     """Draw the widgets and keep what they choose."""
-    entry = state.current()
+    entry = open_files.current()
     seed: dict[str, str] = st.session_state.pop(_SEED, {})
     models = tuple(entry.loaded.models)
     model = models[0]
@@ -136,8 +181,17 @@ def draw() -> Settings:
     scheme, bins = _bins(seed)
     where = _slice(data, seed)
     chosen = Settings(entry, model, split, reduction, bins, scheme, where)
+    _let_go(st.session_state.get(_CHOSEN), chosen)
     st.session_state[_CHOSEN] = chosen
     return chosen
+
+
+def _let_go(before: Settings | None, now: Settings) -> None:
+    """Where other scores are looked at than before, forget what takes much memory; results stay."""
+    if before is None or (before.rows_key, before.reduction) == (now.rows_key, now.reduction):
+        return
+    for sample in st.session_state.pop(_IN_USE, ()):
+        sample.let_go()
 
 
 def _choose(
@@ -202,7 +256,7 @@ def _split(data: Dataset, default: str | None, seed: Mapping[str, str]) -> str |
         (ALL_ROWS, *data.split_names),
         seed,
         default=default,
-        help="The rows that everything on the pages is measured on.",
+        help="The rows that all pages measure.",
     )
     return None if chosen == ALL_ROWS else chosen
 
@@ -250,8 +304,8 @@ def _bins(seed: Mapping[str, str]) -> tuple[Scheme, int]:
         "scheme",
         SCHEMES,
         seed,
-        help="equal-width: edges at 0, 1/M, 2/M, ...; equal-mass: as many rows in each bin; "
-        "sturges: equal width, as many bins as the number of rows suggests.",
+        help="equal-width: edges at 0, 1/M, 2/M, ...; equal-mass: equally many rows in each bin; "
+        "sturges: equal width, with a number of bins that follows from the number of rows.",
     )
     if scheme == "sturges":
         return "sturges", DEFAULT_BINS
@@ -277,7 +331,7 @@ def _slice(data: Dataset, seed: Mapping[str, str]) -> Where:
         # A second condition offers the values that the rows of the first one hold.
         mask = rows_where(data, tuple(found))
         factor = data.groups[column] if mask is None else data.groups[column].take(mask)
-        value = _choose(f"Rows where {plain(column, 30)} is", value_key, factor.levels, seed)
+        value = _choose(f"Rows where {shorten(column, 30)} is", value_key, factor.levels, seed)
         found.append((column, value))
     return tuple(found)
 

@@ -1,4 +1,4 @@
-"""The one folder that this server writes to, gone when the server ends.
+"""The only folder that this server writes to; it is removed when the server ends.
 
 It takes the web server's spool of uploads too. What a killed server left behind is removed by the next one.
 """
@@ -26,7 +26,7 @@ _mine: Path | None = None
 
 
 def settle() -> None:
-    """Use a folder of our own from now on; does nothing outside of a server, and the second time."""
+    """Use the server's own folder from now on; does nothing outside a server or when called again."""
     global _mine
     if not runtime.exists() or not isinstance(runtime.get_instance(), runtime.Runtime):
         return

@@ -9,14 +9,15 @@ import pandas as pd
 import streamlit as st
 
 from calviz.comparison import slices, usual_columns
-from calviz.core.export import csv_bytes
-from calviz.core.slices import Against, Slice, Slices, where_words
-from calviz.core.words import counted, decimal, p_number, points
 from calviz.figures.slice_gaps import SliceGaps
-from calviz.numerics.slices import FEW_VALUES, USUAL_RATE
-from calviz.ui import cached, diagram, pages
-from calviz.ui.settings import Settings, look_at_slice
-from calviz.ui.text import md, plain, rows
+from calviz.results.slices import Against, Slice, Slices, where_words
+from calviz.sample.slices import FEW_VALUES, USUAL_RATE
+from calviz.text.export import csv_bytes
+from calviz.text.words import counted, decimal, p_number, points, shorten
+from calviz.ui.session import navigation
+from calviz.ui.session.settings import Settings, look_at_slice
+from calviz.ui.widgets import diagram
+from calviz.ui.widgets.text import md
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
@@ -45,7 +46,7 @@ def ask(settings: Settings) -> Question:
         "Columns",
         list(groups),
         default=list(usual_columns(settings.whole)),
-        format_func=lambda name: plain(f"{name} ({len(groups[name].levels):,} values)", 50),
+        format_func=lambda name: shorten(f"{name} ({len(groups[name].levels):,} values)", 50),
         key="slice-columns",
         bind="query-params",
         help=f"Columns with up to {FEW_VALUES} values are there from the start. The more slices are "
@@ -107,7 +108,7 @@ def asked(settings: Settings) -> Question | None:
 @st.cache_resource(scope="session", max_entries=32, show_spinner=False)
 def _look(key: tuple[object, ...], question: Question, _settings: Settings) -> Slices:
     return slices(
-        cached.data(_settings),
+        _settings.sample.data,
         question.columns,
         pairs=question.pairs,
         reduction=_settings.reduction,
@@ -127,14 +128,14 @@ def look(settings: Settings, question: Question) -> Slices:
 
 def sizes(settings: Settings, question: Question) -> None:
     """How many rows each value has: what can be known of whom."""
-    data = cached.data(settings)
+    data = settings.sample.data
     lines = []
     for name in question.columns:
         counts = sorted(data.groups[name].counts().values())
         enough = sum(n >= question.min_rows for n in counts)
         lines.append(
             {
-                "column": plain(name),
+                "column": shorten(name, 60),
                 "values": len(counts),
                 "with enough rows": enough,
                 "fewest rows": counts[0],
@@ -234,7 +235,7 @@ _COLUMNS = {
     "off": st.column_config.TextColumn(width=44, help="Whether it is off beyond chance."),
     "ECE": _column(52, "In points."),
     "noise": _column(
-        56, "The ECE that a calibrated model would show with as many rows, in points."
+        56, "The ECE that a calibrated model would show with the same number of rows, in points."
     ),
 }
 
@@ -244,7 +245,7 @@ def _open(one: Slice | None, settings: Settings) -> None:
         st.caption("Tick a row to look at that slice on the other pages.", width="content")
         return
     st.button(
-        f"Show {md(plain(one.name, 70))} on all pages",
+        f"Show {md(shorten(one.name, 70))} on all pages",
         type="primary",
         on_click=look_at_slice,
         args=(settings.whole, one.where),
@@ -258,11 +259,11 @@ def shown_elsewhere(chosen: Settings) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
             f":material/filter_alt: The other pages look at **{md(where_words(chosen.where))}** "
-            f"({rows(cached.data(chosen).n)}).",
+            f"({counted(chosen.sample.data.n, 'row')}).",
             width="content",
         )
         st.page_link(
-            pages.link("overview"), label="See its verdict", icon=":material/arrow_forward:"
+            navigation.link("overview"), label="See its verdict", icon=":material/arrow_forward:"
         )
         st.button("Show all rows", on_click=look_at_slice, args=(chosen.whole, ()))
 
@@ -271,7 +272,7 @@ def _words(found: Slices) -> Styler:
     """The first slices; sorted as numbers, written as texts."""
     frame = pd.DataFrame(
         {
-            "slice": plain(s.name, 100),
+            "slice": shorten(s.name, 100),
             "rows": s.rows,
             "score": s.score,
             "hits": s.hits,

@@ -8,18 +8,20 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from calviz.core.export import csv_bytes
 from calviz.figures import Reliability
-from calviz.figures._reliability_curves import CurveKind
-from calviz.ui import cached, diagram, guard, tables
-from calviz.ui.settings import Settings
-from calviz.ui.text import md, number, rows
+from calviz.figures.kernels.reliability_curves import CurveKind
+from calviz.text.export import csv_bytes
+from calviz.text.words import counted, number
+from calviz.ui.session import page_guard, results
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import diagram, tables
+from calviz.ui.widgets.text import md
 
 #: Pixels of the diagram: its square is as large as its height allows, and the table has the rest.
 WIDTH = 480
 #: Rows of a bin that are shown; the download has all.
 SHOWN = 200
-#: A CSV of up to so many rows is made at once, a longer one on request.
+#: A CSV of up to this many rows is made at once, a longer one on request.
 AT_ONCE = 20_000
 #: Curves that may be drawn over the bars.
 CURVES: dict[CurveKind, str] = {"kernel": "kernel", "isotonic": "isotonic (CORP)"}
@@ -35,7 +37,7 @@ def explore(settings: Settings) -> None:
 
     A fragment: choosing a bin runs this part of the page only.
     """
-    with guard.boundary():
+    with page_guard.boundary():
         curves = st.segmented_control(
             "Curves without bins",
             CURVES,
@@ -46,7 +48,7 @@ def explore(settings: Settings) -> None:
             help="The observed frequency along the score, estimated by a kernel (as in KDE-ECE), or "
             "by isotonic regression (CORP), which may only rise.",
         )
-        figure = cached.reliability(settings, tuple(k for k in CURVES if k in curves))
+        figure = results.reliability(settings, tuple(k for k in CURVES if k in curves))
         chosen = _chosen(figure, settings)
         row = st.container(horizontal=True, gap="medium")
         with row.container(width=WIDTH):
@@ -60,7 +62,7 @@ def explore(settings: Settings) -> None:
 
 
 def _identity(settings: Settings) -> tuple[Any, ...]:
-    return (settings.rows_key, settings.reduction.key, settings.bins, settings.scheme)
+    return (settings.rows_key, settings.how_key)
 
 
 def _chosen(figure: Reliability, settings: Settings) -> int | None:
@@ -199,7 +201,7 @@ def _rows(figure: Reliability, settings: Settings, chosen: int) -> None:
     at = int((figure.bin == chosen).argmax())
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader(
-            f"Bin {chosen + 1} {md(bounds(figure, chosen))}, {rows(len(indices))}",
+            f"Bin {chosen + 1} {md(bounds(figure, chosen))}, {counted(len(indices), 'row')}",
             anchor=False,
             width="content",
         )
@@ -208,8 +210,8 @@ def _rows(figure: Reliability, settings: Settings, chosen: int) -> None:
         f"Mean score {number(figure.mean_score[at])}, observed {number(figure.observed[at])}: "
         f"{_gap_words(100 * float(figure.gap[at]))}."
     )
-    data = cached.data(settings)
-    numbers = cached.row_numbers(settings)
+    data = settings.sample.data
+    numbers = settings.row_numbers
     st.dataframe(
         tables.rows_table(data, indices[:SHOWN], settings.reduction, numbers),
         hide_index=True,
@@ -217,7 +219,9 @@ def _rows(figure: Reliability, settings: Settings, chosen: int) -> None:
         column_config={"score": st.column_config.NumberColumn(format="%.4f")},
     )
     if len(indices) > SHOWN:
-        st.caption(f"The first {SHOWN} of {rows(len(indices))} are shown; the download has all.")
+        st.caption(
+            f"The first {SHOWN} of {counted(len(indices), 'row')} are shown; the download has all."
+        )
     _download(settings, chosen, len(indices))
 
 
@@ -236,14 +240,14 @@ def _download(settings: Settings, chosen: int, n: int) -> None:
     if (
         n > AT_ONCE
         and st.session_state.get(_CSV) != which
-        and not st.button(f"Prepare the CSV of {rows(n)}", key=f"{_CSV}.button")
+        and not st.button(f"Prepare the CSV of {counted(n, 'row')}", key=f"{_CSV}.button")
     ):
         return
     st.session_state[_CSV] = which
-    with st.spinner(f"Writing {rows(n)} as CSV …", show_time=True):
+    with st.spinner(f"Writing {counted(n, 'row')} as CSV …", show_time=True):
         content = _csv((*map(str, _identity(settings)), str(chosen)), settings, chosen)
     st.download_button(
-        f"Download {rows(n)} as CSV",
+        f"Download {counted(n, 'row')} as CSV",
         content,
         file_name=f"{file_stem(settings)}-bin-{chosen + 1}.csv",
         mime="text/csv",
@@ -262,9 +266,9 @@ def file_stem(settings: Settings) -> str:
 @st.cache_resource(scope="session", max_entries=2, show_spinner=False)
 def _csv(key: tuple[str, ...], _settings: Settings, _chosen: int) -> bytes:
     table = tables.rows_table(
-        cached.data(_settings),
-        cached.reliability(_settings).rows(_chosen),
+        _settings.sample.data,
+        results.reliability(_settings).rows(_chosen),
         _settings.reduction,
-        cached.row_numbers(_settings),
+        _settings.row_numbers,
     )
     return csv_bytes(table)

@@ -1,4 +1,4 @@
-"""Cards: a number never stands alone, it comes with its interval and its noise floor."""
+"""Cards: every number with its interval and its noise floor."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from calviz.core.metric import METRICS
-from calviz.core.notes import Finding
-from calviz.core.results import Evaluation, MetricResult
-from calviz.core.verdict import Verdict
-from calviz.core.words import as_sentence, together
-from calviz.core.written import name_of
-from calviz.ui import learn
-from calviz.ui.text import Written, md
+from calviz.core.finding import Finding
+from calviz.results.evaluation import Evaluation, MetricResult
+from calviz.results.verdict import Verdict
+from calviz.specs.metric import METRICS
+from calviz.text.metric_values import Written, name_of
+from calviz.text.words import as_sentence, together
+from calviz.ui.widgets import learn_links
+from calviz.ui.widgets.text import md
 
 _ICONS = {"info": ":material/info:", "warning": ":material/warning:", "error": ":material/error:"}
 
 
 def metric_cards(evaluation: Evaluation, keys: Sequence[str]) -> None:
-    """One card per metric, side by side, as many to a row as there is room for; they fill it."""
+    """One card per metric, side by side; the cards fill each row."""
     with st.container(horizontal=True, gap="small"):
         for key in keys:
             with st.container(border=True, width="stretch", height="stretch", gap="xsmall"):
@@ -30,7 +30,7 @@ def _card(result: MetricResult, rows: int, verdict: Verdict | None) -> None:
     metric = METRICS[result.key]
     written = Written(result)
     unit = f" ({written.unit_words})" if written.unit_words else ""
-    st.metric(f"{name_of(result)}{unit}", written.value, help=learn.tooltip(metric.key))
+    st.metric(f"{name_of(result)}{unit}", written.value, help=learn_links.tooltip(metric.key))
     if not result.available:
         st.caption(md(result.reason or "not available", 300))
         return
@@ -74,7 +74,7 @@ def _line(result: MetricResult, rows: int, note: str, verdict: Verdict | None) -
     else:
         noise = written.noise(tail=metric.tail, verdict=verdict)
         parts += [written.interval(result.interval), noise]
-    st.markdown(" · ".join(p for p in parts if p), help=learn.tooltip(metric.key))
+    st.markdown(" · ".join(p for p in parts if p), help=learn_links.tooltip(metric.key))
 
 
 def findings(found: Sequence[Finding]) -> None:

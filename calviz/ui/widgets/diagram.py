@@ -6,14 +6,15 @@ from typing import Any
 
 import streamlit as st
 
-from calviz.core.figure import Figure, Theme
 from calviz.figures import Reliability
-from calviz.ui import pictures
+from calviz.figures.base import Figure
+from calviz.specs.figure import Theme
+from calviz.ui.widgets import pictures
 
 #: Pixels. The width leaves room beside it on a desk; what is beside it goes below on a small one.
 WIDTH = 540
 PHONE = 350
-#: So many more, in both directions, where the diagram is what the page is about.
+#: This many more, in both directions, where the diagram is what the page is about.
 LARGER = 20
 
 
@@ -73,7 +74,7 @@ def chart(
 
 
 def with_room_below(drawn: Any, pixels: int = 60) -> Any:
-    """Leave more room for the legend, whose entries stand below each other on a narrow page.
+    """Leave more room for the legend, whose entries are stacked on a narrow page.
 
     A drawing for a known width has it already.
     """

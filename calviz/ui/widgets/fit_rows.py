@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
+from calviz.comparison.rows import Division, fit_split_beside
 from calviz.core.predictions import Dataset
-from calviz.ui import cached
-from calviz.ui.settings import Settings
-from calviz.ui.text import distinct
+from calviz.text.words import distinct
+from calviz.ui.session.settings import Settings
 
 #: Where the rows to fit on come from.
 HOW = {"split": "another split", "share": "a random share", "folds": "cross-fitting"}
@@ -20,7 +19,7 @@ HOW = {"split": "another split", "share": "a random share", "folds": "cross-fitt
 
 @dataclass(frozen=True, eq=False)
 class FitRows:
-    """The rows that take part, and what `calviz.compare` and its like need to know to divide them.
+    """The rows that take part, and how they are divided.
 
     Attributes
     ----------
@@ -28,18 +27,17 @@ class FitRows:
         Its rows are those that fit and those that judge.
     data : Predictions or ConfidencePredictions
         These rows.
-    how : mapping
-        Keyword arguments of `calviz.comparison.choose_rows`.
+    division : Division
     """
 
     settings: Settings
     data: Dataset
-    how: dict[str, Any]
+    division: Division
 
     @property
     def key(self) -> tuple[str, ...]:
         """Names the rows and their division, for jobs and caches."""
-        return (*self.settings.rows_key, repr(sorted(self.how.items())))
+        return (*self.settings.rows_key, repr(self.division))
 
 
 def choose(settings: Settings, *, folds: bool = False) -> FitRows:
@@ -90,15 +88,12 @@ def _judge(settings: Settings) -> str:
 
 def _rows(settings: Settings, how: str, others: tuple[str, ...]) -> FitRows:
     if how == "split":
-        usual = settings.entry.loaded.recognition.fit_split
-        fit = _split(others, usual if usual in others else others[0])
-        division = {"fit_split": fit}
-        if settings.split is not None:
-            division["eval_split"] = settings.split
+        usual = fit_split_beside(settings.whole, settings.split)
+        division = Division(fit_split=_split(others, usual or others[0]), eval_split=settings.split)
         return _of(replace(settings, split=None), division)
     if how == "folds":
         folds = st.number_input("Folds", 2, 20, 5, key="folds", bind="query-params", width=120)
-        return _of(settings, {"cross_fit": int(folds)})
+        return _of(settings, Division(cross_fit=int(folds)))
     share = st.slider(
         "Rows to fit on, %",
         10,
@@ -108,14 +103,14 @@ def _rows(settings: Settings, how: str, others: tuple[str, ...]) -> FitRows:
         key="share",
         bind="query-params",
         width=220,
-        help="Drawn by chance, every class in proportion; the other rows judge.",
+        help="Drawn at random, with every class in proportion; the other rows judge.",
     )
-    return _of(settings, {"fit_fraction": share / 100})
+    return _of(settings, Division(fit_fraction=share / 100))
 
 
-def _of(settings: Settings, how: dict[str, Any]) -> FitRows:
+def _of(settings: Settings, division: Division) -> FitRows:
     # The rows are fetched here, as a job cannot: caches belong to the run of a page.
-    return FitRows(settings, cached.data(settings), how)
+    return FitRows(settings, settings.sample.data, division)
 
 
 def _split(names: tuple[str, ...], default: str) -> str:

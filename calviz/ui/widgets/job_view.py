@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.ui.jobs import Job, StepState
-from calviz.ui.text import md
+from calviz.ui.session.jobs import Job, StepState
+from calviz.ui.widgets.text import md
 
 #: Seconds between two looks at a running job.
 EVERY = 0.5

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.core.metric import METRICS
 from calviz.learn import GLOSSARY, LIMITS, QUESTIONS, SOURCES, Entry, Kind, entries, sources_in
-from calviz.ui.text import md, plain
+from calviz.specs.metric import METRICS
+from calviz.text.words import shorten
+from calviz.ui.widgets.text import md
 
 #: Where the address says which entry is open.
 ENTRY = "entry"
@@ -50,7 +51,7 @@ def look_up() -> None:
 
 
 def _name(e: Entry) -> str:
-    return plain(f"{e.title} · {_KINDS[e.kind].lower()} · {e.key}", 120)
+    return shorten(f"{e.title} · {_KINDS[e.kind].lower()} · {e.key}", 120)
 
 
 def _card(e: Entry) -> None:

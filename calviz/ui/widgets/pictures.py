@@ -7,12 +7,11 @@ from typing import Any
 
 import streamlit as st
 
-from calviz.core.figure import Theme
-from calviz.core.slices import where_words
-from calviz.core.words import counted, shorten
 from calviz.figures import plot_config
-from calviz.figures.captions import captioned
-from calviz.ui import cached, settings
+from calviz.figures.drawing.captions import captioned
+from calviz.specs.figure import Theme
+from calviz.text.words import shorten
+from calviz.ui.session import settings
 
 _CAPTION, _FORMAT = "caption", "picture"
 _FORMATS = {"png": "PNG", "svg": "SVG"}
@@ -59,11 +58,5 @@ def caption() -> tuple[str, ...]:
     title = [shorten(entry.title, 60)]
     if len(entry.loaded.models) > 1:
         title.append(f"model {shorten(chosen.model)}")
-    what = [counted(cached.data(chosen).n, "row")]
-    if chosen.split is not None:
-        what.append(f"split {shorten(chosen.split)}")
-    if chosen.where:
-        what.append(where_words(chosen.where))
-    what += [shorten(chosen.reduction.label), chosen.bins_words]
     today = datetime.now(UTC).date().isoformat()
-    return " · ".join(title), " · ".join(what), f"digest {entry.loaded.digest[:16]} · {today}"
+    return " · ".join(title), chosen.sample.words, f"digest {entry.loaded.digest[:16]} · {today}"

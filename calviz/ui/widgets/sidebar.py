@@ -1,4 +1,4 @@
-"""What is always there: the data set, how it is looked at, and the link to this view."""
+"""The sidebar: the data set, how it is looked at, and the link to the present page and settings."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
-from calviz.ui import pages, pictures, settings, state, upload
-from calviz.ui.text import distinct, md, plain, rows
+from calviz.text.words import counted, distinct, shorten
+from calviz.ui.session import navigation, open_files, settings
+from calviz.ui.widgets import pictures, upload
+from calviz.ui.widgets.text import md
 
 #: The one action of the first page, in a colour that reads on both themes.
 USE_YOUR_FILE = ":blue[:material/upload_file: **Use your file**]"
@@ -18,7 +20,7 @@ _PICK = "calviz.pick"
 def draw() -> None:
     """Draw the sidebar; a link that waits for its file has no settings yet."""
     with st.sidebar:
-        if state.waiting() is not None:
+        if open_files.waiting() is not None:
             st.caption("Waiting for the file of a link.")
             return
         _data_set()
@@ -36,31 +38,31 @@ def stays_here() -> str:
 
 
 def _data_set() -> None:
-    titles = distinct(tuple(state.known().values()), 40)
-    names = {key: titles[title] for key, title in state.known().items()}
+    titles = distinct(tuple(open_files.known().values()), 40)
+    names = {key: titles[title] for key, title in open_files.known().items()}
     # Two files of one name are told apart by their digest.
     names = {
         key: f"{name} ({key[:6]})" if list(names.values()).count(name) > 1 else name
         for key, name in names.items()
     }
-    st.session_state[_PICK] = state.current_key()
+    st.session_state[_PICK] = open_files.current_key()
     st.selectbox(
         "Data set",
         list(names),
         format_func=lambda key: names.get(key, key),
         key=_PICK,
-        on_change=lambda: state.select(st.session_state[_PICK]),
+        on_change=lambda: open_files.select(st.session_state[_PICK]),
     )
-    entry = state.current()
+    entry = open_files.current()
     loaded = entry.loaded
     if entry.sample is not None:
         st.badge("Sample data", color="violet")
-    facts = [rows(loaded.recognition.rows)]
+    facts = [counted(loaded.recognition.rows, "row")]
     if loaded.first.n_classes:
         facts.append(f"{loaded.first.n_classes:,} classes")
     st.caption(f"{' · '.join(facts)} · digest {md(loaded.digest[:8])}")
-    st.page_link(pages.link("data"), label=USE_YOUR_FILE)
-    if entry.title != plain(entry.title, 40):
+    st.page_link(navigation.link("data"), label=USE_YOUR_FILE)
+    if entry.title != shorten(entry.title, 40):
         with st.popover("Full name", type="tertiary"):
             st.text(entry.title)
 
@@ -69,7 +71,7 @@ def link() -> str:
     """The address of this view: settings and the data's digest, never data."""
     base = (st.context.url or "").split("?")[0]
     query: dict[str, object] = {key: st.query_params.get_all(key) for key in st.query_params}
-    query |= state.address()
+    query |= open_files.address()
     return f"{base}?{urlencode({k: v for k, v in query.items() if v is not None}, doseq=True)}"
 
 
@@ -84,8 +86,8 @@ def _copy_link() -> None:
         key="calviz.link",
     ):
         st.code(link(), language=None, wrap_lines=True)
-        st.caption("Point at the link: the sign at its right copies it.")
-        if state.current().sample is not None:
+        st.caption("Point at the link and click the icon at its right to copy it.")
+        if open_files.current().sample is not None:
             st.caption("The link holds the settings and the name of the sample set.")
         else:
             st.caption(
@@ -95,15 +97,15 @@ def _copy_link() -> None:
 
 
 def note() -> None:
-    """Say once what has to be said about how this view came about."""
-    text = state.take_note()
+    """Show once the notes about how a link was applied."""
+    text = open_files.take_note()
     if text is not None:
         st.info(md(text), icon=":material/info:")
 
 
 def ask_for_file() -> None:
     """Ask for the file that a link was made with."""
-    wanted = state.waiting()
+    wanted = open_files.waiting()
     assert wanted is not None
     st.title("This link needs its file", anchor=False)
     st.markdown(
@@ -112,11 +114,11 @@ def ask_for_file() -> None:
     )
     upload.uploader("The file of this link")
     upload.failure_card()
-    kept = sorted(set(wanted.query) - {state.DATA, state.READING})
+    kept = sorted(set(wanted.query) - {open_files.DATA, open_files.READING})
     if kept:
         values = {k: ", ".join(st.query_params.get_all(k)) or wanted.query[k] for k in kept}
         settings_words = "; ".join(f"{md(k, 20)}: {md(v, 200)}" for k, v in values.items())
         st.caption(f"Settings in the link: {settings_words}")
     if st.button("Show sample data instead"):
-        state.stop_waiting()
+        open_files.stop_waiting()
         st.rerun()

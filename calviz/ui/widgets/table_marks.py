@@ -7,10 +7,29 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from calviz.results.comparison_table import TIED_SIGN, Column
+from calviz.ui.widgets.text import md
+
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
 Cell = tuple[int, int]
+
+
+def cell(column: Column, row: str, text: str | None = None) -> str:
+    """A value as markdown, the best in bold, what is not told apart from it with its sign.
+
+    Parameters
+    ----------
+    column : Column
+    row : str
+    text : str, optional
+        The value, where it is not written as in its column.
+    """
+    written = md(column.text(row) if text is None else text)
+    if column.mark(row) == "best":
+        written = f"**{written}**"
+    return f"{written}\u00a0{TIED_SIGN}" if column.is_tied(row) else written
 
 
 def marked(

@@ -12,9 +12,8 @@ import pandas as pd
 from calviz.core.arrays import IntArray
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.reduction import Reduction
-from calviz.core.words import decimal
-from calviz.numerics.reduce import predicted_classes, reduce
-from calviz.ui.text import distinct
+from calviz.sample.reduce import predicted_classes, reduce
+from calviz.text.words import decimal, distinct
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
@@ -24,7 +23,7 @@ PREVIEW_CLASSES = 12
 
 
 def sortable(texts: pd.DataFrame, numbers: Mapping[str, Sequence[float]]) -> Any:
-    """Texts over the numbers that they stand for, so that these columns sort by number."""
+    """Texts together with their numbers, so that these columns sort by number."""
     shown = list(numbers)
     values = texts.copy()
     for name in shown:
@@ -98,7 +97,7 @@ def preview(data: Dataset, n: int = 50) -> pd.DataFrame:
 
 
 def class_counts(data: Dataset) -> pd.DataFrame | None:
-    """Rows per true class, or None where the data do not say."""
+    """Rows per true class, or None if the data do not say."""
     if data.labels is None or not data.class_names:
         return None
     counts = np.bincount(data.labels, minlength=data.n_classes)

@@ -11,8 +11,9 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from calviz.core.errors import Repair
 from calviz.data import ReadingOptions, Recognition
-from calviz.ui import state
-from calviz.ui.text import md, plain, size
+from calviz.text.words import file_size, shorten
+from calviz.ui.session import open_files
+from calviz.ui.widgets.text import md
 
 _TURN = "calviz.uploader"
 _AS_FOUND = "as recognised"
@@ -50,30 +51,30 @@ def read(
     name: str, source: bytes, options: ReadingOptions | None = None, *, beside: bool = False
 ) -> None:
     """Read a file with its progress on screen, then start the run that shows it."""
-    before = state.current_key() if beside else None
-    words = f"Reading {md(plain(name, 60))} ({size(len(source))})"
+    before = open_files.current_key() if beside else None
+    words = f"Reading {md(shorten(name, 60))} ({file_size(len(source))})"
     with st.spinner(f"{words}: recognising columns, checking every row …", show_time=True):
-        state.open_file(name, source, options)
-    if before in state.files():
-        state.select(before)
+        open_files.open_file(name, source, options)
+    if before in open_files.files():
+        open_files.select(before)
     st.rerun()
 
 
 def failure_card() -> None:
     """The file that could not be read: why, what can be done, and that nothing was lost."""
-    failure = state.failed()
+    failure = open_files.failed()
     if failure is None:
         return
     with st.container(border=True):
         st.error(md(failure.message, 2_000), icon=":material/error:")
-        if state.waiting() is None:
-            st.caption(f"{md(state.current().title, 60)} is still loaded.")
+        if open_files.waiting() is None:
+            st.caption(f"{md(open_files.current().title, 60)} is still loaded.")
         with st.container(horizontal=True):
             for repair in failure.repairs:
                 if st.button(sentence(repair), key=f"calviz.repair.{repair.key}"):
                     _again(failure.name, failure.source, with_repair(failure.options, repair))
             if st.button("Dismiss", type="tertiary"):
-                state.forget_failed()
+                open_files.forget_failed()
                 st.rerun()
         with st.expander("Say how to read it"):
             options = reading_form("failed", failure.options, None)
@@ -82,12 +83,12 @@ def failure_card() -> None:
 
 
 def _again(name: str, source: object, options: ReadingOptions) -> None:
-    with st.spinner(f"Reading {md(plain(name, 60))} again …", show_time=True):
-        state.open_file(name, source, options)  # type: ignore[arg-type]
+    with st.spinner(f"Reading {md(shorten(name, 60))} again …", show_time=True):
+        open_files.open_file(name, source, options)  # type: ignore[arg-type]
     st.rerun()
 
 
-def read_again(entry: state.Entry, options: ReadingOptions) -> None:
+def read_again(entry: open_files.Entry, options: ReadingOptions) -> None:
     """Read the file of an entry again."""
     _again(entry.title, entry.source, options)
 
@@ -105,7 +106,7 @@ def sentence(repair: Repair) -> str:
 def reading_form(
     key: str, options: ReadingOptions, found: Recognition | None
 ) -> ReadingOptions | None:
-    """One widget per item of what was recognised; the options that were sent, or None."""
+    """A form with one widget per recognised item; the options that were sent, or None."""
     columns = list(found.columns) if found else []
     with st.form(f"calviz.reading.{key}", border=False):
         left, right = st.columns(2)
@@ -178,7 +179,7 @@ def _column(
         label,
         options,
         index=options.index(at) if at in options else 0,
-        format_func=lambda text: plain(text, 60),
+        format_func=lambda text: shorten(text, 60),
         key=key,
         accept_new_options=not columns,
         filter_mode="contains",
@@ -200,7 +201,7 @@ def _groups(chosen: Sequence[str]) -> tuple[str, ...] | None:
     return tuple(name for name in chosen if name != _NONE)
 
 
-def repairs(entry: state.Entry) -> None:
+def repairs(entry: open_files.Entry) -> None:
     """Repairs that were made, and those that may be asked for."""
     loaded = entry.loaded
     for made in loaded.repairs_made:
@@ -215,7 +216,7 @@ def repairs(entry: state.Entry) -> None:
             read_again(entry, replace(entry.options, repair=()))
 
 
-def override_form(entry: state.Entry) -> None:
+def override_form(entry: open_files.Entry) -> None:
     """How the file of an entry is read, item by item; samples are read one way."""
     if entry.source is None:
         st.caption("The sample sets are read one way. Open your own file to change how it is read.")

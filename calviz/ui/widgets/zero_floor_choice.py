@@ -1,4 +1,4 @@
-"""What methods that take logarithms read exact zeros as: a choice, where there are zeros."""
+"""The choice of the zero floor: what methods that take logarithms read an exact 0 as, if there are zeros."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import streamlit as st
 
 from calviz.comparison.fitting import scores_of
 from calviz.core.predictions import Dataset
-from calviz.core.recalibrator import RECALIBRATORS, FloorChoice
-from calviz.numerics.automatic_floor import MOST, UNDERFLOW
+from calviz.numerics.automatic_zero_floor import MOST, UNDERFLOW
 from calviz.numerics.blocks import row_blocks
-from calviz.ui.text import rows
+from calviz.specs.recalibrator import RECALIBRATORS, FloorChoice
+from calviz.text.words import counted
 
 #: What a zero may be read as.
 WAYS = {
@@ -57,8 +57,8 @@ def draw(data: Collection[Dataset], about: tuple[str, ...]) -> FloorChoice:
 
 def _where(found: int, data: Collection[Dataset]) -> str:
     if all(d.kind == "confidence" for d in data):
-        return f"In {rows(found)} the confidence is exactly 0 or 1, so that one side has exactly 0"
-    return f"In {rows(found)} a class has a probability of exactly 0"
+        return f"In {counted(found, 'row')} the confidence is exactly 0 or 1, so that one side has exactly 0"
+    return f"In {counted(found, 'row')} a class has a probability of exactly 0"
 
 
 def _choice(where: str, other: float, again: Collection[str]) -> FloorChoice:

@@ -1,15 +1,21 @@
 """What is said of classes, by simulation with known truth: CAL012, CAL013, CAL020, CAL023."""
 
+import re
+from typing import get_args
+
 import numpy as np
 import pytest
 
 import calviz
 from calviz.checks import find
 from calviz.checks._one_vs_rest import of_the_top_label, one_vs_rest
-from calviz.core.levels import CLASS_TEST, CLASSES
-from calviz.core.words import outside
-from calviz.numerics.class_ranges import VIEWS, available_views, class_ranges
-from calviz.numerics.sample import Sample
+from calviz.core.errors import NotAvailable
+from calviz.figures.class_bars import headline
+from calviz.sample.class_ranges import ClassView, class_ranges
+from calviz.sample.false_alarm_levels import CLASS_TEST, CLASSES
+from calviz.sample.predicted_classes import predicted_class_sums
+from calviz.sample.sample import Sample
+from calviz.text.words import outside
 
 CODES = ("CAL012", "CAL013", "CAL020", "CAL021", "CAL022", "CAL023")
 
@@ -27,7 +33,7 @@ def model(n, k, seed, concentration=0.3, sharpen=1.0):
 
 
 def said(data, codes=CODES, reduction=None):
-    return [f for f in find(Sample(data, reduction), resamples=200) if f.code in codes]
+    return [f for f in find(Sample(data, reduction, resamples=200)) if f.code in codes]
 
 
 @pytest.mark.parametrize(
@@ -39,9 +45,9 @@ def test_ranges_hold_all_classes_of_a_calibrated_model(n, k, concentration):
     rng = np.random.default_rng(5)
     probs = rng.dirichlet(np.full(k, concentration), n)
     base = Sample(calviz.Predictions(probs=probs, labels=np.zeros(n, int)))
-    ranges = {view: class_ranges(base, view=view).range for view in VIEWS}
+    ranges = {view: class_ranges(base, view=view).range for view in get_args(ClassView)}
     winner, confidence = probs.argmax(1), probs.max(1)
-    files, outside = 600, dict.fromkeys(VIEWS, 0)
+    files, outside = 600, dict.fromkeys(get_args(ClassView), 0)
     for _ in range(files):
         y = drawn(probs, rng)
         gap = confidence - (winner == y)
@@ -99,7 +105,9 @@ def test_cal020_is_said_of_confidence_only_data_with_predicted_classes():
     (found,) = said(data, CODES)
     assert found.code == "CAL020"
     assert "says 'b'" in found.message
-    assert available_views(Sample(data)) == ("predicted-class",)
+    for view in ("true-class", "one-vs-rest"):
+        with pytest.raises(NotAvailable):
+            class_ranges(Sample(data), view=view)
     assert one_vs_rest(Sample(data)) is None
     assert of_the_top_label(Sample(data)) == " of the top label"
 
@@ -165,3 +173,50 @@ def test_the_value_that_is_said_to_be_outside_differs_from_the_ends_that_are_sai
     value, low, high = outside(0.0079, -0.0462, 0.0076)
     assert (value, low, high) == ("0.79", "−4.62", "0.76")
     assert outside(-0.0521, -0.0463, 0.0076) == ("−5.2", "−4.6", "0.8")
+
+
+def many_classes(rows_per_class, k=60, seed=0):
+    """Calibrated confidences of k predicted classes with so many rows each; the rest is spread evenly."""
+    rng = np.random.default_rng(seed)
+    predicted = np.repeat(np.arange(k), rows_per_class)
+    confidence = rng.uniform(0.4, 0.95, predicted.size)
+    probs = np.repeat((1 - confidence)[:, None] / (k - 1), k, axis=1)
+    probs[np.arange(predicted.size), predicted] = confidence
+    other = (predicted + rng.integers(1, k, predicted.size)) % k
+    labels = np.where(rng.random(predicted.size) < confidence, predicted, other)
+    return calviz.Predictions(probs=probs, labels=labels)
+
+
+@pytest.mark.parametrize("rows", [3, 12, 25])
+def test_classes_of_few_rows_are_said_to_show_only_large_gaps(rows):
+    data = many_classes(rows)
+    figure = calviz.figures.ClassBars.compute(data, mode="predicted-class", resamples=50)
+    assert not figure.beyond.any()
+    said = figure.shares()
+    assert f"; with a median of {rows} rows a class, half of the classes could" in said
+    # The same words on page and report, and at the end of the verdict.
+    words = said.removesuffix(".").split("; ")[1]
+    assert headline([figure])[0].endswith(f"; {words}.")
+    verdict = calviz.verdict(data)
+    assert verdict.sentence.removesuffix(".").split("; ")[1] == words
+    # What is said holds: whatever the labels, the share of classes that can be outside.
+    sums = Sample(data).view(predicted_class_sums)
+    low, high = figure.band
+    mean = sums.score / sums.rows
+    gaps = mean[:, None] - np.arange(rows + 1) / rows  # of every number of hits
+    outside = (gaps > high[:, None] + 1e-6) | (gaps < low[:, None] - 1e-6)
+    smallest = np.where(outside, np.abs(gaps), np.inf).min(axis=1)
+    if "above" in words:
+        limit = float(re.search(r"above (\d+) points", words)[1]) / 100
+        assert np.count_nonzero(smallest > limit) >= 30
+    else:
+        assert np.count_nonzero(np.isinf(smallest)) >= 30
+
+
+def test_classes_of_many_rows_are_not_said_to():
+    data = many_classes(400, k=8)
+    figure = calviz.figures.ClassBars.compute(data, mode="predicted-class", resamples=50)
+    assert figure.shares() == (
+        "None of 8 predicted classes is outside the range that a calibrated model would show."
+    )
+    assert "median" not in calviz.verdict(data).sentence

@@ -5,7 +5,7 @@ import pytest
 
 import calviz
 from calviz.checks.dependent_rows import dependence, dependent_rows
-from calviz.numerics.sample import Sample
+from calviz.sample.sample import Sample
 
 
 def drawn(probs, uniform):

@@ -5,12 +5,12 @@ import pytest
 
 import calviz
 from calviz.checks import find
-from calviz.numerics.class_expectation import class_expectation
-from calviz.numerics.sample import Sample
+from calviz.sample.class_expectation import class_expectation
+from calviz.sample.sample import Sample
 
 
 def messages(data, code, reduction="top-label", resamples=1_000):
-    found = find(Sample(data, reduction), resamples=resamples)
+    found = find(Sample(data, reduction, resamples=resamples))
     return [f.message for f in found if f.code == code]
 
 
@@ -35,8 +35,8 @@ def classes(n=4_000, k=4, seed=0, sharpen=1.0):
 def test_calibrated_models_have_neither():
     spoken = []
     for seed in range(20):
-        sample = Sample(classes(1_500, seed=seed))
-        spoken += [f.message for f in find(sample, resamples=200) if f.code in ("CAL012", "CAL013")]
+        sample = Sample(classes(1_500, seed=seed), resamples=200)
+        spoken += [f.message for f in find(sample) if f.code in ("CAL012", "CAL013")]
         spoken += messages(positive(1_500, lambda s: s, seed), "CAL012", "positive", 200)
     assert len(spoken) <= 3, spoken
 

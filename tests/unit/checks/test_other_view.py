@@ -8,7 +8,7 @@ from scipy.stats import binom
 import calviz
 from calviz import checks
 from calviz.analysis import other_view
-from calviz.numerics.sample import Sample
+from calviz.sample.sample import Sample
 
 
 def forecasts(n, seed, truth=lambda z: z):
@@ -31,7 +31,7 @@ def means(data):
 
 def quick(data):
     """With as many resamples as a simulation can afford."""
-    return checks.other_view.other_view(Sample(data, "positive"), resamples=199)
+    return checks.other_view.other_view(Sample(data, "positive", resamples=199))
 
 
 def test_the_top_label_hides_forecasts_that_are_too_high():

@@ -11,13 +11,13 @@ from scipy.special import expit, softmax
 
 import calviz
 from calviz.checks import find, verdict
-from calviz.checks._evidence import evidence
-from calviz.checks._levels import FILE, OVERALL, SLICES
-from calviz.core.written import Written
-from calviz.numerics.label_shuffling import label_shuffling
-from calviz.numerics.min_p import westfall_young
-from calviz.numerics.sample import Sample
-from calviz.numerics.slices import USUAL_RATE, usual_slices
+from calviz.checks._verdict_evidence import evidence
+from calviz.checks.kernels.label_shuffling import label_shuffling
+from calviz.checks.kernels.min_p import westfall_young
+from calviz.sample.false_alarm_levels import FILE, OVERALL, SLICES
+from calviz.sample.sample import Sample
+from calviz.sample.slices import USUAL_RATE, usual_slices
+from calviz.text.metric_values import Written
 
 FEW = 199  # resamples of simulations: p-values are then multiples of 1/200
 
@@ -56,7 +56,7 @@ def test_what_is_overconfident_everywhere_is_never_called_underconfident_in_othe
     runs, wrong, spoken = 40, 0, 0
     for seed in range(runs):
         data = several(5_000, 5, np.random.default_rng([1, seed]), sharpen=1.05)
-        seen = evidence(Sample(data), resamples=FEW, seed=seed)
+        seen = evidence(Sample(data, resamples=FEW, seed=seed))
         wrong += seen.sides[1] or seen.direction in ("mixed", "under")
         spoken += seen.beyond_noise
     assert wrong <= at_most(0.05, runs)
@@ -68,7 +68,7 @@ def test_both_directions_are_said_where_both_are_there():
     said = 0
     for seed in range(20):
         data = binary(3_000, np.random.default_rng([2, seed]), slope=1.6)
-        f = next(iter(find(Sample(data, "positive"), resamples=FEW, seed=seed)))
+        f = next(iter(find(Sample(data, "positive", resamples=FEW, seed=seed))))
         said += f.message.startswith("Forecast too high in places, forecast too low in others")
     assert said >= 18
 
@@ -84,7 +84,7 @@ def test_both_views_of_two_classes_say_what_the_worse_one_shows(reduction):
         rng = np.random.default_rng([3, seed])
         e = rng.normal(0, 1.5, 3_000)
         data = calviz.Predictions(probs=expit(e), labels=rng.random(3_000) < expit(e - 0.35))
-        v = verdict(Sample(data, reduction), resamples=FEW)
+        v = verdict(Sample(data, reduction, resamples=FEW))
         assert v.reduction == "positive"
         assert v.direction == "over"
         start = "Forecasts" if reduction == "positive" else "Probabilities of '1'"
@@ -92,6 +92,7 @@ def test_both_views_of_two_classes_say_what_the_worse_one_shows(reduction):
         assert 100 * v.mcs == pytest.approx(truth, abs=3.5 * 100 * 0.42 / 3_000**0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["two classes", "five classes"])
 def test_a_calibrated_file_rarely_gets_any_statement(case):
     runs, said, overall = 60, 0, 0
@@ -103,10 +104,11 @@ def test_a_calibrated_file_rarely_gets_any_statement(case):
             groups={"a": rng.integers(0, 4, 400), "b": rng.integers(0, 3, 400)},
             ids=None,
         )
-        sample = Sample(data, "positive" if case == "two classes" else "top-label")
-        v = verdict(sample, resamples=FEW, seed=seed)
+        reduction = "positive" if case == "two classes" else "top-label"
+        sample = Sample(data, reduction, resamples=FEW, seed=seed)
+        v = verdict(sample)
         codes = {"CAL002", "CAL012", "CAL013", "CAL016", "CAL017"}
-        found = {f.code for f in find(sample, resamples=FEW, seed=seed)}
+        found = {f.code for f in find(sample)}
         overall += v.beyond_noise
         said += v.beyond_noise or v.slices_off > 0 or bool(found & codes)
         assert (v.direction in ("calibrated", "undecided")) == (
@@ -116,6 +118,7 @@ def test_a_calibrated_file_rarely_gets_any_statement(case):
     assert said <= at_most(FILE, runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "slope", "shift"),
     [(100, 1.0, 0.0), (100, 1.1, 0.1), (1_000, 1.0, 0.0), (1_000, 1.1, 0.1)],
@@ -125,7 +128,7 @@ def test_the_error_is_below_what_is_said(n, slope, shift):
     held = 0
     for seed in range(runs):
         data = binary(n, np.random.default_rng([5, n, seed]), slope, shift)
-        held += evidence(Sample(data, "positive"), resamples=FEW, seed=seed).ece_below >= truth
+        held += evidence(Sample(data, "positive", resamples=FEW, seed=seed)).ece_below >= truth
     assert runs - held <= at_most(0.05, runs)
 
 
@@ -136,7 +139,7 @@ def test_sure_scores_that_all_hit_may_still_be_off():
     )
     v = calviz.verdict(data)
     assert v.ece_below == pytest.approx(0.99 - 0.025 ** (1 / 60))
-    assert v.sentence.endswith("ECE is below 5.0 points with 95 % confidence.")
+    assert v.sentence.endswith("ECE is below 4.96 points with 95 % confidence.")
 
 
 def test_useless_probabilities_are_said_to_be():
@@ -144,7 +147,7 @@ def test_useless_probabilities_are_said_to_be():
     said = 0
     for seed in range(40):
         data = binary(1_000, np.random.default_rng([6, seed]), spread=0.02)
-        codes = [f.code for f in find(Sample(data, "positive"), resamples=FEW, seed=seed)]
+        codes = [f.code for f in find(Sample(data, "positive", resamples=FEW, seed=seed))]
         said += "CAL016" in codes
     assert said >= 36
     sample = Sample(binary(1_000, np.random.default_rng(6), spread=0.02), "positive")

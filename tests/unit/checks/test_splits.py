@@ -5,12 +5,12 @@ import pytest
 
 import calviz
 from calviz.checks import find
-from calviz.numerics.row_hash import row_hashes
-from calviz.numerics.sample import Sample
+from calviz.checks.kernels.row_hash import row_hashes
+from calviz.sample.sample import Sample
 
 
 def messages(data, code):
-    return [f.message for f in find(Sample(data), resamples=50) if f.code == code]
+    return [f.message for f in find(Sample(data, resamples=50)) if f.code == code]
 
 
 def confidence(correct, splits, **own):

@@ -7,7 +7,7 @@ import pytest
 
 import calviz
 from calviz.checks import Verdict, verdict
-from calviz.numerics.sample import Sample
+from calviz.sample.sample import Sample
 
 
 def confidence(n, off, *, seed=0, low=0.3, high=0.9):
@@ -24,7 +24,7 @@ def positive(n, off, **options):
 
 
 def judge(data, reduction="top-label", **options) -> Verdict:
-    return verdict(Sample(data, reduction), **options)
+    return verdict(Sample(data, reduction, **options))
 
 
 def test_overconfident_by_ten_points():

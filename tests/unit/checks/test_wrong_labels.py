@@ -5,7 +5,7 @@ import pytest
 
 import calviz
 from calviz.checks.wrong_labels import wrong_labels
-from calviz.numerics.sample import Sample
+from calviz.sample.sample import Sample
 
 
 def said(seed, *, k=10, scale=6.0, sharpen=1.0, wrong=0.0, n=2_000, **own):

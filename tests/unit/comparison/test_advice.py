@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from calviz.comparison import advise, choose_rows, compare, guideline, suggest
-from calviz.core.comparison import Comparison, Difference, MethodResult, RowsUsed
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.core.recalibrator import RECALIBRATORS
-from calviz.core.results import Interval, MetricResult
+from calviz.results.comparison import Comparison, Difference, MethodResult, RowsUsed
+from calviz.results.evaluation import Interval, MetricResult
+from calviz.specs.recalibrator import RECALIBRATORS
 
 
 def data(k, n=None):
@@ -169,7 +169,17 @@ def test_a_recommended_method_that_failed_or_was_not_tried_is_mentioned():
     )
     assert any("There is no result of it here: " in r for r in advise(failed, data(10)).reasons)
     missing = comparison({"identity": 0.5, "temperature": 0.4}, ("temperature",))
-    assert any("not among the methods" in r for r in advise(missing, data(10)).reasons)
+    assert any(
+        "('ets') was not compared: add it to the methods and compare again" in r
+        for r in advise(missing, data(10)).reasons
+    )
+    # With two classes it is not among the methods that are suggested: the same reason is given.
+    why = suggest(data(2), 5_000).left_out["ets"]
+    assert any(
+        f"('ets') was not compared, and need not be: {why}" in r
+        for r in advise(missing, data(2)).reasons
+    )
+    assert "add it to the methods" not in " ".join(advise(missing, data(2)).reasons)
 
 
 def test_advice_on_a_real_comparison_of_simulated_data():

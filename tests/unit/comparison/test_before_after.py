@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from calviz.comparison import calibrate, choose_rows
-from calviz.comparison.before_after import before_and_after, fit_split_beside
+from calviz.comparison.before_after import before_and_after
+from calviz.comparison.rows import fit_split_beside
 from calviz.core.errors import InputError, NotAvailable
 from calviz.core.predictions import ConfidencePredictions, Predictions
 

@@ -5,9 +5,9 @@ import pytest
 from scipy.special import softmax
 from scipy.stats import binom
 
-from calviz.comparison.paired import pair
+from calviz.comparison.difference_intervals import Spread, Worlds, Z, difference
+from calviz.comparison.paired_differences import pair
 from calviz.core.predictions import Predictions
-from calviz.numerics.inversion import Spread, Worlds, difference
 
 K, SPREAD = 5, 0.6
 ERRORS = ("ece", "ks", "kde_ece", "smece", "classwise_ece", "brier_miscalibration", "ece_debiased")
@@ -38,6 +38,7 @@ def test_two_calibrated_models_are_not_called_different():
     assert max(false.values()) <= binom.ppf(0.999, runs, 0.05), false
 
 
+@pytest.mark.slow
 def test_a_difference_is_covered_declared_and_hardly_biased():
     # Logits x 1.5 against the true probabilities, which have no error at all.
     runs, rng = 40, np.random.default_rng(1)
@@ -71,7 +72,8 @@ def test_a_difference_is_covered_declared_and_hardly_biased():
 @pytest.mark.slow
 def test_none_of_eight_equal_models_is_called_worse():
     runs, rng = 60, np.random.default_rng(2)
-    keys, worse = ("nll", "ece"), {"nll": 0, "ece": 0}
+    keys = ("nll", "ece", "ks")
+    worse = dict.fromkeys(keys, 0)
     for _ in range(runs):
         q, y = truth(500, rng)
         logs = np.log(q + 1e-300)
@@ -93,6 +95,29 @@ def test_far_from_zero_the_interval_is_that_of_two_normal_numbers():
         for v, e in zip((0.50, 0.30), noise, strict=True)
     ]
     low, high = difference(*spreads, z=1.96)
-    # The middle 96 % of a normal distribution, to the distance of the points between the scales.
-    np.testing.assert_allclose([low, high], 0.2 + np.array([-1, 1]) * 2.054 * 0.02, atol=0.012)
+    # The middle 95 % of a normal distribution, to the distance of the points between the scales.
+    np.testing.assert_allclose([low, high], 0.2 + np.array([-1, 1]) * 1.96 * 0.02, atol=0.012)
     assert spreads[0].estimate == pytest.approx(0.5, abs=0.01)
+
+
+def test_one_of_many_comparisons_asks_more_than_a_single_one():
+    # Bins of equal models whose gaps are a little more than their noise: sums of absolute normal numbers.
+    rng = np.random.default_rng(4)
+    scales = np.array([0.0, 0.3, 0.65, 1.0, 1.4, 2.0])
+    longer = 0
+    for _ in range(40):
+        spreads = []
+        for gaps in 0.01 + 0.007 * rng.normal(size=(2, 15)):
+            noise = 0.007 * rng.normal(size=(250, 15))
+            drawn = np.abs(scales[:, None, None] * gaps + noise).sum(axis=-1)
+            seen = float(np.abs(gaps).sum())
+            spreads.append(Spread.of(Worlds(seen, seen * scales, drawn)))
+        one, other = spreads
+        single, family = difference(one, other, z=Z), difference(one, other, z=3.0)
+        # What is not declared alone is not declared among many, and what the two values show is held.
+        assert family.low <= single.low < single.high <= family.high
+        values, sd = one.value - other.value, float(np.std(one.draws - other.draws, ddof=1))
+        assert family.low <= values - 3 * sd < values + 3 * sd <= family.high
+        # A family of many asks more than one of two.
+        longer += difference(one, other, z=2.5).high < family.high
+    assert longer == 40

@@ -5,11 +5,11 @@ import pytest
 
 import calviz
 from calviz.comparison import align, compare, compare_methods, compare_models
-from calviz.core.comparison import Difference
 from calviz.core.errors import InputError, OptionError
-from calviz.core.model_comparison import Alignment, ModelComparison, ModelResult
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.core.results import Interval, MetricResult
+from calviz.results.comparison import Difference
+from calviz.results.evaluation import Interval, MetricResult
+from calviz.results.model_comparison import Alignment, ModelComparison, ModelResult
 
 KEYS = ["accuracy", "nll", "brier", "ece"]
 
@@ -209,7 +209,7 @@ def test_ranks_by_what_is_beyond_noise(found):
     # The truth is the best; sharp and sharper give every row the same class and nearly the same loss.
     assert found.ranks("accuracy")["sharp"] == found.ranks("accuracy")["sharper"]
     assert found.difference("accuracy", "sharp", "sharper") == Difference(
-        0.0, Interval(0.0, 0.0), "tied"
+        0.0, Interval(0.0, 0.0), "tied", Interval(0.0, 0.0)
     )
     assert found.ranks("nll")["true"] == 1
     assert found.ranks("nll")["sharp"] > 1
@@ -240,7 +240,9 @@ def test_ranks_of_a_case_done_by_hand():
     assert comparison.ranking("ece") == ("c", "b", "a")
     assert comparison.ranks("ece") == {"c": 1, "b": 1, "a": 2}
     assert comparison.tied_with_best("ece") == ("c", "b")
-    assert comparison.leaders("ece") == (("c", "b"), ("a",))
+    column = comparison.column("ece")
+    assert (column.best, column.second) == (("c", "b"), ("a",))
+    assert [column.is_tied(name) for name in "abc"] == [False, True, False]
     turned = comparison.difference("ece", "c", "a")
     assert (turned.value, turned.interval, turned.verdict) == (-0.2, (-0.3, -0.1), "better")
     assert comparison.differences("a")["model"].tolist() == ["b", "c"]

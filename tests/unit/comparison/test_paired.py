@@ -7,13 +7,14 @@ import pytest
 from scipy import stats
 
 import calviz
-from calviz.comparison import weighted
-from calviz.comparison.paired import Paired, pair
-from calviz.comparison.weighted import Weighted
-from calviz.core.metric import METRICS
+from calviz.comparison import paired_bootstrap, rare_losses
+from calviz.comparison.paired_differences import Paired, pair
+from calviz.comparison.rare_losses import RareLosses
+from calviz.comparison.reweighted_metrics import Weighted
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.numerics import paired
-from calviz.numerics.sample import Sample
+from calviz.sample import budget, one_vs_rest
+from calviz.sample.sample import Sample
+from calviz.specs.metric import METRICS
 
 #: Bins or widths that follow the rows: those of the sample are kept, so that a resample differs slightly.
 OWN_BINS = {"ece_equal_mass", "ece_debiased", "tace", "kde_ece", "kde_ece_l2", "ece_sturges"}
@@ -86,20 +87,22 @@ def test_better_is_nearer_to_where_a_metric_should_be():
         "nll": {"a": np.full(100, 0.1), "b": np.full(100, 0.3)},
         "accuracy": {"a": np.full(100, 0.9), "b": np.full(100, 0.8)},
     }
-    paired = plain(**drawn)
+    paired_bootstrap = plain(**drawn)
     for key, of in drawn.items():
-        assert paired.best_share(key) == {"a": 1.0, "b": 0.0}
-        assert paired.difference(key, "a", "b").verdict == "better"
-        assert paired.difference(key, "b", "a").verdict == "worse"
-        assert paired.tied_with_best(key, {name: v[0] for name, v in of.items()}) == ("a",)
-    assert paired.difference("accuracy", "a", "b").interval == pytest.approx((0.1, 0.1))
+        assert paired_bootstrap.best_share(key) == {"a": 1.0, "b": 0.0}
+        assert paired_bootstrap.difference(key, "a", "b").verdict == "better"
+        assert paired_bootstrap.difference(key, "b", "a").verdict == "worse"
+        assert paired_bootstrap.tied_with_best(key, {name: v[0] for name, v in of.items()}) == (
+            "a",
+        )
+    assert paired_bootstrap.difference("accuracy", "a", "b").interval == pytest.approx((0.1, 0.1))
 
 
 def test_a_difference_of_means_has_the_middle_95_percent_of_the_resamples():
     drawn = {"a": np.arange(1_001) / 1_000, "b": np.zeros(1_001)}
-    paired = plain(nll=drawn)
-    assert paired.difference("nll", "a", "b").interval == pytest.approx((0.025, 0.975))
-    assert paired.difference("nll", "b", "a").interval == pytest.approx((-0.975, -0.025))
+    paired_bootstrap = plain(nll=drawn)
+    assert paired_bootstrap.difference("nll", "a", "b").interval == pytest.approx((0.025, 0.975))
+    assert paired_bootstrap.difference("nll", "b", "a").interval == pytest.approx((-0.975, -0.025))
     # An interval that only touches zero is not beyond noise.
     touching = plain(nll={"a": np.maximum(np.arange(1_001) - 25.0, 0), "b": np.zeros(1_001)})
     assert touching.difference("nll", "a", "b").tied
@@ -109,11 +112,13 @@ def test_more_comparisons_need_clearer_differences():
     rng = np.random.default_rng(0)
     names = [f"m{i}" for i in range(12)]
     drawn = {name: rng.normal(size=4_000) for name in names}
-    paired = plain(nll=drawn)
+    paired_bootstrap = plain(nll=drawn)
     # Independent sets: the range of twelve, as Tukey's studentised range for infinite degrees of freedom has it.
     tukey = stats.studentized_range.ppf(0.95, 12, 1e6) / np.sqrt(2)
-    assert paired._critical("nll", paired.all_pairs) == pytest.approx(tukey, rel=0.03)
-    assert paired._critical("nll", (("m0", "m1"),)) == pytest.approx(1.96, abs=0.001)
+    assert paired_bootstrap._critical("nll", paired_bootstrap.all_pairs) == pytest.approx(
+        tukey, rel=0.03
+    )
+    assert paired_bootstrap._critical("nll", (("m0", "m1"),)) == pytest.approx(1.96, abs=0.001)
 
 
 def test_of_a_signed_metric_the_size_says_what_is_better():
@@ -133,7 +138,7 @@ def test_class_wise_errors_of_very_many_probabilities_are_left_out(monkeypatch):
     sample = Sample(data(50, 4), "top-label")
     keys = ["ece", "classwise_ece", "tace"]
     assert Weighted(sample, keys).metrics == ("ece", "classwise_ece", "tace")
-    monkeypatch.setattr(weighted, "MOST", 199)
+    monkeypatch.setattr(one_vs_rest, "PAIRED_ENTRIES", 199)
     assert Weighted(sample, keys).metrics == ("ece",)
 
 
@@ -141,9 +146,9 @@ def test_class_wise_errors_of_very_many_probabilities_are_left_out(monkeypatch):
 def test_who_is_in_a_hurry_gets_what_there_is_and_no_less_than_an_interval_needs(
     monkeypatch, asked_after, made
 ):
-    monkeypatch.setattr(paired, "_CELLS", 20 * 50)  # twenty at a time
+    monkeypatch.setattr(paired_bootstrap, "_CELLS", 20 * 50)  # twenty at a time
     asked = count()
-    found = paired.resampled(
+    found = paired_bootstrap.resampled(
         {"sum": lambda drawn, _: {"rows": drawn.sum(axis=0)}},
         50,
         500,
@@ -190,10 +195,45 @@ def test_losses_that_did_not_occur_are_in_the_interval_of_the_log_loss():
     for _ in range(60):
         labels = (rng.random(n) < 0.99).astype(int)
         data = {k: Predictions(probs=np.tile(p, (n, 1)), labels=labels) for k, p in sets.items()}
-        paired = pair(data, ["nll"], reduction="top-label", resamples=200, rng=rng)
-        low, high = paired.difference("nll", "bold", "true").interval
+        paired_bootstrap = pair(data, ["nll"], reduction="top-label", resamples=200, rng=rng)
+        low, high = paired_bootstrap.difference("nll", "bold", "true").interval
         held += low <= truth <= high
     assert held >= 55
+
+
+def test_the_variance_of_rare_labels_by_hand():
+    """Labels below 1/n by one of the sets, at the mean of both, as often as the labels allow; without those that were seen."""
+    n = 100
+    sets = {"bold": [1e-12, 0.3, 0.7 - 1e-12], "true": [0.02, 0.3, 0.68]}
+    gap = np.log(0.02 / 1e-12) ** 2
+
+    def variance(labels, one="bold", other="true"):
+        data = {k: Predictions(probs=np.tile(p, (n, 1)), labels=labels) for k, p in sets.items()}
+        return RareLosses(data).variance(one, other)
+
+    labels = np.full(n, 2)
+    # One row is expected where none was seen: half of it is left, (0 + 1) / (1 + 1).
+    wanted = 0.5 * 0.01 * gap / n
+    assert variance(labels) == pytest.approx(wanted, rel=1e-9)
+    assert variance(labels, "true", "bold") == pytest.approx(wanted, rel=1e-9)
+    assert variance(labels, "bold", "bold") == 0
+    # Seen as often as expected: resamples know it.
+    labels[0] = 0
+    assert variance(labels) == pytest.approx(0, abs=1e-10)
+    # Thirty are expected, and the labels say that there are none: 1 of 31.
+    sets["true"] = [0.6, 0.2, 0.2]
+    gap = np.log(0.6 / 1e-12) ** 2
+    assert variance(np.full(n, 2)) == pytest.approx(1 / 31 * 0.3 * gap / n, rel=1e-9)
+
+
+def test_rare_labels_of_many_rows_are_drawn(monkeypatch):
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([0.2] * 4, 4_000)
+    q = rng.dirichlet([0.2] * 4, 4_000)
+    sets = {k: Predictions(probs=v, labels=p.argmax(axis=1)) for k, v in {"p": p, "q": q}.items()}
+    whole = RareLosses(sets).variance("p", "q")
+    monkeypatch.setattr(rare_losses, "MOST", 4 * 2_000)
+    assert RareLosses(sets).variance("p", "q") == pytest.approx(whole, rel=0.2)
 
 
 def test_very_many_cells_are_gone_through_in_parts(monkeypatch):
@@ -201,7 +241,7 @@ def test_very_many_cells_are_gone_through_in_parts(monkeypatch):
     weights = np.random.default_rng(0).multinomial(60, np.full(60, 1 / 60), 30).T * 1.0
     keys = ["classwise_ece", "tace", "wsece"]
     at_once = Weighted(sample, keys).scaled(weights)
-    monkeypatch.setattr(weighted, "CELLS", 4 * 15 * 7)  # seven resamples at a time
+    monkeypatch.setattr(budget, "CELLS", 4 * 15 * 7)  # seven resamples at a time
     in_parts = Weighted(sample, keys).scaled(weights)
     for key in keys:
         np.testing.assert_allclose(in_parts[key], at_once[key], atol=1e-12)

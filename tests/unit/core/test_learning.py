@@ -2,10 +2,10 @@
 
 import pytest
 
-from calviz.core.comparison import RowsUsed
 from calviz.core.errors import OptionError
-from calviz.core.learning import LearningCurve, LearningPoint
-from calviz.core.results import MetricResult
+from calviz.results.comparison import RowsUsed
+from calviz.results.evaluation import MetricResult
+from calviz.results.learning_curve import LearningCurve, LearningPoint
 
 SIZES = (10, 20, 40, 80)
 

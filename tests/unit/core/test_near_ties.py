@@ -6,6 +6,8 @@ from scipy.special import expit, softmax
 
 import calviz
 from calviz.core.events import BinaryEvents, Ordered, one_score_per_tie
+from calviz.recalibrators.fitting.isotonic import Between, Positives, isotonic_map
+from calviz.specs.recalibrator import RECALIBRATORS
 
 KEYS = ["ks", "ks_signed", "ece_equal_mass", "ece_sweep", "aurc", "e_aurc", "auroc_failure"]
 KEYS += ["brier_miscalibration", "brier_discrimination", "kde_ece", "smece"]
@@ -32,6 +34,62 @@ def test_two_ways_to_compute_scores_give_the_same_numbers(n, levels, reduction):
     ]
     for a, b in zip(*found, strict=True):
         assert a.value == pytest.approx(b.value, rel=1e-10, abs=1e-12), a.key
+
+
+def columns_in_two_ways(n, levels, seed=3):
+    """Rows of four classes from few distinct logits, exactly tied and with the rounding of shifted logits."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(0, 1.5, (levels, 4))[rng.integers(levels, size=n)]
+    exact = softmax(logits, axis=1)
+    shifted = softmax(logits + rng.normal(0, 30, (n, 1)), axis=1)
+    labels = (exact.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, 3)
+    return exact, shifted, labels
+
+
+@pytest.mark.parametrize("n", [400, 5_000])
+def test_errors_of_classes_see_near_ties_as_ties(n):
+    exact, shifted, labels = columns_in_two_ways(n, 20)
+    assert np.unique(shifted[:, 0]).size > np.unique(exact[:, 0]).size
+    keys = ["ks_classwise", "tace"]
+    one, other = (
+        calviz.evaluate(calviz.Predictions(probs=p, labels=labels), keys, ci=True, resamples=100)
+        for p in (exact, shifted)
+    )
+    for a, b in zip(one, other, strict=True):
+        assert a.value == pytest.approx(b.value, rel=1e-9), a.key
+    # Drawn again with the same seeds: the same rows, the same steps.
+    a, b = one["ks_classwise"], other["ks_classwise"]
+    assert (a.interval.low, a.interval.high) == pytest.approx(
+        (b.interval.low, b.interval.high), rel=1e-5
+    )
+    assert a.noise_floor.q95 == pytest.approx(b.noise_floor.q95, rel=1e-5)
+
+
+@pytest.mark.parametrize("method", ["isotonic", "irm", "histogram", "bbq"])
+def test_maps_see_near_ties_as_ties(method):
+    options = {"scheme": "equal-mass"} if method == "histogram" else {}
+    exact, shifted, labels = columns_in_two_ways(3_000, 20)
+    one, other = (
+        RECALIBRATORS[method].make(**options).fit(p, labels).transform(p) for p in (exact, shifted)
+    )
+    np.testing.assert_allclose(one, other, atol=1e-9)
+
+
+def test_isotonic_gives_a_near_tie_its_mean():
+    # One positive and two misses that differ by rounding: a third each, whatever the order.
+    score = np.array([0.2, 0.6, 0.6 * (1 - 4e-16), 0.6 * (1 + 4e-16), 0.9])
+    for hit in np.eye(3, dtype=bool):
+        hits = np.concatenate([[False], hit, [True]])
+        found = isotonic_map(Between.of(np.sort(score), Positives.of(score[hits])))
+        assert found(np.array([0.6])) == pytest.approx(1 / 3, abs=1e-9)
+
+
+def test_isotonic_keeps_the_order_of_many_close_scores():
+    # Steps of half of rounding: a chain, whose ends are far apart.
+    score = 0.5 + 0.25e-12 * np.arange(400)
+    hit = np.arange(400) >= 200
+    found = isotonic_map(Between.of(score, Positives.of(score[hit])))
+    np.testing.assert_array_equal(found(score), hit)
 
 
 def test_the_largest_score_stands_for_a_tie_and_misses_come_first():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from calviz.core.errors import OptionError
-from calviz.core.registry import Registry
+from calviz.specs.registry import Registry, look_in
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ def package(tmp_path, monkeypatch):
     folder = tmp_path / "some_entries"
     folder.mkdir()
     (folder / "__init__.py").write_text(
-        "from calviz.core.registry import Registry\nENTRIES = Registry('entry', 'some_entries')\n"
+        "from calviz.specs.registry import Registry\nENTRIES = Registry('entry')\n"
     )
     for name in ("alpha", "beta"):
         (folder / f"{name}.py").write_text(
@@ -42,6 +42,7 @@ def package(tmp_path, monkeypatch):
             )
         )
     monkeypatch.syspath_prepend(tmp_path)
+    look_in(entry="some_entries")
     import some_entries
 
     yield some_entries.ENTRIES
@@ -74,7 +75,7 @@ def test_an_unknown_key_is_answered_with_the_known_ones(package):
 
 
 def test_a_key_is_taken_once():
-    registry: Registry[Entry] = Registry("entry", "calviz.core")
+    registry: Registry[Entry] = Registry("entry")
     registry.register(Entry("a"))
     with pytest.raises(OptionError, match="two entrys with the key 'a'"):
         registry.register(Entry("a"))
@@ -88,7 +89,8 @@ def test_an_import_that_fails_is_reported_again(tmp_path, monkeypatch):
     (folder / "__init__.py").write_text("")
     (folder / "bad.py").write_text("raise RuntimeError('no')")
     monkeypatch.syspath_prepend(tmp_path)
-    registry: Registry[Entry] = Registry("entry", "broken_entries")
+    look_in(entry="broken_entries")
+    registry: Registry[Entry] = Registry("entry")
     for _ in range(2):
         with pytest.raises(RuntimeError, match="no"):
             registry.keys()

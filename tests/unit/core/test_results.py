@@ -2,7 +2,7 @@
 
 import math
 
-from calviz.core.results import Evaluation, Interval, MetricResult, NoiseFloor
+from calviz.results.evaluation import Evaluation, Interval, MetricResult, NoiseFloor
 
 
 def test_the_frame_has_one_row_per_metric():

@@ -1,9 +1,15 @@
 """How metrics are written."""
 
+import re
+
+import numpy as np
 import pytest
 
-from calviz.core.metric import METRICS
-from calviz.core.units import value_text
+import calviz
+from calviz.figures import Reliability
+from calviz.specs.metric import METRICS
+from calviz.text.metric_values import Written, value_text
+from calviz.text.words import points_text
 
 
 def test_what_is_written_in_points_or_percent_lies_within_one():
@@ -18,6 +24,28 @@ def test_what_may_lie_on_both_sides_of_zero_is_best_there():
     assert {m.key for m in points if m.direction == "zero"} == {
         m.key for m in points if m.bounds[0] < 0 < m.bounds[1]
     }
+
+
+@pytest.mark.parametrize("n", [150, 600, 5_000, 30_000])
+@pytest.mark.parametrize("power", [0.7, 0.97, 1.6])
+@pytest.mark.parametrize("kind", ["top-label", "positive"])
+def test_an_ece_is_written_the_same_everywhere(n, power, kind):
+    rng = np.random.default_rng(n)
+    p = rng.beta(2, 2, n)
+    odds = (p / (1 - p)) ** power
+    data = calviz.Predictions(probs=p, labels=rng.random(n) < odds / (1 + odds))
+    e = calviz.evaluate(data, ["ece", "mcs"], findings=True, ci=True, reduction=kind)
+    card = Written(e["ece"]).value
+    (said,) = (f.message for f in e.findings if f.code == "CAL001")
+    if e.verdict.reduction == kind:
+        assert f"ECE {card} points where" in said
+        found = re.findall(r"ECE ([\d.]+) points where", e.verdict.sentence)
+        assert set(found) <= {card}
+        floor = Written(e["ece"]).of(e["ece"].noise_floor.mean)
+        assert f"would show {floor} on average" in said
+    assert value_text("ece", e["ece"].value) == f"{card} points"
+    drawn = Reliability.compute(data, reduction=kind)
+    assert points_text(drawn.ece) == f"{card} points"
 
 
 @pytest.mark.parametrize(

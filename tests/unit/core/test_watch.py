@@ -3,10 +3,10 @@ import threading
 import numpy as np
 import pytest
 
-from calviz.core.recalibrator import RECALIBRATORS
 from calviz.core.watch import Stopped, checkpoint, watching
-from calviz.numerics import blocks, columns, passes
+from calviz.numerics import blocks, columns
 from calviz.recalibrators.dirichlet import DirichletCalibration
+from calviz.specs.recalibrator import RECALIBRATORS
 
 
 def test_a_checkpoint_tells_the_innermost_watcher_of_its_thread():
@@ -45,10 +45,9 @@ def test_the_search_of_odir_says_where_it_is_and_stops_where_it_is_told():
 @pytest.mark.parametrize("method", ["isotonic", "temperature"])
 def test_work_on_several_threads_stops_on_all_of_them(method, monkeypatch):
     monkeypatch.setattr(blocks, "available_cores", lambda: 2)
-    monkeypatch.setattr(columns, "PANEL_BYTES", 1 << 18)
-    for module in (blocks, passes, columns):
+    monkeypatch.setattr(columns, "WIDE_ENTRIES", 1 << 16)
+    for module in (blocks, columns):
         monkeypatch.setattr(module, "THREADED_BYTES", 0)
-        monkeypatch.setattr(module, "available_cores", lambda: 2)
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(20), size=5_000).astype(np.float32)
     asked = set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import time
+import tracemalloc
 import zipfile
 from typing import Any
 
@@ -16,9 +17,9 @@ from calviz.core.errors import InputError
 from calviz.core.factor import Factor
 from calviz.core.predictions import ConfidencePredictions
 from calviz.data import ReadingOptions, read
-from calviz.data.arrow_sizes import unpacked_size
-from calviz.data.parquet_footer import declared_values
-from calviz.data.source import Source
+from calviz.data.file_bytes import Source
+from calviz.data.formats.arrow.sizes import unpacked_size
+from calviz.data.formats.parquet.footer import declared_values
 from tests.inputs.bombs import npy_header, zipped
 from tests.inputs.relatives import CLASSES, JSONL, LABELS, NAMES, PROBS, SAME, N, feather, npz, text
 
@@ -52,6 +53,22 @@ def test_npy_headers_that_no_parser_takes(header: bytes) -> None:
     data = b"\x93NUMPY\2\0" + len(header).to_bytes(4, "little") + header + bytes(200)
     assert "header cannot be read" in refused(data, "x.npy")
     assert "header cannot be read" in refused(zipped({"probs.npy": data}), "x.npz")
+
+
+def test_npy_headers_are_not_read_before_their_length_is_known() -> None:
+    # NumPy's own reader unpacks all of it and then says that it is too long.
+    size = 64 << 20
+    packed = zipped(
+        {"probs.npy": b"\x93NUMPY\2\0" + size.to_bytes(4, "little") + b" " * size},
+        zipfile.ZIP_DEFLATED,
+    )
+    tracemalloc.start()
+    try:
+        assert "longer than 1 MiB" in refused(packed, "x.npz")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 << 20
 
 
 def test_npy_headers_of_python_2_are_read() -> None:

@@ -72,7 +72,7 @@ def test_words():
 
 def test_options_are_checked():
     with pytest.raises(OptionError, match="scheme"):
-        BinSensitivity.compute(binary(10), scheme="sturges")
+        BinSensitivity.compute(binary(10), scheme="quantile")
     with pytest.raises(OptionError, match="bins"):
         BinSensitivity.compute(binary(10), most=0)
 

@@ -7,9 +7,9 @@ import calviz
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.figures import ClassBars
 from calviz.figures.class_bars import headline
-from calviz.numerics.class_expectation import class_expectation
-from calviz.numerics.class_gaps import class_gaps
-from calviz.numerics.sample import Sample
+from calviz.sample.class_expectation import class_expectation
+from calviz.sample.class_gaps import class_gaps
+from calviz.sample.sample import Sample
 
 
 def classes(n=500, k=4, seed=0, sharpen=1.0, names=()):

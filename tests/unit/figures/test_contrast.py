@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from calviz.figures._style import PALETTES
+from calviz.figures.drawing.style import PALETTES
 
 ROOT = Path(__file__).parents[3]
 THEMES = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())["theme"]

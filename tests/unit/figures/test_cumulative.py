@@ -10,10 +10,10 @@ import calviz
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Predictions
 from calviz.figures import Cumulative
-from calviz.numerics.curves import isotonic_curve, smoothed_gap
-from calviz.numerics.decimate import extremes
-from calviz.numerics.sample import Sample
-from calviz.numerics.steps import steps
+from calviz.figures.kernels.reliability_curves import isotonic_curve, smoothed_gap
+from calviz.figures.kernels.thin_curve import extremes
+from calviz.sample.sample import Sample
+from calviz.sample.steps import steps
 
 
 def binary(n, seed=0, power=1.0, decimals=None):

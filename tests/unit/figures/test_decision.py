@@ -8,9 +8,9 @@ import pytest
 import calviz
 from calviz.core.errors import OptionError
 from calviz.figures import Decision
-from calviz.numerics.referral import Costs, best_threshold
-from calviz.numerics.sample import Sample
-from calviz.numerics.steps import top_label_steps
+from calviz.figures.kernels.expert_referral import Costs, best_threshold
+from calviz.sample.sample import Sample
+from calviz.sample.steps import top_label_steps
 
 
 def data(confidence, correct, **own):

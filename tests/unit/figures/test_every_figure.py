@@ -9,8 +9,8 @@ import pytest
 
 import calviz
 from calviz.core.errors import NotAvailable
-from calviz.core.figure import FIGURES
-from calviz.figures._style import PALETTES
+from calviz.figures.drawing.style import PALETTES
+from calviz.specs.figure import FIGURES
 
 KEYS = FIGURES.keys()
 HOSTILE = '<b>x</b><img src=x onerror=alert(1)><a href="http://e.vil">&amp;</a>$x$<br>'

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from calviz.core.comparison import RowsUsed
 from calviz.core.errors import OptionError
-from calviz.core.learning import LearningCurve, LearningPoint
-from calviz.core.results import Interval, MetricResult, NoiseFloor
 from calviz.figures import LearningCurves
-from calviz.figures._style import PALETTES
+from calviz.figures.drawing.style import PALETTES
+from calviz.results.comparison import RowsUsed
+from calviz.results.evaluation import Interval, MetricResult, NoiseFloor
+from calviz.results.learning_curve import LearningCurve, LearningPoint
 
 SIZES = (50, 100, 400)
 A = [(0.02, 0.03, 0.05), (0.02, 0.025, 0.03), (0.02, 0.02, 0.02)]
@@ -42,7 +42,7 @@ def test_the_answer():
     figure = LearningCurves.compute(curve())
     assert figure.answer() == (
         "50 labels already, the fewest tried, are enough for Method A: from there on its ECE is better than "
-        "that of the uncalibrated model in 95 % of the draws, and beyond the noise of the 900 rows that judge. With 400, Method B has the best ECE: 1.0 points, "
+        "that of the uncalibrated model in 95 % of the draws, and beyond the noise of the 900 rows that judge. With 400, Method B has the best ECE: 1.00 points, "
         "against 10.0 points uncalibrated."
     )
     a, b = figure.needed()

@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from calviz.core.comparison import Difference
 from calviz.core.errors import OptionError
-from calviz.core.model_comparison import Alignment, ModelComparison, ModelResult
 from calviz.core.predictions import Predictions
-from calviz.core.results import Interval, MetricResult
 from calviz.figures import ModelDifferences
-from calviz.figures._style import PALETTES
+from calviz.figures.drawing.style import PALETTES
+from calviz.results.comparison import Difference
+from calviz.results.evaluation import Interval, MetricResult
+from calviz.results.model_comparison import Alignment, ModelComparison, ModelResult
 
 
 def comparison(metric="nll", direction="lower"):

@@ -13,10 +13,10 @@ from scipy import stats
 
 import calviz
 from calviz.core.errors import InputError, OptionError
-from calviz.core.figure import FIGURES
-from calviz.core.reduction import Reduction, reductions_for
+from calviz.core.reduction import Reduction
 from calviz.figures import Reliability
-from calviz.figures._style import PALETTES
+from calviz.figures.drawing.style import PALETTES
+from calviz.specs.figure import FIGURES
 
 SCHEMES = ("equal-width", "equal-mass", "sturges")
 ECE_OF = {"equal-width": "ece", "equal-mass": "ece_equal_mass", "sturges": "ece_sturges"}
@@ -382,8 +382,9 @@ def test_escaped_text_reads_as_it_was():
 
 
 def test_every_reduction_and_scheme():
-    for p in (multiclass(200), binary(200)):
-        for reduction in reductions_for(p):
+    many = ("top-label", "top-2", "within-top-2", f"class:{multiclass(200).class_names[1]}")
+    for p, texts in ((multiclass(200), many), (binary(200), ("positive", "top-label"))):
+        for reduction in map(Reduction.of, texts):
             for scheme in SCHEMES:
                 figure = Reliability.compute(p, reduction=reduction, scheme=scheme)
                 layout = drawn(figure, theme="dark", caption=True)["layout"]

@@ -6,9 +6,9 @@ import pytest
 import calviz
 from calviz.core.errors import OptionError
 from calviz.figures import Reliability
-from calviz.numerics.curves import kernel_curve
-from calviz.numerics.sample import Sample
-from calviz.numerics.steps import steps
+from calviz.figures.kernels.reliability_curves import kernel_curve
+from calviz.sample.sample import Sample
+from calviz.sample.steps import steps
 
 BOTH = ("kernel", "isotonic")
 

@@ -7,7 +7,7 @@ from scipy.stats import binomtest, entropy
 import calviz
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.figures import RiskCoverage
-from calviz.numerics.uncertainty_ranking import margin, negative_entropy
+from calviz.figures.kernels.uncertainty_ranking import margin, negative_entropy
 
 
 def classes(n=400, k=4, seed=0, dtype=np.float64):

@@ -6,7 +6,8 @@ import plotly.graph_objects as go
 import pytest
 
 from calviz.figures import plot_config
-from calviz.figures._style import PALETTES, axis, layout, safe
+from calviz.figures.drawing.style import PALETTES, axis, layout
+from calviz.text.escape import plotly_text
 
 
 def test_config_sends_nothing_and_has_no_logo():
@@ -30,10 +31,10 @@ def test_file_names_are_harmless(name, file):
     assert plot_config(name)["toImageButtonOptions"]["filename"] == file
 
 
-def test_safe_text():
-    assert safe("<b>&$") == "&lt;b&gt;&amp;&#36;"
-    assert safe("a\nb\u202ec") == "a b c"
-    assert len(safe("x" * 100, limit=10)) == 10
+def test_text_from_a_file_is_text():
+    assert plotly_text("<b>&$") == "&lt;b&gt;&amp;&#36;"
+    assert plotly_text("a\nb\u202ec", 60) == "a b c"
+    assert len(plotly_text("x" * 100, limit=10)) == 10
 
 
 def test_layout_and_axis_are_plotly_layouts():

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from calviz.core.check import CHECKS
 from calviz.core.errors import OptionError
-from calviz.core.metric import METRICS
-from calviz.core.recalibrator import RECALIBRATORS
 from calviz.learn import GLOSSARY, QUESTIONS, SOURCES, document, entries, entry, sources_in
+from calviz.specs.check import CHECKS
+from calviz.specs.metric import METRICS
+from calviz.specs.recalibrator import RECALIBRATORS
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "reference.md"
 

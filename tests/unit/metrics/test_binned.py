@@ -9,8 +9,8 @@ from sklearn.calibration import calibration_curve
 import calviz
 from calviz.core.predictions import Predictions
 from calviz.metrics import binned, confidence
-from calviz.numerics.binning import BinSums
-from calviz.numerics.sample import Sample, bin_sums
+from calviz.sample.binning import BinSums
+from calviz.sample.sample import Sample, bin_sums
 
 
 def positive(score, hit, keys, **options):

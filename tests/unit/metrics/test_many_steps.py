@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from calviz.core.events import BinaryEvents
-from calviz.core.metric import METRICS
 from calviz.metrics import debiased
 from calviz.metrics.debiased import MonotoneBins, sweep_steps
 from calviz.metrics.smooth import KernelSteps
-from calviz.numerics import steps as steps_module
-from calviz.numerics.steps import Steps, make_steps
+from calviz.sample import steps as steps_module
+from calviz.sample.steps import Steps, make_steps
+from calviz.specs.metric import METRICS
 
 KEYS = [m.key for m in METRICS if m.view in (steps_module.steps, steps_module.top_label_steps)]
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from calviz.core.metric import FAMILIES, METRICS, MetricRegistry
+from calviz.specs.metric import FAMILIES, METRICS, MetricRegistry
 
 ALL = pytest.mark.parametrize("metric", list(METRICS), ids=lambda m: m.key)
 
@@ -47,7 +47,7 @@ def test_families_come_in_their_order():
 def test_an_unknown_family_comes_last():
     from dataclasses import replace
 
-    registry = MetricRegistry("metric", "calviz.core")
+    registry = MetricRegistry("metric")
     ece = METRICS["ece"]
     registry.register(replace(ece, key="strange", family="Strange"))
     registry.register(ece)

@@ -214,12 +214,14 @@ def test_intervals_are_those_of_resampled_rows(decimals):
 
 def test_resampled_fits_are_each_the_fit_of_their_resample():
     from calviz.core.events import BinaryEvents
-    from calviz.numerics import logistic
-    from calviz.numerics.steps import make_steps
+    from calviz.metrics.kernels import logistic_recalibration
+    from calviz.sample.steps import make_steps
 
     score, hit = sample(300)
     drawn = make_steps(BinaryEvents(score, hit)).bootstrap(np.random.default_rng(0), 20)
-    for theta, count, hits in zip(logistic.fit(drawn), drawn.count, drawn.hits, strict=True):
+    for theta, count, hits in zip(
+        logistic_recalibration.fit(drawn), drawn.count, drawn.hits, strict=True
+    ):
         s = np.repeat(drawn.score, count.astype(int))
         h = np.concatenate([np.arange(c) < k for c, k in zip(count.astype(int), hits, strict=True)])
         intercept, slope, _ = sklearn_curve(s, h)

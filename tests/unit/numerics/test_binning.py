@@ -9,8 +9,9 @@ import pytest
 from calviz.core import events as events_module
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents
-from calviz.numerics import binning
-from calviz.numerics.binning import (
+from calviz.metrics.ks import ks
+from calviz.sample import binning
+from calviz.sample.binning import (
     MAX_BINS,
     assign,
     bin_between,
@@ -20,7 +21,7 @@ from calviz.numerics.binning import (
     make_edges,
     sturges_bins,
 )
-from calviz.numerics.cumulative import cumulative_gap, ks_error
+from calviz.sample.steps import make_steps
 
 
 def events_of(n, dtype=np.float64, *, decimals=None, seed=0):
@@ -224,27 +225,30 @@ def plain_ks(events):
 @pytest.mark.parametrize("decimals", [None, 2, 1, 0])
 def test_ks_compares_at_distinct_scores(decimals):
     events = events_of(300, decimals=decimals)
-    np.testing.assert_allclose(cumulative_gap(events), plain_ks(events), atol=1e-14)
-    assert ks_error(events) == pytest.approx(np.abs(plain_ks(events)).max(), abs=1e-14)
+    np.testing.assert_allclose(make_steps(events).cumulative_gap, plain_ks(events), atol=1e-14)
+    assert float(ks(make_steps(events))) == pytest.approx(np.abs(plain_ks(events)).max(), abs=1e-14)
 
 
 def test_ks_of_tied_scores_is_the_gap_of_the_means():
     # Row by row the sums would wander off to 0.25 and back.
     events = BinaryEvents(np.full(4, 0.5), np.array([True, False, True, False]))
-    assert ks_error(events) == 0
-    assert ks_error(BinaryEvents(np.full(4, 0.5), np.full(4, True))) == 0.5
+    assert float(ks(make_steps(events))) == 0
+    assert ks(make_steps(BinaryEvents(np.full(4, 0.5), np.full(4, True)))) == 0.5
 
 
 @pytest.mark.parametrize("lowest", [0.0, -1e-7], ids=["0", "below 0"])
 @pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("even", [False, True])
 @pytest.mark.parametrize("bins", [1, 7, 200])
-def test_rows_that_are_sorted_in_blocks_add_up(monkeypatch, bins, whole, lowest):
+def test_rows_that_are_summed_in_blocks_add_up(monkeypatch, bins, even, whole, lowest):
     events = events_of(1_000, np.float32)
     events = BinaryEvents(np.append(events.score, np.float32(lowest)), np.append(events.hit, True))
     monkeypatch.setattr(binning, "_SORTED_ROWS", 300)
     monkeypatch.setattr(binning, "_BLOCK_ROWS", 70)
     monkeypatch.setattr(binning, "_RUN_ROWS", 33)
-    sums = bin_between(events, equal_width_edges(bins, np.float32), whole=whole)
+    monkeypatch.setattr(binning, "_COUNTED_ROWS", 70)
+    edges = equal_width_edges(bins, np.float32)
+    sums = bin_between(events, edges if even else np.sqrt(edges), whole=whole)
     of = np.digitize(events.score, sums.edges[1:-1], right=True)
     for hit in (False, True):
         rows = events.hit == hit
@@ -252,6 +256,29 @@ def test_rows_that_are_sorted_in_blocks_add_up(monkeypatch, bins, whole, lowest)
         for power in range(3):
             plain = np.bincount(of[rows], score**power, minlength=bins)
             np.testing.assert_allclose(sums.cells[power, :, int(hit)], plain, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("bins", [1, 2, 15, 49, 100, MAX_BINS])
+def test_unsorted_scores_at_the_edges_are_in_the_bins_of_sorted_ones(monkeypatch, bins, dtype):
+    edges = equal_width_edges(bins, dtype)
+    score = np.concatenate([edges, np.nextafter(edges, -1), np.nextafter(edges, 2)])
+    score = np.append(score, np.random.default_rng(0).random(500).astype(dtype))
+    events = BinaryEvents(score, np.random.default_rng(1).random(score.size) < 0.5)
+    sums = {}
+    for rows in (score.size, score.size - 1):
+        monkeypatch.setattr(binning, "_SORTED_ROWS", rows)
+        sums[rows] = bin_between(events, edges).cells
+    plain, unsorted = sums.values()
+    np.testing.assert_array_equal(unsorted[0], plain[0])
+    np.testing.assert_allclose(unsorted, plain, rtol=1e-13, atol=1e-15)
+
+
+def test_many_rows_need_no_order(monkeypatch):
+    events = events_of(300_000, np.float32)
+    monkeypatch.setattr(BinaryEvents, "by_hit", None)
+    monkeypatch.setattr(BinaryEvents, "_sorted", None)
+    assert bin_events(events).n == 300_000
 
 
 def test_many_events_are_sorted_anew_unless_they_are_in_order(monkeypatch):

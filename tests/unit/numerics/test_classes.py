@@ -4,17 +4,16 @@ import numpy as np
 import pytest
 
 from calviz.core.events import BinaryEvents
-from calviz.metrics.binned import ece
-from calviz.numerics.binning import bin_events
-from calviz.numerics.classes import class_table
-from calviz.numerics.cumulative import ks_error
+from calviz.metrics.ks import ks
+from calviz.sample.class_table import class_table
+from calviz.sample.steps import make_steps
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("n", "k", "decimals"), [(1, 3, None), (900, 12, None), (900, 12, 1)])
 @pytest.mark.parametrize("at_once", [1 << 17, 200, 1])
 def test_every_class_alone(n, k, decimals, at_once, dtype, monkeypatch):
-    monkeypatch.setattr("calviz.numerics.classes.ROWS", at_once)
+    monkeypatch.setattr("calviz.sample.class_table.ROWS", at_once)
     rng = np.random.default_rng(1)
     score = rng.random(n)
     if decimals is not None:
@@ -25,7 +24,7 @@ def test_every_class_alone(n, k, decimals, at_once, dtype, monkeypatch):
     for c in range(k):
         rows = labels == c
         assert table.rows[c] == rows.sum()
-        values = [getattr(table, f)[c] for f in ("accuracy", "confidence", "ece", "mcs", "ks")]
+        values = [getattr(table, f)[c] for f in ("accuracy", "confidence", "mcs", "ks")]
         if not rows.any():
             assert np.isnan(values).all()
             continue
@@ -34,18 +33,16 @@ def test_every_class_alone(n, k, decimals, at_once, dtype, monkeypatch):
         expected = [
             accuracy,
             confidence,
-            float(ece(bin_events(alone))),
             confidence - accuracy,
-            ks_error(alone),
+            float(ks(make_steps(alone))),
         ]
         np.testing.assert_allclose(values, expected, atol=1e-12)
 
 
 def test_by_hand():
     events = BinaryEvents(np.array([0.9, 0.8, 0.6]), np.array([True, False, False]))
-    table = class_table(events, np.array([0, 0, 1]), 3, bins=10)
+    table = class_table(events, np.array([0, 0, 1]), 3)
     np.testing.assert_allclose(table.accuracy, [0.5, 0, np.nan])
     np.testing.assert_allclose(table.confidence, [0.85, 0.6, np.nan])
     np.testing.assert_allclose(table.mcs, [0.35, 0.6, np.nan])
-    np.testing.assert_allclose(table.ece, [0.45, 0.6, np.nan])  # (0.1 + 0.8) / 2
     np.testing.assert_allclose(table.ks, [0.4, 0.6, np.nan])  # 0.8 / 2 after the lower score

@@ -7,9 +7,9 @@ from scipy import stats
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.watch import watching
-from calviz.numerics import draws
-from calviz.numerics.draws import Redraws, redrawn_labels, row_counts
-from calviz.numerics.resample import random_rows
+from calviz.sample import redrawn_rows_and_labels
+from calviz.sample.cell_bootstrap import random_rows
+from calviz.sample.redrawn_rows_and_labels import Redraws, redrawn_labels, row_counts
 
 
 @pytest.mark.parametrize("k", [2, 5, 60, 300])
@@ -21,15 +21,15 @@ def test_labels_follow_the_probabilities(k, dtype):
     probs[0, k // 2] = 1  # certain
     probs[1] = 0
     probs[1, [0, -1]] = 0.25, 0.75  # no mass between
-    draws = 6000
-    labels = redrawn_labels(probs, rng, draws)
-    assert labels.shape == (draws, 7)
+    redrawn_rows_and_labels = 6000
+    labels = redrawn_labels(probs, rng, redrawn_rows_and_labels)
+    assert labels.shape == (redrawn_rows_and_labels, 7)
     exact = probs.astype(float) / probs.sum(axis=1, dtype=float, keepdims=True)
     for row, p in zip(labels.T, exact, strict=True):
         count = np.bincount(row, minlength=k)
         assert count.size == k
         assert not count[p == 0].any()
-        expected = draws * p
+        expected = redrawn_rows_and_labels * p
         large = expected > 5
         if large.sum() > 1:
             seen = np.append(count[large], count[~large].sum()) + 1e-9
@@ -75,7 +75,7 @@ def test_draws_are_shared_and_reproducible():
 
 
 def test_draws_say_how_far_they_are_and_may_be_stopped(monkeypatch):
-    monkeypatch.setattr(draws, "BLOCK_DRAWS", 1)  # 16 draws at a time
+    monkeypatch.setattr(redrawn_rows_and_labels, "BLOCK_DRAWS", 1)  # 16 draws at a time
     rng = np.random.default_rng(6)
     data = Predictions(probs=rng.dirichlet(np.ones(3), 20), labels=rng.integers(0, 3, 20))
     said = []

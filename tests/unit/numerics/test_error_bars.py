@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calviz.core.metric import IntervalMethod
-from calviz.core.results import Interval, NoiseFloor
-from calviz.numerics.error_bars import interval, noise_floor, p_value, stream, usable
+from calviz.results.evaluation import Interval, NoiseFloor
+from calviz.sample.error_bars import interval, noise_floor, p_value, stream, usable
+from calviz.specs.metric import IntervalMethod
 
 PERCENT = np.arange(101.0)  # 0 ... 100: every percentile is itself
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from calviz.core.errors import OptionError
-from calviz.numerics.automatic_floor import automatic_floor, chosen_floor
-from calviz.numerics.floor import EPSILON, Floor, check_floor, smallest_normal
+from calviz.numerics.automatic_zero_floor import automatic_floor, chosen_floor
+from calviz.numerics.zero_floor import EPSILON, Floor, check_floor, smallest_normal
 
 TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 

@@ -5,11 +5,13 @@ import pytest
 
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.numerics import budget, classwise_ks, column_groups
-from calviz.numerics.classwise_ks import classwise_ks as ks_view
-from calviz.numerics.draws import redrawn_labels, row_counts
-from calviz.numerics.one_vs_rest import classwise_equal_width, classwise_thresholded
-from calviz.numerics.sample import Sample
+from calviz.metrics.kernels import classwise_ks
+from calviz.metrics.kernels.classwise_ks import classwise_ks as ks_view
+from calviz.numerics import columns as column_groups
+from calviz.sample import budget
+from calviz.sample.one_vs_rest import classwise_equal_width, classwise_thresholded
+from calviz.sample.redrawn_rows_and_labels import redrawn_labels, row_counts
+from calviz.sample.sample import Sample
 
 
 def data(n=250, k=6, seed=0, tied=False, dtype=np.float64):

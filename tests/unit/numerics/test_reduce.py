@@ -9,8 +9,8 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.reduction import Reduction
 from calviz.numerics import blocks
-from calviz.numerics import reduce as module
-from calviz.numerics.reduce import plain_ranks, predicted_classes, reduce, top_label
+from calviz.sample import reduce as module
+from calviz.sample.reduce import plain_ranks, predicted_classes, reduce, top_label
 
 # Both sides of FEW_CLASSES, and more rows than one block of either.
 SHAPES = [(1, 2), (7, 3), (5000, 16), (5000, 17), (3000, 400)]

@@ -11,11 +11,11 @@ from calviz.core.events import BinaryEvents
 from calviz.core.predictions import Predictions
 from calviz.metrics.binned import ece, mce
 from calviz.metrics.confidence import mcs
-from calviz.numerics import binning
-from calviz.numerics.binning import bin_events
-from calviz.numerics.losses import MeanLoss, RandomLabels, negative_log_likelihood, squared_error
-from calviz.numerics.resample import resample_cells, shifted_gamma
-from calviz.numerics.sample import Sample
+from calviz.sample import binning
+from calviz.sample.binning import bin_events
+from calviz.sample.cell_bootstrap import resample_cells, shifted_gamma
+from calviz.sample.losses import MeanLoss, RandomLabels, negative_log_likelihood, squared_error
+from calviz.sample.sample import Sample
 
 DRAWS = 4000
 

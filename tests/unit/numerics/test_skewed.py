@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calviz.numerics.skewed import above, above_drawn, quantile
+from calviz.numerics.skewed_sum_tails import above, above_drawn, quantile
 
 
 @pytest.mark.parametrize("skewness", [-2.0, -0.3, 0.0, 0.5, 1.5])

@@ -9,9 +9,9 @@ from calviz.comparison import slices
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.factor import Factor
-from calviz.core.slices import Slices, rows_where, where_words
 from calviz.figures.slice_gaps import SliceGaps
-from calviz.numerics.slicing import p_against_calibrated, slice_sums
+from calviz.results.slices import Slices, rows_where, where_words
+from calviz.sample.slice_sums import p_against_calibrated, slice_sums
 
 
 def predictions(score, hit, **groups):

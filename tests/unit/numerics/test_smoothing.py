@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 
 from calviz.core.events import BinaryEvents
-from calviz.numerics.smoothing import (
+from calviz.sample.smoothing import (
     gaussian_response,
     grid_size,
     integrate,
@@ -13,7 +13,7 @@ from calviz.numerics.smoothing import (
     spread,
     triweight_response,
 )
-from calviz.numerics.steps import make_steps
+from calviz.sample.steps import make_steps
 
 
 def steps(score):

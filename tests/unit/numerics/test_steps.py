@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from calviz.core.events import BinaryEvents
-from calviz.numerics import steps as module
-from calviz.numerics.steps import MAX_STEPS, Steps, make_steps
+from calviz.sample import steps as module
+from calviz.sample.steps import MAX_STEPS, Steps, make_steps
 
 
 def events(n=1000, seed=0, decimals=None, dtype=np.float64):

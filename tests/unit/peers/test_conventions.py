@@ -14,8 +14,9 @@ from sklearn.calibration import calibration_curve
 
 import calviz
 from benchmarks.record_conventions import cases
-from calviz.core.convention import CONVENTIONS
 from calviz.peers.torchmetrics import torch_linspace
+from calviz.specs.convention import CONVENTIONS
+from calviz.specs.figure import FIGURES
 
 CASES = cases()
 RECORDED = json.loads(Path(__file__).with_name("recorded.json").read_text(encoding="utf-8"))
@@ -196,11 +197,36 @@ def test_noise_is_the_mean_for_a_calibrated_model():
     assert again.frame().equals(found.frame())
 
 
+@pytest.mark.parametrize("scheme", ["equal-width", "equal-mass"])
+@pytest.mark.parametrize("resamples", [200, 1_000])
+def test_what_the_same_ece_would_be_is_one_number(scheme, resamples):
+    probs, labels = CASES["ten classes"]
+    data = calviz.Predictions(probs=probs, labels=labels)
+    same = {"bins": 12, "scheme": scheme, "seed": 4, "resamples": resamples}
+    floor = calviz.evaluate(data, ["ece"], noise_floor=True, **same)["ece"].noise_floor
+    found = calviz.conventions(data, **same)
+    assert found.noise == floor.mean
+    drawn = FIGURES["conventions"].compute(data, bins=12, scheme=scheme, seed=4).conventions
+    assert (drawn.noise == floor.mean) == (resamples == 1_000)
+
+
+def test_a_library_with_the_same_value_has_the_same_mean():
+    # Scores on no edge: netcal's 10 bins are calviz's with 10 bins, whatever was drawn.
+    rng = np.random.default_rng(0)
+    score = rng.random(500) * 0.8 + 0.1003
+    data = calviz.Predictions(probs=score, labels=rng.random(500) < score)
+    found = calviz.conventions(data, bins=10)
+    same = [v for v in found if v.available and v.value == pytest.approx(found.ece, rel=1e-9)]
+    assert same
+    for v in same:
+        assert v.noise == pytest.approx(found.noise, rel=1e-9), v.convention.key
+
+
 def test_large_data_go_without_redraws():
     probs = np.tile(CASES["ten classes"][0], (100, 1))
     labels = np.tile(CASES["ten classes"][1], 100)
     found = calviz.conventions(calviz.Predictions(probs=probs, labels=labels))
     assert found.redraws == 0
-    assert np.isnan(found.noise)
+    assert all(np.isnan(v.noise) for v in found)
     # Means do not change where every row is there a hundred times.
     assert found["mapie"].value == pytest.approx(measured(*CASES["ten classes"])["mapie"].value)

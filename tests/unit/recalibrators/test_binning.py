@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.special import betaln, gammaln
 
-from calviz.numerics.bayes import averaged_binnings, bin_counts, log_rising
-from calviz.numerics.piecewise import Piecewise, halfway, steps_merged, thinned
 from calviz.numerics.scores import Scores
-from calviz.numerics.tail import binned_by_class
 from calviz.recalibrators.bbq import BayesianBinning
+from calviz.recalibrators.fitting.binning_average import averaged_binnings, bin_counts, log_rising
+from calviz.recalibrators.fitting.piecewise import Piecewise, halfway, steps_merged, thinned
+from calviz.recalibrators.fitting.tail_bins import binned_by_class
 from calviz.recalibrators.histogram import HistogramBinning
 from calviz.recalibrators.platt import PlattScaling
 from calviz.recalibrators.scaling_binning import ScalingBinning
@@ -26,7 +26,12 @@ def test_equal_width_by_hand():
     fitted = HistogramBinning(bins=4).fit(two(p), y)
     # (0, 1/4]: 1 of 4; (1/4, 1/2]: 1 of 1; (1/2, 3/4]: 1 of 1; (3/4, 1]: 2 of 2.
     new = np.array([0.0, 0.25, 0.2500001, 0.7, 1.0])
-    np.testing.assert_allclose(fitted.transform(two(new))[:, 1], [1 / 4, 1 / 4, 1, 1, 1], atol=1e-8)
+    shares = [1 / 4, 1 / 4, 1, 1, 1]
+    plain = HistogramBinning(bins=4, cap=False).fit(two(p), y)
+    np.testing.assert_allclose(plain.transform(two(new))[:, 1], shares, atol=1e-8)
+    # One row supports 1 - 1/4, two 1 - 1/6.
+    capped = [1 / 4, 1 / 4, 3 / 4, 3 / 4, 5 / 6]
+    np.testing.assert_allclose(fitted.transform(two(new))[:, 1], capped, atol=1e-8)
 
 
 def test_empty_bins_keep_their_centre():
@@ -43,8 +48,10 @@ def test_equal_mass_by_hand_with_ties_together():
     fitted = HistogramBinning(bins=3, scheme="equal-mass").fit(two(p), y)
     # Cuts after 2 and 4 rows, the first one moved to the end of the ties: {0.1, 0.2 x 3} and {0.6, 0.8}.
     np.testing.assert_allclose(
-        fitted.transform(two(np.array([0.05, 0.39, 0.41])))[:, 1], [0.25, 0.25, 1], atol=1e-8
+        fitted.transform(two(np.array([0.05, 0.39, 0.41])))[:, 1], [0.25, 0.25, 5 / 6], atol=1e-8
     )
+    plain = HistogramBinning(bins=3, scheme="equal-mass", cap=False).fit(two(p), y)
+    np.testing.assert_allclose(plain.transform(two(np.array([0.41])))[:, 1], [1], atol=1e-8)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -163,8 +170,8 @@ def test_many_scores_by_table_are_as_one_by_one(steps, monkeypatch):
         [rng.random(70_000), 10.0 ** -rng.uniform(0, 44, 70_000), [0, 1, 0.5, -1e-7, 1 + 1e-6], x]
     ).astype(np.float32)
     by_table = found(score)
-    monkeypatch.setattr("calviz.numerics.piecewise._MANY", 10**9)
+    monkeypatch.setattr("calviz.recalibrators.fitting.piecewise._MANY", 10**9)
     skipping = found(score)
-    monkeypatch.setattr("calviz.numerics.piecewise._SOME", 10**9)
+    monkeypatch.setattr("calviz.recalibrators.fitting.piecewise._SOME", 10**9)
     np.testing.assert_array_equal(skipping, found(score))
     np.testing.assert_allclose(by_table, found(score), atol=1e-9)

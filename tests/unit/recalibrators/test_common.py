@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from calviz.core.errors import CalvizError, InputError, OptionError
-from calviz.core.recalibrator import FAMILIES, RECALIBRATORS
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.loading import load_map
+from calviz.specs.recalibrator import FAMILIES, RECALIBRATORS
 
 from .conftest import simulate, softmax
 

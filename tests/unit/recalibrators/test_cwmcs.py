@@ -4,12 +4,12 @@ from scipy.optimize import minimize_scalar
 
 from calviz.core.predictions import Predictions
 from calviz.core.reduction import Reduction
-from calviz.numerics import gammas
-from calviz.numerics.binning import bin_events
-from calviz.numerics.gammas import GRID, best_gamma, ece_of_temperatures
-from calviz.numerics.reduce import reduce
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.cwmcs import ClasswiseTemperature
+from calviz.recalibrators.fitting import temperature_search
+from calviz.recalibrators.fitting.temperature_search import GRID, best_gamma, ece_of_temperatures
+from calviz.sample.binning import bin_events
+from calviz.sample.reduce import reduce
 
 from .conftest import simulate, softmax
 
@@ -48,7 +48,7 @@ def test_the_short_search_comes_close(monkeypatch):
     z, y = unequal(n=2_000)
     scores, direction = Scores(z, "logits", "logits"), np.array([1.0, 0.2, -0.3, -0.8])
     _, exact = best_gamma(scores, y, 1.3, direction)
-    monkeypatch.setattr(gammas, "_EXHAUSTIVE", 0)
+    monkeypatch.setattr(temperature_search, "_EXHAUSTIVE", 0)
     _, short = best_gamma(scores, y, 1.3, direction)
     assert exact <= short <= exact + 0.002
 

@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from calviz.core.recalibrator import RECALIBRATORS
+from calviz.specs.recalibrator import RECALIBRATORS
 
 #: Presets that run no code but that of the keys beside them.
 SAME = ("dirichlet-odir", "temperature+irm", "ets+isotonic")
@@ -16,6 +16,7 @@ CONTRADICTING = {
 }
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [RECALIBRATORS[key].make(input="logits") for key in KEYS],
     expected_failed_checks=lambda estimator: CONTRADICTING,

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from calviz.numerics.mixture import likelihood_weights, squared_error_weights
 from calviz.recalibrators.ets import EnsembleTemperatureScaling
+from calviz.recalibrators.fitting.mixture import likelihood_weights, squared_error_weights
 
 from .conftest import simulate, softmax
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from calviz.numerics.latent import LatentProblem, warp
+from calviz.recalibrators.fitting.gaussian_process import LatentProblem, warp
 from calviz.recalibrators.gp import GaussianProcess
 from calviz.recalibrators.temperature import TemperatureScaling
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
-from calviz.numerics.isotonic import Between, isotonic_map
 from calviz.recalibrators import irm
+from calviz.recalibrators.fitting.isotonic import Between, Positives, isotonic_map
 from calviz.recalibrators.irm import MulticlassIsotonic
 from calviz.recalibrators.isotonic import IsotonicRecalibrator
 
@@ -11,8 +11,7 @@ from .conftest import simulate, softmax
 
 
 def fitted_map(score, hit):
-    at, positives = np.unique(score[hit], return_counts=True)
-    return isotonic_map(Between.of(np.sort(score), at), positives)
+    return isotonic_map(Between.of(np.sort(score), Positives.of(score[hit])))
 
 
 def test_pooling_by_hand():
@@ -44,7 +43,7 @@ def test_is_scikit_learns(decimals, rate):
 def test_runs_merge_to_the_whole():
     rng = np.random.default_rng(0)
     score = rng.random(400).round(2)
-    at = np.unique(score[rng.random(400) < 0.2])
+    at = Positives.of(score[rng.random(400) < 0.2])
     whole = Between.of(np.sort(score), at)
     merged = Between.of(np.sort(score[:150]), at).merged(Between.of(np.sort(score[150:]), at))
     for name in ("below", "upto", "under", "over", "lowest", "highest", "n"):
@@ -65,7 +64,7 @@ def test_one_against_the_rest_is_scikit_learns_normalised(k):
         other[:, 0] = 1 - other[:, 1]
     other += 1e-9 * new
     other /= other.sum(axis=1, keepdims=True)
-    found = IsotonicRecalibrator().fit(p, y).transform(new)
+    found = IsotonicRecalibrator(cap=False).fit(p, y).transform(new)
     np.testing.assert_allclose(found, other, atol=1e-9)
 
 
@@ -79,7 +78,7 @@ def test_for_all_classes_is_scikit_learns_on_all_pairs(dtype, monkeypatch):
     )
     other = one.predict(p.astype(float).ravel()).reshape(p.shape) + 1e-9 * p
     other /= other.sum(axis=1, keepdims=True)
-    found = MulticlassIsotonic().fit(p, y).transform(p)
+    found = MulticlassIsotonic(cap=False).fit(p, y).transform(p)
     # scikit-learn takes float32 numbers that are closer than 1e-6 for one.
     np.testing.assert_allclose(found, other, atol=1e-7 if dtype is np.float64 else 1e-3)
 
@@ -100,7 +99,7 @@ def test_a_row_that_all_classes_map_to_zero_keeps_its_probabilities():
     # The labels of the first rows are classes that they give 0: these rows are misses for all the others.
     p = np.hstack([p, np.zeros((24, 1))])
     y = np.array([3] * 12 + [0, 1, 2] * 4)
-    fitted = IsotonicRecalibrator().fit(p, y)
+    fitted = IsotonicRecalibrator(cap=False).fit(p, y)
     new = np.array([[0.5, 0.3, 0.2, 0.0]])
     # The fourth class has the same score everywhere, and hits in half of the rows.
     g = np.array([0, 0, 0, 0.5])
@@ -113,7 +112,7 @@ def test_irm_is_strictly_increasing_by_its_epsilon():
     z, y = simulate(300, 4, seed=2)
     p = softmax(z)
     for epsilon in (1e-9, 1e-3):
-        fitted = MulticlassIsotonic(epsilon=epsilon).fit(p, y)
+        fitted = MulticlassIsotonic(epsilon=epsilon, cap=False).fit(p, y)
         pairs = IsotonicRegression(out_of_bounds="clip").fit(p.ravel(), np.eye(4)[y].ravel())
         g = pairs.predict(p.ravel()).reshape(p.shape) + epsilon * p
         np.testing.assert_allclose(
@@ -122,3 +121,48 @@ def test_irm_is_strictly_increasing_by_its_epsilon():
         # Also on one piece of the map the order is that of the probabilities.
         out = fitted.transform(np.array([[0.5, 0.25 + 1e-6, 0.25 - 1e-6, 0.0]]))[0]
         assert out[0] > out[1] > out[2] > out[3]
+
+
+def test_a_piece_without_hits_is_what_its_rows_support():
+    """Hits 0 0 0 | 1 0 1 | 1: 3 misses below support 1/8, one hit above 1 - 1/4; in between as before."""
+    p = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7])
+    y = np.array([0, 0, 0, 1, 0, 1, 1])
+    # 1 0 is pooled to 1/2; 1 1 above is one piece of two rows, 1 - 1/6.
+    fitted = IsotonicRecalibrator().fit(np.stack([1 - p, p], axis=1), y)
+    found = fitted.curve(p)
+    np.testing.assert_allclose(found, [1 / 8] * 3 + [1 / 2] * 2 + [5 / 6] * 2)
+    uncapped = IsotonicRecalibrator(cap=False).fit(np.stack([1 - p, p], axis=1), y)
+    np.testing.assert_allclose(uncapped.curve(p), [0] * 3 + [1 / 2] * 2 + [1] * 2)
+
+
+def test_a_cap_does_not_pass_the_next_piece():
+    """One miss would support 1/4, but the nine rows above it are at 1/9: increasing all the same."""
+    p = np.linspace(0.1, 0.9, 11)
+    y = np.array([0, 1] + [0] * 8 + [1])
+    found = IsotonicRecalibrator().fit(np.stack([1 - p, p], axis=1), y).curve(p)
+    np.testing.assert_allclose(found, [1 / 9] * 10 + [3 / 4])
+    # The other way round: the last piece is no lower than the one below it.
+    found = IsotonicRecalibrator().fit(np.stack([1 - p, p], axis=1), 1 - y[::-1]).curve(p)
+    np.testing.assert_allclose(found, [1 / 4] + [8 / 9] * 10)
+
+
+def test_the_cap_of_irm_counts_pairs():
+    """Of 4 x 3 pairs the 7 lowest are misses: 1/16; all labels are the largest but one."""
+    p = np.array([[0.6, 0.3, 0.1], [0.15, 0.65, 0.2], [0.25, 0.05, 0.7], [0.45, 0.35, 0.2]])
+    y = np.array([0, 1, 2, 1])
+    fitted = MulticlassIsotonic().fit(p, y)
+    # 0.05 to 0.3 are 7 misses, 0.35 is a hit, 0.45 a miss, 0.6, 0.65 and 0.7 are hits.
+    np.testing.assert_allclose(
+        fitted.curve(np.array([0.05, 0.3, 0.35, 0.45, 0.6, 0.7])),
+        [1 / 16, 1 / 16, 1 / 2, 1 / 2, 7 / 8, 7 / 8],
+    )
+
+
+@pytest.mark.parametrize("k", [2, 3, 12])
+def test_the_cap_of_irm_keeps_predicted_classes_and_their_order(k):
+    z, y = simulate(400, k, temperature=0.3, spread=3)
+    p = softmax(z)
+    out = MulticlassIsotonic().fit(p, y).transform(p)
+    np.testing.assert_array_equal(out.argmax(axis=1), p.argmax(axis=1))
+    order = np.argsort(p, axis=1)
+    assert (np.diff(np.take_along_axis(out, order, axis=1), axis=1) >= 0).all()

@@ -4,13 +4,13 @@ from scipy.optimize import approx_fprime, minimize
 from sklearn.linear_model import LogisticRegression
 
 from calviz.core.errors import NotAvailable
-from calviz.numerics import linear, matrix_problem, vector_problem
-from calviz.numerics.matrix_problem import MatrixProblem, Penalty
-from calviz.numerics.minimise import minimise
-from calviz.numerics.newton import truncated_newton
 from calviz.numerics.scores import Scores
-from calviz.numerics.vector_problem import VectorProblem
 from calviz.recalibrators.dirichlet import DirichletCalibration
+from calviz.recalibrators.fitting import linear_scaling, matrix_loss, vector_loss
+from calviz.recalibrators.fitting.matrix_loss import MatrixProblem, Penalty
+from calviz.recalibrators.fitting.minimise import minimise
+from calviz.recalibrators.fitting.newton import truncated_newton
+from calviz.recalibrators.fitting.vector_loss import VectorProblem
 from calviz.recalibrators.matrix import MatrixScaling
 from calviz.recalibrators.vector import VectorScaling
 
@@ -215,8 +215,8 @@ def test_truncated_newton_on_a_badly_scaled_logistic_regression():
 def test_a_hard_fit_of_many_classes_goes_on_with_newton_steps(monkeypatch):
     z, y, _, _ = mapped(k=6)
     exact = MatrixScaling(l2=1e-6, input="logits").fit(z, y)
-    monkeypatch.setattr(matrix_problem, "DENSE", 1)
-    monkeypatch.setattr(linear, "_EASY", 1)
+    monkeypatch.setattr(matrix_loss, "DENSE", 1)
+    monkeypatch.setattr(linear_scaling, "_EASY", 1)
     other = MatrixScaling(l2=1e-6, input="logits").fit(z, y)
     assert not other.warnings_
     # A tenth of a nat over all rows.
@@ -227,9 +227,9 @@ def test_a_hard_fit_of_many_classes_goes_on_with_newton_steps(monkeypatch):
 def test_with_many_classes_other_hessians_lead_to_the_same_place(way, monkeypatch):
     z, y, _, _ = mapped(k=6)
     exact = MatrixScaling(l2=1e-3, input="logits").fit(z, y)
-    monkeypatch.setattr(matrix_problem, "DENSE", 1)
+    monkeypatch.setattr(matrix_loss, "DENSE", 1)
     if way == "kronecker":
-        monkeypatch.setattr(matrix_problem, "BLOCKS", 1)
+        monkeypatch.setattr(matrix_loss, "BLOCKS", 1)
     other = MatrixScaling(l2=1e-3, input="logits").fit(z, y)
     np.testing.assert_allclose(other.transform(z), exact.transform(z), atol=1e-4)
     assert not other.warnings_
@@ -327,13 +327,13 @@ def test_vector_scaling_of_many_classes_is_that_of_few(monkeypatch, together):
     monkeypatch.setattr(
         VectorProblem, "inverse", lambda self, x: (ways.append(self.apart), inverse(self, x))[1]
     )
-    monkeypatch.setattr(vector_problem, "TOGETHER", 1)
-    monkeypatch.setattr(linear, "_APART", 3)
+    monkeypatch.setattr(vector_loss, "TOGETHER", 1)
+    monkeypatch.setattr(linear_scaling, "_APART", 3)
     found = VectorScaling(input="logits").fit(z, y)
     # Three passes are not enough: it goes on with what the classes share.
     assert ways == [True, False]
     np.testing.assert_allclose(found.weights_, plain.weights_, rtol=1e-3, atol=1e-3)
-    monkeypatch.setattr(linear, "_APART", 300)
+    monkeypatch.setattr(linear_scaling, "_APART", 300)
     found = VectorScaling(input="logits").fit(z, y)
     assert ways == [True, False, True]
     np.testing.assert_allclose(found.weights_, plain.weights_, rtol=1e-3, atol=1e-3)

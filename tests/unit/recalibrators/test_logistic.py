@@ -2,10 +2,15 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from calviz.numerics import per_class_logistic
-from calviz.numerics.per_class_logistic import _Problem, beta_parts, fit_logistic, log_odds
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.beta import BetaCalibration
+from calviz.recalibrators.fitting import per_class_logistic
+from calviz.recalibrators.fitting.per_class_logistic import (
+    _Problem,
+    beta_parts,
+    fit_logistic,
+    log_odds,
+)
 from calviz.recalibrators.platt import PlattScaling
 
 from .conftest import simulate, softmax

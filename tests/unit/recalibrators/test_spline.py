@@ -3,12 +3,13 @@ import pytest
 from scipy.interpolate import CubicSpline
 from scipy.optimize import minimize
 
+import calviz
 from calviz.core.events import BinaryEvents
-from calviz.numerics.cumulative import ks_error
-from calviz.numerics.spline import (
-    curvature_matrix,
+from calviz.core.predictions import Predictions
+from calviz.recalibrators.fitting.spline import (
     fit_bounded,
     fit_spline,
+    pieces,
     slopes,
     spline_map,
     values,
@@ -43,7 +44,8 @@ def test_the_fit_is_least_squares():
 
 @pytest.mark.parametrize("run_out", ["parabolic", "cubic"])
 def test_run_outs(run_out):
-    m = curvature_matrix(6, run_out) @ np.random.default_rng(0).normal(size=6)
+    cubics = pieces(6, run_out) @ np.random.default_rng(0).normal(size=6)
+    m = np.append(2 * cubics[:, 2], 2 * cubics[-1, 2] + 6 * cubics[-1, 3] / 5)
     if run_out == "parabolic":
         assert m[0] == pytest.approx(m[1])
         assert m[-1] == pytest.approx(m[-2])
@@ -85,13 +87,14 @@ def test_brings_ks_down_on_other_rows(k):
     fitted = SplineRecalibrator().fit(p[:10_000], y[:10_000])
     rest, labels = p[10_000:], y[10_000:]
 
-    def ks(q):
-        return ks_error(BinaryEvents(q.max(axis=1), q.argmax(axis=1) == labels))
+    def ks(q, reduction="top-label"):
+        data = Predictions(probs=q, labels=labels)
+        return calviz.evaluate(data, ["ks"], reduction=reduction)["ks"].value
 
     assert ks(rest) > 0.1
     assert ks(fitted.transform(rest)) < 0.012
     by_class = ClasswiseSpline().fit(p[:10_000], y[:10_000]).transform(rest)
-    assert ks_error(BinaryEvents(np.ascontiguousarray(by_class[:, 1]), labels == 1)) < 0.012
+    assert ks(by_class, "class:1") < 0.012
 
 
 def test_keeps_the_predicted_class_wherever_the_confidence_allows_it():

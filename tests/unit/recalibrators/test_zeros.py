@@ -9,8 +9,8 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
 import calviz
-from calviz.core.recalibrator import RECALIBRATORS
 from calviz.recalibrators.loading import load_map
+from calviz.specs.recalibrator import RECALIBRATORS
 
 from .conftest import simulate, softmax
 
@@ -157,35 +157,98 @@ def test_maps_of_earlier_versions_stay_as_they_are():
     np.testing.assert_array_equal(load_map(record).transform(p), kept)
 
 
-@pytest.mark.parametrize("key", ["spline", "spline-classwise", "isotonic", "histogram", "irm"])
+#: What n rows of k classes support at least, by method.
+SUPPORTED = {
+    "spline": lambda n, k: 1 / (2 * (n + 1)),
+    "spline-classwise": lambda n, k: 1 / (k * (n + 1)),
+    "isotonic": lambda n, k: 1 / (2 * (n + 1)),
+    "histogram": lambda n, k: 1 / (2 * (n + 1)),
+    "irm": lambda n, k: 1 / (2 * (n * k + 1)),
+}
+
+
+@pytest.mark.parametrize("key", SUPPORTED)
 @pytest.mark.parametrize("k", [2, 4])
 def test_a_cap_holds_the_map_within_what_the_rows_support(key, k):
     # Nearly always right, so that the outermost pieces hold no misses.
     z, y = simulate(400, k, temperature=0.3, spread=3)
     p = softmax(z)
-    capped = RECALIBRATORS[key].make(cap=True).fit(p, y)
+    capped = RECALIBRATORS[key].make().fit(p, y)
     plain = RECALIBRATORS[key].make(cap=False).fit(p, y)
-    least = 1 / ((2 if key == "spline" else k) * 401)
+    least = SUPPORTED[key](400, k)
     said = capped.describe()
     assert least <= said["lowest"] <= said["highest"] <= 1 - least
     assert plain.describe()["highest"] == 1
-    wrong = plain.transform(p).max(axis=1).argmax(keepdims=True)
-    other = (p[wrong].argmax(axis=1) + 1) % k
-    if key in ("spline", "spline-classwise"):
-        assert nll(capped.transform(p[wrong]), other) < nll(plain.transform(p[wrong]), other) - 5
-    # The form of the papers is at most as far away as the cap.
-    np.testing.assert_allclose(capped.transform(p), plain.transform(p), atol=3 * k * least)
+    if key != "spline":  # it holds the confidence, and rescales the others as they are
+        # A wrong row costs no more than that.
+        assert capped.transform(p).min() >= least / k
+        assert plain.transform(p).min() < 1e-8
+    # What is neither 0 nor 1 is as in the paper, at the points that the map is made of.
+    for before, after in zip(maps_of(plain), maps_of(capped), strict=True):
+        points = np.linspace(0, 1, 2_001) if key == "histogram" else before.x
+        was, now = before(points), after(points)
+        beyond = (was < least) | (was > 1 - least)
+        assert beyond.any()
+        assert not beyond.all()
+        np.testing.assert_array_equal(now[~beyond], was[~beyond])
+        if key in ("isotonic", "irm"):
+            assert (np.diff(now) >= 0).all()
 
 
-def test_splines_are_capped_and_steps_are_not_unless_asked_for():
+def maps_of(fitted):
+    return fitted.maps_ if hasattr(fitted, "maps_") else [fitted.map_]
+
+
+def test_every_map_that_could_be_certain_by_its_fit_is_capped():
     default = {
         key: next(p.default for p in RECALIBRATORS[key].parameters if p.name == "cap")
         for key in KEYS
         if any(p.name == "cap" for p in RECALIBRATORS[key].parameters)
     }
-    assert default == {
-        "histogram": False, "irm": False, "isotonic": False, "spline": True, "spline-classwise": True,
-    }  # fmt: skip
+    named = {"temperature+isotonic", "temperature+irm", "ets+isotonic"}
+    assert default == dict.fromkeys(set(SUPPORTED) | named, True)
+    # A score of 1e-3 never hits, one of 0.999 always: no map knows the chances to more than its rows.
+    p = np.repeat([[0.999, 0.001], [0.001, 0.999], [0.5, 0.5], [0.6, 0.4]], 50, axis=0)
+    y = np.array([0] * 50 + [1] * 50 + [0, 1] * 50)
+    for key in MAPS:
+        if key != "spline":  # of the top label, where 0.001 does not come up
+            out = RECALIBRATORS[key].make().fit(p, y).transform(p)
+            assert out.min() > 1e-5, key
+
+
+@pytest.mark.parametrize("key", ["temperature+isotonic", "platt+histogram", "temperature+irm"])
+def test_the_cap_of_a_composition_is_that_of_its_second_part(key):
+    z, y = simulate(400, 3, temperature=0.3, spread=3)
+    p = softmax(z)
+    first, second = key.split("+")
+    between = RECALIBRATORS[first].make().fit(p, y).transform(p)
+    for cap in (True, False):
+        alone = RECALIBRATORS[second].make(cap=cap).fit(between.astype(np.float32), y)
+        both = RECALIBRATORS[key].make(cap=cap).fit(p, y)
+        np.testing.assert_array_equal(both.transform(p), alone.transform(between))
+    assert RECALIBRATORS[key].make().get_params()["cap"] is True
+    # bbq has none, and takes no offence.
+    RECALIBRATORS["platt+bbq"].make(cap=False).fit(p, y)
+
+
+@pytest.mark.parametrize("key", ["isotonic", "irm", "histogram", "temperature+isotonic"])
+def test_maps_saved_before_there_was_a_cap_load_as_they_were(key):
+    z, y = simulate(400, 3, temperature=0.3, spread=3)
+    p = softmax(z)
+    fitted = RECALIBRATORS[key].make(cap=False).fit(p, y)
+    old = json.loads(json.dumps(fitted.to_dict()))
+    del old["parameters"]["cap"]
+    if "+" in key:
+        del old["fitted"]["second"]["parameters"]["cap"]
+    back = load_map(old)
+    np.testing.assert_array_equal(back.transform(p), fitted.transform(p))
+    assert back.get_params() == fitted.get_params()
+    # Fitted once more it is what it was, not what is usual now.
+    np.testing.assert_array_equal(back.fit(p, y).transform(p), fitted.transform(p))
+    new = RECALIBRATORS[key].make().fit(p, y)
+    again = load_map(json.loads(json.dumps(new.to_dict())))
+    assert again.get_params()["cap"] is True
+    np.testing.assert_array_equal(again.transform(p), new.transform(p))
 
 
 def test_floors_do_not_matter_to_logits(simulated):

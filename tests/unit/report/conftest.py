@@ -10,6 +10,7 @@ from calviz.core.reduction import Reduction
 from calviz.data import ReadingOptions
 from calviz.report.document import Report, compose
 from calviz.report.subject import Origin, Subject
+from calviz.sample.sample import Sample
 
 HTML = "<img src=x onerror=alert(1)>"
 FORMULA = "=cmd|' /C calc'!A0"
@@ -34,17 +35,16 @@ def subject() -> Subject:
         options=ReadingOptions(label=HTML, repair=("renormalise",)),
         repairs=("divided every row by its sum",),
     )
-    return Subject(
-        data=predictions(240, (HTML, FORMULA, TURNED)),
-        title=HTML,
+    sample = Sample(
+        predictions(240, (HTML, FORMULA, TURNED)),
+        Reduction("class", class_name=HTML),
         split="test",
-        slice=(("</script>", "a$b"),),
-        reduction=Reduction("class", class_name=HTML),
+        where=(("</script>", "a$b"),),
         bins=10,
         seed=3,
         resamples=200,
-        origin=origin,
     )
+    return Subject(sample, title=HTML, origin=origin)
 
 
 @pytest.fixture(scope="session")

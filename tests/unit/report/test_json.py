@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from calviz.core.notes import Finding
-from calviz.core.results import ClassRow, Evaluation, Interval, MetricResult, NoiseFloor
+from calviz.core.finding import Finding
 from calviz.report.json import audit_record, to_json
+from calviz.results.evaluation import ClassRow, Evaluation, Interval, MetricResult, NoiseFloor
 
 EVALUATION = Evaluation(
     name="m",

@@ -7,6 +7,7 @@ import io
 import json
 import re
 import zipfile
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -15,9 +16,10 @@ import pytest
 import calviz
 from calviz.comparison.advice import advise
 from calviz.core.errors import OptionError
-from calviz.core.metric import METRICS
 from calviz.report.document import bind, compose, in_order, make_part
 from calviz.report.subject import Subject
+from calviz.sample.sample import Sample
+from calviz.specs.metric import METRICS
 from tests.unit.report.conftest import FORMULA, HTML, predictions
 
 #: Elements that have no end tag.
@@ -69,22 +71,8 @@ def shown(page: Page) -> str:
 
 
 def test_the_same_data_and_settings_give_the_same_bytes(subject, report, html):
-    again = Subject(
-        **{
-            name: getattr(subject, name)
-            for name in (
-                "title",
-                "split",
-                "slice",
-                "reduction",
-                "bins",
-                "seed",
-                "resamples",
-                "origin",
-            )
-        },
-        data=predictions(240, subject.data.class_names),
-    )
+    data = predictions(240, subject.sample.data.class_names)
+    again = replace(subject, sample=subject.sample.with_data(data))
     second = compose(again, author=report.author, notes=report.notes, date="")
     assert second.html() == html
     assert second.markdown() == report.markdown()
@@ -180,7 +168,12 @@ def test_what_is_needed_to_get_the_numbers_again_is_there(page, subject):
 def test_the_numbers_are_those_of_evaluate(report, subject):
     tables = dict(report.tables())
     expected = calviz.evaluate(
-        subject.data, reduction=subject.reduction, bins=10, seed=3, resamples=200, ci=True
+        subject.sample.data,
+        reduction=subject.sample.reduction,
+        bins=10,
+        seed=3,
+        resamples=200,
+        ci=True,
     )
     numbers = tables["metrics"].numbers.set_index("metric")
     assert set(numbers.index) == {m.key for m in METRICS}
@@ -250,7 +243,7 @@ def test_progress_is_told_section_by_section(subject):
 
 
 def test_several_models_are_several_parts_with_anchors_of_their_own(subject):
-    other = Subject(data=predictions(50, ("a", "b"), seed=1), title="other", resamples=100)
+    other = Subject(Sample(predictions(50, ("a", "b"), seed=1), resamples=100), title="other")
     keys = ["verdict", "reliability", "definitions"]
     report = compose([subject, other], sections=keys, date="")
     page = Page(report.html())
@@ -258,7 +251,7 @@ def test_several_models_are_several_parts_with_anchors_of_their_own(subject):
     assert len(set(anchors)) == len(anchors)
     assert {"part-1-reliability", "part-2-reliability", "definitions"} <= set(anchors)
     assert {"01-reliability", "02-reliability"} <= {name for name, _ in report.tables()}
-    assert Subject(data=other.data, resamples=100).verdict.sentence in shown(page)
+    assert other.verdict.sentence in shown(page)
 
 
 def test_what_a_kind_of_data_does_not_have_is_said():
@@ -267,7 +260,7 @@ def test_what_a_kind_of_data_does_not_have_is_said():
     top = ConfidencePredictions(
         confidence=np.array([0.9, 0.8, 0.7, 0.6]), correct=np.array([1, 1, 0, 1]), name="top"
     )
-    text = shown(Page(compose(Subject(data=top, resamples=50), date="").html()))
+    text = shown(Page(compose(Subject(Sample(top, resamples=50)), date="").html()))
     assert "Not available: these data do not name the true classes." in text
     assert "too few for a verdict" in text
 
@@ -303,7 +296,7 @@ def test_a_comparison_shows_the_best_and_says_where_it_was_judged():
         resamples=50,
     )
     where = (("month", "5"),)
-    subject = Subject(data=p.split("judge"), comparison=found, slice=where)
+    subject = Subject(Sample(p.split("judge"), where=where), comparison=found)
     part = make_part(subject, sections=["comparison"])
     report = bind([part], date="")
     table = dict(report.tables())["comparison"]
@@ -316,15 +309,17 @@ def test_a_comparison_shows_the_best_and_says_where_it_was_judged():
     assert "200 rows (split 'judge')" in text
     assert "month = 5" in text
     # What the page advises is on file too, and it is what is drawn.
-    advised = found[advise(found, subject.data).method].label
+    advised = found[advise(found, subject.sample.data).method].label
     assert f"Advice: {advised}." in text
     assert f"Before and after {advised}, which is the advice" in text
-    assert make_part(Subject(data=p), sections=["comparison"]).sections == ()
+    assert make_part(Subject(Sample(p)), sections=["comparison"]).sections == ()
 
 
 def test_the_conventions_are_those_of_the_library_function(report, subject):
     tables = dict(report.tables())
-    found = calviz.conventions(subject.data, reduction=subject.reduction, bins=10, seed=3)
+    found = calviz.conventions(
+        subject.sample.data, reduction=subject.sample.reduction, bins=10, seed=3
+    )
     numbers = tables["conventions"].numbers.set_index("convention")
     for v in found:
         np.testing.assert_equal(numbers.loc[v.convention.key, "value"], v.value)
@@ -334,6 +329,6 @@ def test_the_conventions_are_those_of_the_library_function(report, subject):
 def test_a_single_row_has_no_error_bars():
     p = calviz.Predictions(probs=np.array([[0.8, 0.2]]), labels=np.array([0]), name="one")
     keys = ["verdict", "findings", "reliability", "classwise", "metrics"]
-    text = shown(Page(compose(Subject(data=p, resamples=20), sections=keys, date="").html()))
+    text = shown(Page(compose(Subject(Sample(p, resamples=20)), sections=keys, date="").html()))
     assert text.count("n = 1: not meaningful") == 5
     assert "A single row says nothing about calibration." in text

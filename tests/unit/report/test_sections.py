@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.comparison.models_words import headline
 from calviz.figures import LearningCurves
 from calviz.figures.slice_gaps import SliceGaps
-from calviz.numerics.slices import USUAL_RATE, usual_columns
 from calviz.report.document import bind, make_part
 from calviz.report.subject import Subject
+from calviz.results.model_words import headline
+from calviz.sample.sample import Sample
+from calviz.sample.slices import USUAL_RATE, usual_columns
 from tests.unit.report.conftest import HTML, predictions
 
 
@@ -29,7 +30,7 @@ def data():
 
 
 def test_slices_are_those_of_the_library_function(data):
-    report = report_of(Subject(data=data, bins=10), "slices")
+    report = report_of(Subject(Sample(data, bins=10)), "slices")
     found = calviz.slices(data, usual_columns(data), pairs=False, bins=10, rate=USUAL_RATE)
     tables = dict(report.tables())
     numbers = tables["slices"].numbers
@@ -37,16 +38,16 @@ def test_slices_are_those_of_the_library_function(data):
     assert numbers["p_value"].tolist() == [s.p_value for s in found.slices]
     assert len(found.slices) == 2 + 3
     html = report.html()
-    assert html == report_of(Subject(data=data, bins=10), "slices").html()
+    assert html == report_of(Subject(Sample(data, bins=10)), "slices").html()
     assert HTML not in html
     assert SliceGaps.compute(found).answer().split(";")[0].replace("600 ", "600\u00a0") in html
     alone = replace(data, groups={})
-    assert report_of(Subject(data=alone), "slices").parts[0].sections == ()
+    assert report_of(Subject(Sample(alone)), "slices").parts[0].sections == ()
 
 
 def test_slices_that_were_looked_at_are_taken_as_they_are(data):
     found = calviz.slices(data, ["of"], pairs=False, min_rows=200, against="rest", rate=0.2)
-    report = report_of(Subject(data=data, slices=found), "slices")
+    report = report_of(Subject(Sample(data), slices=found), "slices")
     assert len(dict(report.tables())["slices"].shown) == 3
     assert "at least 200 rows" in report.markdown()
     assert "against the other rows" in report.markdown()
@@ -58,8 +59,8 @@ def test_models_stand_once_with_the_best_marked(data):
     other = calviz.Predictions(probs=sharp, labels=data.labels, name=HTML)
     models = {"three": data, HTML: other}
     found = calviz.compare_models(models, ["accuracy", "nll", "ece"], resamples=50)
-    subject = Subject(data=data, models=found)
-    parts = [make_part(s, sections=["models"]) for s in (subject, Subject(data=other))]
+    subject = Subject(Sample(data), models=found)
+    parts = [make_part(s, sections=["models"]) for s in (subject, Subject(Sample(other)))]
     report = bind(parts, title="t", date="")
     assert [w.section.key for w in report.shared] == ["models"]
     table = dict(report.tables())["models"]
@@ -83,9 +84,9 @@ def test_a_learning_curve_says_what_the_figure_says(data):
         eval_split="judge",
         metrics=["ece", "accuracy"],
     )
-    report = report_of(Subject(data=data.split("judge"), learning=curve), "learning-curve")
+    report = report_of(Subject(Sample(data.split("judge")), learning=curve), "learning-curve")
     text = report.markdown().replace("\\", "")
     assert LearningCurves.compute(curve, metric="ece").answer() in text
     assert [c.key for c in report.charts] == ["learning-curve-ece", "learning-curve-accuracy"]
     assert "judged on the same 300 rows (split 'judge')" in text
-    assert report_of(Subject(data=data), "learning-curve").parts[0].sections == ()
+    assert report_of(Subject(Sample(data)), "learning-curve").parts[0].sections == ()

@@ -1,15 +1,15 @@
-"""Arrow files and streams, and Feather 2: announced here, read in `calviz.data.arrow_table`."""
+"""Arrow files and streams, and Feather 2: announced here, read in `table`."""
 
 from __future__ import annotations
 
+from calviz.data.file_bytes import Source
 from calviz.data.format import FORMATS, Format
-from calviz.data.source import Source
 from calviz.data.table import Table
 
 
 def _open(source: Source) -> Table:
     # Imported on first use: a reader of NPZ files never pays for pyarrow.
-    from calviz.data.arrow_table import open_arrow
+    from calviz.data.formats.arrow.table import open_arrow
 
     return open_arrow(source)
 

@@ -1,8 +1,12 @@
-"""Arrow columns as columns of a table, and their values in one row-wise array."""
+"""Arrow columns as columns of a table, and their values in one row-wise array: Arrow, Parquet and JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import struct
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,13 +16,87 @@ import pyarrow as pa
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
-from calviz.core.limits import MAX_CLASSES
-from calviz.data.source import Source
-from calviz.data.table import MISSING, Column, ElementType
+from calviz.core.finding import Finding
+from calviz.core.limits import MAX_CLASSES, check_expansion
+from calviz.data.allocation import allocate
+from calviz.data.file_bytes import Source
+from calviz.data.table import MISSING, Column, ElementType, Fetched, Table
 
 #: Columns are transposed into the row-wise array in tiles that stay in the cache; not a power
 #: of two, so that the columns of a tile do not fall into the same lines of it.
 _TILE_ROWS = 4_112
+
+
+@contextmanager
+def readable(what: str) -> Iterator[None]:
+    """Turn what goes wrong inside Arrow's readers of `what` ("Parquet") into one sentence."""
+    try:
+        yield
+    except InputError:
+        raise
+    except pa.ArrowNotImplementedError as error:
+        raise InputError(f"uses a feature of {what} that is not supported ({error})") from None
+    except (
+        pa.ArrowException, struct.error, OverflowError, OSError, ValueError, TypeError, KeyError,
+    ):  # fmt: skip
+        raise InputError(
+            "the file is damaged or incomplete", remedy="save or copy it again"
+        ) from None
+
+
+@dataclass(eq=False, kw_only=True)
+class TypedTable(Table):
+    """The columns of a file that declares their Arrow types.
+
+    Attributes
+    ----------
+    source : Source
+    schema : pyarrow.Schema
+    rows : int
+    """
+
+    source: Source
+    schema: Any
+    rows: int
+
+    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+        """Read the columns that are asked for; see `Table.fetch`."""
+        # Ten bytes may stand for a million equal values.
+        cells = sum(self[group[0]].width or len(group) for group in scores) + len(columns)
+        check_expansion("the table", 8 * cells * self.rows, self.source.size)
+        with readable(self.format):
+            arrays = tuple(self._scores(group) for group in scores)
+            found: dict[str, npt.NDArray[Any] | Factor] = {}
+            if columns:
+                table = self._table(list(columns))
+                found = {name: single(table.column(name)) for name in columns}
+        return Fetched(arrays, found)
+
+    def _out(self, group: tuple[str, ...]) -> tuple[FloatArray, bool]:
+        """The array for a group of score columns, and whether it is one column of lists."""
+        dtype = float_type([self.schema.field(name).type for name in group])
+        width = self[group[0]].width if len(group) == 1 else None
+        return allocate(self.rows, width or len(group), dtype), width is not None
+
+    @abstractmethod
+    def _scores(self, group: tuple[str, ...]) -> FloatArray:
+        """The score columns of a group as one (n, K) array."""
+
+    @abstractmethod
+    def _table(self, columns: list[str]) -> Any:
+        """The columns as a pyarrow table."""
+
+
+def half_precision(schema: Any) -> list[Finding]:
+    """A notice about columns that are stored with three digits."""
+    half = [field.name for field in schema if pa.types.is_float16(field.type)]
+    if not half:
+        return []
+    text = (
+        f"{len(half):,} column{'s are' if len(half) > 1 else ' is'} stored in half precision "
+        "(3 digits): calibration errors below 0.001 mean nothing"
+    )
+    return [Finding("DATA009", "warning", text)]
 
 
 def opened(source: Source) -> Any:
@@ -51,12 +129,12 @@ def describe(name: str, kind: Any, head: Callable[[], Any]) -> Column:
             return Column(name, "other", none, note=note)
         if not widths:
             return Column(name, "other", none, note="it holds no values")
-        return Column(name, element, none, width=widths[0])
+        return _of_width(Column(name, element, none, width=widths[0]))
     if pa.types.is_struct(kind):
         fields = [kind.field(j) for j in range(kind.num_fields)]
         if fields and all(_element(f.type) in ("number", "integer") for f in fields):
             names = tuple(f.name for f in fields)
-            return Column(name, "number", none, width=len(fields), fields=names)
+            return _of_width(Column(name, "number", none, width=len(fields), fields=names))
         return Column(name, "other", none, note=f"it holds {kind}")
     element = _element(kind)
     if pa.types.is_temporal(kind) or element == "text":
@@ -65,6 +143,12 @@ def describe(name: str, kind: Any, head: Callable[[], Any]) -> Column:
     if element == "other":
         return Column(name, "other", none, note=f"it holds {kind}, expected numbers")
     return Column(name, element, lambda: numbers(head(), np.dtype(np.float64)))
+
+
+def _of_width(column: Column) -> Column:
+    width = column.width or 0
+    MAX_CLASSES.check(width, f"'{column.name[:80]}' holds {width:,} values per row")
+    return column
 
 
 def is_text(kind: Any) -> bool:
@@ -203,7 +287,7 @@ def _is_bytes(kind: Any) -> bool:
 
 
 def _check(chunk: Any) -> None:
-    """Raise InputError where codes point beyond their dictionary, or text is no text."""
+    """Raise InputError if codes point beyond their dictionary, or text is no text."""
     try:
         chunk.validate(full=True)
     except pa.ArrowException:
@@ -244,11 +328,3 @@ def _factor(column: Any) -> Factor:
     return Factor(
         codes=np.concatenate(parts or [np.empty(0, dtype=np.int32)]), levels=tuple(levels)
     )
-
-
-def check_width(column: Column) -> None:
-    """Raise InputError where lists are longer than the limit on classes."""
-    if column.width is not None:
-        MAX_CLASSES.check(
-            column.width, f"'{column.name[:80]}' holds {column.width:,} values per row"
-        )

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from calviz.data.source import Source
+from calviz.data.file_bytes import Source
 
 _END = b"ARROW1"
 _CONTINUATION = b"\xff\xff\xff\xff"
@@ -29,7 +29,7 @@ def unpacked_size(source: Source) -> int:
 
 
 def _blocks(stream: Any, size: int) -> list[int]:
-    """Where the footer of a file says that its batches begin."""
+    """The places at which the batches begin, from the footer of a file."""
     stream.seek(size - 10)
     (length,) = struct.unpack("<i", stream.read(4))
     if not 0 < length <= size - 10:
@@ -88,7 +88,7 @@ def _message(stream: Any, at: int, size: int) -> tuple[int, int]:
 
 
 class _Buffer:
-    """Reads tables of a flatbuffer: places are counted from its beginning, 0 is none."""
+    """Reads tables of a flatbuffer; places are counted from its beginning, and 0 means none."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -120,7 +120,7 @@ class _Buffer:
         return place + self.number("<I", place) if place else 0
 
     def vector(self, table: int, field: int, width: int) -> tuple[int, int]:
-        """Where the vector in a field begins, and how many elements of so many bytes it has."""
+        """Where the vector in a field begins, and its number of elements, given their size in bytes."""
         place = self.place(table, field)
         if not place:
             return 0, 0

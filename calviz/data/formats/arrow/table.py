@@ -3,40 +3,24 @@
 from __future__ import annotations
 
 import mmap
-import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
+from calviz.core.arrays import FloatArray
 from calviz.core.errors import InputError
 from calviz.core.limits import MAX_COLUMNS, MAX_ROWS, check_expansion
-from calviz.core.notes import Finding
-from calviz.data import arrow_columns
-from calviz.data.arrow_sizes import unpacked_size
-from calviz.data.growing import allocate
-from calviz.data.source import Source
-from calviz.data.table import SAMPLE_ROWS, Column, Fetched, Table
-from calviz.data.types import short
+from calviz.data.file_bytes import Source
+from calviz.data.formats.arrow import columns as arrow_columns
+from calviz.data.formats.arrow.sizes import unpacked_size
+from calviz.data.table import SAMPLE_ROWS, Table
 
 FILE_MAGIC = b"ARROW1"
 #: Columns that are copied together.
 _BATCH = 64
-
-
-@contextmanager
-def _readable() -> Iterator[None]:
-    try:
-        yield
-    except InputError:
-        raise
-    except (pa.ArrowException, struct.error, OverflowError, OSError, ValueError, KeyError):
-        raise InputError(
-            "the file is damaged or incomplete", remedy="save or copy it again"
-        ) from None
 
 
 @contextmanager
@@ -84,48 +68,28 @@ def _checked(batch: Any, fields: list[int], packed: bool) -> Any:
     return chosen
 
 
-@dataclass(eq=False, kw_only=True)
-class ArrowTable(Table):
+class ArrowTable(arrow_columns.TypedTable):
     """The columns of an Arrow file."""
 
-    source: Source
-    schema: Any
-    rows: int
+    def _table(self, columns: list[str]) -> Any:
+        wanted = sorted({self.places[name] for name in columns})
+        return pa.Table.from_batches(b.select(columns) for b in _batches(self.source, wanted))
 
-    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
-        """Read the columns that are asked for; see `Table.fetch`."""
-        cells = sum(self[group[0]].width or len(group) for group in scores) + len(columns)
-        check_expansion("the table", 8 * cells * self.rows, self.source.size)
-        with _readable():
-            arrays = tuple(self._scores(group) for group in scores)
-            single = {}
-            if columns:
-                wanted = [self.places[name] for name in columns]
-                parts = [
-                    b.select(list(columns)) for b in _batches(self.source, sorted(set(wanted)))
-                ]
-                table = pa.Table.from_batches(parts)
-                single = {name: arrow_columns.single(table.column(name)) for name in columns}
-        return Fetched(arrays, single)
-
-    def _scores(self, group: tuple[str, ...]) -> Any:
-        index = self.places
-        dtype = arrow_columns.float_type([self.schema.field(index[name]).type for name in group])
-        width = self[group[0]].width if len(group) == 1 else None
-        out = allocate(self.rows, width or len(group), dtype)
+    def _scores(self, group: tuple[str, ...]) -> FloatArray:
+        out, lists = self._out(group)
         step = _BATCH if source_is_file(self.source) else len(group)
         packed = self.source.size < out.nbytes
         for j in range(0, len(group), step):
             names = group[j : j + step]
             start = 0
-            wanted = sorted(index[n] for n in names)
+            wanted = sorted(self.places[n] for n in names)
             for batch in _batches(self.source, wanted, packed=packed):
-                part = out[start : start + batch.num_rows, j : j + (width or len(names))]
+                rows = out[start : start + batch.num_rows]
                 found = [pa.chunked_array([batch.column(name)]) for name in names]
-                if width is not None:
-                    arrow_columns.fill_block(part, found[0], names[0], start)
+                if lists:
+                    arrow_columns.fill_block(rows, found[0], names[0], start)
                 else:
-                    arrow_columns.fill(part, found)
+                    arrow_columns.fill(rows[:, j : j + len(names)], found)
                 start += batch.num_rows
         return out
 
@@ -137,7 +101,7 @@ def source_is_file(source: Source) -> bool:
 
 def open_arrow(source: Source) -> Table:
     """Look at the schema and the first rows; see `Format.open`."""
-    with _readable():
+    with arrow_columns.readable("Arrow"):
         unpacked = unpacked_size(source)
         check_expansion("the file", unpacked, source.size)
         schema = _schema(source)
@@ -146,18 +110,19 @@ def open_arrow(source: Source) -> Table:
         rows = sum(batch.num_rows for batch in _batches(source, [0])) if len(schema) else 0
         MAX_ROWS.check(rows, f"the file has {rows:,} rows")
         if not rows:
-            raise InputError("there are no rows of data")
+            raise InputError(
+                "there are no rows of data",
+                remedy="save the file with at least one row of predictions",
+            )
         heads = _Heads(source, schema, packed=unpacked > 0)
-        columns = [_column(heads, j, field) for j, field in enumerate(schema)]
-    half = [field.name for field in schema if pa.types.is_float16(field.type)]
-    notices = [
-        Finding("DATA009", "warning", f"'{short(name)}' is stored in half precision (3 digits)")
-        for name in half[:3]
-    ]
+        columns = [
+            arrow_columns.describe(field.name, field.type, partial(heads.of, j))
+            for j, field in enumerate(schema)
+        ]
     return ArrowTable(
         format="Arrow",
         columns=tuple(columns),
-        notices=notices,
+        notices=arrow_columns.half_precision(schema),
         source=source,
         schema=schema,
         rows=rows,
@@ -187,7 +152,7 @@ class _Heads:
     def of(self, index: int) -> Any:
         """The first rows of a column."""
         if index not in self._found:
-            with _readable():
+            with arrow_columns.readable("Arrow"):
                 self._read(index)
         return self._found.pop(index)
 
@@ -203,9 +168,3 @@ class _Heads:
         for j, index in enumerate(fields):
             parts = [batch.column(j) for batch in batches]
             self._found[index] = pa.chunked_array(parts, self.schema.field(index).type)
-
-
-def _column(heads: _Heads, index: int, field: Any) -> Column:
-    column = arrow_columns.describe(field.name, field.type, partial(heads.of, index))
-    arrow_columns.check_width(column)
-    return column

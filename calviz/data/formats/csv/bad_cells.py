@@ -6,10 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from calviz.core.errors import InputError
-from calviz.data.types import short
-
-#: How many places a sentence names.
-NAMED = 5
+from calviz.data.loaded import short
+from calviz.data.places_in_file import NAMED, listed, place
 
 
 @dataclass(frozen=True)
@@ -31,12 +29,12 @@ class Cells:
     empty: set[tuple[int, str]] = field(default_factory=set)
 
     def add_bad(self, cells: list[BadCell], count: int) -> None:
-        """Remember the first cells of a column and block, and how many there are."""
+        """Remember the first bad cells of a column in a block, and their number."""
         self.bad.extend(cells)
         self.bad_count += count
 
     def raise_bad(self, line: Callable[[int], int | None]) -> None:
-        """Raise InputError where there are cells that are not numbers."""
+        """Raise InputError if there are cells that are not numbers."""
         if not self.bad:
             return
         cells = sorted(self.bad, key=lambda cell: cell.row)
@@ -54,18 +52,6 @@ class Cells:
             placed=True,
             remedy="correct the cells, or leave them empty and ask to drop the rows",
         )
-
-
-def place(row: int, line: Callable[[int], int | None]) -> str:
-    """Write "row 4 (line 5)"; the line only where there is one."""
-    at = line(row)
-    return f"row {row + 1:,}" + (f" (line {at:,})" if at is not None else "")
-
-
-def listed(places: list[str], total: int) -> str:
-    """The places, and how many more there are."""
-    more = total - len(places)
-    return ", ".join(places) + (f" and {more:,} more" if more > 0 else "")
 
 
 def ragged_error(lines: list[tuple[int, int]], expected: int) -> InputError:

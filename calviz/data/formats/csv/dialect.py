@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from calviz.core.errors import InputError
 from calviz.core.limits import MAX_CLASSES, MAX_COLUMNS
-from calviz.data.names import count_scores
+from calviz.data.recognition.column_names import count_scores
 
 #: In the order of preference where several fit: the rarer a sign is within a cell, the earlier.
 SEPARATORS = ("\t", ";", "|", ",", "\x01", "^", "~", " ", ":")
@@ -59,9 +59,6 @@ class Dialect:
     comments : int
         How many of these are comments.
     decimal_comma : bool
-    padded : bool
-        Whether cells have spaces around them.
-    bom : bool
     """
 
     encoding: str
@@ -71,7 +68,6 @@ class Dialect:
     skip: int
     comments: int
     decimal_comma: bool
-    padded: bool
 
     @property
     def described(self) -> str:
@@ -186,18 +182,12 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
         rows = rows[1:]
     else:
         names = tuple(f"column {j + 1}" for j in range(len(first)))
-    raw = body[:20_000]
-    padded = separator != " " and bool(
-        re.search(rf"[ \t]{re.escape(separator)}|{re.escape(separator)} |\n ", raw)
-        if separator != "\t"
-        else re.search(r" \t|\t |\n ", raw)
-    )
-    dialect = Dialect(encoding, separator, header, names, skip, comments, decimal_comma, padded)
+    dialect = Dialect(encoding, separator, header, names, skip, comments, decimal_comma)
     return dialect, rows
 
 
 def _check_width(body: str, separator: str) -> None:
-    """Raise InputError where there are too many columns, before they are told apart.
+    """Raise InputError if there are too many columns, before they are parsed.
 
     A cell takes fifty times the memory of the two characters that make one.
     """

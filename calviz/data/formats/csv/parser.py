@@ -1,4 +1,4 @@
-"""Blocks of separated text to numbers and text: fast where nothing is wrong, with care where something is."""
+"""Blocks of separated text to numbers and text: a fast way, and a careful one for blocks with errors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from calviz.data.cells import NAMED, BadCell, Cells, ragged_error
-from calviz.data.dialect import MISSING_WORDS, Dialect
+from calviz.data.formats.csv.bad_cells import BadCell, Cells, ragged_error
+from calviz.data.formats.csv.dialect import MISSING_WORDS, Dialect
+from calviz.data.places_in_file import NAMED
 
 if TYPE_CHECKING:  # imported on first use: a reader of NPZ files never pays for it
     import polars as pl
@@ -133,7 +134,7 @@ class BlockParser:
         )
 
     def _careful(self, block: bytes) -> pl.DataFrame:
-        """The block as text first, so that every cell that is not right can be named."""
+        """Read the block as text first, so that every bad cell can be named."""
         import polars as pl
 
         rows = self._records(block)

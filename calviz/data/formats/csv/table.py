@@ -13,12 +13,13 @@ import numpy.typing as npt
 
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
+from calviz.core.finding import Finding
 from calviz.core.limits import MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, MAX_ROWS
-from calviz.core.notes import Finding
-from calviz.data.cells import Cells
-from calviz.data.csv_parser import BlockParser
-from calviz.data.csv_text import OtherEncoding, Utf8Reader, ahead, end_of_records, line_in
-from calviz.data.dialect import (
+from calviz.data.allocation import Growing
+from calviz.data.building.labels import MISSING_LABELS
+from calviz.data.file_bytes import HEAD_BYTES, Source
+from calviz.data.formats.csv.bad_cells import Cells
+from calviz.data.formats.csv.dialect import (
     MISSING_WORDS,
     Dialect,
     decode,
@@ -27,11 +28,9 @@ from calviz.data.dialect import (
     is_number,
     sniff,
 )
-from calviz.data.format import FORMATS, Format
-from calviz.data.growing import Growing
-from calviz.data.labels import MISSING_LABELS
-from calviz.data.names import LABELS, count_scores, plain
-from calviz.data.source import HEAD_BYTES, Source
+from calviz.data.formats.csv.parser import BlockParser, ParsedBlock
+from calviz.data.formats.csv.text_blocks import OtherEncoding, ahead, line_in, record_blocks
+from calviz.data.recognition.column_names import LABELS, count_scores, plain
 from calviz.data.table import Column, ElementType, Fetched, Table
 
 if TYPE_CHECKING:  # imported on first use: a reader of NPZ files never pays for it
@@ -65,7 +64,8 @@ class CsvTable(Table):
             return self._fetch(scores, columns)
         except OtherEncoding:
             # Only the whole file shows that it is not UTF-8: start again, as cp1252.
-            self.dialect = _reread_as_cp1252(self)
+            self.notices.append(_encoding_notice())
+            self.dialect = replace(self.dialect, encoding="cp1252")
             return self._fetch(scores, columns)
 
     def _fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
@@ -83,35 +83,40 @@ class CsvTable(Table):
         parts: dict[int, list[pl.Series]] = {j: [] for j in texts}
         self._rows_of_block = []
         self._cells = parser.cells
-        for block in ahead(self._blocks()):
-            parsed = parser.parse(block)
-            self._rows_of_block.append(parsed.rows)
-            MAX_ROWS.check(parser.cells.rows, "the file has more rows than are accepted:")
+        for parsed in self._parsed(parser):
             for array, at in zip(arrays, places, strict=True):
                 array.append(_columns_at(parsed.numbers, at))
             for j in texts:
                 parts[j].append(parsed.texts[j])
-            if parser.cells.bad:
-                break
         parser.cells.raise_bad(self.line)
         if not parser.cells.rows:
-            raise InputError("there is a header but no rows of data")
+            raise InputError(
+                "there is a header but no rows of data",
+                remedy="save the file with at least one row of predictions",
+            )
         return Fetched(
             scores=tuple(array.finish() for array in arrays),
             columns={self.dialect.names[j]: series_factor(pl.concat(parts[j])) for j in texts},
         )
 
+    def _parsed(self, parser: BlockParser) -> Iterator[ParsedBlock]:
+        """The blocks of the file, up to the first one with cells that are not numbers."""
+        for block in ahead(self._blocks()):
+            parsed = parser.parse(block)
+            self._rows_of_block.append(parsed.rows)
+            MAX_ROWS.check(parser.cells.rows, "the file has more rows than are accepted:")
+            yield parsed
+            if parser.cells.bad:
+                return
+
     def line(self, row: int) -> int | None:
         """The line of a data row, counted through blank lines, comments and quoted newlines."""
-        first_line, first_row = self.dialect.skip, 0
+        line, first_row = self.dialect.skip, 0
         for block, rows in zip(self._blocks(), self._rows_of_block, strict=False):
             if row < first_row + rows:
-                return first_line + line_in(block, row - first_row, self.dialect.separator)
+                return line + line_in(block, row - first_row, self.dialect.separator)
             first_row += rows
-            first_line += block.count(b"\n")
-        # Rows of the block that is being read are not counted yet.
-        for block in list(self._blocks())[len(self._rows_of_block) :][:1]:
-            return first_line + line_in(block, row - first_row, self.dialect.separator)
+            line += block.count(b"\n")
         return None
 
     def _lines_read(self) -> int:
@@ -143,53 +148,11 @@ class CsvTable(Table):
         return int(1.02 * packed * self.source.size / self.bytes_per_row) + 16
 
     def _blocks(self) -> Iterator[bytes]:
-        """The records of data as UTF-8, in blocks of whole records, without what precedes them."""
-        with self.source.open() as stream:
-            rest, skip = b"", self.dialect.skip
-            reader = Utf8Reader(stream, self.dialect.encoding)
-            while True:
-                block = reader.read(BLOCK_BYTES)
-                if not block:
-                    break
-                if b"\0" in block:
-                    raise self._nul_bytes()
-                quoted = b'"' in rest or b'"' in block
-                if not skip and not quoted and (cut := block.rfind(b"\n") + 1):
-                    # Without quotes the last newline ends a record; one copy, not two.
-                    yield b"".join((rest, memoryview(block)[:cut]))
-                    rest = block[cut:]
-                    continue
-                block = rest + block
-                while skip and (end := block.find(b"\n")) >= 0:
-                    block, skip = block[end + 1 :], skip - 1
-                cut = 0 if skip else end_of_records(block)
-                rest = block[cut:]
-                if cut:
-                    yield block[:cut]
-                elif len(rest) > MAX_LINE.value:
-                    raise InputError(
-                        f"a cell or line goes on for more than {MAX_LINE.written(MAX_LINE.value)}",
-                        remedy="check for a quotation mark that is not closed, or set the "
-                        f"environment variable {MAX_LINE.variable}",
-                    )
-            if rest.strip() and not skip:
-                yield rest
-
-    def _nul_bytes(self) -> InputError:
-        """The error about NUL bytes; lines are counted only now that there are some."""
-        line = 1
-        with self.source.open() as stream:
-            reader = Utf8Reader(stream, self.dialect.encoding)
-            while block := reader.read(BLOCK_BYTES):
-                at = block.find(b"\0")
-                line += block.count(b"\n", 0, at if at >= 0 else None)
-                if at >= 0:
-                    break
-        return InputError("there are NUL bytes: this is not a text file", line=line)
+        return record_blocks(self.source, self.dialect.encoding, self.dialect.skip, BLOCK_BYTES)
 
 
 def _columns_at(array: npt.NDArray[Any], columns: list[int]) -> npt.NDArray[Any]:
-    """The columns of an array, without a copy where they stand side by side."""
+    """The columns of an array, without a copy if they are adjacent."""
     first = columns[0]
     if columns == list(range(first, first + len(columns))):
         return array[:, first : first + len(columns)]
@@ -204,11 +167,6 @@ def series_factor(series: pl.Series) -> Factor:
     levels = series.unique(maintain_order=True)
     codes = series.cast(pl.Enum(levels)).to_physical().to_numpy().astype(np.int32)
     return Factor(codes=codes, levels=tuple(levels.to_list()))
-
-
-def _reread_as_cp1252(table: CsvTable) -> Dialect:
-    table.notices.append(_encoding_notice())
-    return replace(table.dialect, encoding="cp1252")
 
 
 def _encoding_notice() -> Finding:
@@ -245,20 +203,20 @@ def _column(name: str, cells: list[str], decimal_comma: bool, classes: frozenset
         # Cells that name a class may come after the first ones: a label is then text from the start.
         if counted and (called or plain(name) in LABELS):
             return Column(name, "text", np.array(cells, dtype=object))
-    numbers = sum(is_number(c, decimal_comma) for c in known)
+    values = {c: _float(c, decimal_comma) for c in known}
+    numbers = sum(values[c] is not None for c in known)
     # A score column is one by its name: cells that are not numbers are mistakes to be named.
     if known and (2 * numbers > len(known) or (numbers and count_scores([name]))):
         kind: ElementType = "integer" if all(is_integer(c) for c in known) else "number"
-        head = np.array([_float(c, decimal_comma) for c in cells])
-        return Column(name, kind, head)
+        return Column(name, kind, np.array([values.get(c) for c in cells], dtype=np.float64))
     if known or not cells:
         return Column(name, "text", np.array(cells, dtype=object))
     return Column(name, "number", np.full(len(cells), np.nan))
 
 
-def _float(cell: str, decimal_comma: bool) -> float:
+def _float(cell: str, decimal_comma: bool) -> float | None:
     if not is_number(cell, decimal_comma):
-        return np.nan
+        return None
     return float(cell.replace(",", ".") if decimal_comma else cell)
 
 
@@ -274,7 +232,10 @@ def open_csv(source: Source) -> Table:
         raise InputError("there are NUL bytes: this is not a text file", line=line)
     dialect, rows = sniff(text, encoding, whole)
     if not rows and whole:
-        raise InputError("there is a header but no rows of data")
+        raise InputError(
+            "there is a header but no rows of data",
+            remedy="save the file with at least one row of predictions",
+        )
     notices = []
     if encoding == "cp1252":
         notices.append(_encoding_notice())
@@ -313,16 +274,3 @@ def _bytes_per_row(text: str, dialect: Dialect) -> float:
     lines = text.split("\n")[dialect.skip :]
     lines = lines[:-1] or lines
     return max(1.0, sum(map(len, lines)) / max(1, len(lines)) + 1)
-
-
-FORMATS.register(
-    Format(
-        key="csv",
-        label="CSV, TSV and other separated text",
-        suffixes=(".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"),
-        matches=lambda head: False,  # whatever is nothing else is tried as text
-        open=open_csv,
-        text=True,
-        summary="One row per line; the separator, the header and the encoding are recognised.",
-    )
-)

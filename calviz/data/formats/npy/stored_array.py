@@ -13,10 +13,10 @@ import numpy.typing as npt
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
 from calviz.core.limits import MAX_CLASSES, MAX_ROWS
-from calviz.data.growing import allocate
-from calviz.data.npy import Header, Readable, float_type, read_array, read_rows
+from calviz.data.allocation import allocate
+from calviz.data.formats.npy.stream import Header, Readable, float_type, read_array, read_rows
+from calviz.data.loaded import short
 from calviz.data.table import SAMPLE_ROWS, Column, ElementType, Fetched, Table
-from calviz.data.types import short
 
 _TYPES: dict[str, ElementType] = {
     "f": "number", "i": "integer", "u": "integer", "b": "boolean", "U": "text", "S": "text",
@@ -46,7 +46,7 @@ class Member:
 
     @property
     def width(self) -> int | None:
-        """Length of the second axis of a 2-D array; None where it is a single column."""
+        """Length of the second axis of a 2-D array; None if it is a single column."""
         shape = self.header.shape
         return shape[1] if len(shape) == 2 and shape[1] != 1 else None
 
@@ -136,7 +136,7 @@ def column_of(members: list[Member], name: str | None = None) -> Column:
 
 
 def precision_of(members: list[Member]) -> str:
-    """What to say about numbers that are stored with few digits; empty where nothing."""
+    """A notice about numbers that are stored with few digits, or an empty text."""
     if any(m.header.dtype == np.float16 for m in members):
         return (
             f"'{short(members[0].name)}' is stored in half precision (3 digits): calibration errors "

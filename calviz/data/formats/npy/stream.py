@@ -62,7 +62,7 @@ class Header:
 
 
 def read_header(stream: Readable, name: str) -> Header:
-    """Read and check the header of an NPY stream; raises InputError where it is not usable."""
+    """Read and check the header of an NPY stream; raises InputError if it is not usable."""
     try:
         magic = stream.read(8)
         if magic[:6] != MAGIC:
@@ -99,7 +99,7 @@ def _parse(text: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
         raise ValueError
     dtype = npy_format.descr_to_dtype(told["descr"])
     if not dtype.itemsize and not dtype.hasobject:
-        raise ValueError  # elements of no size: as many as one likes in no bytes
+        raise ValueError  # elements of size 0: any number of them fits into no bytes
     return tuple(shape), bool(told["fortran_order"]), dtype
 
 
@@ -112,7 +112,7 @@ def _objects(name: str) -> InputError:
 
 
 def check_size(header: Header, present: int, name: str) -> None:
-    """Raise InputError where more is declared than is there, or than the limit."""
+    """Raise InputError if more is declared than is there, or than the limit."""
     shape = " x ".join(f"{side:,}" for side in header.shape) or "one value"
     declared = f"declares {shape} {header.dtype.name} ({size_text(header.nbytes)})"
     if header.nbytes > present:
@@ -139,7 +139,7 @@ def _bytes(array: npt.NDArray[Any]) -> memoryview:
 
 
 def fill_exactly(stream: Readable, buffer: memoryview, name: str) -> None:
-    """Fill a buffer from a stream; raises InputError where the stream ends early."""
+    """Fill a buffer from a stream; raises InputError if the stream ends early."""
     done = 0
     while done < len(buffer):
         count = stream.readinto(buffer[done : done + _BLOCK_BYTES])
@@ -195,7 +195,7 @@ def read_rows(
 
 
 def check_text(array: npt.NDArray[Any], name: str) -> None:
-    """Raise InputError where text holds what is no character: Python would not survive it."""
+    """Raise InputError if text holds what is no character: Python would not survive it."""
     if array.dtype.names:
         for field in array.dtype.names:
             check_text(array[field], name)

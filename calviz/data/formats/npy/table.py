@@ -12,13 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.errors import InputError
+from calviz.core.finding import Finding
 from calviz.core.limits import MAX_CLASSES, MAX_ROWS
-from calviz.core.notes import Finding
-from calviz.data.arrays import Member, column_of, precision_of
-from calviz.data.format import FORMATS, Format
-from calviz.data.growing import allocate
-from calviz.data.npy import (
-    MAGIC,
+from calviz.data.allocation import allocate
+from calviz.data.file_bytes import Source
+from calviz.data.formats.npy.stored_array import Member, column_of, precision_of
+from calviz.data.formats.npy.stream import (
     Header,
     Readable,
     check_size,
@@ -27,7 +26,6 @@ from calviz.data.npy import (
     read_header,
     read_rows,
 )  # fmt: skip
-from calviz.data.source import Source
 from calviz.data.table import SAMPLE_ROWS, Column, Fetched, Table
 
 
@@ -117,12 +115,10 @@ def open_npy(source: Source) -> Table:
     MAX_CLASSES.check(m - 1, f"the array has {m:,} columns")
     if not n or not m:
         raise InputError("the array is empty")
-    head = _head(source, member)
+    heads = np.ascontiguousarray(_head(source, member).T, dtype=np.float64)
     return MatrixTable(
         format="NPY",
-        columns=tuple(
-            Column(f"column {j + 1}", "number", head[:, j].astype(np.float64)) for j in range(m)
-        ),
+        columns=tuple(Column(f"column {j + 1}", "number", head) for j, head in enumerate(heads)),
         named=False,
         arrays=True,
         notices=notices,
@@ -167,15 +163,3 @@ def _fields(member: Member) -> tuple[Column, ...]:
 @contextmanager
 def _in_memory(values: npt.NDArray[Any]) -> Iterator[Readable]:
     yield io.BytesIO(np.ascontiguousarray(values).tobytes())
-
-
-FORMATS.register(
-    Format(
-        key="npy",
-        label="NPY (one NumPy array)",
-        suffixes=(".npy",),
-        matches=lambda head: head.startswith(MAGIC),
-        open=open_npy,
-        summary="One 2-D array: the scores, and the label in the last or the first column.",
-    )
-)

@@ -1,15 +1,15 @@
-"""Parquet: announced here, read in `calviz.data.parquet_table`."""
+"""Parquet: announced here, read in `table`."""
 
 from __future__ import annotations
 
+from calviz.data.file_bytes import Source
 from calviz.data.format import FORMATS, Format
-from calviz.data.source import Source
 from calviz.data.table import Table
 
 
 def _open(source: Source) -> Table:
     # Imported on first use: a reader of NPZ files never pays for pyarrow.
-    from calviz.data.parquet_table import open_parquet
+    from calviz.data.formats.parquet.table import open_parquet
 
     return open_parquet(source)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calviz.data.source import Source
+from calviz.data.file_bytes import Source
 
 _DEEPEST = 24
 _ROW_GROUPS, _COLUMNS, _META, _NUM_VALUES = 4, 1, 3, 5

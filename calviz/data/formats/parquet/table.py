@@ -13,42 +13,23 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from calviz.core.arrays import FloatArray
 from calviz.core.errors import InputError
 from calviz.core.limits import MAX_COLUMNS, MAX_ROWS, check_expansion
-from calviz.core.notes import Finding
-from calviz.data import arrow_columns as arrow
-from calviz.data.growing import allocate
-from calviz.data.parquet_footer import declared_values
-from calviz.data.source import Source
-from calviz.data.table import SAMPLE_ROWS, Column, Fetched, Table
+from calviz.data.file_bytes import Source
+from calviz.data.formats.arrow import columns as arrow
+from calviz.data.formats.parquet.footer import declared_values
+from calviz.data.table import SAMPLE_ROWS, Table
 
 #: Columns that are decoded together: enough to fill cache lines, few beside the array.
 _BATCH = 32
 _WORKERS = 2
 
 
-@contextmanager
-def _readable() -> Iterator[None]:
-    """Turn what goes wrong inside the reader into one sentence."""
-    try:
-        yield
-    except InputError:
-        raise
-    except (pa.ArrowException, OverflowError, OSError, ValueError, TypeError, KeyError) as error:
-        if isinstance(error, pa.ArrowNotImplementedError):
-            raise InputError(f"uses a feature of Parquet that is not supported ({error})") from None
-        raise InputError(
-            "the file is damaged or incomplete", remedy="save or copy it again"
-        ) from None
-
-
 @dataclass(eq=False, kw_only=True)
-class ParquetTable(Table):
+class ParquetTable(arrow.TypedTable):
     """The columns of a Parquet file."""
 
-    source: Source
-    schema: Any
-    rows: int
     metadata: Any
 
     @property
@@ -56,27 +37,14 @@ class ParquetTable(Table):
         """The rows of each row group."""
         return _groups(self.metadata)
 
-    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
-        """Read the columns that are asked for; see `Table.fetch`."""
-        # Ten bytes may stand for a million equal values.
-        cells = sum(self[group[0]].width or len(group) for group in scores) + len(columns)
-        check_expansion("the table", 8 * cells * self.rows, self.source.size)
-        with _readable():
-            arrays = tuple(self._scores(group) for group in scores)
-            single = {}
-            if columns:
-                kinds = {name: self.schema.field(name).type for name in columns}
-                texts = [name for name, kind in kinds.items() if arrow.is_text(kind)]
-                with self._opened(texts) as file:
-                    table = file.read(columns=list(columns))
-                single = {name: arrow.single(table.column(name)) for name in columns}
-        return Fetched(arrays, single)
+    def _table(self, columns: list[str]) -> Any:
+        texts = [name for name in columns if arrow.is_text(self.schema.field(name).type)]
+        with self._opened(texts) as file:
+            return file.read(columns=columns)
 
-    def _scores(self, group: tuple[str, ...]) -> Any:
-        kinds = [self.schema.field(name).type for name in group]
-        dtype = arrow.float_type(kinds)
-        if len(group) == 1 and (width := self[group[0]].width) is not None:
-            out = allocate(self.rows, width, dtype)
+    def _scores(self, group: tuple[str, ...]) -> FloatArray:
+        out, lists = self._out(group)
+        if lists:
             with self._opened() as file:
                 start = 0
                 for g, count in enumerate(self.groups):
@@ -84,7 +52,6 @@ class ParquetTable(Table):
                     arrow.fill_block(out[start : start + count], column, group[0], start)
                     start += count
             return out
-        out = allocate(self.rows, len(group), dtype)
         batches = [(j, group[j : j + _BATCH]) for j in range(0, len(group), _BATCH)]
         if len(batches) == 1:
             self._read_batches(out, batches)
@@ -141,12 +108,15 @@ def _declared(source: Source, metadata: Any, schema: Any) -> int:
 
 def open_parquet(source: Source) -> Table:
     """Look at the metadata and the first rows; see `Format.open`."""
-    with _readable(), _opened(source) as file:
+    with arrow.readable("Parquet"), _opened(source) as file:
         meta, schema = file.metadata, file.schema_arrow
         MAX_COLUMNS.check(meta.num_columns, f"the file has {meta.num_columns:,} columns")
         MAX_ROWS.check(meta.num_rows, f"the file has {meta.num_rows:,} rows")
         if not meta.num_rows:
-            raise InputError("there are columns but no rows of data")
+            raise InputError(
+                "there are columns but no rows of data",
+                remedy="save the file with at least one row of predictions",
+            )
         groups = _groups(meta)
         if sum(groups) != meta.num_rows or min(groups, default=0) < 0:
             raise InputError("the file is damaged: its numbers of rows disagree")
@@ -156,12 +126,14 @@ def open_parquet(source: Source) -> Table:
             doubled = names.most_common(1)[0][0]
             raise InputError(f"there are two columns called '{doubled[:80]}'")
         heads = _Heads(source, meta, schema)
-        columns = [_column(heads, field) for field in schema]
-    notices = half_precision(schema)
+        columns = [
+            arrow.describe(field.name, field.type, partial(heads.of, field.name))
+            for field in schema
+        ]
     return ParquetTable(
         format="Parquet",
         columns=tuple(columns),
-        notices=notices,
+        notices=arrow.half_precision(schema),
         source=source,
         schema=schema,
         rows=meta.num_rows,
@@ -184,25 +156,10 @@ class _Heads:
 
     def of(self, name: str) -> Any:
         """The first rows of a column."""
-        with _readable():
+        with arrow.readable("Parquet"):
             for batch in self._file.iter_batches(batch_size=SAMPLE_ROWS, columns=[name]):
                 return pa.chunked_array([batch.column(name)])
-        raise InputError("there are columns but no rows of data")
-
-
-def _column(heads: _Heads, field: Any) -> Column:
-    column = arrow.describe(field.name, field.type, partial(heads.of, field.name))
-    arrow.check_width(column)
-    return column
-
-
-def half_precision(schema: Any) -> list[Finding]:
-    """A notice about columns that are stored with three digits."""
-    half = [name for name in schema.names if pa.types.is_float16(schema.field(name).type)]
-    if not half:
-        return []
-    text = (
-        f"{len(half):,} column{'s are' if len(half) > 1 else ' is'} stored in half precision "
-        "(3 digits): calibration errors below 0.001 mean nothing"
-    )
-    return [Finding("DATA009", "warning", text)]
+        raise InputError(
+            "there are columns but no rows of data",
+            remedy="save the file with at least one row of predictions",
+        )

@@ -1,0 +1,58 @@
+"""Which recalibrators are worth trying first on some data, and why the others are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from calviz.core.predictions import Dataset, Predictions
+from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED, FitFacts
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A set of recalibrators to begin with.
+
+    Attributes
+    ----------
+    methods : tuple of str
+        Keys, in the order of the registry.
+    left_out : mapping of str to str
+        Of methods that work on these data and are not among them: why.
+    impossible : mapping of str to str
+        Of methods that have no meaning for these data: why.
+    """
+
+    methods: tuple[str, ...]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    impossible: Mapping[str, str] = field(default_factory=dict)
+
+
+def suggest(data: Dataset, fit_rows: int) -> Suggestion:
+    """Choose methods by the kind of data, the number of classes and that of calibration rows.
+
+    Parameters
+    ----------
+    data : Predictions or ConfidencePredictions
+    fit_rows : int
+        Rows that the methods will be fitted on.
+    """
+    confidence = data.kind == "confidence"
+    facts = FitFacts(
+        rows=fit_rows,
+        classes=2 if confidence else data.n_classes,
+        logits=isinstance(data, Predictions) and data.logits is not None,
+    )
+    methods: list[str] = []
+    left_out: dict[str, str] = {}
+    impossible: dict[str, str] = {}
+    for spec in RECALIBRATORS:
+        if spec.key == UNCALIBRATED:
+            continue
+        if confidence and not spec.confidence_only:
+            impossible[spec.key] = "it needs the scores of all classes, and the file has one."
+        elif reason := spec.left_out(facts):
+            left_out[spec.key] = reason
+        else:
+            methods.append(spec.key)
+    return Suggestion(tuple(methods), left_out, impossible)

@@ -1,0 +1,69 @@
+"""The plan of a comparison: one value, made by the app, the command line and `compare`, and carried out in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from calviz.comparison.rows import Division
+from calviz.core.bins import DEFAULT_BINS, Scheme
+from calviz.core.errors import OptionError
+from calviz.core.reduction import Reduction
+from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Which methods are compared, fitted on which rows, and judged how.
+
+    Attributes
+    ----------
+    methods : tuple of str or "all"
+        Keys of recalibrators; the uncalibrated model always comes first.
+    division : Division
+        Which rows fit, and which judge.
+    metrics : tuple of str, optional
+        All metrics if left out.
+    reduction : Reduction or str, optional
+        Which (score, hit) pair the calibration metrics look at; if left out, the positive class of
+        two classes, else the top label.
+    bins, scheme
+        Of the binned metrics, as of `calviz.evaluate`.
+    ci : bool
+        Whether to compute intervals, paired differences and shares of "best".
+    resamples : int
+    refits : int
+        How often each method is fitted again, to fitting rows that are drawn with replacement. Without, an interval is for
+        the fitted map; with some (such as 20), differences and verdicts include the variation of the fit as well.
+    options : mapping of str to mapping
+        Parameters of single methods.
+    """
+
+    methods: tuple[str, ...] | str = "all"
+    division: Division = field(default_factory=Division)
+    metrics: tuple[str, ...] | None = None
+    reduction: Reduction | str | None = None
+    bins: int = DEFAULT_BINS
+    scheme: Scheme = "equal-width"
+    ci: bool = True
+    resamples: int = 1_000
+    refits: int = 0
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.refits < 0 or self.refits == 1:
+            raise OptionError(f"'refits' must be 0, or 2 or more, got {self.refits}.")
+
+    @property
+    def specs(self) -> list[RecalibratorSpec]:
+        """The methods that are meant, the uncalibrated model first."""
+        return specs_of(self.methods)
+
+
+def specs_of(methods: Iterable[str] | str) -> list[RecalibratorSpec]:
+    """The methods that are meant, the uncalibrated model first."""
+    if methods == "all":
+        return list(RECALIBRATORS)
+    names = [methods] if isinstance(methods, str) else list(methods)
+    return [RECALIBRATORS[name] for name in dict.fromkeys([UNCALIBRATED, *names])]

@@ -1,0 +1,149 @@
+"""Metrics of samples in which each row has a weight: what paired resamples are made of.
+
+Rows are drawn once for all methods, and every method's metrics are asked for the same draws. A metric is a function of a
+view, so it is enough to make the view anew from weights, which is what `Metric.reweighting` does. The gaps between scores
+and hits in it can be scaled, which gives a world of which the true error is known (`calviz.comparison.difference_intervals`). Not
+available are metrics whose bins depend on the resample (ECE sweep), whose value takes pairs of rows or a sort per class or
+resample (SKCE, class-wise KS, accuracy at a coverage, Hosmer-Lemeshow, ICI), and logistic fits; class-wise errors of very
+many probabilities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calviz.comparison.difference_intervals import ALONE, MORE_SCALES, SCALES
+from calviz.core.arrays import FloatArray
+from calviz.core.errors import NotAvailable
+from calviz.results.comparison_table import badness
+from calviz.sample.sample import Sample, metric_view
+from calviz.specs.metric import METRICS, Metric, Reweighted
+
+
+def is_inverted(metric: Metric) -> bool:
+    """Whether intervals of a metric's differences are made by test inversion, as for errors that noise makes larger.
+
+    Of a signed metric that is its size, which says what is better; its signed differences are not.
+    """
+    return metric.interval != "percentile" or metric.direction == "zero"
+
+
+@dataclass(eq=False)
+class _Shared:
+    """A view that several metrics are functions of."""
+
+    reweighted: Reweighted
+    metrics: list[Metric]
+    #: The largest scale of each inverted metric; known after the first resamples.
+    most: dict[str, float] | None = None
+
+    def values(self, view: Any, metrics: list[Metric]) -> dict[str, FloatArray]:
+        """Each metric, shape (b,)."""
+        parts = list(view.parts()) if hasattr(view, "parts") else [view]
+        return {m.key: np.concatenate([np.asarray(m.value(p)) for p in parts]) for m in metrics}
+
+
+class Weighted:
+    """The metrics of one set of probabilities as functions of how often each row counts.
+
+    Parameters
+    ----------
+    sample : Sample
+        Its bins are those of the metrics.
+    metrics : iterable of str
+        Keys; those that cannot be had are left out.
+    """
+
+    def __init__(self, sample: Sample, metrics: Iterable[str]) -> None:
+        self._n = sample.data.n
+        self._shared: list[_Shared] = []
+        known: dict[int, list[Metric]] = {}
+        for metric in map(METRICS.__getitem__, metrics):
+            again = metric.reweighting
+            if again is None or badness(metric.direction) is None:
+                continue
+            try:
+                again.check(sample)
+                view = metric_view(sample, metric)
+            except NotAvailable:
+                continue
+            if id(view) not in known:
+                known[id(view)] = []
+                self._shared.append(_Shared(again.make(sample, view), known[id(view)]))
+            known[id(view)].append(metric)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Keys of the metrics that have paired resamples."""
+        return tuple(m.key for shared in self._shared for m in shared.metrics)
+
+    def values(
+        self, weights: FloatArray, wanted: Callable[[Metric], bool] = lambda _: True
+    ) -> dict[str, FloatArray]:
+        """Every wanted metric where row i counts ``weights[i]`` times, shape (n, b) to (b,)."""
+        out: dict[str, FloatArray] = {}
+        for shared in self._shared:
+            metrics = [m for m in shared.metrics if wanted(m)]
+            if metrics:
+                out |= shared.values(shared.reweighted(weights)(None), metrics)
+        return out
+
+    def scaled(self, weights: FloatArray) -> dict[str, FloatArray]:
+        """How bad every inverted metric is in worlds whose gaps are scaled, shape (n, b) to (S, b).
+
+        The deviations are those of the weights; the scales begin at 0 and are the same in all calls.
+        """
+        out: dict[str, FloatArray] = {}
+        for shared in self._shared:
+            metrics = [m for m in shared.metrics if is_inverted(m)]
+            if metrics:
+                table = self._worlds(shared, metrics, shared.reweighted(weights))
+                out |= {key: np.stack(rows) for key, rows in table.items()}
+        return out
+
+    def truths(self) -> dict[str, FloatArray]:
+        """What the inverted metrics are in those worlds without any noise, shape (S,); after `scaled`."""
+        once = np.ones((self._n, 1))
+        return {key: drawn[:, 0] for key, drawn in self.scaled(once).items()}
+
+    def _worlds(
+        self, shared: _Shared, metrics: list[Metric], view_at: Callable[[float | None], Any]
+    ) -> dict[str, list[FloatArray]]:
+        table: dict[str, list[FloatArray]] = {m.key: [] for m in metrics}
+
+        def add(scale: float, some: list[Metric]) -> None:
+            for key, values in shared.values(view_at(scale), some).items():
+                table[key].append(_worse(METRICS[key], values))
+
+        for scale in SCALES:
+            add(scale, metrics)
+        if shared.most is None:
+            # Few gaps that happen to be small may be much larger in truth.
+            itself = shared.values(shared.reweighted(np.ones((self._n, 1)))(None), metrics)
+            seen = {key: float(_worse(METRICS[key], v)[0]) for key, v in itself.items()}
+            shared.most = dict.fromkeys(table, SCALES[-1])
+            for scale in MORE_SCALES:
+                metrics = [m for m in metrics if _possible(table[m.key][-1], seen[m.key])]
+                if metrics:
+                    add(scale, metrics)
+                    shared.most |= {m.key: scale for m in metrics}
+            return table
+        for scale in MORE_SCALES:
+            some = [m for m in metrics if scale <= shared.most[m.key]]
+            if some:
+                add(scale, some)
+        return table
+
+
+def _worse(metric: Metric, values: FloatArray) -> FloatArray:
+    worse: Any = badness(metric.direction)
+    return np.asarray(worse(values))
+
+
+def _possible(drawn: FloatArray, seen: float) -> bool:
+    """Whether the world that these draws come from could show an error as small as the observed one."""
+    return bool(drawn.mean() - (ALONE + 1) * drawn.std() <= seen) and seen > 0

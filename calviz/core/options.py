@@ -1,0 +1,30 @@
+"""Whether the value of an option is allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calviz.core.errors import OptionError
+
+
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    """Raise OptionError if the value is none of the choices."""
+    if value not in choices:
+        allowed = ", ".join(str(choice) for choice in choices)
+        raise OptionError(f"'{name}' must be one of {allowed}; got {value!r}.")
+
+
+def check_whole(name: str, value: Any, *, least: int | None = None) -> None:
+    """Raise OptionError if the value is no whole number, or less than `least`."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or (least is not None and value < least):
+        rule = "a whole number" if least is None else f"a whole number, {least} or more"
+        raise OptionError(f"'{name}' must be {rule}, got {value!r}.")
+
+
+def check_level(level: float) -> None:
+    """Raise OptionError if this is not a valid level of an interval."""
+    if not 0 < level < 1:
+        raise OptionError(f"'level' must lie between 0 and 1, got {level!r}.")

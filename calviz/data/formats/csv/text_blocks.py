@@ -1,0 +1,136 @@
+"""Separated text as bytes: decoding it, and finding where records and lines end."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from calviz.core.errors import InputError
+from calviz.core.limits import MAX_LINE
+from calviz.data.file_bytes import Source
+from calviz.data.formats.csv.dialect import decode
+
+T = TypeVar("T")
+
+
+def ahead(blocks: Iterator[T]) -> Iterator[T]:
+    """The same blocks; the next one is prepared while the last one is processed."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, blocks, None)
+        while (block := coming.result()) is not None:
+            coming = pool.submit(next, blocks, None)
+            yield block
+
+
+class OtherEncoding(Exception):
+    """The bytes are not in the encoding that the beginning of the file suggested."""
+
+
+def record_blocks(source: Source, encoding: str, skip: int, size: int) -> Iterator[bytes]:
+    """The records of a file as UTF-8, in blocks of about `size` bytes, without its first `skip` lines.
+
+    Raises
+    ------
+    InputError
+        Where there are NUL bytes, or no end of a line for too long.
+    OtherEncoding
+        Where the bytes are not UTF-8 after all.
+    """
+    rest = b""
+    with source.open() as stream:
+        for new in _utf8(stream, encoding, size):
+            if b"\0" in new:
+                line = _line_of_nul(source, encoding, size)
+                raise InputError("there are NUL bytes: this is not a text file", line=line)
+            if skip:
+                new, rest, start = rest + new, b"", 0
+                while skip and (end := new.find(b"\n", start)) >= 0:
+                    start, skip = end + 1, skip - 1
+                new = new[start:]
+            if not skip and (cut := end_of_records(new, rest.count(b'"'))):
+                # Not kept here while it is worked on: its memory is that of the next block.
+                yield b"".join((rest, memoryview(new)[:cut]))
+                rest = new[cut:]
+                continue
+            rest += new
+            if len(rest) > MAX_LINE.value:
+                raise InputError(
+                    f"a cell or line goes on for more than {MAX_LINE.written(MAX_LINE.value)}",
+                    remedy="check for a quotation mark that is not closed, or set the "
+                    f"environment variable {MAX_LINE.variable}",
+                )
+    if rest.strip() and not skip:
+        yield rest
+
+
+def _line_of_nul(source: Source, encoding: str, size: int) -> int:
+    line = 1
+    with source.open() as stream:
+        for block in _utf8(stream, encoding, size):
+            before, nul, _ = block.partition(b"\0")
+            line += before.count(b"\n")
+            if nul:
+                break
+    return line
+
+
+def _utf8(stream: Any, encoding: str, size: int) -> Iterator[bytes]:
+    """Blocks of a stream as UTF-8, with line feeds at the end of lines, without byte-order mark."""
+    plain = encoding == "utf-8"
+    decoder = codecs.getincrementaldecoder("utf-8-sig" if plain else encoding)()
+    while True:
+        block: bytes = stream.read(size)
+        # A character may be cut in two at the end of a block: the decoder remembers it.
+        if encoding == "cp1252":
+            text = decode(block, encoding).encode()
+        elif plain and block.isascii() and not decoder.getstate()[0]:
+            text = block
+        else:
+            try:
+                text = decoder.decode(block, final=not block).encode()
+            except UnicodeError:
+                if plain:
+                    raise OtherEncoding from None
+                raise InputError(
+                    "the file begins like UTF-16 text, but is damaged or incomplete",
+                    remedy="save it again, as UTF-8",
+                ) from None
+        if b"\r" in text and b"\n" not in text:
+            text = text.replace(b"\r", b"\n")
+        if text:
+            yield text
+        if not block:
+            return
+
+
+def line_in(block: bytes, row: int, separator: str) -> int:
+    """The line of a block in which a row begins, both counted from the block's start."""
+    lines = io.StringIO(block.decode(errors="replace"), newline="")
+    reader = csv.reader(lines, delimiter=separator)
+    seen = -1
+    for record in reader:
+        if record and (len(record) > 1 or record[0].strip()):
+            seen += 1
+        if seen == row:
+            break
+    # A record that spans lines is named by its first one.
+    return reader.line_num - sum(cell.count("\n") for cell in record)
+
+
+def end_of_records(block: bytes, quotes: int = 0) -> int:
+    """Where the last whole record ends: a newline with an even number of quotes before it.
+
+    `quotes` of them stand before the block. 0 where no record ends.
+    """
+    end = block.rfind(b"\n") + 1
+    if b'"' in block:  # counting takes far longer than looking
+        quotes += block.count(b'"', 0, end)
+    while end and quotes % 2:
+        earlier = block.rfind(b"\n", 0, end - 1) + 1
+        quotes -= block.count(b'"', earlier, end)
+        end = earlier
+    return end

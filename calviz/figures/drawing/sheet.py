@@ -1,0 +1,105 @@
+"""The sheet that a figure is drawn on: colours, width, the caption above and the legend below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from calviz.figures.drawing.parts import LINE, Trace, caption_label, legend, wrapped
+from calviz.figures.drawing.style import Palette, layout
+
+#: Traces and layout, the arguments of a plotly figure.
+Picture = dict[str, Any]
+
+#: Below this width panels stand one above the other, and labels are short.
+_NARROW = 620
+#: Pixels of a character of the caption, and its fewest characters on a line.
+_CHARACTER, _FEWEST = 7.6, 24
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What a figure is drawn on.
+
+    Attributes
+    ----------
+    palette : Palette
+        The colours of the theme.
+    caption : tuple of str
+        Lines above the picture, plain text; none where there is no caption.
+    width : int or None
+        Pixels that the page has for it, where that is known.
+    """
+
+    palette: Palette
+    caption: tuple[str, ...] = ()
+    width: int | None = None
+
+    @property
+    def narrow(self) -> bool:
+        """Whether panels are stacked."""
+        return self.width is not None and self.width < _NARROW
+
+    def legend_room(self, traces: Sequence[Trace], columns: int) -> int:
+        """Pixels for the entries of a legend in several columns; in one column on a narrow page."""
+        entries = sum(bool(t.get("name")) and t.get("showlegend", True) for t in traces)
+        return LINE * (entries if self.narrow else -(-entries // columns)) + 10
+
+    def picture(
+        self,
+        traces: Iterable[Trace],
+        *,
+        inner: int,
+        margins: tuple[int, int, int, int],
+        below: int = 0,
+        above: int = 8,
+        air: int = 6,
+        legend_over: Literal["paper", "container"] = "paper",
+        annotations: Iterable[dict[str, Any]] = (),
+        **own: Any,
+    ) -> Picture:
+        """Lay out panels with the caption above and the legend below.
+
+        Parameters
+        ----------
+        traces : iterable of dict
+        inner : int
+            Pixels of the panels' height.
+        margins : tuple of int
+            Pixels left and right of the panels, above them without the caption, and below them without the legend.
+        below : int
+            Pixels of the legend; 0 for none.
+        above, air : int
+            Pixels between the panels and the caption, and what the caption takes beyond its lines.
+        legend_over : {"paper", "container"}
+            Whether the legend is centred below the panels or on the page.
+        annotations : iterable of dict
+        **own
+            Axes, shapes and what else a layout has.
+        """
+        left, right, top, bottom = margins
+        lines = self.caption_lines(left)
+        top += LINE * len(lines) + air if lines else 0
+        height = top + inner + bottom + below
+        entries: dict[str, Any] = {"showlegend": False}
+        if below:
+            place = {"xref": legend_over, "yref": "container", "y": below / height}
+            entries = {"legend": legend(self.palette, **place)}
+        return {
+            "data": list(traces),
+            "layout": layout(
+                self.palette,
+                height=height,
+                margin={"l": left, "r": right, "t": top, "b": bottom + below},
+                annotations=[*caption_label(lines, self.palette, above=above), *annotations],
+                **entries,
+                **own,
+            ),
+        }
+
+    def caption_lines(self, left: int) -> list[str]:
+        """Break the caption for the width beside the left margin, or for a phone where it is not known."""
+        if self.width is None:
+            return wrapped(self.caption)
+        return wrapped(self.caption, max(_FEWEST, round((self.width - left) / _CHARACTER)))

@@ -1,0 +1,88 @@
+"""How the gaps of slices are drawn; plain numbers in, a plotly figure out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from calviz.core.reduction import Reduction
+from calviz.figures.drawing.parts import LINE, Trace, markers, straight, whiskers
+from calviz.figures.drawing.sheet import Picture, Sheet
+from calviz.figures.drawing.style import Palette, axis, row_axis
+from calviz.results.slices import Slice
+from calviz.text.escape import plotly_text
+from calviz.text.words import points, score_and_hit
+
+if TYPE_CHECKING:
+    from calviz.figures.slice_gaps import SliceGaps
+
+#: Pixels of a row, and around the panel.
+_ROW, _RIGHT, _TOP, _BOTTOM = 24, 20, 12, 52
+#: Characters of a name, and pixels of one.
+_NAME, _SHORT, _CHARACTER = 52, 20, 6.5
+
+
+def draw(figure: SliceGaps, sheet: Sheet) -> Picture:
+    """Draw the gaps of slices (see `SliceGaps.plot`)."""
+    palette, limit = sheet.palette, _SHORT if sheet.narrow else _NAME
+    names = [plotly_text(s.name, limit) for s in figure.shown]
+    left = round(_CHARACTER * max((min(len(s.name), limit) for s in figure.shown), default=0)) + 20
+    return sheet.picture(
+        _traces(figure, palette),
+        inner=_ROW * max(len(names), 2),
+        margins=(left, _RIGHT, _TOP, _BOTTOM),
+        below=LINE * (4 if sheet.narrow else 2) + 10,
+        shapes=[
+            straight(palette.neutral, x=x, width=1.2, dash=dash, yref="paper", layer="below")
+            for x, dash in ((0.0, "solid"), (100 * figure.result.gap, "dash"))
+        ],
+        xaxis=axis(palette, _gap_words(figure), nticks=5 if sheet.narrow else 9),
+        yaxis=row_axis(palette, names),
+    )
+
+
+def _gap_words(figure: SliceGaps) -> str:
+    score, hit = score_and_hit(Reduction.of(figure.result.reduction))
+    return f"{score.capitalize()} − {hit} (points)"
+
+
+def _traces(figure: SliceGaps, palette: Palette) -> Iterator[Trace]:
+    rate = figure.result.rate
+    top = Reduction.of(figure.result.reduction).kind == "top-label"
+    high, low = ("Overconfident", "Underconfident") if top else ("Too high", "Too low")
+    kinds = ((high, True, palette.vermillion, "diamond"), (low, False, palette.blue, "circle"))
+    for title, above, colour, symbol in kinds:
+        for off in (True, False):
+            at = [
+                i
+                for i, s in enumerate(figure.shown)
+                if (s.gap > 0) == above and (s.adjusted <= rate) == off
+            ]
+            if not at:
+                continue
+            some = [figure.shown[i] for i in at]
+            name = title if off else f"{title}, may be chance"
+            yield markers(
+                [100 * s.gap for s in some],
+                at,
+                colour,
+                size=9,
+                symbol=symbol if off else f"{symbol}-open",
+                edge=colour,
+                edge_width=1.5,
+                name=name,
+                error_x=whiskers(
+                    [100 * (s.interval.high - s.gap) for s in some],
+                    [100 * (s.gap - s.interval.low) for s in some],
+                    palette.ink if off else palette.muted,
+                    thickness=1.3,
+                    width=4,
+                ),
+                customdata=[_facts(s) for s in some],
+                hovertemplate="%{customdata[0]}<br>%{customdata[1]}<extra></extra>",
+            )
+
+
+def _facts(s: Slice) -> list[str]:
+    gap = f"{points(s.gap)} points ({points(s.interval.low)} to {points(s.interval.high)})"
+    return [plotly_text(s.name, 80), f"{gap}, {s.rows:,} rows"]

@@ -1,0 +1,52 @@
+"""Small square panels that stand side by side on one scale: reliability diagrams and calibration maps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.figures.drawing.parts import Trace, line, markers
+from calviz.figures.drawing.sheet import Picture, Sheet
+from calviz.figures.drawing.style import Palette, axis
+
+#: Pixels round the square; the largest circle, for all rows.
+_MARGINS, _CIRCLE = (46, 8, 8, 44), 26
+
+
+def circles(x: FloatArray, y: FloatArray, share: FloatArray, p: Palette) -> Trace:
+    """Observed frequencies; areas are in proportion to the rows."""
+    return markers(
+        x,
+        y,
+        p.glaze(p.vermillion, 0.25),
+        size=np.maximum(4, _CIRCLE * np.sqrt(share)),
+        edge=p.vermillion,
+        edge_width=1.5,
+        customdata=100 * share,
+        hovertemplate="score %{x:.3f}, observed %{y:.3f}<br>%{customdata:.1f} % of the rows"
+        "<extra></extra>",
+    )
+
+
+def diagonal(p: Palette) -> Trace:
+    """Where score and frequency agree, or a map changes nothing."""
+    ends = np.array([0.0, 1.0])
+    return line(ends, ends, p.ink, width=1, dash="4px,3px", hoverinfo="skip")
+
+
+def square(traces: list[Trace], sheet: Sheet, height: int, x: str, y: str, **own: Any) -> Picture:
+    """Lay out a square whose height, with axes, is given in pixels."""
+    p = sheet.palette
+    unit = {"range": [0, 1], "tickmode": "linear", "dtick": 0.25, "tickformat": ".2~f"}
+    return sheet.picture(
+        traces,
+        inner=height - _MARGINS[2] - _MARGINS[3],
+        margins=_MARGINS,
+        xaxis=axis(p, x, size=12, standoff=6, **unit, constrain="domain"),
+        yaxis=axis(
+            p, y, size=12, standoff=6, **unit, scaleanchor="x", scaleratio=1, constrain="domain"
+        ),
+        **own,
+    )

@@ -1,0 +1,57 @@
+"""Why a method is not among the first to try on some data: the reasons that several methods share.
+
+Each is a `RecalibratorSpec.left_out`.
+"""
+
+from __future__ import annotations
+
+from calviz.specs.recalibrator import FitFacts, LeftOut
+
+#: Rows times the square of the classes up to which the search of the strengths of ODIR takes seconds.
+QUICK_SEARCH = 3_000_000
+
+
+def variant(sentence: str) -> LeftOut:
+    """A method that is left out on any data."""
+    return lambda _: sentence
+
+
+def many_parameters(facts: FitFacts) -> str:
+    """Why a matrix without ODIR is left out: many parameters."""
+    return f"{facts.parameters:,} free parameters; the form with ODIR holds them back."
+
+
+def odir(*, for_logits: bool) -> LeftOut:
+    """Why a matrix with ODIR is left out: its form with logits suits only files that have logits, the other form the others."""
+
+    def left_out(facts: FitFacts) -> str:
+        if facts.logits != for_logits:
+            return "the other form of the same map, which suits this file's scores less."
+        if facts.few:
+            return f"{facts.few}, for {facts.parameters:,} parameters."
+        if facts.rows * facts.classes**2 > QUICK_SEARCH:
+            return f"the search of its strengths over {facts.parameters:,} parameters takes long."
+        return (
+            "for two classes it is Platt scaling or beta calibration." if facts.classes == 2 else ""
+        )
+
+    return left_out
+
+
+def each_class_alone(facts: FitFacts) -> str:
+    """Why a map of one column is left out with several classes."""
+    if facts.classes == 2:
+        return ""
+    return "it looks at each class alone, which changes more predictions than it has to."
+
+
+def follows_noise(facts: FitFacts) -> str:
+    """Why a method with one flexible map per class is left out: it follows noise."""
+    return f"{facts.few}: it would follow noise." if facts.few else ""
+
+
+def close_to_simpler(facts: FitFacts) -> str:
+    """Why a method made for many classes is left out with few."""
+    if facts.classes > 2:
+        return ""
+    return "for two classes it comes close to temperature scaling or isotonic regression."

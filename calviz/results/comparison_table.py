@@ -1,0 +1,139 @@
+"""The table of a comparison: its columns, the marks in them, and the remarks below it.
+
+App, report and terminal draw the same table, each in its own format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from calviz.results.evaluation import MetricResult
+from calviz.specs.metric import METRICS
+from calviz.text.metric_values import Written
+
+Mark = Literal["best", "second"]
+
+#: What "tied" means, for captions.
+TIED_WORDS = "not told apart from the best at 95 %, all pairs taken into account"
+#: Stands behind the value of a row that is not told apart from the best.
+TIED_SIGN = "≈"
+
+
+def marks_words(best: str = "best") -> str:
+    """The meaning of the marks of a table, for its caption; `best` names what is best."""
+    return f"Bold: {best}. ≈: {TIED_WORDS}. Underlined: the best of the others."
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A metric of everything that is compared.
+
+    Attributes
+    ----------
+    key : str
+        Of the metric.
+    results : mapping of str to MetricResult
+        By row; rows that have none are not in it.
+    best : tuple of str
+        The best row, and those that are not told apart from it.
+    second : tuple of str
+        The best of the others.
+    """
+
+    key: str
+    results: Mapping[str, MetricResult]
+    best: tuple[str, ...] = ()
+    second: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, key: str, results: Mapping[str, MetricResult], tied: tuple[str, ...] = ()
+    ) -> Column:
+        """Mark the best, those `tied` with it, and the best of the others."""
+        ranking = ordered(results, METRICS[key].direction)
+        first = ranking[:1] + tuple(row for row in ranking[1:] if row in tied)
+        return cls(key, results, first, tuple(row for row in ranking if row not in first)[:1])
+
+    @cached_property
+    def written(self) -> Written:
+        """How the values are written: all with the same decimals."""
+        return Written.column(self.results.values())
+
+    @property
+    def heading(self) -> str:
+        """The metric and its unit."""
+        label, unit = METRICS[self.key].label, self.written.unit_words
+        return f"{label} ({unit})" if unit else label
+
+    def text(self, row: str) -> str:
+        """The value of a row, with the column's decimals."""
+        result = self.results.get(row)
+        return "–" if result is None else self.written.of(result.value)
+
+    def mark(self, row: str) -> Mark | None:
+        """The mark of a row."""
+        return "best" if row in self.best else "second" if row in self.second else None
+
+    def is_tied(self, row: str) -> bool:
+        """Whether a row has not the best value, and is not told apart from it."""
+        return row in self.best[1:]
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A remark on the values.
+
+    Attributes
+    ----------
+    kind : {"value", "zeros", "warning", "failed"}
+        About a value, about what exact zeros count as, from a fit, or why there is no result.
+    of : tuple of str
+        The rows that it is about.
+    text : str
+    metric : str or None
+        Of a value.
+    """
+
+    kind: Literal["value", "zeros", "warning", "failed"]
+    of: tuple[str, ...]
+    text: str
+    metric: str | None = None
+
+
+def remarks_on_values(columns: Iterable[Column]) -> Iterator[Remark]:
+    """What has to be known about values, column by column."""
+    for column in columns:
+        for row, result in column.results.items():
+            if result.note:
+                yield Remark("value", (row,), result.note, column.key)
+
+
+def ordered(results: Mapping[str, MetricResult], direction: str) -> tuple[str, ...]:
+    """Names from the best to the worst result; those without a value are left out.
+
+    Parameters
+    ----------
+    results : mapping of str to MetricResult
+        Of one metric.
+    direction : {"lower", "higher", "zero", "one", "none"}
+        What is better; of a metric that only describes the data, nothing is.
+    """
+    worse = badness(direction)
+    if worse is None:
+        return ()
+    values = {name: worse(r.value) for name, r in results.items() if r.available}
+    return tuple(sorted(values, key=values.__getitem__))
+
+
+def badness(direction: str) -> Callable[[float], float] | None:
+    """How bad a value is, the lower the better; None for a metric that only describes the data."""
+    worse: dict[str, Callable[[float], float]] = {
+        "lower": lambda v: v,
+        "higher": lambda v: -v,
+        "zero": abs,
+        "one": lambda v: abs(v - 1),
+    }
+    return worse.get(direction)

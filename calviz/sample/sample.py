@@ -1,0 +1,286 @@
+"""`Sample`: rows of one model, the settings under which they are judged, and what was computed for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar, get_args
+
+import numpy as np
+
+from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
+from calviz.core.events import BinaryEvents
+from calviz.core.options import check_choice, check_whole
+from calviz.core.predictions import Dataset
+from calviz.core.reduction import Reduction
+from calviz.results.slices import Where, rows_where, where_words
+from calviz.sample.binning import BinSums, bin_events, reweighted
+from calviz.sample.error_bars import RESAMPLES
+from calviz.sample.kept_results import held_bytes
+from calviz.sample.reduce import reduce
+from calviz.specs.metric import Metric, reweighted_by
+from calviz.text.words import bins_words, counted, shorten
+
+T = TypeVar("T")
+
+#: Rows times classes above which resampling every metric takes minutes.
+LARGE = 20_000_000
+#: What holds fewer bytes than this is a result; what holds more can be let go and computed again.
+SMALL = 1 << 16
+_MISSING = object()
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows of one model and how they are judged (reduction, bins, seed, resamples); immutable, and it keeps what is computed for it.
+
+    `evaluate`, `verdict`, the checks, the figures, a report, the command line and the app take a sample. Whatever takes
+    the same sample computes nothing twice; samples that `but` makes share what does not depend on the difference.
+
+    Attributes
+    ----------
+    data : Predictions or ConfidencePredictions
+        Exactly the rows that are judged.
+    reduction : Reduction
+        Which (score, hit) pair is looked at; may be given by name, and is the default of the data
+        (`Reduction.default`) if left out.
+    bins : int
+        Number of bins; Sturges' rule has its own (`bins_used`).
+    scheme : {"equal-width", "equal-mass", "sturges"}
+        How bins are placed.
+    seed : int
+        Seed of all resampling, 0 or more.
+    resamples : int
+        Behind each interval and each noise floor.
+    split : str or None
+        The split that the rows are; None for all.
+    where : tuple of (str, str)
+        Group columns and their values that the rows were chosen by; empty for all rows.
+
+    Raises
+    ------
+    OptionError, NotAvailable
+        On a value that is not allowed, and on a reduction that the data do not allow.
+    """
+
+    data: Dataset
+    reduction: Reduction = None  # type: ignore[assignment]  # resolved below; a name will do
+    _: KW_ONLY
+    bins: int = DEFAULT_BINS
+    scheme: Scheme = "equal-width"
+    seed: int = 0
+    resamples: int = RESAMPLES
+    split: str | None = None
+    where: Where = ()
+    kept: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        check_whole("bins", self.bins)
+        check_choice("scheme", self.scheme, get_args(Scheme))
+        check_whole("seed", self.seed, least=0)
+        check_whole("resamples", self.resamples, least=1)
+        object.__setattr__(self, "reduction", Reduction.of(self.reduction, self.data))
+        self.reduction.check(self.data)
+
+    @classmethod
+    def of(
+        cls,
+        data: Dataset | Sample,
+        *,
+        split: str | None = None,
+        where: Where = (),
+        reduction: Reduction | str | None = None,
+        bins: int | None = None,
+        scheme: Scheme | None = None,
+        seed: int | None = None,
+        resamples: int | None = None,
+    ) -> Sample:
+        """Take the rows of a split and a slice; what is left out is the sample's own, or the default.
+
+        A sample of which nothing else is asked is returned as it is.
+        """
+        asked = {
+            "reduction": reduction,
+            "bins": bins,
+            "scheme": scheme,
+            "seed": seed,
+            "resamples": resamples,
+        }
+        how: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+        sample = data.but(**how) if isinstance(data, Sample) else None
+        if sample is not None and split is None and not where:
+            return sample
+        whole = data.data if isinstance(data, Sample) else data
+        chosen = whole if split is None else whole.split(split)
+        mask = rows_where(chosen, where)
+        if mask is not None and not mask.all():
+            chosen = chosen.take(np.flatnonzero(mask))
+        if sample is None:
+            return cls(chosen, split=split, where=where, **how)
+        names: dict[str, Any] = {
+            "split": sample.split if split is None else split,
+            "where": sample.where + where,
+        }
+        return replace(sample, data=chosen, kept={}, **names)
+
+    def but(self, **how: Any) -> Sample:
+        """The same rows with another reduction, bins, scheme, seed or number of resamples."""
+        other = replace(self, **how) if how else self
+        return self if other._how == self._how else other
+
+    def with_data(self, data: Dataset) -> Sample:
+        """Other predictions, such as recalibrated ones, looked at in the same way."""
+        return replace(self, data=data, kept={})
+
+    @property
+    def _how(self) -> tuple[Any, ...]:
+        return self.reduction, self.bins, self.scheme, self.seed, self.resamples
+
+    # ------------------------------------------------------------ what is computed once
+
+    @property
+    def events(self) -> BinaryEvents:
+        """Score and hit per row under the sample's reduction."""
+        return self.view(_events)
+
+    @property
+    def top_events(self) -> BinaryEvents:
+        """Confidence and correctness of the predicted class, whatever the reduction."""
+        return self.top_label.events
+
+    @property
+    def top_label(self) -> Sample:
+        """The same rows under the top label, for what does not depend on the reduction."""
+        return self.but(reduction=Reduction())
+
+    def view(self, make: Callable[..., T], **params: Any) -> T:
+        """``make(self, **params)``, computed once per reduction, maker and parameters.
+
+        What it looks at beside data and reduction has to be among the parameters.
+        """
+        return self._once((self.reduction, *_named(make, params)), make, params)
+
+    def once(self, make: Callable[..., T], **params: Any) -> T:
+        """``make(self, **params)``, computed once for this sample with its bins, seed and resamples."""
+        return self._once((*self._how, *_named(make, params)), make, params)
+
+    def _once(self, key: tuple[Any, ...], make: Callable[..., T], params: Mapping[str, Any]) -> T:
+        # Several threads may look at the same sample; at worst both compute.
+        found = self.kept.get(key, _MISSING)
+        if found is _MISSING:
+            found = self.kept[key] = make(self, **params)
+        result: T = found
+        return result
+
+    def let_go(self) -> None:
+        """Forget what holds many bytes, such as sorted scores and resamples; results stay."""
+        for key, value in list(self.kept.items()):
+            if held_bytes(value) > SMALL:
+                self.kept.pop(key, None)
+
+    # ------------------------------------------------------------ what it is called
+
+    @property
+    def bins_used(self) -> int:
+        """Number of bins, with Sturges' rule applied."""
+        return bins_used(self.data.n, self.bins, self.scheme)
+
+    @property
+    def ece_key(self) -> str:
+        """The metric that is the ECE over these bins."""
+        return "ece_equal_mass" if self.scheme == "equal-mass" else "ece"
+
+    @property
+    def is_large(self) -> bool:
+        """Whether resampling every metric takes minutes."""
+        return self.data.n * max(1, self.data.n_classes) > LARGE
+
+    @property
+    def bins_words(self) -> str:
+        """The bins: "15 equal-width bins"."""
+        return bins_words(self.bins_used, self.scheme)
+
+    @property
+    def rows_words(self) -> str:
+        """The rows: "1,000 rows · split test · month = 5"."""
+        parts = [counted(self.data.n, "row")]
+        if self.split is not None:
+            parts.append(f"split {shorten(self.split)}")
+        elif self.data.splits is not None:
+            parts.append("all splits")
+        if self.where:
+            parts.append(where_words(self.where))
+        return " · ".join(parts)
+
+    @property
+    def words(self) -> str:
+        """Rows, reduction and bins in one line."""
+        return f"{self.rows_words} · {shorten(self.reduction.label, 60)} · {self.bins_words}"
+
+
+def _named(make: Callable[..., Any], params: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The function and all its parameters, those that a `partial` binds among them."""
+    while isinstance(make, partial):
+        params = {**make.keywords, **params}
+        make = make.func
+    return make, tuple(sorted(params.items()))
+
+
+def _events(sample: Sample) -> BinaryEvents:
+    return reduce(sample.data, sample.reduction)
+
+
+def metric_view(sample: Sample, metric: Metric, **options: Any) -> Any:
+    """The view that a metric is a function of, over the sample's bins.
+
+    Metrics of equal-width bins follow the sample's scheme; one whose key names its bins keeps them.
+
+    Parameters
+    ----------
+    sample : Sample
+    metric : Metric
+    **options
+        Values of its other parameters.
+    """
+    return sample.view(metric.view, **metric_options(sample, metric, **options))
+
+
+def metric_options(sample: Sample, metric: Metric, **options: Any) -> dict[str, Any]:
+    """The parameters of `metric_view`: those of the options that the metric has, and its bins."""
+    names = {p.name for p in metric.parameters}
+    own = {name: value for name, value in options.items() if name in names}
+    named = metric.view.keywords.get("scheme") if isinstance(metric.view, partial) else None
+    if "bins" in names:
+        own["bins"] = sample.bins if named == "equal-mass" else sample.bins_used
+    if named == "equal-width":
+        own["scheme"] = sample.scheme
+    return own
+
+
+@reweighted_by(lambda sample, view: reweighted(sample.events, view))
+def bin_sums(
+    sample: Sample, *, bins: int = DEFAULT_BINS, scheme: Scheme = "equal-width"
+) -> BinSums:
+    """The binned view of a sample (see `bin_events`)."""
+    return bin_events(sample.events, bins=bins, scheme=scheme)
+
+
+def chosen_bins(sample: Sample) -> BinSums:
+    """The binned view over the bins that the sample is looked at with."""
+    return sample.view(bin_sums, bins=sample.bins_used, scheme=sample.scheme)
+
+
+@reweighted_by(lambda sample, view: reweighted(sample.events, view))
+def event_sums(sample: Sample) -> BinSums:
+    """Rows, scores and hits under the sample's reduction in one bin."""
+    return sample.view(bin_sums, scheme="equal-width").pooled()
+
+
+@reweighted_by(lambda sample, view: reweighted(sample.top_events, view))
+def top_label_sums(sample: Sample) -> BinSums:
+    """Rows, confidence and hits of the predicted class in one bin."""
+    if sample.top_events is sample.events:
+        # The very same view, so that it is resampled once.
+        return sample.view(event_sums)
+    return bin_events(sample.top_events).pooled()

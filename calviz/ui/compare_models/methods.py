@@ -1,0 +1,157 @@
+"""The table of models and recalibrators: what each method makes of each model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from calviz.comparison import compare_methods, same_rows
+from calviz.results.comparison_table import Column, marks_words
+from calviz.results.evaluation import MetricResult
+from calviz.results.model_comparison import Alignment, ModelsByMethods
+from calviz.specs.metric import METRICS, QUOTED
+from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.text.export import csv_bytes
+from calviz.text.metric_values import Written
+from calviz.text.words import as_sentence
+from calviz.ui.compare_models import chosen_models as models
+from calviz.ui.compare_models.chosen_models import Chosen
+from calviz.ui.session.jobs import Job
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import cap_choice, fit_rows, long_work, zero_floor_choice
+from calviz.ui.widgets.long_work import Button, LongWork, Said
+from calviz.ui.widgets.table_marks import cell, marked
+from calviz.ui.widgets.text import md
+
+PLACE = "models_methods"
+_USUAL = ("temperature", "vector", "ets", "irm", "isotonic", "histogram")
+
+
+def explore(chosen: Chosen, settings: Settings) -> None:
+    """The choices, the running job, and the table."""
+    confidence = any(m.kind == "confidence" for m in chosen.models.values())
+    known = {s.key: s.label for s in RECALIBRATORS.methods(confidence=confidence)}
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        rows = fit_rows.choose(settings)
+    methods = st.multiselect(
+        "Recalibrators",
+        list(known),
+        default=[k for k in _USUAL if k in known],
+        format_func=lambda key: known.get(key, str(key)),
+        key="calviz.models.methods.top" if confidence else "calviz.models.methods",
+        width=620,
+    )
+    names = tuple(sorted(methods, key=list(known).index))
+    floor = zero_floor_choice.draw(list(chosen.models.values()), chosen.key)
+    options = cap_choice.draw(names, zero_floor_choice.options(names, floor))
+    key = (*chosen.key, *rows.key, *settings.how_key, repr(options), *names)
+    work = LongWork(
+        PLACE,
+        key,
+        f"Fitting {len(names)} recalibrators to {len(chosen.models)} models",
+        lambda: partial(
+            _work,
+            aligned=models.alignment(chosen, rows.settings.split),
+            settings=settings,
+            rows=rows,
+            methods=names,
+            options=options,
+        ),
+    )
+    standing = long_work.draw(
+        work,
+        Button("Fit them", always=True, possible=bool(methods)),
+        Said("All models are fitted on the same rows, and judged on the same others."),
+    )
+    if standing.result is not None:
+        _show(standing.result)
+
+
+def _work(
+    job: Job,
+    aligned: Alignment,
+    settings: Settings,
+    rows: fit_rows.FitRows,
+    methods: tuple[str, ...],
+    options: dict[str, dict[str, Any]],
+) -> ModelsByMethods:
+    return compare_methods(
+        same_rows(aligned, where=settings.where),
+        methods,
+        metrics=METRICS.in_table("fits"),
+        reduction=settings.reduction,
+        bins=settings.bins,
+        scheme=settings.scheme,
+        options=options,
+        progress=lambda words, done, total: job.progress(done, total, words),
+        stop=job.stopping,
+        **rows.division.given,
+    )
+
+
+@st.fragment
+def _show(found: ModelsByMethods) -> None:
+    for name, reason in found.failures.items():
+        st.warning(f"{md(name, 60)}: {md(reason, 300)}", icon=":material/warning:")
+    if not found.models:
+        return
+    metric = st.segmented_control(
+        "Metric",
+        METRICS.in_table("fits"),
+        default=QUOTED,
+        required=True,
+        key="calviz.models.methods.metric",
+        format_func=lambda key: METRICS[key].label,
+    )
+    shown = metric or QUOTED
+    columns = {name: c.column(shown) for name, c in found.models.items()}
+    frame = table(found, columns)
+    labels = [[m.label for m in c if m.key in columns[n].second] for n, c in found.models.items()]
+    second = [
+        (row, list(frame.columns).index(label)) for row, of in enumerate(labels) for label in of
+    ]
+    st.table(marked(frame, second=second), border="horizontal")
+    first = next(iter(found.models.values()))
+    unit = Written(MetricResult(shown, 1.0)).unit_words
+    st.caption(
+        f"{METRICS[shown].label}{f' in {unit}' if unit else ''}. {marks_words('best of its row')} "
+        f"{as_sentence(first.rows_words(lambda how: md(how, 100)))} Binned metrics: {first.bins_words}."
+    )
+    reasons = {
+        (m.label, m.reason) for c in found.models.values() for m in c if not m.ok and m.reason
+    }
+    for label, reason in sorted(reasons):
+        st.caption(f"{md(label, 60)}: {md(reason, 300)}")
+    st.download_button(
+        "Download as CSV",
+        csv_bytes(found.frame(shown).reset_index()),
+        f"models-methods-{shown}.csv",
+        "text/csv",
+        icon=":material/download:",
+        on_click="ignore",
+        key="calviz.models.methods.download",
+    )
+
+
+def table(found: ModelsByMethods, columns: Mapping[str, Column]) -> pd.DataFrame:
+    """Values of a metric as markdown, one row per model, one column per method.
+
+    Parameters
+    ----------
+    found : ModelsByMethods
+    columns : mapping of str to Column
+        The methods' values, by model.
+    """
+    written = Written.column(r for column in columns.values() for r in column.results.values())
+    rows: dict[str, dict[str, str]] = {}
+    for name, comparison in found.models.items():
+        column = columns[name]
+        texts = {key: written.of(result.value) for key, result in column.results.items()}
+        rows[md(name, 60)] = {
+            m.label: cell(column, m.key, texts.get(m.key, "–")) for m in comparison
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")

@@ -1,0 +1,1 @@
+"""The parts of the page Metrics: the table, other libraries' conventions, and the export."""

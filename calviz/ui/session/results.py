@@ -1,0 +1,104 @@
+"""What pages compute for the sidebar's sample, with a message while it runs; results are kept with the sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from calviz import analysis
+from calviz.figures import BinSensitivity, ClassBars, Cumulative, Reliability, RiskCoverage
+from calviz.figures.class_bars import Mode
+from calviz.figures.cumulative import Estimate
+from calviz.figures.kernels.reliability_curves import CurveKind
+from calviz.figures.kernels.uncertainty_ranking import Ranking
+from calviz.results.evaluation import ClassRow, Evaluation
+from calviz.sample.sample import Sample
+from calviz.specs.convention import Conventions
+from calviz.text.words import counted
+from calviz.ui.session.settings import Settings
+
+
+@contextmanager
+def computing(settings: Settings, words: str) -> Iterator[Sample]:
+    """The sample, while it is said what is computed; visitors who look at the same sample set take turns."""
+    with st.spinner(words, show_time=True), settings.turn:
+        yield settings.sample
+
+
+def evaluation(settings: Settings) -> Evaluation:
+    """The headline metrics with intervals and noise floors, the findings and the verdict."""
+    n = counted(settings.sample.data.n, "row")
+    with computing(
+        settings, f"Measuring {n}: metrics, intervals, noise floors, verdict …"
+    ) as sample:
+        keys = ("accuracy", sample.ece_key, "mcs", "nll", "brier", "mce", "rmsce")
+        return analysis.evaluate(sample, keys, ci=True, findings=True)
+
+
+def metrics(settings: Settings, keys: tuple[str, ...], *, error_bars: bool) -> Evaluation:
+    """Any metrics, with or without intervals and noise floors; says nothing on screen."""
+    with settings.turn:
+        return analysis.evaluate(settings.sample, keys, ci=error_bars)
+
+
+def verdict(settings: Settings) -> str:
+    """The verdict, as one sentence; it comes with the findings."""
+    judged = evaluation(settings).verdict
+    return judged.sentence if judged else ""
+
+
+def other_view(settings: Settings) -> str | None:
+    """What the other view of two classes shows, where it differs."""
+    judged = evaluation(settings).verdict
+    return judged.other_view if judged else None
+
+
+def conventions(settings: Settings) -> Conventions:
+    """The ECE as other libraries define it."""
+    words = f"Computing the ECE of {counted(settings.sample.data.n, 'row')} as other libraries define it …"
+    with computing(settings, words) as sample:
+        return analysis.conventions(sample)
+
+
+def class_rows(settings: Settings) -> tuple[ClassRow, ...]:
+    """Accuracy, confidence, ECE and KS of the rows of each true class."""
+    with computing(
+        settings, f"Measuring {counted(settings.sample.data.n, 'row')} by class …"
+    ) as sample:
+        return analysis.evaluate(sample, (), classes=True).classes
+
+
+def reliability(settings: Settings, curves: tuple[CurveKind, ...] = ()) -> Reliability:
+    """The reliability diagram, computed."""
+    with computing(settings, f"Binning {counted(settings.sample.data.n, 'row')} …") as sample:
+        return sample.once(Reliability.compute, curves=curves)
+
+
+def bin_sensitivity(settings: Settings) -> BinSensitivity:
+    """The ECE for 1 to 100 bins; the choice of bins only says which of them is marked."""
+    with computing(settings, "Computing the ECE for 1 to 100 bins, and its noise …") as sample:
+        return sample.once(BinSensitivity.compute)
+
+
+def cumulative(settings: Settings, estimate: Estimate) -> Cumulative:
+    """The cumulative plot, computed."""
+    with computing(
+        settings, f"Sorting and summing {counted(settings.sample.data.n, 'row')} …"
+    ) as sample:
+        return sample.view(Cumulative.compute, estimate=estimate, seed=sample.seed)
+
+
+def class_bars(sample: Sample, mode: Mode, resamples: int) -> ClassBars:
+    """The errors of the classes, computed; says nothing on screen."""
+    top = sample.top_label
+    return top.view(ClassBars.compute, mode=mode, seed=top.seed, resamples=resamples)
+
+
+def risk_coverage(settings: Settings, ranking: Ranking) -> RiskCoverage:
+    """The risk-coverage curve, computed."""
+    words = f"Ranking {counted(settings.sample.data.n, 'row')} by {ranking}, resampling …"
+    with computing(settings, words) as sample:
+        top = sample.top_label
+        return top.view(RiskCoverage.compute, ranking=ranking, seed=top.seed)

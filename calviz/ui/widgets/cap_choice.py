@@ -1,0 +1,40 @@
+"""Whether maps may be certain where their rows are few: a choice, for methods that would be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import streamlit as st
+
+from calviz.specs.recalibrator import RECALIBRATORS
+
+_KEY = "uncapped"
+_KEPT = "calviz.caps.kept"
+
+Options = dict[str, dict[str, Any]]
+
+
+def draw(methods: Iterable[str], options: Mapping[str, Mapping[str, Any]]) -> Options:
+    """Draw the choice where a method has a cap; the options of the methods, with what was chosen.
+
+    It is one choice for all pages that have it.
+    """
+    found: Options = {m: dict(given) for m, given in options.items()}
+    capped = [m for m in methods if any(p.name == "cap" for p in RECALIBRATORS[m].parameters)]
+    if not capped:
+        return found
+    if _KEY not in st.session_state and _KEY not in st.query_params and _KEPT in st.session_state:
+        st.session_state[_KEY] = st.session_state[_KEPT]
+    with st.popover("Probabilities of 0 and 1", type="tertiary"):
+        st.caption(
+            "By their definition, histograms, isotonic regression and splines give 0 where no calibration row has the class, and 1 "
+            "where all have; a single wrong row there costs a loss of 35. They are held within what their rows support: where none of "
+            "m rows has the class, half of one in m + 1."
+        )
+        uncapped = st.toggle("Without the cap, as in the papers", key=_KEY, bind="query-params")
+    st.session_state[_KEPT] = uncapped
+    if uncapped:
+        for method in capped:
+            found.setdefault(method, {})["cap"] = False
+    return found

@@ -1,0 +1,190 @@
+"""Long work on a page: a button, progress, a stop button, and the result or the reason why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import streamlit as st
+
+from calviz.ui.session import jobs
+from calviz.ui.session.jobs import Job, Work
+from calviz.ui.widgets import job_view
+from calviz.ui.widgets.text import md
+
+
+@dataclass(frozen=True, eq=False)
+class LongWork:
+    """What is to be done.
+
+    Parameters
+    ----------
+    place : str
+        Where it belongs; a place does one thing at a time.
+    key : tuple of str
+        Names all that the result depends on.
+    title : str
+        What is done, for the progress bar.
+    prepare : callable
+        ``prepare()`` is called on the page when the work starts, and may need streamlit. It gives ``work(job)``, which runs
+        beside the page and may not.
+    about : tuple of str
+        The beginning of the key that names the data. Where nothing was done for the key, the latest result about the same data
+        is shown, and said to be out of date.
+    answers : callable
+        Whether a result is what is asked for now; where it is not, the work is offered again.
+    """
+
+    place: str
+    key: tuple[str, ...]
+    title: str
+    prepare: Callable[[], Work]
+    about: tuple[str, ...] = ()
+    answers: Callable[[Any], bool] = lambda result: True
+
+    def start(self) -> Job:
+        """Start it; a job that still runs in this place is stopped."""
+        return jobs.start(self.place, self.key, self.title, self.prepare())
+
+    @property
+    def is_first(self) -> bool:
+        """Whether nothing was started in this place yet."""
+        return jobs.latest(self.place) is None
+
+
+@dataclass(frozen=True)
+class Button:
+    """What starts the work, or starts it again.
+
+    Attributes
+    ----------
+    label : str
+    icon : str, optional
+    key : str, optional
+    always : bool
+        Whether it stands there also where there is a result; then it is drawn above it.
+    possible : bool
+        Whether there is anything to do.
+    """
+
+    label: str
+    icon: str | None = None
+    key: str | None = None
+    always: bool = False
+    possible: bool = True
+
+
+@dataclass(frozen=True)
+class Said:
+    """The words of a page for the states of its work.
+
+    Attributes
+    ----------
+    idle : str
+        Where it was not started.
+    stopped : callable
+        ``stopped(job)``: what is there of work that was stopped.
+    out_of_date : str
+        If the result belongs to earlier choices, or lacks something.
+    """
+
+    idle: str = ""
+    stopped: Callable[[Job], str] = lambda job: (
+        "Stopped: what was finished by then is shown."
+        if job.result is not None
+        else "Stopped before there was a result."
+    )
+    out_of_date: str = (
+        "The results below belong to other choices. Start again to bring them up to date."
+    )
+
+
+State = Literal["idle", "running", "stopped", "failed", "finished"]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The state of the work, and its result.
+
+    Attributes
+    ----------
+    state : {"idle", "running", "stopped", "failed", "finished"}
+    result : object
+        None if there is none (yet); what was stopped may have one.
+    """
+
+    state: State
+    result: Any = None
+
+    @classmethod
+    def of(cls, job: Job | None) -> Standing:
+        """How a job stands; None is one that was not started."""
+        if job is None:
+            return cls("idle")
+        state = job.state
+        return cls(state, None if state == "running" else job.result)
+
+
+def draw(
+    work: LongWork,
+    button: Button,
+    said: Said = Said(),
+    *,
+    at_once: bool = False,
+    patience: float = 0.0,
+) -> Standing:
+    """Draw the state of the work, with buttons to start and stop it, and return its state and result.
+
+    Parameters
+    ----------
+    work : LongWork
+    button : Button
+    said : Said
+    at_once : bool
+        Whether it starts by itself.
+    patience : float
+        Seconds to wait for work that started by itself before its progress is shown.
+    """
+    job = jobs.find(work.place, work.key)
+    if job is None and at_once:
+        job = work.start()
+        if patience:
+            with st.spinner(f"{md(work.title)} …"):
+                job.wait(patience)
+    of_other_choices = job is None
+    if job is None and work.about:
+        job = jobs.latest(work.place, work.about)
+    standing = Standing.of(job)  # once: a job may end at any time
+    running = standing.state == "running"
+    if button.always:
+        _button(work, button, disabled=running and not of_other_choices)
+    if job is None:
+        if said.idle:
+            st.caption(said.idle)
+    elif running or standing.state == "failed":
+        job_view.show(job)
+    elif of_other_choices:
+        st.info(said.out_of_date, icon=":material/update:")
+    elif standing.result is not None and not work.answers(standing.result):
+        st.caption(said.out_of_date)
+        of_other_choices = True
+    elif standing.state == "stopped":
+        tell = st.info if standing.result is None else st.warning
+        tell(said.stopped(job), icon=":material/stop:")
+    wanted = of_other_choices or standing.state in ("idle", "stopped", "failed")
+    if wanted and not button.always:
+        _button(work, button)
+    return standing
+
+
+def _button(work: LongWork, button: Button, *, disabled: bool = False) -> None:
+    if st.button(
+        button.label,
+        type="primary",
+        icon=button.icon,
+        key=button.key,
+        disabled=disabled or not button.possible,
+    ):
+        work.start()
+        st.rerun()

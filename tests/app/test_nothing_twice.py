@@ -1,0 +1,153 @@
+"""One sample is measured once: by the terminal and its report, and by page after page."""
+
+from collections import Counter
+from functools import partial
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import calviz
+from calviz import analysis
+from calviz.cli import main
+from calviz.sample.sample import Sample
+from calviz.specs.metric import METRICS
+from tests.app.test_app import _app, _quiet
+from tests.app.test_report import _finished
+
+# The quick lane opens every page once (test_app.py); what these tests click takes long.
+pytestmark = pytest.mark.slow
+
+
+class Measured:
+    """Counts metrics of views, draws of views, and verdicts."""
+
+    def __init__(self):
+        self.values, self.draws, self.verdicts = Counter(), Counter(), Counter()
+        self.views = []  # kept alive, so that no two have the same id
+        self.origins = {}
+        self.inside = 0
+
+    def what(self, view):
+        """What a view is of, if it is a sample's own: the same for samples that are made anew of the same rows."""
+        return self.origins.get(id(view), id(view))
+
+    def twice(self):
+        """What was computed more than once."""
+        counts = (self.values, self.draws, self.verdicts)
+        return [(what, n) for count in counts for what, n in count.items() if n > 1]
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """All metrics, the views that they are functions of, and the verdict, watched."""
+    found = Measured()
+    watched = set()
+
+    def value_of(metric):
+        def value(view, plain=metric.value):
+            found.views.append(view)
+            found.values[metric.key, found.what(view)] += 1
+            return plain(view)
+
+        return value
+
+    def watch(kind):
+        for how in ("bootstrap", "under_calibration"):
+            plain = getattr(kind, how)
+
+            def draw(self, rng, resamples, plain=plain, how=how):
+                # A view may draw by means of another one, which then keeps what it drew.
+                if not found.inside:
+                    state = repr(rng.bit_generator.state)
+                    found.draws[found.what(self), how, resamples, state] += 1
+                found.inside += 1
+                try:
+                    return plain(self, rng, resamples)
+                finally:
+                    found.inside -= 1
+
+            monkeypatch.setattr(kind, how, draw)
+
+    def view(self, make, plain=Sample.view, **params):
+        made = plain(self, make, **params)
+        kind = type(made)
+        if kind not in watched and hasattr(kind, "bootstrap"):
+            watched.add(kind)
+            watch(kind)
+        found.views += [made, self]
+        while isinstance(make, partial):
+            params, make = {**make.keywords, **params}, make.func
+        origin = (id(self.data), self.reduction, make, tuple(sorted(params.items())))
+        found.origins.setdefault(id(made), origin)
+        return made
+
+    def verdict(sample, plain=analysis.verdict_on):
+        found.verdicts[id(sample.data), sample.reduction, sample.bins, sample.scheme] += 1
+        found.views.append(sample)
+        return plain(sample)
+
+    monkeypatch.setattr(Sample, "view", view)
+    monkeypatch.setattr(analysis, "verdict_on", verdict)
+    before = {m.key: m.value for m in METRICS}
+    for m in METRICS:
+        object.__setattr__(m, "value", value_of(m))
+    yield found
+    for m in METRICS:
+        object.__setattr__(m, "value", before[m.key])
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    """A file of three classes that is slightly off."""
+    rng = np.random.default_rng(11)
+    probs = rng.dirichlet([1.0, 1.0, 1.0], 400)
+    right = rng.random(400) < 0.9
+    labels = np.where(right, [rng.choice(3, p=p) for p in probs], rng.integers(0, 3, 400))
+    file = tmp_path_factory.mktemp("three") / "three.csv"
+    rows = (f"{y},{','.join(f'{v:.4f}' for v in p)}" for p, y in zip(probs, labels, strict=True))
+    file.write_text("\n".join(["label,p_0,p_1,p_2", *rows]))
+    return file
+
+
+@pytest.mark.parametrize("options", [(), ("--ci",), ("--ci", "--bins", "7", "--conventions")])
+def test_an_audit_with_its_report_measures_once(measured, three, tmp_path, options):
+    html = tmp_path / "report.html"
+    done = CliRunner().invoke(main, ["audit", str(three), "--html", str(html), *options])
+    assert done.exit_code == 0, done.output
+    assert html.stat().st_size > 100_000
+    assert {key for key, _ in measured.values} == {m.key for m in METRICS}
+    assert len(measured.draws) > 20
+    assert len(measured.verdicts) == 1
+    assert measured.twice() == []
+
+
+def test_pages_and_the_report_of_the_same_settings_measure_once(measured):
+    app = _quiet(_app("data=breast_cancer"))
+    for page in ("metrics", "reliability", "report"):
+        _quiet(app.switch_page(f"pages/{page}.py").run())
+    app.button(key="calviz.report.make").click().run()
+    _finished(app)
+    assert {key for key, _ in measured.values} == {m.key for m in METRICS}
+    assert len(measured.verdicts) == 1
+    assert measured.twice() == []
+
+
+def test_a_sample_keeps_its_results(measured):
+    rng = np.random.default_rng(3)
+    score = rng.random(300)
+    sample = Sample(calviz.Predictions(probs=score, labels=(rng.random(300) < score).astype(int)))
+    values = calviz.evaluate(sample, ["ece", "nll"], findings=True)
+    calviz.verdict(sample)
+    bars = calviz.evaluate(sample, ["nll", "ece"], ci=True)
+    again = calviz.evaluate(sample, ["ece", "nll"], ci=True)
+    assert bars["ece"].value == values["ece"].value
+    assert bars["ece"] == again["ece"]
+    assert bars["ece"].interval is not None
+    assert len(measured.verdicts) == 1
+    assert measured.twice() == []
+    # Other bins are another verdict; what has no bins is not measured again.
+    measured.values.clear()
+    calviz.evaluate(sample, ["ece", "nll"], bins=10, findings=True)
+    assert {key for key, _ in measured.values} == {"ece"}
+    assert len(measured.verdicts) == 2

@@ -1,0 +1,97 @@
+"""A plan is carried out as `compare` does, rows are divided by one value, and the advice comes with the result."""
+
+import numpy as np
+import pytest
+
+import calviz
+from calviz.comparison import Division, Plan, advise, carry_out, choose_rows
+from calviz.core.errors import OptionError
+from calviz.core.predictions import Predictions
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    z = rng.normal(scale=2, size=(240, 3))
+    true, said = (np.exp(z / t) / np.exp(z / t).sum(axis=1, keepdims=True) for t in (2, 1))
+    y = (true.cumsum(axis=1) > rng.random((240, 1))).argmax(axis=1)
+    return Predictions(probs=said, labels=y, splits=["calibration", "test"] * 120)
+
+
+def test_a_plan_is_what_compare_carries_out(data):
+    plan = Plan(
+        methods=("temperature", "isotonic"),
+        division=Division(fit_fraction=0.4, seed=3),
+        metrics=("nll", "brier"),
+        resamples=100,
+        options={"isotonic": {"cap": False}},
+    )
+    planned = carry_out(plan, data)
+    written_out = calviz.compare(
+        data,
+        ["temperature", "isotonic"],
+        fit_fraction=0.4,
+        seed=3,
+        metrics=["nll", "brier"],
+        resamples=100,
+        options={"isotonic": {"cap": False}},
+    )
+    left_out = ["fit_seconds", "apply_seconds"]
+    assert planned.frame().drop(columns=left_out).equals(written_out.frame().drop(columns=left_out))
+    assert planned.tied == written_out.tied
+    assert planned.fit.how == "40 % of the rows, stratified, seed 3"
+
+
+def test_the_advice_is_made_with_the_comparison_and_kept(data):
+    found = calviz.compare(data, ["ets", "isotonic"], metrics=["nll", "brier"], resamples=100)
+    assert found.advice == advise(found, data)
+    assert found.advice_keeping_classes == advise(found, data, keep_classes=True)
+
+
+def test_a_plan_says_itself_whole():
+    """The app names jobs by the text of a plan, so no choice may be missing in it."""
+    plans = [
+        Plan(),
+        Plan(methods=("temperature",)),
+        Plan(division=Division(cross_fit=3)),
+        Plan(metrics=("nll",)),
+        Plan(reduction="top-label"),
+        Plan(bins=7),
+        Plan(scheme="equal-mass"),
+        Plan(ci=False),
+        Plan(resamples=10),
+        Plan(refits=2),
+        Plan(options={"isotonic": {"cap": False}}),
+    ]
+    assert len(set(map(repr, plans))) == len(plans)
+
+
+@pytest.mark.parametrize("refits", [-1, 1])
+def test_one_refit_has_no_spread(refits):
+    with pytest.raises(OptionError, match="'refits' must be 0, or 2 or more"):
+        Plan(refits=refits)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"fit_split": "test", "eval_split": "calibration"},
+        {"fit_fraction": 0.5, "seed": 4},
+        {"cross_fit": 3},
+        {"in_sample": True},
+    ],
+)
+def test_a_division_says_what_was_given_and_divides_by_it(data, given):
+    division = Division(**given)
+    assert division.given == given
+    one, other = division.rows(data), choose_rows(data, **given)
+    assert (one.fit, one.evaluation, one.in_sample) == (
+        other.fit,
+        other.evaluation,
+        other.in_sample,
+    )
+    assert one.in_sample == ("in_sample" in given)
+    for pair, same in zip(one.pairs, other.pairs, strict=True):
+        for rows, same_rows in zip(pair, same, strict=True):
+            np.testing.assert_array_equal(rows, same_rows)
