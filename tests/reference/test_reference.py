@@ -19,8 +19,9 @@ from calviz.core.predictions import Predictions
 from calviz.core.reduction import Reduction
 from calviz.metrics.binned import rmsce
 from calviz.sample.binning import bin_events
-from calviz.sample.class_table import class_table
 from calviz.sample.reduce import reduce
+from calviz.sample.sample import Sample
+from calviz.sample.true_classes import true_class_errors
 
 from . import samples
 
@@ -127,8 +128,8 @@ def brier_top_label(dataset, part):
 
 def by_true_class(dataset, part):
     data = load(dataset, part)
-    table = class_table(events(dataset, part), data.labels, data.n_classes)
-    return [float(np.nanmean(table.ece)), *(table.mcs if data.n_classes == 10 else ())]
+    errors = Sample.of(data).view(true_class_errors)
+    return [float(np.nanmean(errors.ece)), *(errors.mcs if data.n_classes == 10 else ())]
 
 
 def theirs_by_true_class(value):

@@ -51,9 +51,14 @@ def test_work_on_several_threads_stops_on_all_of_them(method, monkeypatch):
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(20), size=5_000).astype(np.float32)
     asked = set()
+    another = threading.Event()
 
     def watcher(_):
         asked.add(threading.get_ident())
+        # Without a pause one thread could do all the work before another begins.
+        if len(asked) > 1:
+            another.set()
+        another.wait(0.1)
 
     fitted = RECALIBRATORS[method].make()
     with watching(watcher):
@@ -64,7 +69,7 @@ def test_work_on_several_threads_stops_on_all_of_them(method, monkeypatch):
     def stop(_):
         if threading.current_thread() is not threading.main_thread():
             stopping.set()
-        if stopping.is_set():
+        if stopping.wait(0.1):
             raise Stopped
 
     with pytest.raises(Stopped), watching(stop):
