@@ -87,10 +87,10 @@ class Spread:
     draws: FloatArray
 
     @classmethod
-    def of(cls, worlds: Worlds) -> Spread:
-        """Sum up."""
+    def of(cls, worlds: Worlds, widening: float = 1.0) -> Spread:
+        """Sum up; deviations are multiplied by `widening` (see `Metric.widening`)."""
         mean = worlds.drawn.mean(axis=1)
-        off = worlds.drawn - mean[:, None]
+        off = widening * (worlds.drawn - mean[:, None])
         between = _between(worlds.truth.size)
         # The mean rises with the scale; where noise makes it dip, the running maximum does.
         fine, truth = np.maximum.accumulate(between @ mean), between @ worlds.truth

@@ -238,7 +238,8 @@ def pair(
             worse = _badness(key)
             errors[key] = {
                 name: Spread.of(
-                    Worlds(float(worse(of[name])), _truth(key, truths[name][key], w), w)
+                    Worlds(float(worse(of[name])), _truth(key, truths[name][key], w), w),
+                    METRICS[key].widening,
                 )
                 for name, w in worlds.items()
             }

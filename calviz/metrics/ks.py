@@ -48,7 +48,7 @@ def _where(view: Steps) -> Mapping[str, float]:
     return {"at_score": float(extreme.score), "at_fractile": float(extreme.rows / view.n)}
 
 
-_ks = partial(metric, family="Bin-free", view=steps, details=_where)
+_ks = partial(metric, family="Bin-free", view=steps, details=_where, widening=1.1)
 
 
 @_ks(

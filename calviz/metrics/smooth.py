@@ -156,6 +156,7 @@ _kde_metric = partial(
     reference="Zhang et al. 2020, section 4.1, eq. 7, appendices B and C",
     view=kernel_steps,
     interval="inverted",
+    widening=1.1,
 )
 
 
@@ -202,6 +203,7 @@ def kde_ece_l2(view: KernelSteps) -> FloatArray:
     reference="Blasiok & Nakkiran 2023, definition 3",
     view=steps,
     interval="inverted",
+    widening=1.1,
 )
 def smece(view: Steps) -> FloatArray:
     """Smooth ECE: residuals smoothed by a reflected Gaussian whose width equals the error itself.

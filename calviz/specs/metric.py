@@ -193,6 +193,10 @@ class Metric:
     rare_losses : bool
         Whether one row that did not occur may cost as much as all others together: resamples of the rows do not know
         it, and `calviz.comparison.rare_losses` adds what they leave out to a difference.
+    widening : float
+        What the deviations of an error that noise makes larger are multiplied with in paired differences: resampled rows
+        move a little less than new rows do, most of all where a largest gap or a bandwidth follows the rows (measured, see
+        `docs/uncertainty.md`).
     one_bin : bool
         Whether the value is the gap of one bin, and judged as that bin is: by the interval of its share of hits.
         `details` then has ``bin_low``, ``bin_high``, ``bin_rows``, ``mean_score``, ``hits_low`` and ``hits_high``.
@@ -217,6 +221,7 @@ class Metric:
     tables: tuple[Table, ...] = ()
     paired: bool = True
     rare_losses: bool = False
+    widening: float = 1.04
     one_bin: bool = False
 
     @property
@@ -286,6 +291,7 @@ def metric(
     tables: tuple[Table, ...] = (),
     paired: bool = True,
     rare_losses: bool = False,
+    widening: float = 1.04,
     one_bin: bool = False,
 ) -> Callable[[Callable[[V], FloatArray]], Callable[[V], FloatArray]]:
     """Register the decorated function as a metric; its docstring's first paragraph is the summary."""
@@ -313,6 +319,7 @@ def metric(
                 tables=tables,
                 paired=paired,
                 rare_losses=rare_losses,
+                widening=widening,
                 one_bin=one_bin,
             )
         )
