@@ -30,6 +30,12 @@ from calviz.sample.true_classes import true_class_errors
 from calviz.specs.convention import Conventions
 from calviz.specs.metric import METRICS, IntervalMethod, Metric, Parameter
 
+
+def first_metrics(sample: Sample) -> tuple[str, ...]:
+    """Keys of the metrics that are asked for first: the cards of the Overview page, and of a report; a choice of theirs."""
+    return "accuracy", sample.ece_key, "mcs", "nll", "brier"
+
+
 #: How intervals are made: as suits each metric, or all alike.
 IntervalChoice = Literal["own", "percentile", "basic"]
 

@@ -124,6 +124,12 @@ def _diagram(subject: Subject, method: MethodResult, name: str) -> Chart:
 
 SECTIONS.register(
     Section(
-        "comparison", "Recalibration", 70, "Methods side by side, where they were compared", make
+        "comparison",
+        "Recalibration",
+        70,
+        "Methods side by side, where they were compared",
+        make,
+        brief=True,
+        made_of="comparison",
     )
 )

@@ -20,9 +20,6 @@ from calviz.specs.metric import METRICS
 from calviz.text.metric_values import scale_of
 from calviz.text.words import decimal, percent, shorten
 
-#: The metrics whose differences are drawn, of those that were computed.
-DRAWN = ("nll", "accuracy", "ece")
-
 
 def make(subject: Subject) -> Iterator[Block]:
     """Who is best, how the rows were matched, the metrics, and the paired differences to the best."""
@@ -50,7 +47,7 @@ def make(subject: Subject) -> Iterator[Block]:
             yield Note(f"{METRICS[remark.metric].label} of {name}: {remark.text}")
         else:
             yield Text(f"{name}: {shorten(remark.text, 300)}")
-    drawn = [key for key in DRAWN if key in keys] or list(keys[:1])
+    drawn = [key for key in keys if key in METRICS.in_table("drawn")] or list(keys[:1])
     best = comparison.ranking(keys[0])[0] if keys else ""
     for key in drawn:
         yield _differences(comparison, key, best)
@@ -99,5 +96,14 @@ def _differences(found: ModelComparison, metric: str, reference: str) -> Chart:
 
 
 SECTIONS.register(
-    Section("models", "Models side by side", 95, "Which model, on the same rows", make, shared=True)
+    Section(
+        "models",
+        "Models side by side",
+        95,
+        "Which model, on the same rows",
+        make,
+        shared=True,
+        brief=True,
+        made_of="models",
+    )
 )

@@ -85,4 +85,6 @@ def _how(found: Slices) -> str:
     return " ".join([text, *(f"Left out: {shorten(reason, 200)}." for reason in found.skipped[:5])])
 
 
-SECTIONS.register(Section("slices", "Slices", 55, "For whom it is wrong, group by group", make))
+SECTIONS.register(
+    Section("slices", "Slices", 55, "For whom it is wrong, group by group", make, made_of="slices")
+)
