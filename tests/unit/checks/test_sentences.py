@@ -204,7 +204,7 @@ def test_slices_of_rare_events_are_not_called_off_by_chance():
         score = rng.beta(0.5, 20, 3_000)
         groups = {"g": rng.integers(0, 30, 3_000)}
         data = calviz.Predictions(probs=score, labels=rng.random(3_000) < score, groups=groups)
-        found = usual_slices(data, reduction="positive")
+        found = usual_slices(Sample(data, "positive"))
         called += bool(found.off)
     assert USUAL_RATE == SLICES
     assert called <= at_most(SLICES, runs)
