@@ -45,6 +45,11 @@ BASIS_WORDS = (
     "Each interval is at 95 % for itself; a verdict is at 95 % for all comparisons that are made together, and goes by the "
     "adjusted interval. An interval may exclude 0 although the verdict is 'tied'."
 )
+#: How differences of errors are made, for captions.
+NOISELESS_WORDS = (
+    "Errors that noise makes larger are compared without that noise, so that a difference may not be that of the two "
+    "values."
+)
 BEST_IN_WORDS = (
     "share of the resamples of the rows in which it is best, corrected for the noise in errors"
 )

@@ -12,7 +12,7 @@ from calviz.report.result_columns import metric_columns
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.report.wording import WIDTH
-from calviz.results.comparison import BEST_IN_WORDS
+from calviz.results.comparison import BASIS_WORDS, BEST_IN_WORDS, NOISELESS_WORDS
 from calviz.results.comparison_table import Column, marks_words
 from calviz.results.model_comparison import ModelComparison
 from calviz.results.model_words import caution, headline, ranked_by
@@ -49,6 +49,8 @@ def make(subject: Subject) -> Iterator[Block]:
             yield Text(f"{name}: {shorten(remark.text, 300)}")
     drawn = [key for key in keys if key in METRICS.in_table("drawn")] or list(keys[:1])
     best = comparison.ranking(keys[0])[0] if keys else ""
+    if drawn:
+        yield Note(f"Differences: {BASIS_WORDS[0].lower()}{BASIS_WORDS[1:]} {NOISELESS_WORDS}")
     for key in drawn:
         yield _differences(comparison, key, best)
 
