@@ -150,7 +150,8 @@ def slice_ece(
     some = np.maximum(np.bincount(codes, minlength=slices), 1)
 
     def per_bin(weights: FloatArray) -> FloatArray:
-        return np.bincount(cell, weights, minlength=slices * bins).reshape(slices, bins)
+        total = np.bincount(cell, weights, minlength=slices * bins).astype(np.float64)
+        return total.reshape(slices, bins)
 
     spread = np.sqrt(2 / np.pi * np.maximum(per_bin(score * (1 - score)), 0))
     return np.abs(per_bin(score - events.hit)).sum(axis=1) / some, spread.sum(axis=1) / some
