@@ -26,9 +26,14 @@ from calviz.sample.binning import Scheme
 from calviz.sample.class_table import class_table
 from calviz.sample.error_bars import LEVEL, RESAMPLES, Draw, needs_calibrated, usable
 from calviz.sample.sample import Sample, metric_options
-from calviz.sample.true_classes import true_class_errors
 from calviz.specs.convention import Conventions
 from calviz.specs.metric import METRICS, IntervalMethod, Metric, Parameter
+
+
+def first_metrics(sample: Sample) -> tuple[str, ...]:
+    """Keys of the metrics that are asked for first: the cards of the Overview page, and of a report; a choice of theirs."""
+    return "accuracy", sample.ece_key, "mcs", "nll", "brier"
+
 
 #: How intervals are made: as suits each metric, or all alike.
 IntervalChoice = Literal["own", "percentile", "basic"]
@@ -303,10 +308,8 @@ def _classes(sample: Sample) -> tuple[ClassRow, ...]:
     if data.labels is None:
         return ()
     names = data.class_names or tuple(str(k) for k in range(int(data.labels.max()) + 1))
-    table = class_table(sample.top_events, data.labels, len(names))
-    errors = sample.view(true_class_errors, bins=sample.bins_used)
-    ece = np.where(table.rows > 0, errors.ece, np.nan)
-    columns = (table.rows, table.accuracy, table.confidence, ece, table.mcs, table.ks)
+    table = class_table(sample)
+    columns = (table.rows, table.accuracy, table.confidence, table.ece, table.mcs, table.ks)
     rows = zip(names, *(column.tolist() for column in columns), strict=True)
     return tuple(ClassRow(*row) for row in rows)
 

@@ -42,8 +42,10 @@ with page_guard.boundary():
     answer = results.verdict(chosen) if alone else figure.reading(verdict)
     st.subheader(md(answer, 1_000), anchor=False)
     with st.spinner("Resampling the KS error …", show_time=True):
-        evaluation = results.metrics(chosen, ("ks", "ks_signed"), error_bars=True)
-    cards.metric_line(evaluation, ("ks", "ks_signed"), verdict=verdict)
+        # A choice of this page: what its panels show as a distance.
+        keys = ("ks", "ks_signed")
+        evaluation = results.metrics(chosen, keys, error_bars=True)
+    cards.metric_line(evaluation, keys, verdict=verdict)
     st.caption(
         "Rows are sorted by score; from the lowest score upwards, the scores and the hits are summed up. For a "
         "calibrated model the two sums stay together: the KS error is where they are furthest apart."

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from calviz.analysis import first_metrics
 from calviz.text.words import together
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import cards, diagram, sidebar
@@ -32,7 +33,7 @@ with page_guard.boundary():
 
 with page_guard.boundary():
     evaluation = results.evaluation(chosen)
-    cards.metric_cards(evaluation, ("accuracy", chosen.sample.ece_key, "mcs", "nll", "brier"))
+    cards.metric_cards(evaluation, first_metrics(chosen.sample))
     st.caption(
         "Noise floor: what the number would be if the model were perfectly calibrated, with the same number of "
         f"rows. Calibration metrics look at the {chosen.reduction_words}, {chosen.bins_words}. A number counts as beyond "

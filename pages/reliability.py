@@ -22,7 +22,10 @@ with page_guard.boundary():
     worst = (f.message for f in evaluation.findings if f.code == "CAL002")
     answer = next(worst, results.verdict(chosen))
     st.markdown(f"**{md(together(as_sentence(answer)), 1_000)}**")
-    cards.metric_line(evaluation, (chosen.sample.ece_key, "mce", "rmsce"))
+    # A choice of this page: the errors of the bins that it draws.
+    keys = (chosen.sample.ece_key, "mce", "rmsce")
+    errors = results.metrics(chosen, keys, error_bars=True)
+    cards.metric_line(errors, keys, verdict=evaluation.verdict)
 
 bin_details.explore(chosen)
 

@@ -104,8 +104,8 @@ def means_off(sample: Sample, beyond: FloatArray) -> str:
         if which.any()
     ]
     return (
-        f"of {counted(view.rows.size, 'class', 'classes')} against the rest, {' and '.join(sides)} on average, most "
-        f"{listed([names[k]])}, {percent(forecast, decimals)} for a frequency of {percent(frequency, decimals)}"
+        f"of {counted(view.rows.size, 'class', 'classes')} against the rest, {' and '.join(sides)} on average, "
+        f"{'most ' if np.count_nonzero(beyond) > 1 else ''}{listed([names[k]])}, {percent(forecast, decimals)} for a frequency of {percent(frequency, decimals)}"
     )
 
 

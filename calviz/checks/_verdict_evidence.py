@@ -15,7 +15,7 @@ from calviz.metrics.confidence import mcs
 from calviz.numerics.proportions import clopper_pearson
 from calviz.results.evaluation import Interval, NoiseFloor
 from calviz.results.verdict import BinGap, CalibrationTest
-from calviz.sample.bin_gaps import bin_intervals
+from calviz.sample.bin_gaps import bin_intervals, bins_off
 from calviz.sample.binning import BinSums
 from calviz.sample.error_bars import interval, p_value, resampled
 from calviz.sample.false_alarm_levels import OVERALL
@@ -238,9 +238,8 @@ def _worst_bins(sums: BinSums) -> tuple[BinGap | None, BinGap | None]:
     """The bins that stay furthest from their adjusted interval, with scores too high and too low."""
     index, score, low, high = bin_intervals(sums)
     found: list[BinGap | None] = []
-    for distance in (score - high, low - score):
-        worst = int(np.argmax(distance))
-        if distance[worst] <= 0:
+    for worst in bins_off(sums):
+        if worst is None:
             found.append(None)
             continue
         m = int(index[worst])

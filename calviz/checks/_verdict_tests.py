@@ -22,7 +22,7 @@ from calviz.sample.losses import negative_log_likelihood, squared_error
 from calviz.sample.sample import Sample, chosen_bins
 from calviz.sample.steps import Steps, steps
 
-#: How much of the level a test has, against 1 of the others. "Off on average?" is asked first of all; NLL sees
+#: A part of how the verdict tests: how much of the level a test has, against 1 of the others. "Off on average?" is asked first of all; NLL sees
 #: scores that are too extreme or too modest best.
 WEIGHTS = {"mcs": 3.0, "nll": 1.5}
 #: Neighbouring bins are merged until there are at most this many; all runs of these are tested.

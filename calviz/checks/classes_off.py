@@ -29,7 +29,7 @@ def classes_off(sample: Sample) -> tuple[str, ...]:
     if sample.reduction.kind == "top-label":
         rest = sample.once(one_vs_rest)
         if rest is not None and rest.off:
-            said.append("the probabilities of the other classes are off")
+            said.append("the probabilities of all classes are off")
     return tuple(said)
 
 

@@ -33,7 +33,7 @@ def predicted_class(sample: Sample) -> Iterator[Finding]:
     yield Finding(
         "CAL020",
         "warning",
-        f"Of {total} the model is {named_sides(off, ('overconfident', 'underconfident'))} beyond noise, most where it "
+        f"Of {total} the model is {named_sides(off, ('overconfident', 'underconfident'))} beyond noise, {most(off)}where it "
         f"says {listed([_name(sample, k)])} ({counted(int(rows), 'row')}): mean confidence "
         f"{percent(float(sums.score[k]) / rows)} but accuracy {percent(float(sums.hits[k]) / rows)}, a difference of "
         f"{value} points where a calibrated model would show {low} to {high}.",
@@ -44,6 +44,11 @@ def named_sides(off: FloatArray, words: tuple[str, str]) -> str:
     """How many classes are off above and below: "overconfident on 2 and underconfident on 1"."""
     sides = ((off > 0, words[0]), (off < 0, words[1]))
     return " and ".join(f"{word} on {int(which.sum()):,}" for which, word in sides if which.any())
+
+
+def most(off: FloatArray) -> str:
+    """What stands before the class that is furthest off: nothing where it is the only one."""
+    return "most " if np.count_nonzero(off) > 1 else ""
 
 
 def _name(sample: Sample, k: int) -> str:

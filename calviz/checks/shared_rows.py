@@ -14,7 +14,7 @@ from calviz.core.finding import Finding
 from calviz.core.predictions import Predictions
 from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check
-from calviz.text.words import counted, percent
+from calviz.text.words import counted, decimals_for, percent
 
 #: Identical probabilities mean the same row only where they hardly occur twice within a split: at most this
 #: share, and not in rows that are (nearly) certain.
@@ -47,7 +47,7 @@ def _finding(shared: int, n: int, what: str) -> Finding:
     return Finding(
         "CAL011",
         "warning",
-        f"{counted(shared, 'row')} ({percent(shared / n)}) {what}: what is fitted on one split and evaluated on "
+        f"{counted(shared, 'row')} ({percent(shared / n, decimals_for(100 * shared / n, figures=1, least=1))}) {what}: what is fitted on one split and evaluated on "
         "the other looks better than it is.",
     )
 

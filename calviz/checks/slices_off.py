@@ -6,23 +6,18 @@ from collections.abc import Iterator
 
 from calviz.checks._verdict_evidence import MIN_ROWS, SLIGHT
 from calviz.core.finding import Finding
-from calviz.results.slices import Slices, where_words
+from calviz.results.slices import where_words
 from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
 from calviz.specs.check import CHECKS, Check
 from calviz.text.words import counted, listed, percent, points, score_and_hit
 
 
-def by_slice(sample: Sample) -> Slices | None:
-    """The usual slices of a sample (`usual_slices`); of calibrated files a share `SLICES` has any that are called off."""
-    return usual_slices(sample.data, reduction=sample.reduction, bins=sample.bins_used)
-
-
 def slices_off(sample: Sample) -> Iterator[Finding]:
     """Count the slices that are off, and name the one with the strongest evidence."""
     if sample.data.n < MIN_ROWS:
         return
-    slices = sample.once(by_slice)
+    slices = usual_slices(sample)
     if slices is None or not slices.off:
         return
     worst = slices.off[0]

@@ -7,11 +7,11 @@ from calviz.checks._verdict_evidence import MIN_ROWS, SLIGHT, Evidence, evidence
 from calviz.checks.classes_off import classes_off, classes_unseen
 from calviz.checks.no_discrimination import shuffled
 from calviz.checks.other_view import other_view
-from calviz.checks.slices_off import by_slice
 from calviz.core.reduction import Reduction
 from calviz.results.slices import Slices
 from calviz.results.verdict import CalibrationTest, Verdict, VerdictDirection
 from calviz.sample.sample import Sample
+from calviz.sample.slices import usual_slices
 from calviz.specs.metric import METRICS
 from calviz.text.words import (
     counted,
@@ -38,7 +38,7 @@ def verdict(sample: Sample) -> Verdict:
     are called miscalibrated (`calviz.sample.false_alarm_levels`). Another 1 % may have slices that are called off.
     """
     seen = sample.once(evidence)
-    by_group = sample.once(by_slice) if seen.rows >= MIN_ROWS else None
+    by_group = usual_slices(sample) if seen.rows >= MIN_ROWS else None
     tells_apart = seen.rows < MIN_ROWS or sample.view(shuffled).tells_apart
     quiet = seen.rows >= MIN_ROWS and seen.direction == "none"
     classes = classes_off(sample) if quiet else ()

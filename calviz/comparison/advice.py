@@ -14,6 +14,7 @@ MANY_CLASSES = 100
 #: "A large calibration data set": where IROvA-TS overtakes in their figures 6 and 11 to 13, about.
 LARGE_SET, LARGE_PER_CLASS = 5_000, 25
 
+#: The methods that the guideline names.
 PARAMETRIC, FLEXIBLE, COMPOSED = "ets", "irm", "temperature+isotonic"
 
 

@@ -17,6 +17,8 @@ class Suggestion:
     ----------
     methods : tuple of str
         Keys, in the order of the registry.
+    usual : tuple of str
+        Those of them to begin with where each is fitted many times (`RecalibratorSpec.usual`).
     left_out : mapping of str to str
         Of methods that work on these data and are not among them: why.
     impossible : mapping of str to str
@@ -24,6 +26,7 @@ class Suggestion:
     """
 
     methods: tuple[str, ...]
+    usual: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     impossible: Mapping[str, str] = field(default_factory=dict)
 
@@ -55,4 +58,5 @@ def suggest(data: Dataset, fit_rows: int) -> Suggestion:
             left_out[spec.key] = reason
         else:
             methods.append(spec.key)
-    return Suggestion(tuple(methods), left_out, impossible)
+    usual = tuple(key for key in methods if RECALIBRATORS[key].usual)
+    return Suggestion(tuple(methods), usual, left_out, impossible)

@@ -19,7 +19,7 @@ from calviz.sample.class_ranges import ClassView, beyond, class_ranges, too_few
 from calviz.sample.error_bars import RESAMPLES
 from calviz.sample.predicted_classes import predicted_class_sums
 from calviz.sample.sample import Sample
-from calviz.sample.true_classes import true_class_errors
+from calviz.sample.true_classes import of_chosen_bins
 from calviz.specs.figure import Theme, figure
 from calviz.text.words import counted, listed, outside, shorten
 
@@ -367,7 +367,7 @@ def _interval(sample: Sample, mode: Mode, level: float, resamples: int) -> _Ends
         return sample.view(predicted_class_sums).interval(level)
     if mode == "one-vs-rest":
         return sample.view(class_gaps).interval(level)
-    view = sample.view(true_class_errors)
+    view = of_chosen_bins(sample)
     drawn = error_bars.resampled(view, "bootstrap", seed=sample.seed, resamples=resamples)
     return _quantiles(drawn.mcs, drawn.rows, level)
 

@@ -121,14 +121,14 @@ class Decision(Figure):
     @classmethod
     def compute(
         cls,
-        data: Dataset,
+        data: Dataset | Sample,
         *,
         wrong: float = 10.0,
         referred: float = 1.0,
         right: float = 0.0,
         level: float = 0.95,
         band: bool = True,
-        seed: int = 0,
+        seed: int | None = None,
         split: str | None = None,
         choose_split: str | None = None,
     ) -> Self:
@@ -136,7 +136,8 @@ class Decision(Figure):
 
         Parameters
         ----------
-        data : Predictions or ConfidencePredictions
+        data : Predictions, ConfidencePredictions or Sample
+            With a sample, what is left out below is as the sample says.
         wrong, referred, right : float
             What a kept wrong prediction, a referred one and a kept right one cost.
         level : float
@@ -156,41 +157,54 @@ class Decision(Figure):
         OptionError, InputError
             As `calviz.evaluate` does, and on costs that are not finite or put wrong below right.
         """
-        judged = data if split is None else data.split(split)
-        chosen = None if choose_split is None else data.split(choose_split)
-        return cls.of_rows(
-            judged,
-            chosen,
-            costs=Costs(wrong, referred, right),
-            level=level,
-            band=band,
-            seed=seed,
-            split=split,
-            chosen_on=choose_split,
-        )
+        judged = Sample.of(data, split=split, seed=seed)
+        choosing = None if choose_split is None else Sample.of(data, split=choose_split)
+        costs = Costs(wrong, referred, right)
+        return cls.of_rows(judged, choosing, costs=costs, level=level, band=band)
 
     @classmethod
     def of_rows(
         cls,
-        judged: Dataset,
-        choosing: Dataset | None = None,
+        judged: Dataset | Sample,
+        choosing: Dataset | Sample | None = None,
         *,
         costs: Costs,
         level: float = 0.95,
         band: bool = True,
-        seed: int = 0,
-        split: str | None = None,
-        chosen_on: str | None = None,
+        seed: int | None = None,
     ) -> Self:
-        """The same, of rows to judge on and (other) rows to choose the threshold on."""
+        """The same, of rows to judge on and (other) rows to choose the threshold on; kept with the sample that is judged."""
+        sample = Sample.of(judged, seed=seed).top_label
+        chosen: Sample | None = None if choosing is None else Sample.of(choosing).top_label
+        return sample.view(
+            cls._judged,
+            costs=costs,
+            level=level,
+            band=band,
+            seed=sample.seed,
+            best=(chosen or sample).view(_best, costs=costs),
+            chosen_on=None if chosen is None else chosen.split,
+        )
+
+    @classmethod
+    def _judged(
+        cls,
+        sample: Sample,
+        *,
+        costs: Costs,
+        level: float,
+        band: bool,
+        seed: int,
+        best: float,
+        chosen_on: str | None,
+    ) -> Self:
+        """See `of_rows`; `best` is the threshold that was chosen."""
         if not 0 < level < 1:
             raise OptionError(f"'level' must lie between 0 and 1, got {level!r}.")
-        view = _steps(judged)
-        other = view if choosing is None else _steps(choosing)
+        view = sample.view(top_label_steps)
         n = int(view.n)
-        best = best_threshold(other, costs)
         # A face value of 0.9 is met by a score of 0.9 in single precision.
-        face = float(np.asarray(costs.face_value, dtype=_precision(judged)))
+        face = float(np.asarray(costs.face_value, dtype=sample.events.score.dtype))
         face = math.inf if costs.face_value > 1 else max(face, 0.0)
         rules = np.array([face, best, 0.0, math.inf])
         kept, errors = kept_and_wrong(view, rules)
@@ -218,8 +232,8 @@ class Decision(Figure):
             low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
             limits = low, high
         return cls(
-            name=judged.name,
-            split=split,
+            name=sample.data.name,
+            split=sample.split,
             chosen_on=chosen_on,
             costs=costs,
             level=level,
@@ -342,14 +356,9 @@ def _condition(rule: Rule) -> str:
     )
 
 
-def _steps(data: Dataset) -> Steps:
-    return Sample(data).view(top_label_steps)
-
-
-def _precision(data: Dataset) -> np.dtype[np.floating]:
-    scores = getattr(data, "probs", None)
-    dtype: np.dtype[np.floating] = (data.confidence if scores is None else scores).dtype  # type: ignore[union-attr]
-    return dtype
+def _best(sample: Sample, *, costs: Costs) -> float:
+    """The threshold that costs least on these rows."""
+    return best_threshold(sample.view(top_label_steps), costs)
 
 
 def _drawn(view: Steps, thresholds: FloatArray, costs: Costs, seed: int) -> FloatArray:

@@ -18,7 +18,7 @@ from calviz.figures.base import NAME, Figure, facts, named
 from calviz.figures.kernels.reliability_curves import Curve, CurveKind, make_curves
 from calviz.numerics.proportions import clopper_pearson
 from calviz.results.evaluation import Interval
-from calviz.sample.bin_gaps import bin_intervals
+from calviz.sample.bin_gaps import bins_off
 from calviz.sample.binning import BinSums, Scheme
 from calviz.sample.error_bars import interval, resampled
 from calviz.sample.sample import Sample, chosen_bins
@@ -31,6 +31,9 @@ from calviz.text.words import (
     decimals_for,
     ends,
     level_text,
+    percent,
+    points,
+    points_decimals,
     score_and_hit,
     shorten,
     with_short_class,
@@ -339,8 +342,8 @@ class Reliability(Figure):
         parts = [
             f"Reliability diagram of {named(self.name, self.split)}: {reduction}, "
             f"{counted(self.n, 'row')} in {self.bins_words}, {self.bin.size:,} of them with rows.",
-            f"The {score} is {decimal(self.overall_score)}, the {hit} {decimal(self.overall_observed)}; "
-            f"the expected calibration error is {decimal(self.ece, decimals_for(self.ece, figures=3))}.",
+            f"The {score} is {percent(self.overall_score)}, the {hit} {percent(self.overall_observed)}; "
+            f"the expected calibration error is {points(self.ece, points_decimals(self.ece))} points.",
             self._largest_gap(),
         ]
         if self.band is not None:
@@ -356,18 +359,19 @@ class Reliability(Figure):
         gaps = np.abs(self.gap)
         if not gaps.any():
             return "No bin has a gap."
-        _, _, low, high = bin_intervals(self.sums)
-        # A bin with few rows can have any gap: those count whose interval, at 95 % for all bins together as MCE and
-        # the worst bin of the findings are judged, leaves out the mean score.
-        clear = (self.mean_score < low) | (self.mean_score > high)
-        worst = int(np.argmax(np.where(clear, gaps, 0) if clear.any() else gaps))
+        # A bin with few rows can have any gap: those count whose interval, at 95 % for all bins together, leaves out the
+        # mean score. The one that is named is that of the findings.
+        off = [m for m in bins_off(self.sums) if m is not None]
+        worst = max(off, key=lambda m: gaps[m]) if off else int(np.argmax(gaps))
         gap = float(self.gap[worst])
-        start, stop = ends(float(self.low[worst]), float(self.high[worst]))
+        between = " and ".join(
+            ends(float(self.low[worst]), float(self.high[worst]), tolerance=0.06)
+        )
         its = "its interval (95 % for all bins together)"
-        head = "The largest gap" + (f" beyond {its}" if clear.any() else f", within {its},")
+        head = f"The bin furthest outside {its}" if off else f"The largest gap, within {its},"
         return (
-            f"{head} is between {start} and {stop}, where the scores are "
-            f"{decimal(abs(gap))} too {'high' if gap > 0 else 'low'} "
+            f"{head} is between {between}, where the scores are "
+            f"{points(abs(gap))} points too {'high' if gap > 0 else 'low'} "
             f"({counted(int(self.count[worst]), 'row')})."
         )
 

@@ -22,6 +22,7 @@ class Question:
     advice: str
 
 
+#: Which metrics answer a question is advice, and written by hand.
 QUESTIONS = (
     Question(
         "Is the model over- or underconfident, and by how much?",

@@ -22,7 +22,7 @@ _accuracy = partial(
 
 @_accuracy(
     key="accuracy",
-    tables=("fits", "methods", "models", "rivals"),
+    tables=("fits", "methods", "models", "rivals", "drawn"),
     unit="percent",
     label="Accuracy",
     direction="higher",

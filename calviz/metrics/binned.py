@@ -35,7 +35,8 @@ _ECE_L2 = r"\sum_m \frac{|B_m|}{n} \left( \mathrm{conf}_m - \mathrm{acc}_m \righ
 
 @_equal_width(
     key="ece",
-    tables=("fits", "methods", "models", "rivals"),
+    tables=("fits", "methods", "models", "rivals", "drawn"),
+    criterion=4,
     unit="points",
     label="ECE",
     formula=_ECE,

@@ -54,6 +54,7 @@ _ks = partial(metric, family="Bin-free", view=steps, details=_where, widening=1.
 @_ks(
     key="ks",
     tables=("fits", "methods", "models", "rivals"),
+    criterion=3,
     unit="points",
     label="KS error",
     direction="lower",

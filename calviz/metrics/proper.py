@@ -20,7 +20,8 @@ _proper = partial(
 
 @_proper(
     key="nll",
-    tables=("fits", "methods", "models", "rivals"),
+    tables=("fits", "methods", "models", "rivals", "drawn"),
+    criterion=2,
     rare_losses=True,
     label="NLL",
     bounds=(0.0, math.inf),
@@ -46,6 +47,7 @@ def nll(view: MeanLoss) -> FloatArray:
 @_proper(
     key="brier",
     tables=("fits", "methods", "models", "rivals"),
+    criterion=1,
     label="Brier score",
     bounds=(0.0, 2.0),
     formula=r"\frac{1}{n} \sum_i \sum_k (p_{ik} - \mathbf{1}[y_i = k])^2",

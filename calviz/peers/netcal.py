@@ -49,8 +49,8 @@ CONVENTIONS.register(
         version="1.4.0",
         call="ECE",
         rule="10 equal-width bins [a, b)",
-        why="It has 10 bins, closed on the left, and where there are two classes it looks at the positive class "
-        "instead of the predicted one.",
+        why="It has 10 bins, closed on the left, and where there are two classes it always looks at the "
+        "positive one.",
         reference="https://efs-opensource.github.io/calibration-framework/build/html/_autosummary/"
         "netcal.metrics.confidence.ECE.html",
         value=ece,

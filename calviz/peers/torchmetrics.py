@@ -93,8 +93,8 @@ CONVENTIONS.register(
         library="probmetrics",
         version="1.3.0",
         call="ece-15",
-        why="It calls torchmetrics on the classes that occur, and where these are two looks at the positive class "
-        "instead of the predicted one.",
+        why="It calls torchmetrics on the classes that occur, and where these are two always looks at the "
+        "positive one.",
         reference="https://github.com/dholzmueller/probmetrics",
         value=probmetrics_ece,
     )

@@ -151,7 +151,7 @@ class Composition(BaseRecalibrator):
         )
 
 
-def composed(key: str, left_out: LeftOut = suggested) -> RecalibratorSpec:
+def composed(key: str, left_out: LeftOut = suggested, *, usual: bool = False) -> RecalibratorSpec:
     """The entry of the composition that ``first+second`` names (Zhang 2020, section 3.4).
 
     Raises
@@ -184,6 +184,7 @@ def composed(key: str, left_out: LeftOut = suggested) -> RecalibratorSpec:
         formula=r"T_2(T_1(z))",
         make=partial(Composition, first=first.key, second=second.key),
         left_out=left_out,
+        usual=usual,
     )
 
 
@@ -193,9 +194,17 @@ RECALIBRATORS.composed = composed
 # be registered before.
 _T, _ETS = temperature.TemperatureScaling.key, ets.EnsembleTemperatureScaling.key
 _ISOTONIC, _IRM = isotonic.IsotonicRecalibrator.key, irm.MulticlassIsotonic.key
-for _key, _left_out in (
-    (f"{_T}+{_ISOTONIC}", lambda facts: follows_noise(facts) or close_to_simpler(facts)),
-    (f"{_T}+{_IRM}", variant("a variant of IRM.")),
-    (f"{_ETS}+{_ISOTONIC}", variant("a variant of temperature scaling, then isotonic regression.")),
-):
-    RECALIBRATORS.register(composed(_key, _left_out))
+RECALIBRATORS.register(
+    composed(
+        f"{_T}+{_ISOTONIC}",
+        lambda facts: follows_noise(facts) or close_to_simpler(facts),
+        usual=True,
+    )
+)
+RECALIBRATORS.register(composed(f"{_T}+{_IRM}", variant("a variant of IRM.")))
+RECALIBRATORS.register(
+    composed(
+        f"{_ETS}+{_ISOTONIC}",
+        variant("a variant of temperature scaling, then isotonic regression."),
+    )
+)

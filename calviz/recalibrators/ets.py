@@ -31,6 +31,7 @@ _REACH = math.log(4)
     reference="Zhang et al. 2020, eq. 5",
     formula=r"w_1\,\mathrm{softmax}(z / T) + w_2\,\mathrm{softmax}(z) + w_3 / K",
     left_out=reasons_to_leave_out.close_to_simpler,
+    usual=True,
 )
 class EnsembleTemperatureScaling(BaseRecalibrator):
     """A mixture of the tempered probabilities, the original ones and the uniform ones; more expressive than one temperature.

@@ -20,6 +20,7 @@ from calviz.specs.recalibrator import Input, recalibrator
     reference="Zadrozny and Elkan 2002; Guo et al. 2017, section 4.1; Zhang et al. 2020, section 3.3",
     formula=r"\hat p_k \propto g_k(p_k),\ g_k \text{ increasing}",
     left_out=reasons_to_leave_out.follows_noise,
+    usual=True,
 )
 class IsotonicRecalibrator(OneVsRest):
     """For every class the increasing function that fits best, by pooling adjacent violators; then each row is normalised.

@@ -33,6 +33,7 @@ from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
     reference="Guo et al. 2017, section 4.2",
     formula=r"\mathrm{softmax}(z / T)",
     preset={"loss": "nll"},
+    usual=True,
 )
 class TemperatureScaling(BaseRecalibrator):
     """All logits divided by one number T: above 1 it makes the model less confident, below 1 more.

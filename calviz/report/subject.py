@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
 
-from calviz.analysis import evaluate, verdict
+from calviz.analysis import evaluate, first_metrics, verdict
 from calviz.core.finding import Finding
 from calviz.data import Loaded, ReadingOptions
 from calviz.results.comparison import Comparison
@@ -65,10 +65,6 @@ class Origin:
         )
 
 
-#: The metrics that everybody asks for first, beside the ECE.
-FIRST = ("accuracy", "mcs", "nll", "brier")
-
-
 @dataclass(frozen=True, eq=False)
 class Subject:
     """A sample, its origin, and the results of long work on it.
@@ -116,9 +112,7 @@ class Subject:
     @property
     def headline(self) -> Evaluation:
         """The metrics that everybody asks for first, with error bars, and the findings."""
-        accuracy, *others = FIRST
-        keys = (accuracy, self.sample.ece_key, *others)
-        return evaluate(self.sample, keys, ci=True, findings=True)
+        return evaluate(self.sample, first_metrics(self.sample), ci=True, findings=True)
 
     @property
     def evaluation(self) -> Evaluation:

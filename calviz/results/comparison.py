@@ -12,7 +12,7 @@ from calviz.core.errors import OptionError
 from calviz.results.advice import Advice
 from calviz.results.comparison_table import Column, Remark, ordered, remarks_on_values
 from calviz.results.evaluation import Interval, MetricResult
-from calviz.specs.metric import RANKED_BY
+from calviz.specs.metric import METRICS, RANKED_BY
 from calviz.specs.recalibrator import UNCALIBRATED, zero_words
 from calviz.text.words import bins_words, counted
 
@@ -39,14 +39,16 @@ def gain_words(sign: str = "≥") -> str:
 
 Verdict = Literal["better", "worse", "tied"]
 
-#: What methods are ranked and advised on by: the first of these that was measured and resampled.
-CRITERIA = ("brier", "nll", "ks", "ece")
-
 #: What "beyond noise" means, for captions: one wording everywhere.
 AGAINST_WORDS = "better and worse: beyond noise, adjusted for all methods"
 BASIS_WORDS = (
     "Each interval is at 95 % for itself; a verdict is at 95 % for all comparisons that are made together, and goes by the "
     "adjusted interval. An interval may exclude 0 although the verdict is 'tied'."
+)
+#: How differences of errors are made, for captions.
+NOISELESS_WORDS = (
+    "Errors that noise makes larger are compared without that noise, so that a difference may not be that of the two "
+    "values."
 )
 BEST_IN_WORDS = (
     "share of the resamples of the rows in which it is best, corrected for the noise in errors"
@@ -247,7 +249,7 @@ class Comparison:
     @property
     def criterion(self) -> str | None:
         """The metric that methods are ranked and judged by; None if nothing was resampled."""
-        return next((c for c in CRITERIA if self.tied.get(c)), None)
+        return next((c for c in METRICS.criteria() if self.tied.get(c)), None)
 
     @property
     def ready(self) -> tuple[MethodResult, ...]:

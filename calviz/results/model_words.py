@@ -33,7 +33,7 @@ def headline(found: ModelComparison, metric: str) -> str:
 
 def caution(found: ModelComparison, metric: str) -> str:
     """A caution if a weak model is the best calibrated one, else ""."""
-    if metric not in ("ece", "ks") or "accuracy" not in found.pairs:
+    if not METRICS[metric].of_calibration or "accuracy" not in found.pairs:
         return ""
     best, right = found.ranking(metric)[0], found.ranking("accuracy")[0]
     difference = found.difference("accuracy", best, right) if best != right else None

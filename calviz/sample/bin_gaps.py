@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.proportions import clopper_pearson
 from calviz.sample.binning import BinSums
@@ -30,3 +32,16 @@ def bin_intervals(sums: BinSums) -> BinIntervals:
     level = 1 - (1 - LEVEL) / max(filled.size, 1)
     low, high = clopper_pearson(sums.hit_sum[filled], sums.count[filled], level=level)
     return BinIntervals(filled, sums.confidence[filled], low, high)
+
+
+def bins_off(sums: BinSums) -> tuple[int | None, int | None]:
+    """The bins that stay furthest from their interval, with scores too high and too low; None where none lies outside.
+
+    They are places among the bins of `bin_intervals`.
+    """
+    _, score, low, high = bin_intervals(sums)
+    found: list[int | None] = []
+    for distance in (score - high, low - score):
+        furthest = int(np.argmax(distance))
+        found.append(furthest if distance[furthest] > 0 else None)
+    return found[0], found[1]

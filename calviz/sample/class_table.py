@@ -1,4 +1,4 @@
-"""Every class in numbers: the rows whose true label it is, scored by the top label."""
+"""Every true class in numbers: what `true_class_errors` adds up, and the KS error, which looks at the rows one by one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
-from calviz.core.events import BinaryEvents
+from calviz.sample.sample import Sample
+from calviz.sample.true_classes import of_chosen_bins
 
 #: Rows that are looked at at once.
 ROWS = 1 << 17
@@ -24,39 +25,51 @@ class ClassTable:
         Rows whose true label is the class.
     accuracy, confidence : ndarray of float64, shape (K,)
         Share of them that are predicted right (the recall of the class), and their mean confidence.
-    mcs, ks : ndarray of float64, shape (K,)
-        Miscalibration score (mean confidence minus accuracy) and Kolmogorov-Smirnov error of these rows.
+    ece, mcs, ks : ndarray of float64, shape (K,)
+        ECE, miscalibration score (mean confidence minus accuracy) and Kolmogorov-Smirnov error of these rows.
 
-    A class without rows is ``nan`` everywhere. Their ECE, which needs bins, is in `calviz.sample.true_classes`.
+    A class without rows is ``nan`` everywhere but in `rows`.
     """
 
     rows: IntArray
     accuracy: FloatArray
     confidence: FloatArray
+    ece: FloatArray
     mcs: FloatArray
     ks: FloatArray
 
 
-def class_table(events: BinaryEvents, labels: IntArray, n_classes: int) -> ClassTable:
-    """Per-class numbers of top-label events, all classes at once.
+def class_table(sample: Sample) -> ClassTable:
+    """Per-class numbers of the top label, all classes at once; the ECE has the bins of the sample.
 
-    Parameters
-    ----------
-    events : BinaryEvents
-        Confidence and correctness of the predicted class, per row.
-    labels : ndarray of int, shape (n,)
-        True classes.
-    n_classes : int
-        K.
+    Raises
+    ------
+    NotAvailable
+        For confidence-only data without class labels.
 
     References
     ----------
     Ao et al. 2023, eq. 5 (MCS by class); Gupta et al. 2021, eq. 12 (KS).
     """
-    rows = np.bincount(labels, minlength=n_classes)
+    errors = of_chosen_bins(sample)
+    score, hit, labels = errors.source.score, errors.source.hit, errors.source.labels
+    rows = errors.rows.astype(np.intp)
+    has = rows > 0
+    share = np.full(rows.size, np.nan)  # 1 / rows, nan without rows
+    np.divide(1, rows, out=share, where=has)
+    accuracy = np.bincount(labels, hit, minlength=rows.size) * share
+    ece, mcs = (np.where(has, column, np.nan) for column in (errors.ece, errors.mcs))
+    largest = _largest_gaps(score, hit, labels, rows)
+    return ClassTable(rows, accuracy, accuracy + mcs, ece, mcs, largest * share)
+
+
+def _largest_gaps(
+    score: FloatArray, hit: BoolArray, labels: IntArray, rows: IntArray
+) -> FloatArray:
+    """Per class, the largest absolute sum of scores minus hits up to a score, shape (K,)."""
     # Short integers are sorted by radix.
-    order = np.argsort(labels.astype(np.min_scalar_type(n_classes)), kind="stable")
-    sums = np.zeros((3, n_classes))
+    order = np.argsort(labels.astype(np.min_scalar_type(rows.size)), kind="stable")
+    largest = np.zeros(rows.size)
     first = 0
     for classes in _runs(rows):
         own = rows[classes]
@@ -64,11 +77,11 @@ def class_table(events: BinaryEvents, labels: IntArray, n_classes: int) -> Class
         if chosen.size == 0:
             continue
         first += chosen.size
-        sums[:, classes] = _sums(events.score[chosen], events.hit[chosen], own)
-    share = np.full(n_classes, np.nan)  # 1 / rows, nan without rows
-    np.divide(1, rows, out=share, where=rows > 0)
-    confidence, accuracy, ks = sums * share
-    return ClassTable(rows, accuracy, confidence, confidence - accuracy, ks)
+        gap = score[chosen].astype(np.float64)
+        gap -= hit[chosen]
+        group = np.repeat(np.arange(own.size), own)
+        largest[classes] = _largest_cumulative_gap(score[chosen], group, gap, own)
+    return largest
 
 
 def _runs(rows: IntArray) -> Iterator[slice]:
@@ -80,21 +93,6 @@ def _runs(rows: IntArray) -> Iterator[slice]:
         last = max(last, first + 1)
         yield slice(first, last)
         first = last
-
-
-def _sums(score: FloatArray, hit: BoolArray, rows: IntArray) -> FloatArray:
-    """Per class, sums of score and hit, and the largest cumulative gap, shape (3, K).
-
-    Rows stand in the order of their classes.
-    """
-    k = rows.size
-    group = np.repeat(np.arange(k), rows)
-    gap = score.astype(np.float64)
-    confidence = np.bincount(group, gap, minlength=k)
-    gap -= hit
-    accuracy = np.bincount(group, hit, minlength=k)
-    largest = _largest_cumulative_gap(score, group, gap, rows)
-    return np.stack([confidence, accuracy, largest])
 
 
 def _largest_cumulative_gap(

@@ -121,31 +121,37 @@ def p_against_rest(sums: SliceSums, whole: SliceSums) -> FloatArray:
     return np.where(same, 1.0, 2 * stats.norm.sf(z))
 
 
-def _bins(events: BinaryEvents, bins: int) -> IntArray:
+def bins_of(events: BinaryEvents, bins: int) -> IntArray:
+    """The bin of equal width that each row falls into, shape (n,)."""
     return assign(events.score, equal_width_edges(bins, events.score.dtype))
 
 
-def slice_ece(events: BinaryEvents, codes: IntArray, slices: int, bins: int) -> FloatArray:
-    """ECE of each slice over bins of equal width, shape (S,)."""
-    cell = codes.astype(np.int64) * bins + _bins(events, bins)
-    gap = np.bincount(
-        cell, np.asarray(events.score, dtype=np.float64) - events.hit, minlength=slices * bins
-    )
-    rows = np.bincount(codes, minlength=slices)
-    result: FloatArray = np.abs(gap).reshape(slices, bins).sum(axis=1) / np.maximum(rows, 1)
-    return result
-
-
-def calibrated_ece(events: BinaryEvents, codes: IntArray, slices: int, bins: int) -> FloatArray:
-    """ECE that a calibrated model shows on average in each slice, shape (S,).
+def slice_ece(
+    events: BinaryEvents, bin_of: IntArray, bins: int, codes: IntArray, slices: int
+) -> tuple[FloatArray, FloatArray]:
+    """ECE of each slice, and what a calibrated model would show on average, shape (S,) each.
 
     The gap of a bin is then nearly normal with variance sum s (1 - s), and the mean of its absolute
     value sqrt(2 / pi) of its standard deviation.
+
+    Parameters
+    ----------
+    events : BinaryEvents
+    bin_of : ndarray of int, shape (n,)
+        The bin of each row (`bins_of`), one of `bins`.
+    bins : int
+    codes : ndarray of int, shape (n,)
+        The slice of each row, one of `slices`.
+    slices : int
+        S.
     """
     score = np.asarray(events.score, dtype=np.float64)
-    cell = codes.astype(np.int64) * bins + _bins(events, bins)
-    variance = np.bincount(cell, score * (1 - score), minlength=slices * bins)
-    rows = np.bincount(codes, minlength=slices)
-    spread = np.sqrt(2 / np.pi * np.maximum(variance, 0)).reshape(slices, bins)
-    result: FloatArray = spread.sum(axis=1) / np.maximum(rows, 1)
-    return result
+    cell = codes.astype(np.int64) * bins + bin_of
+    some = np.maximum(np.bincount(codes, minlength=slices), 1)
+
+    def per_bin(weights: FloatArray) -> FloatArray:
+        total = np.bincount(cell, weights, minlength=slices * bins).astype(np.float64)
+        return total.reshape(slices, bins)
+
+    spread = np.sqrt(2 / np.pi * np.maximum(per_bin(score * (1 - score)), 0))
+    return np.abs(per_bin(score - events.hit)).sum(axis=1) / some, spread.sum(axis=1) / some

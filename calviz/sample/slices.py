@@ -15,12 +15,11 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.factor import Factor
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.numerics.edges import check_bins
 from calviz.results.evaluation import Interval
 from calviz.results.slices import Against, Slice, Slices
-from calviz.sample.reduce import reduce
+from calviz.sample.sample import Sample
 from calviz.sample.slice_sums import (
-    calibrated_ece,
+    bins_of,
     p_against_calibrated,
     p_against_rest,
     slice_ece,
@@ -46,22 +45,18 @@ def usual_columns(data: Dataset) -> tuple[str, ...]:
 USUAL_RATE = 0.01
 
 
-def usual_slices(
-    data: Dataset, *, reduction: Reduction | str = "top-label", bins: int = 15
-) -> Slices | None:
+def usual_slices(sample: Sample) -> Slices | None:
     """Slices of the usual columns, one column at a time, each against a calibrated model; None without groups.
 
     Benjamini and Hochberg control the false discovery rate; where nothing is off, any discovery is a false one, so that
     the rate is then the chance that anything is called off at all.
     """
-    columns = usual_columns(data)
-    if not columns:
-        return None
-    return slices(data, columns, pairs=False, reduction=reduction, rate=USUAL_RATE, bins=bins)
+    columns = usual_columns(sample.data)
+    return slices(sample, columns, pairs=False, rate=USUAL_RATE) if columns else None
 
 
 def slices(
-    data: Dataset,
+    data: Dataset | Sample,
     columns: Iterable[str] | None = None,
     *,
     pairs: bool = True,
@@ -71,14 +66,15 @@ def slices(
     min_rows: int = 50,
     rate: float = 0.05,
     level: float = 0.95,
-    bins: int = 15,
+    bins: int | None = None,
 ) -> Slices:
     """Look at all groups of rows that the columns define, and find those that are off beyond chance.
 
     Parameters
     ----------
-    data : Predictions or ConfidencePredictions
-        With group columns.
+    data : Predictions, ConfidencePredictions or Sample
+        With group columns. With a sample, reduction, rows and bins are as the sample says where they are left out below, and
+        what is measured is kept with it.
     columns : iterable of str, optional
         Group columns; all if left out.
     pairs : bool
@@ -97,8 +93,8 @@ def slices(
         so by chance (Benjamini & Hochberg 1995, over all slices that are measured).
     level : float
         Of the intervals, each for itself.
-    bins : int
-        Of the ECE, of equal width.
+    bins : int, optional
+        Of the ECE, of equal width; 15 if left out.
 
     Raises
     ------
@@ -108,17 +104,38 @@ def slices(
         On an unknown column or a value out of range.
     """
     _check(min_rows, rate, level, against)
-    check_bins(bins)
-    seen = data if split is None else data.split(split)
-    chosen = _columns(seen, columns)
-    seen_as = Reduction.of(reduction, seen)
-    events = reduce(seen, seen_as)
-    whole = slice_sums(events, np.zeros(seen.n, dtype=np.intp), 1)
+    sample = Sample.of(data, split=split, reduction=reduction, bins=bins)
+    measured = sample.view(
+        _measured,
+        columns=_columns(sample.data, columns),
+        pairs=pairs,
+        against=against,
+        min_rows=min_rows,
+        level=level,
+        bins=sample.bins_used,
+    )
+    return replace(measured, rate=rate)
+
+
+def _measured(
+    sample: Sample,
+    *,
+    columns: tuple[str, ...],
+    pairs: bool,
+    against: Against,
+    min_rows: int,
+    level: float,
+    bins: int,
+) -> Slices:
+    """The slices, whatever the rate."""
+    data, events = sample.data, sample.events
+    whole = slice_sums(events, np.zeros(data.n, dtype=np.intp), 1)
+    bin_of = bins_of(events, bins)
     z = float(stats.norm.ppf(0.5 + level / 2))
     found: list[Slice] = []
     skipped: list[str] = []
     small = 0
-    for names, codes, values, reason in _groupings(seen, chosen, pairs):
+    for names, codes, values, reason in _groupings(data, columns, pairs):
         if reason:
             skipped.append(reason)
             continue
@@ -127,8 +144,7 @@ def slices(
             p_against_calibrated(sums) if against == "calibrated" else p_against_rest(sums, whole)
         )
         gap, spread = sums.gap, sums.spread
-        ece = slice_ece(events, codes, len(values), bins)
-        noise = calibrated_ece(events, codes, len(values), bins)
+        ece, noise = slice_ece(events, bin_of, bins, codes, len(values))
         for i, value in enumerate(values):
             if sums.rows[i] < min_rows:
                 small += 1
@@ -148,13 +164,13 @@ def slices(
                 )
             )
     return Slices(
-        name=seen.name,
-        rows=seen.n,
+        name=data.name,
+        rows=data.n,
         gap=float(whole.gap[0]),
-        reduction=seen_as.key,
+        reduction=sample.reduction.key,
         against=against,
         min_rows=min_rows,
-        rate=rate,
+        rate=0.05,
         bins=bins,
         slices=_adjusted(found),
         small=small,

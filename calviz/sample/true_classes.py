@@ -194,3 +194,8 @@ def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
     )
     rows, ece, mcs = source.errors(source.labels)
     return TrueClassErrors(rows, ece, mcs, source, {"bins": bins, "scheme": "equal-width"})
+
+
+def of_chosen_bins(sample: Sample) -> TrueClassErrors:
+    """The errors of the true classes over as many bins as the sample is looked at with."""
+    return sample.view(true_class_errors, bins=sample.bins_used)

@@ -85,8 +85,9 @@ Direction = Literal["lower", "higher", "zero", "one", "none"]
 Tail = Literal["upper", "two-sided"]
 
 #: Tables that have room for few metrics: "fits", of maps and learning curves on the pages; "methods" and "models", of
-#: recalibrators and of models in the terminal and in reports; "rivals", of the page that compares models.
-Table = Literal["fits", "methods", "models", "rivals"]
+#: recalibrators and of models in the terminal and in reports; "rivals", of the page that compares models; "drawn", a report's
+#: pictures of differences and of learning curves.
+Table = Literal["fits", "methods", "models", "rivals", "drawn"]
 
 #: How values are written: a share in %, a difference of shares in percentage points, or the number itself.
 Unit = Literal["percent", "points", "plain"]
@@ -190,6 +191,9 @@ class Metric:
     paired : bool
         Whether it has paired differences where its view can be made again from weights (`reweighted_by`). Not where
         each value is a fit, of which there would be one for each resample.
+    criterion : int or None
+        Its place among the metrics that recalibrators are ranked and advised on by: the first of these that was measured
+        and resampled. None if it is not among them.
     rare_losses : bool
         Whether one row that did not occur may cost as much as all others together: resamples of the rows do not know
         it, and `calviz.comparison.rare_losses` adds what they leave out to a difference.
@@ -220,9 +224,15 @@ class Metric:
     note: Callable[[Any], str | None] | None = field(default=None)
     tables: tuple[Table, ...] = ()
     paired: bool = True
+    criterion: int | None = None
     rare_losses: bool = False
     widening: float = 1.04
     one_bin: bool = False
+
+    @property
+    def of_calibration(self) -> bool:
+        """Whether it is an error of the probabilities alone: a model that is often wrong may be the better one by it."""
+        return self.family in CALIBRATION
 
     @property
     def reweighting(self) -> Reweighting | None:
@@ -248,6 +258,8 @@ FAMILIES = (
     "Selective prediction",
     "Tests and summaries",
 )
+#: Those of errors that say nothing about how often a model is right.
+CALIBRATION = ("Binned", "Bin-free", "Class-wise", "Over- and underconfidence")
 
 
 class MetricRegistry(Registry[Metric]):
@@ -260,6 +272,11 @@ class MetricRegistry(Registry[Metric]):
     def in_table(self, table: Table) -> tuple[str, ...]:
         """Keys of the metrics of a table that has room for few."""
         return tuple(m.key for m in self if table in m.tables)
+
+    def criteria(self) -> tuple[str, ...]:
+        """Keys of the metrics that recalibrators are ranked by, the one that is preferred first."""
+        places = {m.key: m.criterion for m in self if m.criterion is not None}
+        return tuple(sorted(places, key=lambda key: places[key]))
 
 
 #: The metric that ranks where nothing else is asked for: a proper score, so that no model gains by saying anything but
@@ -290,6 +307,7 @@ def metric(
     note: Callable[[V], str | None] | None = None,
     tables: tuple[Table, ...] = (),
     paired: bool = True,
+    criterion: int | None = None,
     rare_losses: bool = False,
     widening: float = 1.04,
     one_bin: bool = False,
@@ -318,6 +336,7 @@ def metric(
                 note=note,
                 tables=tables,
                 paired=paired,
+                criterion=criterion,
                 rare_losses=rare_losses,
                 widening=widening,
                 one_bin=one_bin,

@@ -150,6 +150,9 @@ class RecalibratorSpec:
         ``make(input=..., **parameters)`` gives an unfitted recalibrator.
     left_out : callable
         ``left_out(facts)`` says why the method is not suggested for such data; "" if it is.
+    usual : bool
+        Whether it is, where it is suggested, also among the few to begin with where each method is fitted many times: to several
+        models, or to few and to many labels.
     """
 
     key: str
@@ -163,6 +166,7 @@ class RecalibratorSpec:
     formula: str
     make: Callable[..., Any] = field(repr=False)
     left_out: LeftOut = field(default=suggested, repr=False)
+    usual: bool = False
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -225,6 +229,7 @@ def recalibrator(
     summary: str | None = None,
     preset: Mapping[str, Any] | None = None,
     left_out: LeftOut = suggested,
+    usual: bool = False,
 ) -> Callable[[C], C]:
     """Register the decorated class; its docstring's first paragraph is the summary.
 
@@ -246,6 +251,7 @@ def recalibrator(
                 formula=formula,
                 make=partial(cls, **preset) if preset else cls,
                 left_out=left_out,
+                usual=usual,
             )
         )
         return cls

@@ -146,7 +146,7 @@ def test_full_and_confidence_only_models_are_compared_by_what_both_have():
 
 def test_methods_of_every_model():
     app = _open("compare_models", "data=breast_cancer")
-    app.multiselect(key="calviz.models.methods").set_value(["temperature", "platt"]).run()
+    app.multiselect(key="methods").set_value(["temperature", "platt"]).run()
     _finish(app, "Fit them")
     table = app.table[1].value
     assert table.columns.tolist() == ["Uncalibrated", "Platt scaling", "Temperature scaling"]

@@ -84,6 +84,12 @@ def test_from_a_file_to_a_choice_and_a_calibrated_file():
     app.switch_page("pages/recalibrate.py").run()
     assert app.multiselect(key="methods").value == ["temperature", "ets"]
     assert len(app.table[0].value) == 3
+    # It is one choice for all pages that fit.
+    app.switch_page("pages/learning_curve.py").run()
+    assert app.multiselect(key="methods").value == ["temperature", "ets"]
+    app.switch_page("pages/overview.py").run()
+    app.switch_page("pages/recalibrate.py").run()
+    assert app.multiselect(key="methods").value == ["temperature", "ets"]
 
     app.selectbox(key="method").set_value("temperature").run()
     assert "All 600 rows are calibrated." in words(app)
@@ -157,6 +163,22 @@ def test_confidences_say_which_methods_apply_and_why_the_others_do_not():
     app.button(key="calviz.take-home").click().run()
     files = app.session_state["calviz.recalibrate.ready"][1]
     assert read(files.table, name="calibrated.csv").first.n == 400
+
+
+def test_pages_that_fit_often_begin_with_few_methods_until_a_person_chooses():
+    app = opened(overconfident())
+    many = app.multiselect(key="methods").value
+    app.switch_page("pages/learning_curve.py").run()
+    few = app.multiselect(key="methods").value
+    assert 1 < len(few) < len(many)
+    assert set(few) < set(many)
+    # Nobody has touched it: each page has its own. "All" are more than the curves that can be told apart.
+    app.switch_page("pages/recalibrate.py").run()
+    assert app.multiselect(key="methods").value == many
+    app.button(key="calviz.methods.All").click().run()
+    app.switch_page("pages/learning_curve.py").run()
+    assert len(app.multiselect(key="methods").value) > 8
+    assert "This page has room for 8 methods. Left out here" in words(app)
 
 
 def test_a_file_that_is_too_small_is_told_so_and_choices_come_from_the_address():

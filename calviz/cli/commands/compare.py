@@ -114,14 +114,11 @@ def command(
     return FINE
 
 
-#: What a report on a comparison holds.
-SECTIONS = ("verdict", "findings", "reliability", "comparison", "provenance", "definitions")
-
-
 def _report(found: Comparison, loaded: Loaded, reading: ReadingOptions) -> Report:
     """The rows that judged, before any recalibration, and what each method makes of them."""
     from calviz.core.reduction import Reduction
     from calviz.report.document import compose
+    from calviz.report.section import brief
     from calviz.report.subject import Origin, Subject
     from calviz.sample.sample import Sample
     from calviz.specs.recalibrator import UNCALIBRATED
@@ -137,4 +134,4 @@ def _report(found: Comparison, loaded: Loaded, reading: ReadingOptions) -> Repor
         origin=Origin.of(loaded, reading),
         comparison=found,
     )
-    return compose(subject, sections=SECTIONS)
+    return compose(subject, sections=brief())

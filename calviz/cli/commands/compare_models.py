@@ -108,14 +108,11 @@ def command(
     return FINE
 
 
-#: What a report on several models holds, of each model and of all of them.
-SECTIONS = ("verdict", "findings", "reliability", "models", "provenance", "definitions")
-
-
 def _report(found: ModelComparison, files: dict[str, Loaded], reading: ReadingOptions) -> Report:
     """A part for each model, on the rows that all of them have, and what tells them apart."""
     from calviz.core.reduction import Reduction
     from calviz.report.document import compose
+    from calviz.report.section import brief
     from calviz.report.subject import Origin, Subject
     from calviz.sample.sample import Sample
 
@@ -130,5 +127,5 @@ def _report(found: ModelComparison, files: dict[str, Loaded], reading: ReadingOp
             )
             for number, (name, data) in enumerate(found.alignment.models.items())
         ),
-        sections=SECTIONS,
+        sections=brief(),
     )

@@ -55,13 +55,14 @@ def make(subject: Subject) -> Iterator[Block]:
     labels = {m.key: m.label for m in comparison}
     said = []
     for remark in comparison.remarks(columns):
-        names = ", ".join(labels[key] for key in remark.of)
+        # Labels have commas of their own.
+        names = "; ".join(labels[key] for key in remark.of)
         if remark.metric is not None:
             yield Note(f"{METRICS[remark.metric].label} of {names}: {remark.text}")
         else:
             said.append((names, shorten(remark.text, 300)))
     tied = [
-        (METRICS[key].label, ", ".join(labels[name] for name in names))
+        (METRICS[key].label, "; ".join(labels[name] for name in names))
         for key, names in comparison.tied.items()
         if key in shown and len(names) > 1
     ]
@@ -124,6 +125,12 @@ def _diagram(subject: Subject, method: MethodResult, name: str) -> Chart:
 
 SECTIONS.register(
     Section(
-        "comparison", "Recalibration", 70, "Methods side by side, where they were compared", make
+        "comparison",
+        "Recalibration",
+        70,
+        "Methods side by side, where they were compared",
+        make,
+        brief=True,
+        made_of="comparison",
     )
 )

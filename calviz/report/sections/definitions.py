@@ -38,5 +38,6 @@ SECTIONS.register(
         "Meaning, formula and source of each metric",
         make,
         shared=True,
+        brief=True,
     )
 )

@@ -17,4 +17,6 @@ def make(subject: Subject) -> Iterator[Block]:
     yield Findings(tuple(findings)) if findings else Text("No check has anything to report.")
 
 
-SECTIONS.register(Section("findings", "Findings", 20, "What the checks noticed, with codes", make))
+SECTIONS.register(
+    Section("findings", "Findings", 20, "What the checks noticed, with codes", make, brief=True)
+)

@@ -10,12 +10,9 @@ from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.report.wording import WIDTH
 from calviz.results.learning_curve import LearningCurve
-from calviz.specs.metric import METRICS
+from calviz.specs.metric import METRICS, QUOTED
 from calviz.text.metric_values import value_text
 from calviz.text.words import shorten, whole
-
-#: What is drawn, of what was computed.
-SHOWN = ("ece", "nll", "accuracy")
 
 
 def make(subject: Subject) -> Iterator[Block]:
@@ -23,7 +20,8 @@ def make(subject: Subject) -> Iterator[Block]:
     curve = subject.learning
     if curve is None or not curve.methods:
         return
-    keys = [key for key in SHOWN if key in curve.directions and curve.uncalibrated[key].available]
+    drawn = sorted(METRICS.in_table("drawn"), key=lambda key: key != QUOTED)
+    keys = [key for key in drawn if key in curve.directions and curve.uncalibrated[key].available]
     for at, key in enumerate(keys):
         figure = LearningCurves.compute(curve, metric=key)
         if at == 0:
@@ -58,5 +56,12 @@ def _chart(figure: LearningCurves, curve: LearningCurve) -> Chart:
 
 
 SECTIONS.register(
-    Section("learning-curve", "Labels needed", 72, "How many labels recalibration needs", make)
+    Section(
+        "learning-curve",
+        "Labels needed",
+        72,
+        "How many labels recalibration needs",
+        make,
+        made_of="learning",
+    )
 )

@@ -44,7 +44,7 @@ def make(subject: Subject) -> Iterator[Block]:
             missing.setdefault(r.reason or "undefined.", []).append(METRICS[r.key].label)
     if missing:
         yield Heading("Without a value")
-        yield Facts(tuple((", ".join(labels), why) for why, labels in missing.items()))
+        yield Facts(tuple(("; ".join(labels), why) for why, labels in missing.items()))
 
 
 def _of(result: MetricResult, family: str) -> bool:

@@ -12,16 +12,13 @@ from calviz.report.result_columns import metric_columns
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.report.wording import WIDTH
-from calviz.results.comparison import BEST_IN_WORDS
+from calviz.results.comparison import BASIS_WORDS, BEST_IN_WORDS, NOISELESS_WORDS
 from calviz.results.comparison_table import Column, marks_words
 from calviz.results.model_comparison import ModelComparison
 from calviz.results.model_words import caution, headline, ranked_by
 from calviz.specs.metric import METRICS
 from calviz.text.metric_values import scale_of
 from calviz.text.words import decimal, percent, shorten
-
-#: The metrics whose differences are drawn, of those that were computed.
-DRAWN = ("nll", "accuracy", "ece")
 
 
 def make(subject: Subject) -> Iterator[Block]:
@@ -50,8 +47,10 @@ def make(subject: Subject) -> Iterator[Block]:
             yield Note(f"{METRICS[remark.metric].label} of {name}: {remark.text}")
         else:
             yield Text(f"{name}: {shorten(remark.text, 300)}")
-    drawn = [key for key in DRAWN if key in keys] or list(keys[:1])
+    drawn = [key for key in keys if key in METRICS.in_table("drawn")] or list(keys[:1])
     best = comparison.ranking(keys[0])[0] if keys else ""
+    if drawn:
+        yield Note(f"Differences: {BASIS_WORDS[0].lower()}{BASIS_WORDS[1:]} {NOISELESS_WORDS}")
     for key in drawn:
         yield _differences(comparison, key, best)
 
@@ -99,5 +98,14 @@ def _differences(found: ModelComparison, metric: str, reference: str) -> Chart:
 
 
 SECTIONS.register(
-    Section("models", "Models side by side", 95, "Which model, on the same rows", make, shared=True)
+    Section(
+        "models",
+        "Models side by side",
+        95,
+        "Which model, on the same rows",
+        make,
+        shared=True,
+        brief=True,
+        made_of="models",
+    )
 )

@@ -108,5 +108,12 @@ def _versions() -> Iterator[str]:
 
 
 SECTIONS.register(
-    Section("provenance", "Data and provenance", 90, "File, digest, settings and versions", make)
+    Section(
+        "provenance",
+        "Data and provenance",
+        90,
+        "File, digest, settings and versions",
+        make,
+        brief=True,
+    )
 )

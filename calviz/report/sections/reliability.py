@@ -94,5 +94,6 @@ SECTIONS.register(
         30,
         "The diagram, its bins, and the ECE by number of bins",
         make,
+        brief=True,
     )
 )

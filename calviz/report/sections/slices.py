@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from calviz.checks.slices_off import by_slice
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.report.blocks import Block, Format, Note, Table, Text, chart
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.report.wording import WIDTH, caption
 from calviz.results.slices import Slices
+from calviz.sample.slices import usual_slices
 from calviz.text.words import (
     counted,
     decimal,
@@ -44,7 +44,7 @@ def make(subject: Subject) -> Iterator[Block]:
     """The slices that are most surely off, and the table of all."""
     if not subject.sample.data.groups:
         return
-    slices = subject.slices or subject.sample.once(by_slice)
+    slices = subject.slices or usual_slices(subject.sample)
     if slices is None:
         return
     figure = SliceGaps.compute(slices)
@@ -85,4 +85,6 @@ def _how(found: Slices) -> str:
     return " ".join([text, *(f"Left out: {shorten(reason, 200)}." for reason in found.skipped[:5])])
 
 
-SECTIONS.register(Section("slices", "Slices", 55, "For whom it is wrong, group by group", make))
+SECTIONS.register(
+    Section("slices", "Slices", 55, "For whom it is wrong, group by group", make, made_of="slices")
+)

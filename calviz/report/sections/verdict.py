@@ -34,5 +34,12 @@ def make(subject: Subject) -> Iterator[Block]:
 
 
 SECTIONS.register(
-    Section("verdict", "Verdict", 10, "One sentence, and five metrics with their error bars", make)
+    Section(
+        "verdict",
+        "Verdict",
+        10,
+        "One sentence, and five metrics with their error bars",
+        make,
+        brief=True,
+    )
 )

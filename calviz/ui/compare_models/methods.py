@@ -14,45 +14,34 @@ from calviz.results.comparison_table import Column, marks_words
 from calviz.results.evaluation import MetricResult
 from calviz.results.model_comparison import Alignment, ModelsByMethods
 from calviz.specs.metric import METRICS, QUOTED
-from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.export import csv_bytes
 from calviz.text.metric_values import Written
-from calviz.text.words import as_sentence
+from calviz.text.words import as_sentence, counted
 from calviz.ui.compare_models import chosen_models as models
 from calviz.ui.compare_models.chosen_models import Chosen
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import cap_choice, fit_rows, long_work, zero_floor_choice
+from calviz.ui.widgets import fit_rows, long_work, method_choice
 from calviz.ui.widgets.long_work import Button, LongWork, Said
 from calviz.ui.widgets.table_marks import cell, marked
 from calviz.ui.widgets.text import md
 
 PLACE = "models_methods"
-_USUAL = ("temperature", "vector", "ets", "irm", "isotonic", "histogram")
 
 
 def explore(chosen: Chosen, settings: Settings) -> None:
     """The choices, the running job, and the table."""
-    confidence = any(m.kind == "confidence" for m in chosen.models.values())
-    known = {s.key: s.label for s in RECALIBRATORS.methods(confidence=confidence)}
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         rows = fit_rows.choose(settings)
-    methods = st.multiselect(
-        "Recalibrators",
-        list(known),
-        default=[k for k in _USUAL if k in known],
-        format_func=lambda key: known.get(key, str(key)),
-        key="calviz.models.methods.top" if confidence else "calviz.models.methods",
-        width=620,
-    )
-    names = tuple(sorted(methods, key=list(known).index))
-    floor = zero_floor_choice.draw(list(chosen.models.values()), chosen.key)
-    options = cap_choice.draw(names, zero_floor_choice.options(names, floor))
-    key = (*chosen.key, *rows.key, *settings.how_key, repr(options), *names)
+    choice = method_choice.draw(rows, chosen.models.values(), about=chosen.key, many_fits=True)
+    if choice is None:
+        return
+    names, options = choice.methods, choice.options
+    key = (*chosen.key, *rows.key, *settings.how_key, *choice.key)
     work = LongWork(
         PLACE,
         key,
-        f"Fitting {len(names)} recalibrators to {len(chosen.models)} models",
+        f"Fitting {counted(len(names), 'method')} to {len(chosen.models)} models",
         lambda: partial(
             _work,
             aligned=models.alignment(chosen, rows.settings.split),
@@ -64,7 +53,7 @@ def explore(chosen: Chosen, settings: Settings) -> None:
     )
     standing = long_work.draw(
         work,
-        Button("Fit them", always=True, possible=bool(methods)),
+        Button("Fit them", always=True, possible=bool(names)),
         Said("All models are fitted on the same rows, and judged on the same others."),
     )
     if standing.result is not None:

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.figures import ModelDifferences, Reliability
-from calviz.results.comparison import BEST_IN_WORDS
+from calviz.results.comparison import BASIS_WORDS, BEST_IN_WORDS, NOISELESS_WORDS
 from calviz.results.comparison_table import Column, marks_words
 from calviz.results.model_comparison import ModelComparison
 from calviz.results.model_words import ranked_by
@@ -147,9 +147,8 @@ def differences(found: ModelComparison, metric: str) -> None:
                     )
         st.caption(
             "◆ the model compared with; ● better and ■ worse beyond noise, with all pairs of models taken into "
-            "account: that any of several equal models is called better has a chance of 5 %. Each 95 % interval "
-            "stands for itself. Errors that noise makes larger are compared without that noise, so that a "
-            "difference may not be that of the two values. Every resample draws the same rows for all models."
+            "account: that any of several equal models is called better has a chance of 5 %. "
+            f"{BASIS_WORDS} {NOISELESS_WORDS} Every resample draws the same rows for all models."
         )
         _table(found, reference)
 

@@ -8,21 +8,19 @@ from typing import Any
 import streamlit as st
 
 from calviz.comparison import learning_curve
-from calviz.core.errors import CalvizError
 from calviz.figures import LearningCurves
 from calviz.results.learning_curve import LearningCurve
 from calviz.specs.metric import METRICS, QUOTED
-from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.export import csv_bytes
+from calviz.text.words import counted
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import (
     bin_details,
-    cap_choice,
     diagram,
     fit_rows,
     long_work,
-    zero_floor_choice,
+    method_choice,
 )
 from calviz.ui.widgets.long_work import Button, LongWork, Said
 from calviz.ui.widgets.text import md
@@ -34,17 +32,11 @@ MOST = 8
 AT_ONCE = 500_000
 #: Pixels: two charts beside each other on a desk.
 WIDTH = 474
-_MANY = ("temperature", "ets", "irm", "temperature+isotonic")
-_TWO = ("temperature", "platt", "beta", "isotonic")
 
 
 def explore(settings: Settings) -> None:
     """The choices, the running job, and the curves."""
     data = settings.whole
-    confidence = data.kind == "confidence"
-    known = {s.key: s.label for s in RECALIBRATORS.methods(confidence=confidence)}
-    two = confidence or data.n_classes <= 2
-    usual = [k for k in (_TWO if two else _MANY) if k in known]
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         rows = fit_rows.choose(settings)
         repeats = st.select_slider(
@@ -59,45 +51,33 @@ def explore(settings: Settings) -> None:
         seed = st.number_input(
             "Seed", 0, 9_999, 0, key="label-seed", bind="query-params", width=110
         )
-    methods = st.multiselect(
-        "Recalibrators",
-        list(known),
-        default=usual,
-        max_selections=MOST,
-        format_func=lambda key: known.get(key, str(key)),
-        # Keys of their own, as the defaults differ.
-        key=f"learning-methods-{len(usual)}" if confidence else f"learning-methods{two * '-2'}",
-        bind="query-params",
-    )
-    if not methods:
-        st.info("Choose one recalibrator or more.", icon=":material/info:")
+    chosen = method_choice.draw(rows, many_fits=True, most=MOST)
+    if chosen is None:
         return
-    try:
-        rows.division.rows(rows.data)
-    except CalvizError as error:
-        text = str(error)
-        st.info(md(text[:1].upper() + text[1:], 1_000), icon=":material/info:")
+    names, options = chosen.methods, chosen.options
+    if not names:
+        st.info("Choose one method or more.", icon=":material/info:")
         return
-    names = tuple(sorted(methods, key=list(known).index))
-    floor = zero_floor_choice.draw([data], (*settings.rows_key, "all splits"))
-    options = cap_choice.draw(names, zero_floor_choice.options(names, floor))
     key = (
         *replace(settings, split=None).rows_key,
         *rows.key,
         *settings.how_key,
-        *map(str, (names, options, repeats, seed)),
+        *chosen.key,
+        *map(str, (repeats, seed)),
     )
     work = LongWork(
         PLACE,
         key,
-        f"Fitting {len(names)} recalibrators to few and many labels",
+        f"Fitting {counted(len(names), 'method')} to few and many labels",
         lambda: lambda job: _work(job, settings, rows, names, options, int(repeats), int(seed)),
     )
     cells = data.n * max(1, data.n_classes) * len(names)
     standing = long_work.draw(
         work,
         Button("Draw the curves", ":material/show_chart:"),
-        Said(f"{len(names)} recalibrators, {repeats} draws for each number of labels.", stopped),
+        Said(
+            f"{counted(len(names), 'method')}, {repeats} draws for each number of labels.", stopped
+        ),
         at_once=cells <= AT_ONCE and work.is_first,
     )
     found: LearningCurve | None = standing.result

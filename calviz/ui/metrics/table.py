@@ -97,7 +97,7 @@ def _reasons(results: Results) -> None:
     for reason, labels in by_reason.items():
         # "undefined: on no class is the confidence below the accuracy." tells about these labels what stands behind the colon.
         what, why = reason.split(": ", 1) if ": " in reason else ("not available", reason)
-        names = md(", ".join(labels), 1_000)
+        names = md("; ".join(labels), 1_000)
         st.caption(f"{md(what[:1].upper() + what[1:], 200)} ({names}): {md(why, 500)}")
 
 

@@ -123,9 +123,11 @@ def _drawn(outcome: Outcome, settings: Settings, job: Job) -> dict[tuple[str, st
             if job.stopping():
                 break
             job.progress(count, count, f"drawing: {m.label}")
-            for kind in ("reliability", "map") if m.key != UNCALIBRATED else ("reliability",):
+            for kind, picture in PICTURES.items():
+                if not picture.at_once or (picture.of_map and m.key == UNCALIBRATED):
+                    continue
                 how = _how(kind, settings)
-                found[m.key, kind, how] = PICTURES[kind](outcome, m.key, settings)
+                found[m.key, kind, how] = picture.compute(outcome, m.key, settings)
     return found
 
 
@@ -189,42 +191,74 @@ def metric(outcome: Outcome, method: str, key: str) -> MetricResult:
     return measured if measured is not None else _metric(outcome.key, method, key, outcome)
 
 
-#: The pictures of a method, by kind: computed of the rows that judged, after the method.
-PICTURES: Mapping[str, Callable[[Outcome, str, Settings], Any]] = {
-    "reliability": lambda outcome, method, settings: Reliability.compute(
-        outcome.calibrated(method),
-        reduction=outcome.reduction,
-        bins=settings.bins,
-        scheme=settings.scheme,
-        band=False,
+@dataclass(frozen=True)
+class Picture:
+    """A picture of the rows that judged, after a method.
+
+    Attributes
+    ----------
+    compute : callable
+        ``compute(outcome, method, settings)`` gives the figure.
+    binned : bool
+        Whether it depends on the bins of the sidebar.
+    at_once : bool
+        Whether the page shows it of every method, without being asked for it.
+    of_map : bool
+        Whether it shows a map, which the uncalibrated model has not.
+    """
+
+    compute: Callable[[Outcome, str, Settings], Any]
+    binned: bool = False
+    at_once: bool = False
+    of_map: bool = False
+
+
+PICTURES: Mapping[str, Picture] = {
+    "reliability": Picture(
+        lambda outcome, method, settings: Reliability.compute(
+            outcome.calibrated(method),
+            reduction=outcome.reduction,
+            bins=settings.bins,
+            scheme=settings.scheme,
+            band=False,
+        ),
+        binned=True,
+        at_once=True,
     ),
-    "map": lambda outcome, method, settings: CalibrationMap.compute(
-        outcome.calibrated(UNCALIBRATED),
-        outcome.calibrated(method),
-        name=outcome.comparison[method].label,
-        reduction=outcome.reduction,
-        bins=settings.bins,
+    "map": Picture(
+        lambda outcome, method, settings: CalibrationMap.compute(
+            outcome.calibrated(UNCALIBRATED),
+            outcome.calibrated(method),
+            name=outcome.comparison[method].label,
+            reduction=outcome.reduction,
+            bins=settings.bins,
+        ),
+        binned=True,
+        at_once=True,
+        of_map=True,
     ),
-    "cumulative": lambda outcome, method, _: Cumulative.compute(
-        outcome.calibrated(method), reduction=outcome.reduction
+    "cumulative": Picture(
+        lambda outcome, method, _: Cumulative.compute(
+            outcome.calibrated(method), reduction=outcome.reduction
+        )
     ),
-    "classes": lambda outcome, method, _: ClassBars.compute(
-        outcome.calibrated(method), resamples=200
+    "classes": Picture(
+        lambda outcome, method, _: ClassBars.compute(outcome.calibrated(method), resamples=200)
     ),
-    "risk": lambda outcome, method, _: RiskCoverage.compute(outcome.calibrated(method)),
+    "risk": Picture(lambda outcome, method, _: RiskCoverage.compute(outcome.calibrated(method))),
 }
 
 
 def _how(kind: str, settings: Settings) -> str:
     """What a picture depends on in addition to the comparison."""
-    return " ".join(settings.how_key) if kind in ("reliability", "map") else ""
+    return " ".join(settings.how_key) if PICTURES[kind].binned else ""
 
 
 @st.cache_resource(scope="session", max_entries=96, show_spinner=False)
 def _kept(
     key: tuple[str, ...], method: str, kind: str, how: str, _outcome: Outcome, _settings: Settings
 ) -> Any:
-    return PICTURES[kind](_outcome, method, _settings)
+    return PICTURES[kind].compute(_outcome, method, _settings)
 
 
 def picture(outcome: Outcome, method: str, kind: str, settings: Settings) -> Any:

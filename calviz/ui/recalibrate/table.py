@@ -85,10 +85,10 @@ def measured(outcome: Outcome, metrics: Iterable[str]) -> tuple[Column, ...]:
 def _say(found: Comparison, remark: Remark) -> None:
     labels = [found[key].label for key in remark.of]
     if remark.metric is not None:
-        names = ", ".join(md(label, 100) for label in labels)
+        names = "; ".join(md(label, 100) for label in labels)
         st.caption(f"{METRICS[remark.metric].label} of {names}: {md(remark.text, 500)}")
     elif remark.kind == "zeros":
-        names = ", ".join(md(label, 100) for label in labels)
+        names = "; ".join(md(label, 100) for label in labels)
         st.caption(f"{remark.text[0].upper()}{remark.text[1:]}: {names}.")
     elif remark.kind == "warning":
         names = md("; ".join(labels), 1_000)

@@ -10,7 +10,7 @@ import streamlit as st
 
 from calviz.core.errors import CalvizError
 from calviz.report.document import Part, Report, bind, make_part
-from calviz.report.section import in_order
+from calviz.report.section import SECTIONS, Work, in_order
 from calviz.report.subject import Origin, Subject
 from calviz.results.comparison import Comparison
 from calviz.results.learning_curve import LearningCurve
@@ -39,15 +39,23 @@ class Found:
     chosen: models.Chosen | None
     question: slices_off.Question | None
 
-    def identity(self, section: str) -> str:
+    def of(self, work: Work) -> object:
+        """What there is of a kind of work: its result, or what names it; None if nothing was asked for."""
+        return {
+            "comparison": self.comparison,
+            "learning": self.learning,
+            "models": None if self.chosen is None else self.chosen.key,
+            "slices": self.question,
+        }[work]
+
+    def identity(self, key: str) -> str:
         """Identifies what a section is made of in addition to the rows and the settings."""
-        if section == "models" and self.chosen is not None:
-            return repr(self.chosen.key)
-        if section == "slices":
-            return repr(self.question)
-        if section in ("comparison", "learning-curve"):
-            return str(id(self.comparison if section == "comparison" else self.learning))
-        return ""
+        work = SECTIONS[key].made_of
+        if work is None:
+            return ""
+        there = self.of(work)
+        # Results are told apart by what they are, choices by what they say.
+        return str(id(there)) if work in ("comparison", "learning") else repr(there)
 
 
 def explore(settings: Settings) -> None:
@@ -118,13 +126,14 @@ def subject(settings: Settings, found: Found) -> Subject:
 
 def _sections(settings: Settings, found: Found) -> tuple[str, ...]:
     """Let a person choose sections; those that have nothing to say are not offered."""
-    there = {
-        "comparison": found.comparison is not None,
-        "learning-curve": found.learning is not None,
-        "models": found.chosen is not None,
-        "slices": bool(settings.whole.groups),
-    }
-    offered = {s.key: s for s in in_order() if there.get(s.key, True)}
+
+    def there(work: Work | None) -> bool:
+        # Slices are looked at by the report itself where nobody has asked for others.
+        if work == "slices":
+            return bool(settings.whole.groups)
+        return work is None or found.of(work) is not None
+
+    offered = {s.key: s for s in in_order() if there(s.made_of)}
     chosen = st.pills(
         "Sections",
         tuple(offered),
@@ -137,16 +146,16 @@ def _sections(settings: Settings, found: Found) -> tuple[str, ...]:
             f"- {s.title}: {s.summary[:1].lower()}{s.summary[1:]}" for s in offered.values()
         ),
     )
-    missing = [words for key, words in _MORE.items() if not there[key]]
+    missing = [words for work, words in _MORE.items() if not there(work)]
     if missing:
         st.caption(f"For more sections: {'; '.join(missing)}.")
     return tuple(key for key in offered if key in (chosen or ()))
 
 
-#: How sections come to be offered.
-_MORE = {
+#: How sections come to be offered, by what they are made of.
+_MORE: dict[Work, str] = {
     "comparison": "compare recalibrators on the page *Recalibrate*",
-    "learning-curve": "draw curves on the page *Learning curve*",
+    "learning": "draw curves on the page *Learning curve*",
     "models": "open the file of another model on the page *Compare models*",
 }
 
@@ -206,7 +215,7 @@ def _work(
 ) -> Callable[[Job], tuple[Part, Tried]]:
     about = subject(settings, found)
     aligned = None
-    if found.chosen is not None and "models" in keys:
+    if found.chosen is not None and any(SECTIONS[key].made_of == "models" for key in keys):
         known = jobs.find(models.PLACE, models.job_key(found.chosen, settings))
         if known is not None and known.state == "finished":
             about = replace(about, models=known.result)

@@ -8,18 +8,18 @@ from typing import get_args
 import numpy as np
 import streamlit as st
 
-from calviz.comparison.before_after import BeforeAfter, before_and_after
+from calviz.comparison.before_after import before_and_after
 from calviz.comparison.rows import fit_split_beside
 from calviz.core.arrays import IntArray
-from calviz.core.predictions import ConfidencePredictions, Dataset
-from calviz.core.reduction import Reduction
+from calviz.core.predictions import ConfidencePredictions
 from calviz.figures import Decision, RiskCoverage
 from calviz.figures.kernels.expert_referral import Costs
 from calviz.figures.kernels.uncertainty_ranking import Ranking
 from calviz.results.slices import rows_where
-from calviz.sample.reduce import reduce
+from calviz.sample.sample import Sample
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.words import counted
+from calviz.ui.session import results
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets.text import md
 
@@ -39,8 +39,9 @@ class Recalibrated:
         Row numbers of the judged rows, in the model's data.
     curves : mapping
         By ranking: before, after.
-    judged, fit : (ConfidencePredictions, ConfidencePredictions)
-        Before and after, of the judged rows and of the rows that the map was fitted on.
+    judged, fit : (Sample, Sample)
+        Before and after, of the judged rows and of the rows that the map was fitted on: confidences only, which take little
+        memory.
     fit_words, judged_words : str
     warnings : tuple of str
     """
@@ -48,8 +49,8 @@ class Recalibrated:
     label: str
     rows: IntArray
     curves: dict[Ranking, tuple[RiskCoverage, RiskCoverage]]
-    judged: tuple[ConfidencePredictions, ConfidencePredictions]
-    fit: tuple[ConfidencePredictions, ConfidencePredictions]
+    judged: tuple[Sample, Sample]
+    fit: tuple[Sample, Sample]
     fit_words: str
     judged_words: str
     warnings: tuple[str, ...]
@@ -81,12 +82,14 @@ def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> Rec
     if whole.kind == "confidence":
         rankings = ("confidence",)
     label = RECALIBRATORS[method].label
+    names = (name_of(_settings), _after(label))
+    judged = Sample(done.before), Sample(done.after)
     return Recalibrated(
         label=label,
         rows=done.rows,
-        curves={r: _curves(done, r, name_of(_settings), _after(label)) for r in rankings},
-        judged=(_confidences(done.before), _confidences(done.after)),
-        fit=(_confidences(done.fit_before), _confidences(done.fit_after)),
+        curves={r: _curves(judged, r, names) for r in rankings},
+        judged=(_confidences(judged[0]), _confidences(judged[1])),
+        fit=(_confidences(Sample(done.fit_before)), _confidences(Sample(done.fit_after))),
         fit_words=f"{done.fit.how} ({counted(done.fit.rows, 'row')})",
         judged_words=f"{done.evaluation.how} ({counted(done.evaluation.rows, 'row')})",
         warnings=done.warnings,
@@ -110,36 +113,26 @@ def _after(label: str) -> str:
 
 
 def _curves(
-    done: BeforeAfter, ranking: Ranking, before: str, after: str
+    judged: tuple[Sample, Sample], ranking: Ranking, names: tuple[str, str]
 ) -> tuple[RiskCoverage, RiskCoverage]:
-    return (
-        replace(RiskCoverage.compute(done.before, ranking=ranking), name=before),
-        replace(RiskCoverage.compute(done.after, ranking=ranking), name=after),
+    before, after = (
+        replace(RiskCoverage.compute(sample, ranking=ranking), name=name)
+        for sample, name in zip(judged, names, strict=True)
     )
+    return before, after
 
 
-def _confidences(data: Dataset) -> ConfidencePredictions:
-    events = reduce(data, Reduction())
-    return ConfidencePredictions(confidence=events.score, correct=events.hit, name=data.name)
-
-
-@st.cache_resource(scope="session", max_entries=16, show_spinner=False)
-def _small(key: tuple[str, ...], _settings: Settings, _data: Dataset) -> ConfidencePredictions:
-    return _confidences(_data)
+def _confidences(sample: Sample) -> Sample:
+    events = sample.top_events
+    return Sample(
+        ConfidencePredictions(confidence=events.score, correct=events.hit, name=sample.data.name)
+    )
 
 
 def decisions(
     settings: Settings, method: str, costs: Costs
 ) -> tuple[tuple[Decision, ...], str, str]:
     """Costs before (and after), and which rows the thresholds were chosen and judged on, in words."""
-    return _decisions(settings.rows_key, method, repr(costs), settings, costs)
-
-
-@st.cache_resource(scope="session", max_entries=32, show_spinner=False)
-def _decisions(
-    key: tuple[str, ...], method: str, terms: str, _settings: Settings, _costs: Costs
-) -> tuple[tuple[Decision, ...], str, str]:
-    settings, costs = _settings, _costs
     if method != NONE:
         done = recalibrated(settings, method)
         names = (name_of(settings), _after(done.label))
@@ -149,19 +142,18 @@ def _decisions(
             done.fit_words,
             done.judged_words,
         )
-    judged = _small(settings.rows_key, settings, settings.sample.data)
-    split = fit_split_beside(settings.whole, settings.split)
-    if split is None or settings.split is None:
-        return ((_decision(costs, name_of(settings), judged, None),), "", counted(judged.n, "row"))
-    fit = _small((*settings.rows_key, split), settings, settings.whole.split(split))
-    fit_words = f"split '{split}' ({counted(fit.n, 'row')})"
-    judged_words = f"split '{settings.split}' ({counted(judged.n, 'row')})"
-    return ((_decision(costs, name_of(settings), judged, fit),), fit_words, judged_words)
+    with results.computing(settings, "Weighing the costs …") as judged:
+        n = counted(judged.data.n, "row")
+        split = fit_split_beside(settings.whole, settings.split)
+        if split is None or settings.split is None:
+            return ((_decision(costs, name_of(settings), judged, None),), "", n)
+        fit = replace(settings, split=split, where=()).sample
+        fit_words = f"split '{split}' ({counted(fit.data.n, 'row')})"
+        figure = _decision(costs, name_of(settings), judged, fit)
+        return (figure,), fit_words, f"split '{settings.split}' ({n})"
 
 
-def _decision(
-    costs: Costs, name: str, judged: ConfidencePredictions, fit: ConfidencePredictions | None
-) -> Decision:
+def _decision(costs: Costs, name: str, judged: Sample, fit: Sample | None) -> Decision:
     return replace(Decision.of_rows(judged, fit, costs=costs), name=name)
 
 

@@ -33,8 +33,7 @@ def evaluation(settings: Settings) -> Evaluation:
     with computing(
         settings, f"Measuring {n}: metrics, intervals, noise floors, verdict …"
     ) as sample:
-        keys = ("accuracy", sample.ece_key, "mcs", "nll", "brier", "mce", "rmsce")
-        return analysis.evaluate(sample, keys, ci=True, findings=True)
+        return analysis.evaluate(sample, analysis.first_metrics(sample), ci=True, findings=True)
 
 
 def metrics(settings: Settings, keys: tuple[str, ...], *, error_bars: bool) -> Evaluation:

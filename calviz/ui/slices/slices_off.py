@@ -14,7 +14,7 @@ from calviz.results.slices import Against, Slice, Slices, where_words
 from calviz.sample.slices import FEW_VALUES, USUAL_RATE
 from calviz.text.export import csv_bytes
 from calviz.text.words import counted, decimal, p_number, points, shorten
-from calviz.ui.session import navigation
+from calviz.ui.session import navigation, results
 from calviz.ui.session.settings import Settings, look_at_slice
 from calviz.ui.widgets import diagram
 from calviz.ui.widgets.text import md
@@ -105,25 +105,18 @@ def asked(settings: Settings) -> Question | None:
     return question if question is None or question.columns else None
 
 
-@st.cache_resource(scope="session", max_entries=32, show_spinner=False)
-def _look(key: tuple[object, ...], question: Question, _settings: Settings) -> Slices:
-    return slices(
-        _settings.sample.data,
-        question.columns,
-        pairs=question.pairs,
-        reduction=_settings.reduction,
-        against=question.against,
-        min_rows=question.min_rows,
-        rate=question.rate,
-        bins=_settings.bins,
-    )
-
-
 def look(settings: Settings, question: Question) -> Slices:
     """All slices, measured."""
-    key = (settings.rows_key, settings.reduction.key, settings.bins)
-    with st.spinner(f"Looking at {counted(len(question.columns), 'column')} …", show_time=True):
-        return _look(key, question, settings)
+    words = f"Looking at {counted(len(question.columns), 'column')} …"
+    with results.computing(settings, words) as sample:
+        return slices(
+            sample,
+            question.columns,
+            pairs=question.pairs,
+            against=question.against,
+            min_rows=question.min_rows,
+            rate=question.rate,
+        )
 
 
 def sizes(settings: Settings, question: Question) -> None:

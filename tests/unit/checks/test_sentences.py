@@ -14,6 +14,7 @@ from calviz.checks import find, verdict
 from calviz.checks._verdict_evidence import evidence
 from calviz.checks.kernels.label_shuffling import label_shuffling
 from calviz.checks.kernels.min_p import westfall_young
+from calviz.figures import Reliability
 from calviz.sample.false_alarm_levels import FILE, OVERALL, SLICES
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, usual_slices
@@ -204,7 +205,7 @@ def test_slices_of_rare_events_are_not_called_off_by_chance():
         score = rng.beta(0.5, 20, 3_000)
         groups = {"g": rng.integers(0, 30, 3_000)}
         data = calviz.Predictions(probs=score, labels=rng.random(3_000) < score, groups=groups)
-        found = usual_slices(data, reduction="positive")
+        found = usual_slices(Sample(data, "positive"))
         called += bool(found.off)
     assert USUAL_RATE == SLICES
     assert called <= at_most(SLICES, runs)
@@ -279,3 +280,45 @@ def test_adjusted_p_values_hold_the_level_where_tests_differ():
         _, adjusted = westfall_young(z[:, 0], z[:, 1:], np.array([3.0, 1, 1, 1, 1, 1]))
         calls += adjusted.min() <= 0.05
     assert abs(calls - 0.05 * runs) <= 3.5 * np.sqrt(runs * 0.05 * 0.95)
+
+
+def test_the_diagram_names_the_worst_bin_of_the_findings_in_the_same_units():
+    # 400 rows are 20 points too high, 60 rows 25: the many are surer, and further outside what noise explains.
+    score = np.concatenate([np.full(400, 0.75), np.full(60, 0.95), np.full(400, 0.25)])
+    hits = np.concatenate([np.arange(400) < 220, np.arange(60) < 42, np.arange(400) < 100])
+    sample = Sample(calviz.Predictions(probs=score, labels=hits), "positive", bins=10)
+    (finding,) = [f.message for f in find(sample) if f.code == "CAL002"]
+    said = Reliability.compute(sample).describe()
+    for text in (finding, said):
+        assert "between 0.7 and 0.8" in text
+        assert "20.0 points too high" in text
+    # (0.75 400 + 0.95 60 + 0.25 400) / 860 = 53.1 %; (220 + 42 + 100) / 860 = 42.1 %; (80 + 15) / 860 = 11.0 points.
+    assert "mean forecast is 53.1 %, the frequency 42.1 %" in said
+    assert "calibration error is 11.0 points" in said
+
+
+@pytest.mark.parametrize(("off", "said"), [(1, "on 1 "), (2, "on 2 ")])
+def test_of_one_class_it_is_not_said_that_it_is_off_most(off, said):
+    # Three classes of 600 rows at confidence 0.8, of which half are right in the first `off`, 80 % in the others.
+    n, right = 600, np.where(np.arange(3) < off, 300, 480)
+    predicted = np.repeat(np.arange(3), n)
+    hit = np.concatenate([np.arange(n) < r for r in right])
+    miss = (predicted + 1 + np.arange(3 * n) % 2) % 3
+    probs = np.full((3 * n, 3), 0.1)
+    probs[np.arange(3 * n), predicted] = 0.8
+    data = calviz.Predictions(probs=probs, labels=np.where(hit, predicted, miss))
+    (message,) = [f.message for f in find(Sample(data)) if f.code == "CAL020"]
+    assert f"overconfident {said}" in message
+    assert ("most where it says" in message) is (off > 1)
+    assert "where it says" in message
+
+
+def test_two_rows_of_many_are_not_no_rows():
+    rng = np.random.default_rng(0)
+    score = rng.random(9_999)
+    ids = [f"r{i}" for i in range(9_999)]
+    ids[-1] = ids[0]
+    splits = np.where(np.arange(9_999) < 5_000, "fit", "test")
+    data = calviz.Predictions(probs=score, labels=rng.random(9_999) < score, ids=ids, splits=splits)
+    (message,) = [f.message for f in find(Sample(data)) if f.code == "CAL011"]
+    assert message.startswith("2 rows (0.02 %)")

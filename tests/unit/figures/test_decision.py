@@ -208,3 +208,15 @@ def test_several_curves():
 def test_many_rows_are_light():
     figure = Decision.compute(data(*drawn(200_000)))
     assert len(figure.plot(caption=True).to_json()) < 60_000
+
+
+def test_a_sample_keeps_the_costs_and_chooses_on_another(monkeypatch):
+    sample = Sample(data(*drawn()))
+    others = Sample(data(*drawn(seed=1)))
+    costs = Costs(10, 1)
+    figure = Decision.of_rows(sample, others, costs=costs)
+    plain = Decision.of_rows(sample.data, others.data, costs=costs)
+    assert (figure.best, figure.excess_interval) == (plain.best, plain.excess_interval)
+    monkeypatch.setattr("calviz.figures.decision.best_threshold", None)  # nothing is computed again
+    monkeypatch.setattr("calviz.figures.decision.cost_at", None)
+    assert Decision.of_rows(sample, others, costs=costs) is figure

@@ -440,9 +440,9 @@ def test_description_says_the_numbers():
     p = predictions(score, np.arange(200) % 100 < np.where(score < 0.5, 30, 50))
     text = Reliability.compute(p, reduction="positive", bins=10).describe()
     assert "200 rows in 10 equal-width bins, 2 of them with rows" in text
-    assert "mean forecast is 0.600, the frequency 0.400" in text
-    assert "calibration error is 0.2000" in text or "calibration error is 0.200" in text
-    assert "between 0.8 and 0.9, where the scores are 0.400 too high (100 rows)" in text
+    assert "mean forecast is 60.0 %, the frequency 40.0 %" in text
+    assert "calibration error is 20.0 points" in text
+    assert "between 0.8 and 0.9, where the scores are 40.0 points too high (100 rows)" in text
     assert "1 bin lies outside the 95 % band" in text
 
 

@@ -4,9 +4,17 @@ import numpy as np
 import pytest
 
 from calviz.core.events import BinaryEvents
+from calviz.core.predictions import ConfidencePredictions
 from calviz.metrics.ks import ks
 from calviz.sample.class_table import class_table
+from calviz.sample.sample import Sample
 from calviz.sample.steps import make_steps
+
+
+def sample_of(score, hit, labels, k):
+    names = tuple(f"class {i}" for i in range(k))
+    data = ConfidencePredictions(confidence=score, correct=hit, labels=labels, class_names=names)
+    return Sample(data)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -20,7 +28,7 @@ def test_every_class_alone(n, k, decimals, at_once, dtype, monkeypatch):
         score = np.round(score, decimals)
     score = score.astype(dtype)
     hit, labels = rng.random(n) < score, rng.integers(k - 2, size=n)  # two classes without rows
-    table = class_table(BinaryEvents(score, hit), labels, k)
+    table = class_table(sample_of(score, hit, labels, k))
     for c in range(k):
         rows = labels == c
         assert table.rows[c] == rows.sum()
@@ -40,9 +48,9 @@ def test_every_class_alone(n, k, decimals, at_once, dtype, monkeypatch):
 
 
 def test_by_hand():
-    events = BinaryEvents(np.array([0.9, 0.8, 0.6]), np.array([True, False, False]))
-    table = class_table(events, np.array([0, 0, 1]), 3)
+    table = class_table(sample_of([0.9, 0.8, 0.6], [True, False, False], [0, 0, 1], 3))
     np.testing.assert_allclose(table.accuracy, [0.5, 0, np.nan])
     np.testing.assert_allclose(table.confidence, [0.85, 0.6, np.nan])
+    np.testing.assert_allclose(table.ece, [0.45, 0.6, np.nan])  # (0.1 + 0.8) / 2: bins of their own
     np.testing.assert_allclose(table.mcs, [0.35, 0.6, np.nan])
     np.testing.assert_allclose(table.ks, [0.4, 0.6, np.nan])  # 0.8 / 2 after the lower score

@@ -1,5 +1,7 @@
 """Slices: their sums by hand, what is called off, and what is left out."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -11,6 +13,7 @@ from calviz.core.events import BinaryEvents
 from calviz.core.factor import Factor
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.results.slices import Slices, rows_where, where_words
+from calviz.sample.sample import Sample
 from calviz.sample.slice_sums import p_against_calibrated, slice_sums
 
 
@@ -212,3 +215,15 @@ def test_the_rows_of_a_slice_hold_all_its_values():
         rows_where(data, (("k", "1"),))
     with pytest.raises(InputError, match="there is no '3' here"):
         rows_where(data, (("h", "3"),))
+
+
+def test_a_sample_says_what_is_looked_at_and_keeps_what_was_measured(monkeypatch):
+    data = simulated()
+    sample = Sample(data, "positive", scheme="sturges")
+    found = slices(sample, ["region"], pairs=False)
+    bins = math.ceil(math.log2(data.n)) + 1  # Sturges 1926
+    assert found.bins == bins
+    assert found == slices(data, ["region"], pairs=False, reduction="positive", bins=bins)
+    monkeypatch.setattr("calviz.sample.slices.slice_sums", None)  # nothing is added up again
+    other = slices(sample, ["region"], pairs=False, rate=0.2)
+    assert (other.rate, other.slices) == (0.2, found.slices)

@@ -1,0 +1,164 @@
+"""Which recalibrators are fitted, and how: one choice for all pages that fit some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from calviz.comparison import Suggestion, suggest
+from calviz.comparison.rows import Rows
+from calviz.core.errors import CalvizError
+from calviz.core.predictions import Dataset
+from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.text.words import as_sentence
+from calviz.ui.widgets import cap_choice, zero_floor_choice
+from calviz.ui.widgets.fit_rows import FitRows
+from calviz.ui.widgets.text import md
+
+_KEY = "methods"
+#: What was chosen last, kept while pages are open that have no such choice.
+_KEPT = "calviz.methods.kept"
+_OFFERED = "calviz.methods.offered"
+
+
+@dataclass(frozen=True, eq=False)
+class MethodChoice:
+    """The recalibrators that a person chose.
+
+    Attributes
+    ----------
+    rows : Rows
+        The rows that fit and those that judge.
+    methods : tuple of str
+        In the order of the registry.
+    options : dict of str to dict
+        Parameters of the methods: what an exact zero counts as, and caps.
+    line : DeltaGenerator
+        The container of the small choices, for what a page adds to them.
+    """
+
+    rows: Rows
+    methods: tuple[str, ...]
+    options: dict[str, dict[str, Any]]
+    line: DeltaGenerator
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Names the choice, for jobs and caches."""
+        return repr(self.methods), repr(self.options)
+
+
+def draw(
+    fit_rows: FitRows,
+    models: Iterable[Dataset] | None = None,
+    *,
+    about: tuple[str, ...] | None = None,
+    many_fits: bool = False,
+    most: int | None = None,
+) -> MethodChoice | None:
+    """Draw the choices; None, with the reason on screen, where there is nothing to fit on.
+
+    Parameters
+    ----------
+    fit_rows : FitRows
+    models : iterable of Predictions or ConfidencePredictions, optional
+        All that are fitted; the rows of `fit_rows` if left out.
+    about : tuple of str, optional
+        Names the models, for caches.
+    many_fits : bool
+        Whether each method is fitted many times, so that few of them are chosen to begin with.
+    most : int, optional
+        Methods that the page has room for.
+    """
+    data, about = fit_rows.data, about or fit_rows.settings.rows_key
+    try:
+        rows = fit_rows.division.rows(data)
+    except CalvizError as error:
+        st.warning(md(as_sentence(str(error)), 1_000), icon=":material/warning:")
+        return None
+    fitted = [data] if models is None else list(models)
+    # What only some of the models allow is no choice for all of them.
+    narrowest = min(fitted, key=lambda d: d.kind != "confidence")
+    suggestion = suggest(narrowest, rows.fit.rows)
+    begun = suggestion.usual if many_fits else suggestion.methods
+    methods = _methods(suggestion, begun, (*about, str(rows.fit.rows)))
+    if most is not None and len(methods) > most:
+        left = "; ".join(RECALIBRATORS[key].label for key in methods[most:])
+        st.caption(f"This page has room for {most} methods. Left out here: {md(left, 1_000)}.")
+        methods = methods[:most]
+    floor = zero_floor_choice.draw(fitted, about)
+    line = st.container(horizontal=True, gap="small")
+    with line:
+        options = cap_choice.draw(methods, zero_floor_choice.options(methods, floor))
+    return MethodChoice(rows, methods, options, line)
+
+
+def _methods(
+    suggestion: Suggestion, begun: tuple[str, ...], about: tuple[str, ...]
+) -> tuple[str, ...]:
+    there = {*suggestion.methods, *suggestion.left_out}
+    possible = [s.key for s in RECALIBRATORS if s.key in there]
+    _keep(possible, begun, about)
+    chosen = st.multiselect(
+        "Methods",
+        possible,
+        # No default where the state is set in this run: streamlit warns of two values.
+        default=None if _KEY in st.session_state else list(begun),
+        format_func=lambda key: RECALIBRATORS[key].label if key in possible else str(key),
+        key=_KEY,
+        bind="query-params",
+        help="The recalibrators that are fitted, on every page that fits some; each is compared with the uncalibrated model.",
+    )
+    st.session_state[_OFFERED] = (about, begun)
+    st.session_state[_KEPT] = list(chosen)
+    with st.container(horizontal=True, gap="small"):
+        for label, keys in (("Suggested", begun), ("All", tuple(possible))):
+            st.button(
+                label,
+                type="tertiary",
+                key=f"calviz.methods.{label}",
+                on_click=_set,
+                args=(keys,),
+            )
+        with st.popover("Why these?", type="tertiary"):
+            _reasons(suggestion, begun)
+    return tuple(key for key in possible if key in chosen)
+
+
+def _keep(possible: list[str], begun: tuple[str, ...], about: tuple[str, ...]) -> None:
+    """What was offered and not touched follows the data and the page; a choice stays, as far as it can."""
+    if _KEY not in st.session_state and _KEY not in st.query_params and _KEPT in st.session_state:
+        st.session_state[_KEY] = st.session_state[_KEPT]
+    held = st.session_state.get(_KEY)
+    if held is None:
+        return
+    before = st.session_state.get(_OFFERED)
+    now = (about, begun)
+    untouched = before is not None and before != now and list(held) == list(before[1])
+    # Also where it is the same: on another page, the widget of this key is a new one.
+    st.session_state[_KEY] = list(begun) if untouched else [m for m in held if m in possible]
+
+
+def _set(keys: tuple[str, ...]) -> None:
+    st.session_state[_KEY] = list(keys)
+
+
+def _reasons(suggestion: Suggestion, begun: tuple[str, ...]) -> None:
+    st.caption("Suggested for this number of classes and rows. Also available:")
+    more = [key for key in suggestion.methods if key not in begun]
+    lines: Mapping[str, str] = {
+        **dict.fromkeys(more, "suggested where each method is fitted once."),
+        **suggestion.left_out,
+    }
+    st.markdown("\n".join(f"- {md(RECALIBRATORS[k].label)}: {md(r)}" for k, r in lines.items()))
+    if suggestion.impossible:
+        st.caption("Not possible with these data:")
+        by_reason: dict[str, list[str]] = {}
+        for key, reason in suggestion.impossible.items():
+            by_reason.setdefault(reason, []).append(RECALIBRATORS[key].label)
+        for reason, labels in by_reason.items():
+            st.markdown(f"{md('; '.join(labels), 1_000)}: {md(reason)}")
