@@ -22,6 +22,7 @@ from calviz.recalibrators.base import (
 )
 from calviz.recalibrators.reasons_to_leave_out import close_to_simpler, follows_noise, variant
 from calviz.specs.recalibrator import (
+    ANY_CLASSES,
     RECALIBRATORS,
     FloorChoice,
     Input,
@@ -144,14 +145,15 @@ class Composition(BaseRecalibrator):
         self.warnings_ = tuple(str(w) for w in record.get("warnings", ()))
         return self
 
-    def snippet(self) -> str:
-        """Python source that applies both maps with nothing but NumPy."""
-        return numpy_source.program(
-            self.key, self.input, self.first_._pieces("first"), self.second_._pieces("second")
+    def _program(self, name: str) -> numpy_source.Maps:
+        first, second = (
+            part._program(f"{name}_{at}")
+            for at, part in (("first", self.first_), ("second", self.second_))
         )
+        return first.then(second)
 
 
-def composed(key: str, left_out: LeftOut = suggested) -> RecalibratorSpec:
+def composed(key: str, left_out: LeftOut = suggested, mixed_up_to: int = 0) -> RecalibratorSpec:
     """The entry of the composition that ``first+second`` names (Zhang 2020, section 3.4).
 
     Raises
@@ -184,6 +186,7 @@ def composed(key: str, left_out: LeftOut = suggested) -> RecalibratorSpec:
         formula=r"T_2(T_1(z))",
         make=partial(Composition, first=first.key, second=second.key),
         left_out=left_out,
+        mixed_up_to=mixed_up_to,
     )
 
 
@@ -193,9 +196,17 @@ RECALIBRATORS.composed = composed
 # be registered before.
 _T, _ETS = temperature.TemperatureScaling.key, ets.EnsembleTemperatureScaling.key
 _ISOTONIC, _IRM = isotonic.IsotonicRecalibrator.key, irm.MulticlassIsotonic.key
-for _key, _left_out in (
-    (f"{_T}+{_ISOTONIC}", lambda facts: follows_noise(facts) or close_to_simpler(facts)),
-    (f"{_T}+{_IRM}", variant("a variant of IRM.")),
-    (f"{_ETS}+{_ISOTONIC}", variant("a variant of temperature scaling, then isotonic regression.")),
+for _key, _left_out, _mixed_up_to in (
+    (
+        f"{_T}+{_ISOTONIC}",
+        lambda facts: follows_noise(facts) or close_to_simpler(facts),
+        ANY_CLASSES,
+    ),
+    (f"{_T}+{_IRM}", variant("a variant of IRM."), 0),
+    (
+        f"{_ETS}+{_ISOTONIC}",
+        variant("a variant of temperature scaling, then isotonic regression."),
+        0,
+    ),
 ):
-    RECALIBRATORS.register(composed(_key, _left_out))
+    RECALIBRATORS.register(composed(_key, _left_out, _mixed_up_to))
