@@ -98,6 +98,9 @@ class AutomaticRecalibrator(BaseRecalibrator):
 
     key = "auto"
     needs = "probabilities"
+    weights_: FloatArray
+    parts_: list[BaseRecalibrator]
+    evidence_: dict[str, Any]
 
     def __init__(
         self,
@@ -226,7 +229,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
         return part if part >= LEAST_SHARE else 0.0
 
     def _fit_parts(self, array: FloatArray, labels: IntArray) -> None:
-        self.parts_: list[BaseRecalibrator] = []
+        self.parts_ = []
         for key in self._keys:
             checkpoint(f"fitting {RECALIBRATORS[key].label} on all rows")
             part = self._make(RECALIBRATORS[key]).fit(array, labels)

@@ -150,7 +150,7 @@ class Composition(BaseRecalibrator):
             part._program(f"{name}_{at}")
             for at, part in (("first", self.first_), ("second", self.second_))
         )
-        return first.then(second)
+        return numpy_source.Maps.then(first, second)
 
 
 def composed(key: str, left_out: LeftOut = suggested, mixed_up_to: int = 0) -> RecalibratorSpec:
