@@ -104,7 +104,7 @@ class HeldOut:
     @property
     def n(self) -> int:
         """Rows."""
-        return self.own.shape[0]
+        return len(self.own)
 
     @property
     def nll(self) -> FloatArray:
