@@ -318,13 +318,14 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         or logits.
         """
         check_is_fitted(self, "classes_")
-        return numpy_source.program(self.key, self.input, self._pieces("mapped"))
+        return numpy_source.program(self.key, self.input, self._program("mapped"))
 
-    def _pieces(self, name: str) -> numpy_source.Pieces:
-        """The parts of the program that `snippet` writes."""
-        return numpy_source.Pieces(
+    def _program(self, name: str) -> numpy_source.Maps:
+        """What `snippet` writes; names of functions begin with `name`."""
+        piece = numpy_source.Pieces(
             name, self.needs, self.input, self._floor, self._source(name), self.accuracy_preserving
         )
+        return numpy_source.Maps.one(piece)
 
 
 def _check_logits(array: FloatArray) -> None:

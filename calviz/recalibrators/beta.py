@@ -18,6 +18,7 @@ from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
     formula=r"\sigma\left(a \log p - b \log(1 - p) + c\right),\ a, b \ge 0",
     left_out=reasons_to_leave_out.each_class_alone,
     usual=True,
+    mixed_up_to=20,
 )
 class BetaCalibration(LogisticMaps):
     """A logistic regression on log p and -log(1 - p), which bends where Platt scaling cannot; one class against the rest each, normalised.

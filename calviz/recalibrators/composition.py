@@ -22,6 +22,7 @@ from calviz.recalibrators.base import (
 )
 from calviz.recalibrators.reasons_to_leave_out import close_to_simpler, follows_noise, variant
 from calviz.specs.recalibrator import (
+    ANY_CLASSES,
     RECALIBRATORS,
     FloorChoice,
     Input,
@@ -144,14 +145,17 @@ class Composition(BaseRecalibrator):
         self.warnings_ = tuple(str(w) for w in record.get("warnings", ()))
         return self
 
-    def snippet(self) -> str:
-        """Python source that applies both maps with nothing but NumPy."""
-        return numpy_source.program(
-            self.key, self.input, self.first_._pieces("first"), self.second_._pieces("second")
+    def _program(self, name: str) -> numpy_source.Maps:
+        first, second = (
+            part._program(f"{name}_{at}")
+            for at, part in (("first", self.first_), ("second", self.second_))
         )
+        return numpy_source.Maps.then(first, second)
 
 
-def composed(key: str, left_out: LeftOut = suggested, *, usual: bool = False) -> RecalibratorSpec:
+def composed(
+    key: str, left_out: LeftOut = suggested, *, usual: bool = False, mixed_up_to: int = 0
+) -> RecalibratorSpec:
     """The entry of the composition that ``first+second`` names (Zhang 2020, section 3.4).
 
     Raises
@@ -185,6 +189,7 @@ def composed(key: str, left_out: LeftOut = suggested, *, usual: bool = False) ->
         make=partial(Composition, first=first.key, second=second.key),
         left_out=left_out,
         usual=usual,
+        mixed_up_to=mixed_up_to,
     )
 
 
@@ -199,6 +204,7 @@ RECALIBRATORS.register(
         f"{_T}+{_ISOTONIC}",
         lambda facts: follows_noise(facts) or close_to_simpler(facts),
         usual=True,
+        mixed_up_to=ANY_CLASSES,
     )
 )
 RECALIBRATORS.register(composed(f"{_T}+{_IRM}", variant("a variant of IRM.")))

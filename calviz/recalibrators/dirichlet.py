@@ -29,6 +29,7 @@ from calviz.specs.recalibrator import recalibrator
     formula=r"\mathrm{softmax}(W \log p + b)",
     preset={"regularisation": "l2"},
     left_out=reasons_to_leave_out.many_parameters,
+    mixed_up_to=20,
 )
 class DirichletCalibration(LinearMaps):
     """A linear map of all log-probabilities, by maximum likelihood: what follows if the scores of each class have a Dirichlet distribution.

@@ -16,7 +16,7 @@ from calviz.recalibrators import reasons_to_leave_out
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.fitting.mixture import likelihood_weights, squared_error_weights
 from calviz.recalibrators.temperature import bound_warning
-from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
+from calviz.specs.recalibrator import ANY_CLASSES, FloorChoice, Input, recalibrator
 
 #: How far the joint search looks on either side, in log T.
 _REACH = math.log(4)
@@ -32,6 +32,7 @@ _REACH = math.log(4)
     formula=r"w_1\,\mathrm{softmax}(z / T) + w_2\,\mathrm{softmax}(z) + w_3 / K",
     left_out=reasons_to_leave_out.close_to_simpler,
     usual=True,
+    mixed_up_to=ANY_CLASSES,
 )
 class EnsembleTemperatureScaling(BaseRecalibrator):
     """A mixture of the tempered probabilities, the original ones and the uniform ones; more expressive than one temperature.

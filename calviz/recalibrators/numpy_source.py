@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,11 +61,43 @@ class Pieces:
         return f"{self.body.rstrip()}\n\n\ndef {self.name}(scores):\n    return {self.name}_of({form})\n"
 
 
-def program(key: str, given: Input, *pieces: Pieces) -> str:
-    """The program of one map, or of several maps one after the other."""
-    calls = "np.asarray(scores, dtype=float)"
-    for piece in pieces:
-        calls = f"{piece.name}({calls})"
+@dataclass(frozen=True)
+class Maps:
+    """What a program consists of: one map, several one after the other, or a weighted mean of them.
+
+    Attributes
+    ----------
+    pieces : tuple of Pieces
+        Functions, each with a name of its own.
+    call : str
+        Expression of the scores that calls them.
+    """
+
+    pieces: tuple[Pieces, ...]
+    call: str
+
+    @classmethod
+    def one(cls, piece: Pieces) -> Maps:
+        """A single map."""
+        return cls((piece,), f"{piece.name}(scores)")
+
+    def then(self, second: Maps) -> Maps:
+        """These maps, and then the second of their probabilities."""
+        return Maps(
+            (*self.pieces, *second.pieces), second.call.replace("(scores)", f"({self.call})")
+        )
+
+    @classmethod
+    def mean(cls, weighted: Sequence[tuple[float, Maps]]) -> Maps:
+        """The mean of the probabilities of several, with weights that sum to 1."""
+        pieces = tuple(piece for _, maps in weighted for piece in maps.pieces)
+        if len(weighted) == 1:
+            return weighted[0][1]
+        return cls(pieces, " + ".join(f"{w!r} * {maps.call}" for w, maps in weighted))
+
+
+def program(key: str, given: Input, maps: Maps) -> str:
+    """The program that does what these maps do."""
     what = "probabilities" if given == "probabilities" else "logits"
     return "\n".join(
         [
@@ -74,9 +107,10 @@ def program(key: str, given: Input, *pieces: Pieces) -> str:
             "import numpy as np",
             "",
             _SOFTMAX,
-            *(piece.text() + "\n" for piece in pieces),
+            *(piece.text() + "\n" for piece in maps.pieces),
             "def recalibrate(scores):",
-            f"    return {calls}",
+            "    scores = np.asarray(scores, dtype=float)",
+            f"    return {maps.call}",
             "",
         ]
     )

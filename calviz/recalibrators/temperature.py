@@ -9,7 +9,7 @@ from calviz.numerics.scores import Scores
 from calviz.numerics.temperature import RANGE, Temperature, fit_temperature, tempered
 from calviz.recalibrators import reasons_to_leave_out
 from calviz.recalibrators.base import BaseRecalibrator
-from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
+from calviz.specs.recalibrator import ANY_CLASSES, FloorChoice, Input, recalibrator
 
 
 @recalibrator(
@@ -34,6 +34,7 @@ from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
     formula=r"\mathrm{softmax}(z / T)",
     preset={"loss": "nll"},
     usual=True,
+    mixed_up_to=ANY_CLASSES,
 )
 class TemperatureScaling(BaseRecalibrator):
     """All logits divided by one number T: above 1 it makes the model less confident, below 1 more.

@@ -11,7 +11,7 @@ from calviz.recalibrators import numpy_source, reasons_to_leave_out
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.fitting.linear_scaling import fit_linear
 from calviz.recalibrators.fitting.vector_loss import VectorProblem
-from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
+from calviz.specs.recalibrator import ANY_CLASSES, FloorChoice, Input, recalibrator
 
 
 @recalibrator(
@@ -23,6 +23,7 @@ from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
     reference="Guo et al. 2017, section 4.2",
     formula=r"\mathrm{softmax}(w \circ z + b)",
     left_out=reasons_to_leave_out.follows_noise,
+    mixed_up_to=ANY_CLASSES,
 )
 class VectorScaling(BaseRecalibrator):
     """A factor and an offset for the logit of every class, by maximum likelihood.

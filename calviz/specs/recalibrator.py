@@ -22,16 +22,19 @@ Needs = Literal["probabilities", "logits", "log-probabilities"]
 #: What an exact probability of 0 counts as before its logarithm: what the calibration rows say, a number, or (None) the
 #: smallest normal number of its type.
 FloorChoice: TypeAlias = float | Literal["auto"] | None
-Family = Literal["Uncalibrated", "Parametric", "Non-parametric", "Composition"]
+Family = Literal["Uncalibrated", "Parametric", "Non-parametric", "Composition", "Automatic"]
 
 #: Up to this a floor is that of calibration rows without zeros.
 _EPSILON = 2.220446049250313e-16
 #: The headings that recalibrators stand under, in the order in which they are shown.
-FAMILIES = ("Uncalibrated", "Parametric", "Non-parametric", "Composition")
+FAMILIES = ("Uncalibrated", "Automatic", "Parametric", "Non-parametric", "Composition")
 
 
 #: The key of the scores as they are, which every comparison begins with.
 UNCALIBRATED = "identity"
+
+#: `RecalibratorSpec.mixed_up_to` of what is quick with any number of classes.
+ANY_CLASSES = 1_000_000
 
 #: Calibration rows per class from which a map of its own for each class follows more than noise.
 ROWS_PER_CLASS = 20
@@ -131,8 +134,9 @@ class RecalibratorSpec:
         The stable name of the CLI and the JSON ("temperature").
     label : str
         The name on screen ("Temperature scaling").
-    family : {"Uncalibrated", "Parametric", "Non-parametric", "Composition"}
-        The heading it stands under; a composition is a parametric and then a non-parametric one.
+    family : {"Uncalibrated", "Automatic", "Parametric", "Non-parametric", "Composition"}
+        The heading it stands under; a composition is a parametric and then a non-parametric one, what is automatic chooses
+        among others.
     accuracy_preserving : bool
         Whether it keeps the predicted class of every row.
     needs : {"probabilities", "logits", "log-probabilities"}
@@ -153,6 +157,8 @@ class RecalibratorSpec:
     usual : bool
         Whether it is, where it is suggested, also among the few to begin with where each method is fitted many times: to several
         models, or to few and to many labels.
+    mixed_up_to : int
+        The largest number of classes with which the automatic mixture tries it; 0 if it never does.
     """
 
     key: str
@@ -167,6 +173,7 @@ class RecalibratorSpec:
     make: Callable[..., Any] = field(repr=False)
     left_out: LeftOut = field(default=suggested, repr=False)
     usual: bool = False
+    mixed_up_to: int = 0
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -230,6 +237,7 @@ def recalibrator(
     preset: Mapping[str, Any] | None = None,
     left_out: LeftOut = suggested,
     usual: bool = False,
+    mixed_up_to: int = 0,
 ) -> Callable[[C], C]:
     """Register the decorated class; its docstring's first paragraph is the summary.
 
@@ -252,6 +260,7 @@ def recalibrator(
                 make=partial(cls, **preset) if preset else cls,
                 left_out=left_out,
                 usual=usual,
+                mixed_up_to=mixed_up_to,
             )
         )
         return cls

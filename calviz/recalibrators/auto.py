@@ -1,0 +1,350 @@
+"""The recalibrator that chooses: a mixture of methods by cross-validation, and nothing where nothing helps."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import CalvizError, InputError, OptionError
+from calviz.core.watch import checkpoint
+from calviz.numerics.scores import Scores
+from calviz.recalibrators import numpy_source
+from calviz.recalibrators.base import (
+    MAP_VERSION,
+    BaseRecalibrator,
+    check_map,
+    plain,
+    saved_parameters,
+)
+from calviz.recalibrators.fitting.held_out import (
+    HeldOut,
+    folds_of,
+    order_of_rows,
+    rows_to_choose_on,
+)
+from calviz.recalibrators.loading import load_map
+from calviz.specs.recalibrator import (
+    RECALIBRATORS,
+    UNCALIBRATED,
+    FloorChoice,
+    Input,
+    RecalibratorSpec,
+    recalibrator,
+)
+
+#: The mixture counts in full where its held-out gain is so many standard errors, times `caution`, and in proportion below.
+IN_FULL = 0.5
+#: A method that is best in fewer resamples is not fitted.
+LEAST_SHARE = 0.01
+#: With fewer rows nothing is chosen.
+LEAST_ROWS = 20
+#: Of folds and resamples: a share of 1,000 of them varies by a point, whatever the seed.
+SEED = 0
+
+
+@recalibrator(
+    key="auto",
+    label="Automatic mixture",
+    family="Automatic",
+    accuracy_preserving=False,
+    needs="probabilities",
+    confidence_only=True,
+    reference="calviz; weights as in bootstrap model averaging (Buckland et al. 1997, section 2.2; Rubin 1981), held-out "
+    "losses as in stacking (Wolpert 1992; Yao et al. 2018)",
+    formula=r"(1 - \lambda)\, p + \lambda \sum_m w_m\, T_m(p)",
+)
+class AutomaticRecalibrator(BaseRecalibrator):
+    """A mixture of several methods, weighted by how often each is best on held-out rows; it changes nothing where that is noise.
+
+    Each method, the uncalibrated model among them, is cross-validated on the calibration rows. Its weight is the share of Bayesian bootstrap resamples of these
+    rows in which it has the lowest held-out loss: log loss and Brier score have half of the weight each. The mixture replaces the
+    uncalibrated probabilities only as far as it gains: not at all where it gains nothing in one of the two scores, in full from
+    half a standard error in both, and in proportion between. This gain is measured on rows that neither the methods nor the weights
+    were fitted to.
+
+    Parameters
+    ----------
+    combine : {"mixture", "one"}
+        Whether methods are averaged, or the one that is best most often is taken alone.
+    caution : float
+        Multiplies the standard errors from which a gain counts in full. 0 takes every gain in full.
+    folds : int
+        Folds of the cross-validation.
+    floor : float, "auto" or None
+        Of the methods that take logarithms, as in `TemperatureScaling`.
+    input : {"probabilities", "logits"}
+        What X holds.
+
+    Attributes
+    ----------
+    weights_ : ndarray, shape (M,)
+        Weights of `parts_`, which sum to 1.
+    parts_ : list of transformers
+        The fitted maps.
+    evidence_ : dict
+        What was found on held-out rows: loss, share of resamples in which it is best and seconds of every method, the gain of the
+        mixture in both scores with its standard errors, and how much of it was taken.
+
+    References
+    ----------
+    Buckland, Burnham & Augustin (1997), Model selection: an integral part of inference, Biometrics 53: weights are shares of
+    bootstrap resamples (section 2.2). Rubin (1981), The Bayesian bootstrap, Annals of Statistics 9. Wolpert (1992), Stacked
+    generalization, Neural Networks 5.
+    """
+
+    key = "auto"
+    needs = "probabilities"
+    weights_: FloatArray
+    parts_: list[BaseRecalibrator]
+    evidence_: dict[str, Any]
+
+    def __init__(
+        self,
+        *,
+        combine: Literal["mixture", "one"] = "mixture",
+        caution: float = 1.0,
+        folds: int = 5,
+        floor: FloorChoice = "auto",
+        input: Input = "probabilities",
+    ) -> None:
+        self.combine = combine
+        self.caution = caution
+        self.folds = folds
+        self.floor = floor
+        self.input = input
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not np.isfinite(self.caution) or self.caution < 0:
+            raise OptionError(f"'caution' must be a number from 0 upwards, got {self.caution!r}.")
+        if self.folds < 2:
+            raise OptionError(f"'folds' must be at least 2, got {self.folds!r}.")
+
+    def _takes_logarithms(self) -> bool:
+        return False
+
+    # ---------------------------------------------------------------- fitting
+
+    def _fit(self, scores: Scores, labels: IntArray) -> None:
+        array = scores.array
+        specs = [
+            RECALIBRATORS[UNCALIBRATED],
+            *(s for s in RECALIBRATORS if s.mixed_up_to >= array.shape[1]),
+        ]
+        if labels.size < LEAST_ROWS:
+            self._warn(
+                f"{labels.size} calibration rows are too few to choose among methods, at least {LEAST_ROWS} are needed: the model "
+                "is left as it is."
+            )
+            self.weights_, self._keys = np.ones(1), [UNCALIBRATED]
+            self.evidence_ = {"rows": 0, "taken": 0.0, "gain": {}, "methods": {}, "failed": {}}
+            self._fit_parts(array, labels)
+            return
+        order = order_of_rows(scores.block(slice(None)), labels)
+        rows = order[rows_to_choose_on(labels.size)]
+        tried, held_out = self._held_out(specs, array[rows], labels[rows])
+        self._choose(tried, held_out)
+        self._fit_parts(array, labels)
+
+    def _held_out(
+        self, specs: list[RecalibratorSpec], array: FloatArray, labels: IntArray
+    ) -> tuple[list[RecalibratorSpec], HeldOut]:
+        """Held-out probabilities of every method that could be fitted on all folds, summed up."""
+        fold_of = folds_of(labels, min(self.folds, labels.size), np.random.default_rng(SEED))
+        folds = range(int(fold_of.max()) + 1)
+        seconds = dict.fromkeys((s.key for s in specs), 0.0)
+        failed: dict[str, str] = {}
+        parts: list[dict[str, FloatArray]] = []
+        for fold in folds:
+            fit, held = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
+            part: dict[str, FloatArray] = {}
+            for spec in specs:
+                if spec.key in failed:
+                    continue
+                checkpoint(f"cross-validating {spec.label}: fold {fold + 1} of {len(folds)}")
+                begun = time.perf_counter()
+                try:
+                    made = self._make(spec).fit(array[fit], labels[fit])
+                    part[spec.key] = made.transform(array[held])
+                except CalvizError as error:
+                    failed[spec.key] = str(error)
+                seconds[spec.key] += time.perf_counter() - begun
+            parts.append(part)
+        tried = [s for s in specs if s.key not in failed]
+        held_out = HeldOut.of(
+            [(np.flatnonzero(fold_of == f), [parts[f][s.key] for s in tried]) for f in folds],
+            labels,
+        )
+        self._seconds, self._failed = seconds, failed
+        return tried, held_out
+
+    def _choose(self, tried: list[RecalibratorSpec], held_out: HeldOut) -> None:
+        """Weights of the methods, and how much of their mixture is taken."""
+        shares = held_out.best_shares(SEED)
+        weights = self._weights(shares)
+        gains = held_out.gains(
+            [self._weights(held_out.without(fold).best_shares(SEED)) for fold in held_out.folds]
+        )
+        taken = self._taken(gains)
+        weights *= taken
+        weights[0] += 1 - taken
+        kept = np.flatnonzero(weights)
+        self.weights_ = weights[kept]
+        self._keys = [tried[i].key for i in kept]
+        self.evidence_ = {
+            "rows": int(held_out.n),
+            "taken": taken,
+            "gain": {score: {"mean": m, "standard_error": e} for score, (m, e) in gains.items()},
+            "methods": {
+                spec.key: {
+                    "nll": float(held_out.nll[:, i].mean()),
+                    "brier": float(held_out.brier[:, i].mean()),
+                    "best_nll": float(shares["nll"][i]),
+                    "best_brier": float(shares["brier"][i]),
+                    "seconds": self._seconds[spec.key],
+                }
+                for i, spec in enumerate(tried)
+            },
+            "failed": dict(self._failed),
+        }
+
+    def _weights(self, shares: Mapping[str, FloatArray]) -> FloatArray:
+        """Weights of the methods, shape (M,), from the shares of resamples in which each is best."""
+        mean = np.mean(list(shares.values()), axis=0)
+        if self.combine == "one":
+            return np.asarray(np.arange(mean.size) == mean.argmax(), dtype=np.float64)
+        weights = np.where(mean < LEAST_SHARE, 0.0, mean)
+        return np.asarray(weights / weights.sum())
+
+    def _taken(self, gains: Mapping[str, tuple[float, float]]) -> float:
+        """The part of the mixture: 0 where it gains nothing in one of the scores, 1 where both gains are clear."""
+        part = 1.0
+        for mean, error in gains.values():
+            enough = IN_FULL * self.caution * error
+            part = min(part, float(np.clip(mean / enough, 0, 1)) if enough > 0 else float(mean > 0))
+        return part if part >= LEAST_SHARE else 0.0
+
+    def _fit_parts(self, array: FloatArray, labels: IntArray) -> None:
+        self.parts_ = []
+        for key in self._keys:
+            checkpoint(f"fitting {RECALIBRATORS[key].label} on all rows")
+            part = self._make(RECALIBRATORS[key]).fit(array, labels)
+            self.parts_.append(part)
+            for sentence in part.warnings_:
+                if sentence not in self._notes:
+                    self._warn(sentence)
+
+    def _make(self, spec: RecalibratorSpec) -> Any:
+        floor = {"floor": self.floor} if any(p.name == "floor" for p in spec.parameters) else {}
+        return spec.make(input=self.input, **floor)
+
+    # ---------------------------------------------------------------- applying
+
+    def _transform(self, scores: Scores, out: FloatArray) -> None:
+        out[:] = 0
+        for weight, part in zip(self.weights_, self.parts_, strict=True):
+            mapped = part.transform(scores.array)
+            mapped *= mapped.dtype.type(weight)
+            out += mapped
+
+    # ---------------------------------------------------------------- what it did
+
+    def describe(self) -> dict[str, Any]:
+        """What was chosen, why, at what cost, and the fitted parameters of every part."""
+        return {
+            "chosen": {
+                part.key: round(float(w), 4)
+                for w, part in zip(self.weights_, self.parts_, strict=True)
+            },
+            "why": self.reason,
+            **plain(self.evidence_),
+            "parts": {part.key: part.describe() for part in self.parts_},
+        }
+
+    @property
+    def reason(self) -> str:
+        """What was chosen and why, in one or two sentences."""
+        found = self.evidence_
+        gain = found["gain"]
+        said = " and ".join(
+            f"{_NAMES[score]} by {g['mean']:.4f} (standard error {g['standard_error']:.4f})"
+            for score, g in gain.items()
+        )
+        if not gain:
+            return "The model is left as it is: there are too few calibration rows to choose among methods."
+        tried = len(found["methods"]) - 1
+        seconds = sum(m["seconds"] for m in found["methods"].values())
+        cost = f"{tried} methods, {self.folds} folds of {found['rows']:,} rows, {seconds:.2g} s."
+        if found["taken"] == 0:
+            return (
+                f"The model is left as it is: on held-out rows the best mixture lowers {said}, which "
+                f"is no gain in both scores. {cost}"
+            )
+        chosen = ", ".join(
+            f"{100 * w:.0f} % {RECALIBRATORS[part.key].label}"
+            for w, part in sorted(
+                zip(self.weights_, self.parts_, strict=True), key=lambda pair: -pair[0]
+            )
+        )
+        part = "" if found["taken"] == 1 else f" {100 * found['taken']:.0f} % of it is taken."
+        return f"{chosen}: on held-out rows the mixture lowers {said}.{part} {cost}"
+
+    # ---------------------------------------------------------------- taking it home
+
+    def to_dict(self) -> dict[str, Any]:
+        """The weights and all maps as plain values, ready for JSON."""
+        return {
+            "calviz_map": MAP_VERSION,
+            "method": self.key,
+            "classes": int(self.classes_.size),
+            "parameters": {k: plain(v) for k, v in self.get_params(deep=False).items()},
+            "floor": 0.0,
+            "floor_clips": True,
+            "fitted": {
+                "weights": plain(self.weights_),
+                "parts": [part.to_dict() for part in self.parts_],
+                "evidence": plain(self.evidence_),
+            },
+            "warnings": list(self.warnings_),
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """A fitted mixture from what `to_dict` wrote."""
+        check_map(record)
+        fitted = record["fitted"]
+        if set(fitted) != {"weights", "parts", "evidence"}:
+            raise InputError("this is not the map of an automatic mixture")
+        self = cls(**saved_parameters(cls, record))
+        self._check_parameters()
+        k = int(record["classes"])
+        self.weights_ = np.asarray(fitted["weights"], dtype=np.float64)
+        self.parts_ = [load_map(part) for part in fitted["parts"]]
+        if (
+            self.weights_.shape != (len(self.parts_),)
+            or not np.isfinite(self.weights_).all()
+            or self.weights_.min(initial=1) < 0
+            or abs(self.weights_.sum() - 1) > 1e-6
+            or any(part.classes_.size != k for part in self.parts_)
+        ):
+            raise InputError("the weights of this mixture do not fit its maps, or do not sum to 1")
+        self.evidence_ = fitted["evidence"]
+        self.classes_, self.n_features_in_ = np.arange(k), k
+        self.floor_, self.floor_clips_ = 0.0, True
+        self.warnings_ = tuple(str(w) for w in record.get("warnings", ()))
+        return self
+
+    def _program(self, name: str) -> numpy_source.Maps:
+        return numpy_source.Maps.mean(
+            [
+                (float(w), part._program(f"{name}_{at}"))
+                for at, (w, part) in enumerate(zip(self.weights_, self.parts_, strict=True))
+            ]
+        )
+
+
+_NAMES = {"nll": "the log loss", "brier": "the Brier score"}

@@ -1,0 +1,176 @@
+"""Losses of several methods on rows that they were not fitted on, and how often each is best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+
+#: More rows than this tell methods apart no better than the choice needs.
+MOST_ROWS = 20_000
+#: Bayesian bootstrap resamples, and how many are drawn at once.
+RESAMPLES, AT_ONCE = 1_000, 50
+#: A held-out probability of 0 costs no more than this, as `nll` counts it.
+LEAST = np.finfo(np.float64).eps
+
+
+def order_of_rows(probs: FloatArray, labels: IntArray) -> IntArray:
+    """An order that depends neither on that of the file nor on what the classes are called, shape (n,).
+
+    Parameters
+    ----------
+    probs : ndarray of float, shape (n, K)
+    labels : ndarray of int, shape (n,)
+    """
+    own = probs[np.arange(labels.size), labels]
+    keys = (np.vecdot(probs, probs), probs.max(axis=1), own)
+    # Beyond rounding: one row may be given in single precision, or as logits with another constant.
+    return np.lexsort([np.round(key.astype(np.float64), 6) for key in keys])
+
+
+def rows_to_choose_on(rows: int, most: int = MOST_ROWS) -> IntArray:
+    """Evenly spaced of so many ordered rows, at most `most`."""
+    return np.linspace(0, rows - 1, min(rows, most)).astype(np.intp)
+
+
+def folds_of(labels: IntArray, folds: int, rng: np.random.Generator) -> IntArray:
+    """The fold of each row, shape (n,): the rows of every class are shuffled and dealt out in turn.
+
+    Folds that were alike in the scores of every class too would also be alike in their noise, and a map that follows noise
+    would seem to hold.
+
+    Parameters
+    ----------
+    labels : ndarray of int, shape (n,)
+    folds : int
+    rng : Generator
+    """
+    key = rng.random(labels.size)
+    fold = np.empty(labels.size, dtype=np.intp)
+    for k in np.unique(labels):
+        rows = np.flatnonzero(labels == k)
+        rows = rows[np.argsort(key[rows])]
+        first = int(folds * key[rows[0]] * rows.size)  # a random fold, whatever the class is called
+        fold[rows] = (first + np.arange(rows.size)) % folds
+    return fold
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Losses of M methods, the first of which is the uncalibrated model, on n rows.
+
+    Attributes
+    ----------
+    own : ndarray, shape (n, M)
+        Probability of the true class.
+    products : ndarray, shape (n, M, M)
+        Inner products of the probabilities of every two methods, which a mixture's Brier score needs.
+    fold : ndarray of int, shape (n,)
+        The fold that each row was held out in.
+    """
+
+    own: FloatArray
+    products: FloatArray
+    fold: IntArray
+
+    @classmethod
+    def of(
+        cls, parts: Sequence[tuple[IntArray, Sequence[FloatArray]]], labels: IntArray
+    ) -> HeldOut:
+        """Sum up held-out probabilities.
+
+        Parameters
+        ----------
+        parts : sequence of (ndarray of int, shape (m,), sequence of ndarray, shape (m, K))
+            Rows of every fold, and what each method says of them.
+        labels : ndarray of int, shape (n,)
+        """
+        n, methods = labels.size, len(parts[0][1])
+        own, fold = np.empty((n, methods)), np.empty(n, dtype=np.intp)
+        products = np.empty((n, methods, methods))
+        for number, (rows, said) in enumerate(parts):
+            fold[rows] = number
+            at = np.arange(rows.size)
+            for i, one in enumerate(said):
+                own[rows, i] = one[at, labels[rows]]
+                for j in range(i + 1):
+                    inner = np.vecdot(one, said[j]).astype(np.float64)
+                    products[rows, i, j] = products[rows, j, i] = inner
+        return cls(own, products, fold)
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        return len(self.own)
+
+    @property
+    def nll(self) -> FloatArray:
+        """Log loss of every row and method, shape (n, M)."""
+        return np.asarray(-np.log(np.maximum(self.own, LEAST)))
+
+    @property
+    def brier(self) -> FloatArray:
+        """Brier score, summed over the classes, of every row and method, shape (n, M)."""
+        squares = np.einsum("nmm->nm", self.products)
+        return np.asarray(squares - 2 * self.own + 1)
+
+    @property
+    def folds(self) -> range:
+        """Their numbers."""
+        return range(int(self.fold.max()) + 1)
+
+    def without(self, fold: int) -> HeldOut:
+        """The rows of all other folds."""
+        rows = self.fold != fold
+        return HeldOut(self.own[rows], self.products[rows], self.fold[rows])
+
+    def best_shares(self, seed: int) -> dict[str, FloatArray]:
+        """Of both scores: the share of resamples in which each method is best, shape (M,)."""
+        rng = np.random.default_rng(seed)
+        return {
+            name: best_shares(losses, rng)
+            for name, losses in (("nll", self.nll), ("brier", self.brier))
+        }
+
+    def gains(self, weights: Sequence[FloatArray]) -> dict[str, tuple[float, float]]:
+        """Mean and standard error of what mixtures gain over the first method, by score.
+
+        Parameters
+        ----------
+        weights : sequence of ndarray, shape (M,)
+            Of each fold: those that the other folds give.
+        """
+        of_row = np.array(weights)[self.fold]
+        mixed = np.vecdot(self.own, of_row)
+        nll = self.nll[:, 0] + np.log(np.maximum(mixed, LEAST))
+        squares = np.einsum("nij,ni,nj->n", self.products, of_row, of_row, optimize=True)
+        brier = self.brier[:, 0] - (squares - 2 * mixed + 1)
+        root = np.sqrt(self.n)
+        return {
+            name: (float(gain.mean()), float(gain.std() / root))
+            for name, gain in (("nll", nll), ("brier", brier))
+        }
+
+
+def best_shares(losses: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """The share of Bayesian bootstrap resamples in which each method has the lowest mean loss, shape (M,).
+
+    Methods with the same loss share.
+
+    Parameters
+    ----------
+    losses : ndarray, shape (n, M)
+    rng : Generator
+    """
+    n, methods = losses.shape
+    shares = np.zeros(methods)
+    for _ in range(RESAMPLES // AT_ONCE):
+        # Exponential weights, divided by their sum, are uniform on the simplex (Rubin 1981); no sum is needed to compare.
+        means = rng.standard_exponential((AT_ONCE, n)) @ losses
+        lowest = means.min(axis=1, keepdims=True)
+        ties = means <= lowest + 1e-12 * np.abs(lowest)
+        shares += (ties / ties.sum(axis=1, keepdims=True)).sum(axis=0)
+    return np.asarray(shares / RESAMPLES)

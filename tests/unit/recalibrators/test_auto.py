@@ -1,0 +1,164 @@
+"""The automatic mixture: its weights and gains by hand, and what it does where the truth is known."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.metrics import log_loss
+
+from calviz.core.errors import InputError, OptionError
+from calviz.recalibrators.auto import AutomaticRecalibrator
+from calviz.recalibrators.fitting.held_out import (
+    HeldOut,
+    best_shares,
+    folds_of,
+    order_of_rows,
+    rows_to_choose_on,
+)
+from calviz.recalibrators.loading import load_map
+from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED
+
+
+def drawn(rng, n, k=3, scale=1.0):
+    """Probabilities whose logits are `scale` times the true ones, and labels."""
+    p = rng.dirichlet(np.full(k, 0.8), n)
+    labels = (np.cumsum(p, axis=1)[:, :-1] < rng.random((n, 1))).sum(axis=1)
+    said = np.maximum(p, 1e-12) ** scale
+    return said / said.sum(axis=1, keepdims=True), labels
+
+
+def held_out_of(rng, n=60, k=4, methods=3):
+    """Random probabilities of several methods in two folds, whole and summed up."""
+    whole = rng.dirichlet(np.ones(k), (methods, n))
+    labels = rng.integers(k, size=n)
+    folds = np.arange(n) % 2
+    parts = [(np.flatnonzero(folds == f), [m[folds == f] for m in whole]) for f in (0, 1)]
+    return whole, labels, HeldOut.of(parts, labels)
+
+
+def test_losses_and_gains_are_those_of_the_probabilities():
+    rng = np.random.default_rng(0)
+    whole, labels, found = held_out_of(rng)
+    weights = np.array([[0.2, 0.5, 0.3], [0.6, 0.4, 0]])
+    mixed = np.einsum("nm,mnk->nk", weights[np.arange(60) % 2], whole)
+    truth = np.eye(4)[labels]
+    one, other = (((p - truth) ** 2).sum(axis=1) for p in (whole[0], mixed))
+    gains = found.gains(weights)
+    assert gains["brier"][0] == pytest.approx((one - other).mean(), abs=1e-12)
+    assert gains["brier"][1] == pytest.approx((one - other).std() / 60**0.5, abs=1e-12)
+    by_scikit = log_loss(labels, whole[0]) - log_loss(labels, mixed)
+    assert gains["nll"][0] == pytest.approx(by_scikit, abs=1e-12)
+    np.testing.assert_allclose(found.brier[:, 1], ((whole[1] - truth) ** 2).sum(axis=1))
+
+
+def test_shares_of_two_methods_are_those_of_the_normal_limit():
+    rng = np.random.default_rng(1)
+    losses = rng.normal([0, 0.03], size=(2_000, 2))
+    apart = losses[:, 1] - losses[:, 0]
+    expected = norm.cdf(apart.mean() / (apart.std() / 2_000**0.5))
+    # 1,000 resamples: two standard errors are 3 points.
+    assert best_shares(losses, rng)[0] == pytest.approx(expected, abs=0.035)
+
+
+def test_equal_methods_share_and_a_dominated_one_gets_nothing():
+    rng = np.random.default_rng(2)
+    one = rng.random(100)
+    shares = best_shares(np.stack([one, one, one + 1], axis=1), rng)
+    np.testing.assert_allclose(shares, [0.5, 0.5, 0])
+
+
+def test_every_fold_has_its_part_of_every_class():
+    rng = np.random.default_rng(3)
+    _, labels = drawn(rng, 500)
+    fold = folds_of(labels, 5, rng)
+    for k in range(3):
+        assert np.ptp(np.bincount(fold[labels == k], minlength=5)) <= 1
+
+
+def test_the_order_of_rows_is_that_of_their_scores():
+    rng = np.random.default_rng(4)
+    p, labels = drawn(rng, 300)
+    shuffled, renamed = rng.permutation(300), rng.permutation(3)
+    order = order_of_rows(p, labels)
+    other = order_of_rows(p[shuffled][:, renamed], np.argsort(renamed)[labels[shuffled]])
+    np.testing.assert_array_equal(shuffled[other], order)
+    np.testing.assert_array_equal(rows_to_choose_on(300), np.arange(300))
+    assert rows_to_choose_on(3_000, most=300).size == 300
+
+
+def test_few_rows_leave_the_model_alone_and_say_so():
+    p, labels = drawn(np.random.default_rng(10), 12)
+    labels[:2] = 0, 1
+    fitted = AutomaticRecalibrator().fit(p, labels)
+    assert [part.key for part in fitted.parts_] == [UNCALIBRATED]
+    assert "too few" in fitted.warnings_[0]
+
+
+@pytest.mark.slow
+def test_a_calibrated_model_is_mostly_left_alone_and_an_overconfident_one_is_not():
+    rng = np.random.default_rng(5)
+    left = worse = 0
+    for _ in range(30):
+        p, labels = drawn(rng, 400)
+        taken = AutomaticRecalibrator().fit(p, labels).evidence_["taken"]
+        left += taken == 0
+        p, labels = drawn(rng, 400, scale=2)
+        fitted = AutomaticRecalibrator().fit(p, labels)
+        fresh, truth = drawn(rng, 2_000, scale=2)
+        worse += log_loss(truth, fitted.transform(fresh)) > log_loss(truth, fresh)
+    # Maps that cost more than they gain must seem to gain in both scores.
+    assert left >= 20
+    assert worse == 0
+
+
+def test_all_or_one_and_caution():
+    rng = np.random.default_rng(6)
+    p, labels = drawn(rng, 400, scale=1.8)
+    mixture, one = (AutomaticRecalibrator(combine=how).fit(p, labels) for how in ("mixture", "one"))
+    assert len(mixture.parts_) > 1
+    assert mixture.weights_.sum() == pytest.approx(1)
+    assert len(one.parts_) == 1
+    alone = RECALIBRATORS[one.parts_[0].key].make().fit(p, labels)
+    np.testing.assert_array_equal(one.transform(p), alone.transform(p))
+    careful = AutomaticRecalibrator(caution=1e6).fit(p, labels)
+    assert [part.key for part in careful.parts_] == [UNCALIBRATED]
+    np.testing.assert_allclose(careful.transform(p), p, atol=1e-12)
+    assert "left as it is" in careful.reason
+
+
+def test_the_mixture_is_the_weighted_mean_of_its_parts():
+    rng = np.random.default_rng(7)
+    p, labels = drawn(rng, 300, scale=1.8)
+    fitted = AutomaticRecalibrator().fit(p, labels)
+    by_hand = sum(
+        w * RECALIBRATORS[part.key].make().fit(p, labels).transform(p)
+        for w, part in zip(fitted.weights_, fitted.parts_, strict=True)
+    )
+    np.testing.assert_allclose(fitted.transform(p), by_hand, atol=1e-12)
+
+
+def test_what_was_tried_is_told():
+    rng = np.random.default_rng(8)
+    p, labels = drawn(rng, 300, scale=1.8)
+    told = AutomaticRecalibrator().fit(p, labels).describe()
+    members = {s.key for s in RECALIBRATORS if s.mixed_up_to >= 3} | {UNCALIBRATED}
+    assert set(told["methods"]) == members
+    assert sum(m["best_nll"] for m in told["methods"].values()) == pytest.approx(1)
+    assert told["why"].endswith(" s.")
+    json.dumps(told)
+
+
+def test_a_saved_mixture_that_was_changed_is_refused():
+    rng = np.random.default_rng(9)
+    p, labels = drawn(rng, 300, scale=1.8)
+    record = AutomaticRecalibrator().fit(p, labels).to_dict()
+    record["fitted"]["weights"][0] += 0.5
+    with pytest.raises(InputError, match="sum to 1"):
+        load_map(record)
+
+
+@pytest.mark.parametrize("wrong", [{"caution": -1}, {"caution": float("nan")}, {"folds": 1}])
+def test_impossible_parameters(wrong):
+    with pytest.raises(OptionError, match=next(iter(wrong))):
+        AutomaticRecalibrator(**wrong).fit([[0.5, 0.5]] * 4, [0, 1, 0, 1])
