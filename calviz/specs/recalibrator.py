@@ -92,6 +92,10 @@ class Recalibrator(Protocol):
         """Calibrated probabilities, shape (n, K); rows sum to 1."""
         ...
 
+    def intervals(self, X: npt.ArrayLike) -> FloatArray:
+        """Lower and upper probabilities per class, shape (n, C, 2); raises NotAvailable where the method has none."""
+        ...
+
     def describe(self) -> dict[str, Any]:
         """The fitted parameters in a form that a person can read."""
         ...
@@ -150,6 +154,9 @@ class RecalibratorSpec:
         ``make(input=..., **parameters)`` gives an unfitted recalibrator.
     left_out : callable
         ``left_out(facts)`` says why the method is not suggested for such data; "" if it is.
+    interval_columns : tuple of str
+        Where `Recalibrator.intervals` has a pair per class: what files and tables call the lower and the upper one,
+        after `calviz.core.predictions.INTERVAL`. Else empty.
     """
 
     key: str
@@ -163,6 +170,7 @@ class RecalibratorSpec:
     formula: str
     make: Callable[..., Any] = field(repr=False)
     left_out: LeftOut = field(default=suggested, repr=False)
+    interval_columns: tuple[str, str] | tuple[()] = ()
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -225,6 +233,7 @@ def recalibrator(
     summary: str | None = None,
     preset: Mapping[str, Any] | None = None,
     left_out: LeftOut = suggested,
+    interval_columns: tuple[str, str] | tuple[()] = (),
 ) -> Callable[[C], C]:
     """Register the decorated class; its docstring's first paragraph is the summary.
 
@@ -246,6 +255,7 @@ def recalibrator(
                 formula=formula,
                 make=partial(cls, **preset) if preset else cls,
                 left_out=left_out,
+                interval_columns=interval_columns,
             )
         )
         return cls
