@@ -69,7 +69,7 @@ class LogisticSpline(LogOddsMaps):
         *,
         knots: int = 20,
         folds: int = 5,
-        own_rows: float = 20.0,
+        own_rows: float = 5.0,
         strength: float | None = None,
         floor: FloorChoice = "auto",
         input: Input = "probabilities",

@@ -445,7 +445,7 @@ def _as_numbers(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[Any
     try:
         levels = np.array([float(words.get(v.strip().lower(), v)) for v in values.levels])
     except ValueError:
-        raise InputError("the one-hot label holds text", column=name) from None
+        raise InputError("it holds text, expected numbers", column=name) from None
     numbers: npt.NDArray[Any] = levels[values.codes]
     return numbers
 

@@ -220,7 +220,7 @@ def centred_map(pieces: Constant, ordered: FloatArray, *, smooth: bool) -> Piece
     sure = (pieces.hits == 0) | (pieces.hits == pieces.rows)
     starts = np.append(0, np.cumsum(pieces.rows[:-1])).astype(np.intp)
     mean = np.clip(run_totals(ordered, starts) / pieces.rows, pieces.first, pieces.last)
-    low, high = np.where(sure, pieces.first, mean), np.where(sure, pieces.last, mean)
-    x = np.stack([low, mean, high], axis=1)
+    mean = np.where(sure, pieces.first, mean)
+    x = np.stack([mean, mean, np.where(sure, pieces.last, mean)], axis=1)
     x[0, 0], x[-1, 2] = pieces.first[0], pieces.last[-1]
     return through(x.ravel(), np.repeat(pieces.value, 3))

@@ -307,14 +307,18 @@ class _Problem:
             length = np.ones(len(t))
             for _ in range(_HALVINGS):
                 trial = t + length[:, None] * step
-                new, new_margin = loss(trial)
-                worse = new > value - 1e-4 * length * decrement + 1e-13 * np.abs(value)
+                new, moved = loss(trial)
+                # What rounding adds to a sum is no reason to reject a step.
+                slack = 1e-13 * np.abs(value)
+                worse = new > value - 1e-4 * length * decrement + slack
                 if not worse.any():
                     break
-                length[worse] /= 2
-            t = np.where((new <= value + 1e-13 * np.abs(value))[:, None], trial, t)
-            if decrement.max() < enough:
+                length[worse] /= 4
+            better = new <= value + slack
+            t = np.where(better[:, None], trial, t)
+            value, margin = np.where(better, new, value), np.where(better, moved, margin)
+            # By now the quadratic model is exact: the step that was taken squares the error.
+            if decrement.max() < enough or not better.any():
                 break
-            value, margin = loss(t)
         out[:, free] = t
         return out
