@@ -3,7 +3,7 @@
 import streamlit as st
 
 from calviz.comparison import guideline
-from calviz.ui.recalibrate import comparison_job, pictures, plan, table, take_home
+from calviz.ui.recalibrate import calibrated_rows, comparison_job, pictures, plan, table, take_home
 from calviz.ui.session import navigation, page_guard, settings
 from calviz.ui.widgets import long_work
 from calviz.ui.widgets.long_work import Button, LongWork, Said
@@ -65,6 +65,7 @@ with page_guard.boundary():
         st.subheader("Take it home", anchor=False)
         method = take_home.choose(outcome, advice.method)
         take_home.draw(outcome, method, chosen)
+        calibrated_rows.draw(outcome, method, chosen)
         pictures.diagrams(outcome, chosen)
         pictures.maps(outcome, chosen)
         pictures.before_and_after(outcome, method, chosen)

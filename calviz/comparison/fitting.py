@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from calviz.comparison.rows import Division, Rows
 from calviz.core.arrays import FloatArray, IntArray, read_only
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.factor import Factor
-from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
+from calviz.core.predictions import INTERVAL, ConfidencePredictions, Dataset, Predictions
 from calviz.core.watch import checkpoint
 from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
 
@@ -44,8 +44,14 @@ def scores_of(data: Dataset) -> tuple[FloatArray, IntArray]:
     return np.stack([1 - data.confidence, data.confidence], axis=1), data.correct.astype(np.intp)
 
 
-def with_probabilities(data: Dataset, probs: FloatArray) -> Dataset:
-    """The same rows with calibrated probabilities (and without logits)."""
+def with_probabilities(
+    data: Dataset, probs: FloatArray, numbers: Mapping[str, FloatArray] | None = None
+) -> Dataset:
+    """The same rows with calibrated probabilities (and without logits), and what else the method says of each row.
+
+    What was said of the old probabilities (`Predictions.numbers`) is left out.
+    """
+    beside = dict(numbers or {})
     if isinstance(data, Predictions):
         return Predictions(
             probs=probs,
@@ -53,10 +59,44 @@ def with_probabilities(data: Dataset, probs: FloatArray) -> Dataset:
             splits=data.splits,
             groups=data.groups,
             ids=data.ids,
+            numbers=beside,
             class_names=data.class_names,
             name=data.name,
         )
-    return replace(data, confidence=read_only(probs[:, 1]))
+    return replace(data, confidence=read_only(probs[:, 1]), numbers=beside)
+
+
+def calibrated_by(recalibrator: Any, data: Dataset, scores: FloatArray) -> Dataset:
+    """The rows after a fitted map, with the columns of its intervals where it has any.
+
+    Parameters
+    ----------
+    recalibrator : transformer
+    data : Predictions or ConfidencePredictions
+    scores : ndarray, shape (n, K)
+        What the map takes, of these rows (see `scores_of`).
+    """
+    numbers = interval_columns(recalibrator, data, scores)
+    return with_probabilities(data, recalibrator.transform(scores), numbers)
+
+
+def interval_columns(
+    recalibrator: Any, data: Dataset, scores: FloatArray
+) -> Mapping[str, FloatArray]:
+    """The intervals of a fitted map for some rows, by the names of their columns; empty where it has none."""
+    names = RECALIBRATORS[recalibrator.key].interval_columns
+    if not names:
+        return {}
+    pairs = recalibrator.intervals(scores)
+    # Of two classes there is one map, and no need to say whose.
+    classes = data.class_names if pairs.shape[1] > 1 else ("",)
+    return {
+        f"{INTERVAL}{name}_{of}" if of else f"{INTERVAL}{name}": np.ascontiguousarray(
+            pairs[:, k, end]
+        )
+        for k, of in enumerate(classes)
+        for end, name in enumerate(names)
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +125,7 @@ def fit_and_apply(
     fit_seconds = apply_seconds = 0.0
     warnings: list[str] = []
     parts: list[FloatArray] = []
+    beside: list[Mapping[str, FloatArray]] = []
     recalibrator = None
     for at, (fit, judged) in enumerate(rows.pairs, start=1):
         if len(rows.pairs) > 1:
@@ -93,21 +134,32 @@ def fit_and_apply(
         start = time.perf_counter()
         recalibrator.fit(_rows_of(scores, fit), labels[fit])
         fitted = time.perf_counter()
-        parts.append(recalibrator.transform(_rows_of(scores, judged)))
+        some = _rows_of(scores, judged)
+        parts.append(recalibrator.transform(some))
+        beside.append(interval_columns(recalibrator, data, some))
         fit_seconds += fitted - start
         apply_seconds += time.perf_counter() - fitted
         warnings += [w for w in recalibrator.warnings_ if w not in warnings]
     if len(rows.pairs) == 1:
         taken = data.take(rows.pairs[0][1])
-        probs = parts[0]
+        probs, numbers = parts[0], beside[0]
     else:
         taken, recalibrator = data, None
-        probs = np.empty_like(parts[0], shape=(data.n, parts[0].shape[1]))
-        for (_, judged), part in zip(rows.pairs, parts, strict=True):
-            probs[judged] = part
+        probs = _in_place(rows, parts, data.n)
+        numbers = {
+            name: _in_place(rows, [some[name] for some in beside], data.n) for name in beside[0]
+        }
     # The uncalibrated model is the data themselves, to the last digit.
-    calibrated = taken if spec.key == UNCALIBRATED else with_probabilities(taken, probs)
+    calibrated = taken if spec.key == UNCALIBRATED else with_probabilities(taken, probs, numbers)
     return Fitted(calibrated, recalibrator, fit_seconds, apply_seconds, tuple(warnings))
+
+
+def _in_place(rows: Rows, parts: Sequence[FloatArray], n: int) -> FloatArray:
+    """What belongs to the judged rows of each fold, in the order of all n rows."""
+    out = np.empty_like(parts[0], shape=(n, *parts[0].shape[1:]))
+    for (_, judged), part in zip(rows.pairs, parts, strict=True):
+        out[judged] = part
+    return out
 
 
 def recalibrate(
@@ -192,7 +244,7 @@ def apply_to_all(data: Dataset, recalibrator: Any, rows: Rows) -> Dataset:
     rows : Rows
         Which rows fitted it.
     """
-    done = with_probabilities(data, recalibrator.transform(scores_of(data)[0]))
+    done = calibrated_by(recalibrator, data, scores_of(data)[0])
     return done if rows.in_sample else _marked(done, rows.pairs[0][0])
 
 
@@ -215,6 +267,7 @@ def _with_splits(data: Dataset, splits: Factor) -> Dataset:
         splits=splits,
         groups=data.groups,
         ids=data.ids,
+        numbers=data.numbers,
         class_names=data.class_names,
         name=data.name,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calviz.comparison.fitting import scores_of, with_probabilities
+from calviz.comparison.fitting import calibrated_by, scores_of
 from calviz.core.errors import InputError
 from calviz.core.predictions import Dataset, Predictions
 from calviz.recalibrators.loading import load_map
@@ -42,4 +42,4 @@ def apply_map(data: Dataset, record: Any) -> Dataset:
             )
         if recalibrator.input == "probabilities":
             scores = data.probs
-    return with_probabilities(data, recalibrator.transform(scores))
+    return calibrated_by(recalibrator, data, scores)

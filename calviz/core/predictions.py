@@ -24,6 +24,9 @@ ROW_SUM_TOLERANCE = 0.02
 #: Rows are read in blocks of about this many bytes, so that a block stays in the cache.
 BLOCK_BYTES = 1 << 19
 
+#: How the columns of `Predictions.numbers` begin in files.
+INTERVAL = "interval_"
+
 RENORMALISE = Repair("renormalise", "divide every row by its sum")
 #: Rows whose probabilities sum closer to 1 than this are counted as exact: float32 rounding.
 _ROW_SUM_EXACT = 1e-4
@@ -58,6 +61,7 @@ class _Rows:
     splits: Factor | None = None
     groups: Mapping[str, Factor] = field(default_factory=dict)
     ids: npt.NDArray[Any] | None = None
+    numbers: Mapping[str, FloatArray] = field(default_factory=dict)
     class_names: tuple[str, ...] = ()
     name: str = "predictions"
 
@@ -70,7 +74,10 @@ class _Rows:
         object.__setattr__(self, "groups", MappingProxyType(groups))
         if self.ids is not None:
             object.__setattr__(self, "ids", read_only(np.asarray(self.ids)))
+        numbers = {str(key): read_only(_as_float(v, key)) for key, v in self.numbers.items()}
+        object.__setattr__(self, "numbers", MappingProxyType(numbers))
         columns: dict[str, int] = {key: len(column) for key, column in groups.items()}
+        columns |= {key: len(column) for key, column in numbers.items()}
         if self.splits is not None:
             columns["splits"] = len(self.splits)
         if self.ids is not None:
@@ -86,6 +93,7 @@ class _Rows:
             "splits": None if self.splits is None else self.splits.take(rows),
             "groups": {key: column.take(rows) for key, column in self.groups.items()},
             "ids": None if self.ids is None else self.ids[rows],
+            "numbers": {key: read_only(column[rows]) for key, column in self.numbers.items()},
         }
 
     @property
@@ -103,6 +111,9 @@ class _Rows:
             digest.update(np.ascontiguousarray(factors[key].codes).data)
         if self.ids is not None:
             digest.update(repr(self.ids.tolist()).encode())
+        for key in sorted(self.numbers):
+            digest.update(repr((key, self.numbers[key].dtype.str)).encode())
+            digest.update(np.ascontiguousarray(self.numbers[key]).data)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -125,6 +136,9 @@ class Predictions(_Rows):
         Further categorical columns, to slice by.
     ids : array_like, shape (n,), optional
         Identifiers of the rows.
+    numbers : mapping of str to array_like of float, optional
+        Further numbers of each row, shape (n,), that are shown and written with it, such as the two probabilities between which a
+        calibrated one lies.
     class_names : tuple of str, optional
         One name per class; "0".."K-1" if left out.
     name : str
@@ -204,7 +218,8 @@ class Predictions(_Rows):
         """The predictions of the chosen rows (a boolean mask or indices); nothing is re-checked."""
         new = object.__new__(type(self))
         columns = self._columns_at(rows)
-        columns["groups"] = MappingProxyType(columns["groups"])
+        for key in ("groups", "numbers"):
+            columns[key] = MappingProxyType(columns[key])
         for key, value in columns.items():
             object.__setattr__(new, key, value)
         object.__setattr__(new, "class_names", self.class_names)
@@ -276,7 +291,7 @@ class ConfidencePredictions(_Rows):
         Whether the predicted class is the true one.
     labels, predicted : array_like of int, shape (n,), optional
         True and predicted classes, as indices into `class_names`.
-    splits, groups, ids, class_names, name
+    splits, groups, ids, numbers, class_names, name
         As in `Predictions`.
     """
 

@@ -28,7 +28,7 @@ def check_target(path: str | Path) -> Path:
 
 
 def write_predictions(data: Dataset, path: str | Path) -> None:
-    """Write probabilities (or confidences), labels and all other columns.
+    """Write probabilities (or confidences), labels and all other columns; `Predictions.numbers` under their own names.
 
     Tables name their score columns ``p_<class>`` and labels by class; what a spreadsheet would take for a formula is
     neutralised in CSV. NPZ holds ``probs``, ``labels``, ``class_names`` and ``split``, ``ids``, ``group_<name>``.
@@ -70,16 +70,17 @@ def _columns(data: Dataset) -> dict[str, Any]:
         columns["label"] = np.asarray(data.class_names, dtype=object)[data.labels]
         for k, name in enumerate(data.class_names):
             columns[f"p_{name}"] = data.probs[:, k]
-        return columns
-    columns["confidence"] = data.confidence
-    columns["correct"] = data.correct.astype(np.int8)
-    return columns
+    else:
+        columns["confidence"] = data.confidence
+        columns["correct"] = data.correct.astype(np.int8)
+    return columns | data.numbers
 
 
 def _arrays(data: Dataset) -> dict[str, Any]:
     beside = _beside(data)
     arrays: dict[str, Any] = {"ids" if k == "id" else k: v for k, v in beside.items()}
     arrays |= {f"group_{name}": g.values().astype(str) for name, g in data.groups.items()}
+    arrays |= data.numbers
     if "ids" in arrays and arrays["ids"].dtype == object:
         arrays["ids"] = arrays["ids"].astype(str)
     if isinstance(data, Predictions):

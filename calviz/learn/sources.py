@@ -35,6 +35,11 @@ SOURCES = tuple(
             "for quantifying the calibration of logistic regression models. Statistics in Medicine 38.",
         ),
         (
+            "Berta et al. 2026",
+            "E. Berta, D. Holzmüller, M. I. Jordan, F. Bach. Structured Matrix Scaling for Multi-Class Calibration. "
+            "arXiv 2511.03685; AISTATS 2026.",
+        ),
+        (
             "Blasiok & Nakkiran 2023",
             "J. Błasiok, P. Nakkiran. Smooth ECE: Principled Reliability Diagrams via Kernel "
             "Smoothing. arXiv 2309.12236; ICLR 2024.",
@@ -73,6 +78,11 @@ SOURCES = tuple(
             "ICML 2017.",
         ),
         (
+            "Green & Silverman 1994",
+            "P. J. Green, B. W. Silverman. Nonparametric Regression and Generalized Linear Models: A roughness "
+            "penalty approach. Chapman & Hall.",
+        ),
+        (
             "Gupta et al. 2021",
             "K. Gupta, A. Rahimi, T. Ajanthan, T. Mensink, C. Sminchisescu, R. Hartley. Calibration of "
             "Neural Networks using Splines. ICLR 2021.",
@@ -107,6 +117,10 @@ SOURCES = tuple(
             "A. Kumar, P. Liang, T. Ma. Verified Uncertainty Calibration. NeurIPS 2019.",
         ),
         (
+            "Lucena 2018",
+            "B. Lucena. Spline-Based Probability Calibration. arXiv 1809.07751.",
+        ),
+        (
             "Murphy 1973",
             "A. H. Murphy. A new vector partition of the probability score. Journal of Applied "
             "Meteorology 12.",
@@ -132,6 +146,11 @@ SOURCES = tuple(
             "Canadian AI 2021.",
         ),
         (
+            "Oron & Flournoy 2017",
+            "A. P. Oron, N. Flournoy. Centered Isotonic Regression: Point and Interval Estimation for "
+            "Dose-Response Studies. Statistics in Biopharmaceutical Research 9.",
+        ),
+        (
             "Platt 1999",
             "J. Platt. Probabilistic outputs for support vector machines and comparisons to regularized "
             "likelihood methods. Advances in Large Margin Classifiers.",
@@ -155,6 +174,11 @@ SOURCES = tuple(
             "Van Calster et al. 2019",
             "B. Van Calster, D. J. McLernon, M. van Smeden, L. Wynants, E. W. Steyerberg. Calibration: "
             "the Achilles heel of predictive analytics. BMC Medicine 17.",
+        ),
+        (
+            "Vovk et al. 2015",
+            "V. Vovk, I. Petej, V. Fedorova. Large-scale probabilistic predictors with and without guarantees of "
+            "validity. NeurIPS 2015.",
         ),
         (
             "Wenger et al. 2020",

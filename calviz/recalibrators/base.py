@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.errors import InputError, OptionError
+from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.numerics.automatic_zero_floor import automatic_floor, true_zeros
 from calviz.numerics.blocks import for_row_blocks, row_blocks
 from calviz.numerics.scores import Scores
@@ -101,6 +101,27 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 keep_predicted_classes(array, out)
         return out
 
+    def intervals(self, X: npt.ArrayLike) -> FloatArray:
+        """What the method says beside the probability of a class: a lower and an upper one, before the classes are normalised.
+
+        Parameters
+        ----------
+        X : array_like of float, shape (n, K)
+            As for `transform`.
+
+        Returns
+        -------
+        ndarray, shape (n, C, 2)
+            C is K, or 1 for two classes: of class 1.
+
+        Raises
+        ------
+        NotAvailable
+            Where the method has none.
+        """
+        check_is_fitted(self, "classes_")
+        return self._intervals(self._scores(self._check_scores(X, reset=False)))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -117,6 +138,10 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _apply(self, block: FloatArray) -> FloatArray:
         """Map a block of rows in the form `needs`; the block may be overwritten."""
         raise NotImplementedError
+
+    def _intervals(self, scores: Scores) -> FloatArray:
+        """See `intervals`."""
+        raise NotAvailable(f"'{self.key}' has no intervals: it gives one probability per class.")
 
     def _source(self, name: str) -> str:
         """Source of a function `name` from scores in the form `needs` to probabilities."""

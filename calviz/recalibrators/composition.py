@@ -111,6 +111,10 @@ class Composition(BaseRecalibrator):
             block = scores.array[rows].astype(np.float64)
             out[rows] = self.second_.transform(self.first_.transform(block))
 
+    def _intervals(self, scores: Scores) -> FloatArray:
+        between = self.first_.transform(scores.array.astype(np.float64))
+        return np.asarray(self.second_.intervals(between)).astype(scores.array.dtype)
+
     def describe(self) -> dict[str, Any]:
         """The fitted parameters of both parts."""
         return {self.first: self.first_.describe(), self.second: self.second_.describe()}
@@ -190,6 +194,7 @@ def composed(
         left_out=left_out,
         usual=usual,
         mixed_up_to=mixed_up_to,
+        interval_columns=second.interval_columns,
     )
 
 

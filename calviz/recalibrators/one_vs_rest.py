@@ -32,6 +32,7 @@ class OneVsRest(BaseRecalibrator):
     """
 
     needs: ClassVar[Needs] = "probabilities"
+    #: All of them are lists with one `Piecewise` per map.
     fitted = ("maps_",)
     #: How much of the original probability is added.
     epsilon: ClassVar[float] = EPSILON
@@ -116,22 +117,27 @@ class OneVsRest(BaseRecalibrator):
 
     def to_dict(self) -> dict[str, Any]:
         """The fitted map as plain values, ready for JSON."""
-        maps, self.maps_ = self.maps_, []
+        fitted = {name: getattr(self, name) for name in self.fitted}
         try:
+            for name in fitted:
+                setattr(self, name, [])
             record = super().to_dict()
         finally:
-            self.maps_ = maps
-        record["fitted"]["maps_"] = [m.to_dict() for m in maps]
+            for name, maps in fitted.items():
+                setattr(self, name, maps)
+        record["fitted"] = {name: [m.to_dict() for m in maps] for name, maps in fitted.items()}
         return record
 
     def _restored(self) -> None:
-        try:
-            self.maps_ = [Piecewise.from_dict(m) for m in self.maps_]
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"a map of '{self.key}' is damaged: {error}") from None
         wanted = 1 if self.classes_.size == 2 else self.classes_.size
-        if len(self.maps_) != wanted:
-            raise InputError(f"'{self.key}' has {len(self.maps_)} maps for {wanted}")
+        for name in self.fitted:
+            try:
+                maps = [Piecewise.from_dict(m) for m in getattr(self, name)]
+            except (KeyError, TypeError, ValueError) as error:
+                raise InputError(f"a map of '{self.key}' is damaged: {error}") from None
+            if len(maps) != wanted:
+                raise InputError(f"'{self.key}' has {len(maps)} maps for {wanted}")
+            setattr(self, name, maps)
 
     def _source(self, name: str) -> str:
         x = numpy_source.arrays([m.x for m in self.maps_])

@@ -95,6 +95,10 @@ class Recalibrator(Protocol):
         """Calibrated probabilities, shape (n, K); rows sum to 1."""
         ...
 
+    def intervals(self, X: npt.ArrayLike) -> FloatArray:
+        """Lower and upper probabilities per class, shape (n, C, 2); raises NotAvailable where the method has none."""
+        ...
+
     def describe(self) -> dict[str, Any]:
         """The fitted parameters in a form that a person can read."""
         ...
@@ -159,6 +163,9 @@ class RecalibratorSpec:
         models, or to few and to many labels.
     mixed_up_to : int
         The largest number of classes with which the automatic mixture tries it; 0 if it never does.
+    interval_columns : tuple of str
+        Where `Recalibrator.intervals` has a pair per class: what files and tables call the lower and the upper one,
+        after `calviz.core.predictions.INTERVAL`. Else empty.
     """
 
     key: str
@@ -174,6 +181,7 @@ class RecalibratorSpec:
     left_out: LeftOut = field(default=suggested, repr=False)
     usual: bool = False
     mixed_up_to: int = 0
+    interval_columns: tuple[str, str] | tuple[()] = ()
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -238,6 +246,7 @@ def recalibrator(
     left_out: LeftOut = suggested,
     usual: bool = False,
     mixed_up_to: int = 0,
+    interval_columns: tuple[str, str] | tuple[()] = (),
 ) -> Callable[[C], C]:
     """Register the decorated class; its docstring's first paragraph is the summary.
 
@@ -261,6 +270,7 @@ def recalibrator(
                 left_out=left_out,
                 usual=usual,
                 mixed_up_to=mixed_up_to,
+                interval_columns=interval_columns,
             )
         )
         return cls

@@ -54,7 +54,7 @@ class _Builder:
 
     def build(self) -> Built:
         layout = self.layout
-        roles = (layout.label, layout.split, layout.id, *layout.groups)
+        roles = (layout.label, layout.split, layout.id, *layout.groups, *layout.numbers)
         singles = {c for c in roles if c is not None}
         singles |= set(layout.one_hot)
         blocks = [s.columns for s in layout.scores]
@@ -331,6 +331,10 @@ class _Builder:
             name.removeprefix("group_") if self.table.arrays else name: name for name in groups
         }
         columns["groups"] = {key: groups[name] for key, name in shown.items()}
+        columns["numbers"] = {
+            name: _as_numbers(_one_dimensional(fetched.columns[name]), name)
+            for name in layout.numbers
+        }
         return columns, tuple(shown)
 
     # Confidence-only data
@@ -441,7 +445,7 @@ def _as_numbers(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[Any
     try:
         levels = np.array([float(words.get(v.strip().lower(), v)) for v in values.levels])
     except ValueError:
-        raise InputError("the one-hot label holds text", column=name) from None
+        raise InputError("it holds text, expected numbers", column=name) from None
     numbers: npt.NDArray[Any] = levels[values.codes]
     return numbers
 
@@ -454,6 +458,7 @@ def _two_logits(array: FloatArray) -> FloatArray:
 def _taken(columns: dict[str, Any], keep: BoolArray) -> dict[str, Any]:
     taken = dict(columns)
     taken["groups"] = {key: factor.take(keep) for key, factor in columns["groups"].items()}
+    taken["numbers"] = {key: column[keep] for key, column in columns["numbers"].items()}
     if "splits" in columns:
         taken["splits"] = columns["splits"].take(keep)
     if "ids" in columns:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from calviz.core.predictions import INTERVAL
 from calviz.data.recognition import column_names
 from calviz.data.recognition.table_view import View
 from calviz.data.table import Column
@@ -44,6 +45,17 @@ def _role(
 
 def _may_be_id(column: Column) -> bool:
     return column.type in ("text", "integer") and len(set(column.head.tolist())) == len(column.head)
+
+
+def numbers(view: View, used: set[str]) -> tuple[str, ...]:
+    """The columns that hold intervals of calibrated probabilities, as calviz writes them."""
+    if not view.table.named:
+        return ()
+    return tuple(
+        c.name
+        for c in view.table.columns
+        if c.name.startswith(INTERVAL) and c.numeric and c.width is None and c.name not in used
+    )
 
 
 def groups(view: View, used: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

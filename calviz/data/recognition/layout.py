@@ -49,7 +49,7 @@ class Confidence:
 
 @dataclass(frozen=True)
 class Layout:
-    """What every column is; `unused` columns hold too many different fractions to slice by."""
+    """What every column is; `numbers` stand beside the scores, `unused` columns hold too many different fractions to slice by."""
 
     scores: tuple[Scores, ...] = ()
     confidence: Confidence | None = None
@@ -59,5 +59,6 @@ class Layout:
     id: str | None = None
     groups: tuple[str, ...] = ()
     groups_chosen: bool = False
+    numbers: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
     notices: tuple[Finding, ...] = field(default=())

@@ -56,7 +56,8 @@ def recognise(table: Table, options: ReadingOptions) -> Layout:
             label = view.named(column_names.LABELS, used)
     used |= {c for c in (label, *one_hot) if c}
     chosen = options.groups is not None
-    groups, unused = extra_columns.groups(view, used)
+    numbers = extra_columns.numbers(view, used | set(options.groups or ()))
+    groups, unused = extra_columns.groups(view, used | set(numbers))
     return Layout(
         scores=scores,
         confidence=confidence,
@@ -66,6 +67,7 @@ def recognise(table: Table, options: ReadingOptions) -> Layout:
         id=identifier,
         groups=options.groups or () if chosen else groups,
         groups_chosen=chosen,
+        numbers=numbers,
         unused=() if chosen else unused,
         notices=tuple(view.notices),
     )

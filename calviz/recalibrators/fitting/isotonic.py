@@ -7,7 +7,7 @@ positives, however many rows there are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from scipy.optimize import isotonic_regression
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import ROUNDING, tied_scores
+from calviz.numerics.runs import run_totals
 from calviz.recalibrators.fitting.piecewise import Piecewise, supported
 
 
@@ -107,21 +108,39 @@ class Between:
         )
 
 
-def isotonic_map(between: Between, *, cap: bool = False) -> Piecewise:
-    """The isotonic regression, as a line between the ends of its constant pieces.
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """The constant pieces of an isotonic regression, in ascending order.
 
-    Parameters
+    Attributes
     ----------
-    between : Between
-    cap : bool
-        Whether the outermost pieces are held within what their rows support (see `supported`), and not beyond the next piece.
-
-    Returns
-    -------
-    Piecewise
-        Between two pieces it is interpolated, beyond the outermost scores it is constant: scikit-learn's
-        ``IsotonicRegression(out_of_bounds="clip")``, to rounding.
+    value : ndarray, shape (B,)
+        Values, strictly ascending.
+    rows, hits : ndarray, shape (B,)
+        Rows and hits of each.
+    first, last : ndarray, shape (B,)
+        The smallest and the largest score of each.
     """
+
+    value: FloatArray
+    rows: FloatArray
+    hits: FloatArray
+    first: FloatArray
+    last: FloatArray
+
+    def joined(self, value: FloatArray, starts: IntArray) -> Constant:
+        """Neighbouring pieces made one, from each start to the next, with new values; all of shape (B',)."""
+        return Constant(
+            value,
+            np.add.reduceat(self.rows, starts),
+            np.add.reduceat(self.hits, starts),
+            self.first[starts],
+            self.last[np.append(starts[1:], self.value.size) - 1],
+        )
+
+
+def constant_pieces(between: Between) -> Constant:
+    """The isotonic regression of the hits: pieces whose values are their shares of hits."""
     at = between.positives.at
     m = at.size
     # In turns: the rows of misses before a positive score, then those at it; at last those after all.
@@ -139,21 +158,69 @@ def isotonic_map(between: Between, *, cap: bool = False) -> Piecewise:
     last[0:-1:2], last[-1] = between.under, between.highest
     filled = weight > 0
     weight, hits, first, last = (v[filled] for v in (weight, hits, first, last))
-    fitted = isotonic_regression(hits / weight, weights=weight)
-    y = np.asarray(fitted.x)
-    starts = np.flatnonzero(y[1:] != y[:-1]) + 1
-    value = y[np.append(0, starts)]
+    return pooled(Constant(hits / weight, weight, hits, first, last), weight)
+
+
+def pooled(pieces: Constant, weight: FloatArray) -> Constant:
+    """Pieces whose values ascend, by pooling adjacent violators under weights of shape (B,)."""
+    y = np.asarray(isotonic_regression(pieces.value, weights=weight).x)
+    starts = np.append(0, np.flatnonzero(y[1:] != y[:-1]) + 1)
+    return pieces.joined(y[starts], starts)
+
+
+def isotonic_map(between: Between, *, cap: bool = False) -> Piecewise:
+    """The isotonic regression, as a line between the ends of its constant pieces.
+
+    Parameters
+    ----------
+    between : Between
+    cap : bool
+        Whether the outermost pieces are held within what their rows support (see `supported`), and not beyond the next piece.
+
+    Returns
+    -------
+    Piecewise
+        Between two pieces it is interpolated, beyond the outermost scores it is constant: scikit-learn's
+        ``IsotonicRegression(out_of_bounds="clip")``, to rounding.
+    """
+    pieces = constant_pieces(between)
+    value = pieces.value
     if cap:
-        held = supported(value, np.add.reduceat(weight, np.append(0, starts)))
+        held = supported(value, pieces.rows)
         if value.size > 1:  # no further than the next piece: the map stays increasing
             held[0], held[-1] = min(held[0], value[1]), max(held[-1], value[-2])
         value = held
     # Both ends of every piece.
-    x = np.empty(2 * starts.size + 2)
-    x[0], x[2::2] = first[0], first[starts]
-    x[-1], x[1:-1:2] = last[-1], last[starts - 1]
-    values = np.empty_like(x)
-    values[::2] = values[1::2] = value
-    keep = np.ones(x.size, dtype=np.bool_)
-    keep[1::2] = x[1::2] != x[::2]
-    return Piecewise(np.asarray(x[keep]), np.asarray(values[keep]))
+    return through(np.stack([pieces.first, pieces.last], axis=1).ravel(), np.repeat(value, 2))
+
+
+def through(x: FloatArray, y: FloatArray) -> Piecewise:
+    """The line through ascending points, shape (m,), each once."""
+    keep = np.append(True, x[1:] != x[:-1])
+    return Piecewise(np.asarray(x[keep]), np.asarray(y[keep]))
+
+
+def centred_map(pieces: Constant, ordered: FloatArray, *, smooth: bool) -> Piecewise:
+    """Centered isotonic regression (Oron and Flournoy 2017): the line through one point per piece, its mean score and value.
+
+    Pieces of misses alone or of hits alone keep both ends, and the outermost pieces their outer end.
+
+    Parameters
+    ----------
+    pieces : Constant
+    ordered : ndarray, shape (n,)
+        All scores, ascending.
+    smooth : bool
+        Whether a piece of n rows with H hits has the value (H + 1/2) / (n + 1), which is never 0 or 1; where these do not ascend,
+        neighbours are pooled once more, with n + 1 as weights.
+    """
+    if smooth:
+        rows = pieces.rows + 1
+        pieces = pooled(replace(pieces, value=(pieces.hits + 0.5) / rows), rows)
+    sure = (pieces.hits == 0) | (pieces.hits == pieces.rows)
+    starts = np.append(0, np.cumsum(pieces.rows[:-1])).astype(np.intp)
+    mean = np.clip(run_totals(ordered, starts) / pieces.rows, pieces.first, pieces.last)
+    mean = np.where(sure, pieces.first, mean)
+    x = np.stack([mean, mean, np.where(sure, pieces.last, mean)], axis=1)
+    x[0, 0], x[-1, 2] = pieces.first[0], pieces.last[-1]
+    return through(x.ravel(), np.repeat(pieces.value, 3))

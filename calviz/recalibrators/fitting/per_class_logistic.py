@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -60,8 +61,19 @@ def beta_parts(log_p: FloatArray, log_rest: FloatArray) -> FloatArray:
     return np.stack([log_p, -log_rest])
 
 
+def log_odds_and_squares(log_p: FloatArray, log_rest: FloatArray) -> FloatArray:
+    """The features of quadratic scaling: the log-odds and their square."""
+    z = np.subtract(log_p, log_rest)
+    return np.stack([z, z * z])
+
+
+FeatureKind: TypeAlias = Literal["log-odds", "beta", "quadratic"]
 #: By name.
-FEATURES: dict[str, Features] = {"log-odds": log_odds, "beta": beta_parts}
+FEATURES: dict[FeatureKind, Features] = {
+    "log-odds": log_odds,
+    "beta": beta_parts,
+    "quadratic": log_odds_and_squares,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +100,7 @@ def fit_logistic(
     start: FloatArray,
     *,
     non_negative: int = 0,
+    intercept: bool = True,
 ) -> LogisticFit:
     """Maximum likelihood for all classes, by Newton's method with halved steps.
 
@@ -100,14 +113,23 @@ def fit_logistic(
         Where to begin; it stays so for classes without rows.
     non_negative : int
         The number of first parameters that must not be negative.
+    intercept : bool
+        Whether the last parameter is fitted; where not, it stays at its start.
     """
-    problem = _Problem(scores, labels, features, start, scores.shape[1])
+    problem = _Problem(scores, labels, features, start, scores.shape[1], intercept=intercept)
     theta = np.repeat(np.asarray(start, dtype=np.float64)[:, None], problem.count, axis=1)
     n = scores.shape[0]
     for step in (100, 10):
         if n < 2_000 * step:
             continue
-        few = _Problem(scores.every(step), labels[::step], features, start, scores.shape[1])
+        few = _Problem(
+            scores.every(step),
+            labels[::step],
+            features,
+            start,
+            scores.shape[1],
+            intercept=intercept,
+        )
         begun = few.maximise(theta, few.free(), DECREMENT_OF_SOME)
         enough = (few.positives >= _ENOUGH) & (few.n - few.positives >= _ENOUGH)
         enough &= ~begun.separated
@@ -128,8 +150,16 @@ def fit_logistic(
 
 class _Problem:
     def __init__(
-        self, scores: Scores, labels: IntArray, features: Features, start: FloatArray, classes: int
+        self,
+        scores: Scores,
+        labels: IntArray,
+        features: Features,
+        start: FloatArray,
+        classes: int,
+        *,
+        intercept: bool = True,
     ) -> None:
+        self.intercept = intercept
         self.scores, self.labels, self.features = scores, labels, features
         self.n = scores.shape[0]
         self.count = 1 if classes == 2 else classes
@@ -162,7 +192,9 @@ class _Problem:
     def free(self) -> BoolArray:
         """Which parameters may move: none of a class without rows, or that has all of them."""
         mixed = (self.positives > 0) & (self.positives < self.n)
-        return np.repeat(mixed[None], self.size, axis=0)
+        free = np.repeat(mixed[None], self.size, axis=0)
+        free[-1] &= self.intercept
+        return free
 
     def _features(self, rows: slice) -> FloatArray:
         return self.features(*log_parts(self.scores, rows, self.dtype))

@@ -11,7 +11,7 @@ import streamlit as st
 
 from calviz.analysis import evaluate
 from calviz.comparison import carry_out
-from calviz.comparison.fitting import scores_of, with_probabilities
+from calviz.comparison.fitting import calibrated_by, scores_of
 from calviz.comparison.rows import Rows
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
@@ -77,8 +77,8 @@ class Outcome:
 def _applied(key: tuple[str, ...], method: str, _outcome: Outcome) -> Dataset:
     judged = _outcome.rows.pairs[0][1]
     scores, _ = scores_of(_outcome.data)
-    probs = _outcome.comparison[method].recalibrator.transform(scores[judged])
-    return with_probabilities(_outcome.data.take(judged), probs)
+    recalibrator = _outcome.comparison[method].recalibrator
+    return calibrated_by(recalibrator, _outcome.data.take(judged), scores[judged])
 
 
 def work(choice: Choice) -> Callable[[Job], Outcome]:

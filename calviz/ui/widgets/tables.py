@@ -144,4 +144,5 @@ def _facts(part: Dataset) -> dict[str, object]:
         columns["split"] = part.splits.values()
     for name, column in part.groups.items():
         columns[name if name not in columns else f"{name} (group)"] = column.values()
+    columns |= {name: column for name, column in part.numbers.items() if name not in columns}
     return columns

@@ -30,7 +30,8 @@ def probabilities(n=400, k=4, seed=1, dtype=np.float64, temperature=2.0):
 def test_the_names_of_the_command_line_are_all_there():
     names = """identity platt temperature temperature-mse vector matrix matrix-odir dirichlet
         dirichlet-odir beta histogram isotonic irm bbq ets temperature+isotonic temperature+irm
-        ets+isotonic spline spline-classwise gp cwmcs-ts scaling-binning""".split()
+        ets+isotonic spline spline-classwise gp cwmcs-ts scaling-binning linear affine quadratic
+        centered-isotonic venn-abers logit-spline""".split()
     assert set(names) == set(KEYS)
     assert KEYS[0] == "identity"
 

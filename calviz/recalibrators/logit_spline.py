@@ -1,0 +1,191 @@
+"""A smooth function of the log-odds, added to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import InputError, OptionError
+from calviz.core.watch import checkpoint
+from calviz.numerics.blocks import row_blocks
+from calviz.numerics.columns import for_columns
+from calviz.numerics.scores import Scores
+from calviz.recalibrators import numpy_source, reasons_to_leave_out
+from calviz.recalibrators.fitting.logit_spline import STRAIGHT, LogitSpline, logit_spline
+from calviz.recalibrators.fitting.per_class_logistic import log_parts
+from calviz.recalibrators.log_odds_maps import LogOddsMaps
+from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
+
+
+@recalibrator(
+    key="logit-spline",
+    label="Logistic spline",
+    family="Parametric",
+    accuracy_preserving=False,
+    needs="probabilities",
+    confidence_only=True,
+    reference="Lucena 2018, section 3; Green & Silverman 1994, section 2.1",
+    formula=r"\sigma(z + g(z)),\ g = \arg\min \mathrm{NLL} + \frac{\lambda}{2} \int g''(z)^2\, dz",
+    left_out=reasons_to_leave_out.each_class_alone,
+)
+class LogisticSpline(LogOddsMaps):
+    """A logistic regression on the log-odds plus a smooth function of them: a natural cubic spline whose roughness is penalised. One class against the rest each, normalised.
+
+    The strength of the penalty is the largest one whose cross-validated NLL is within one standard error of the lowest; then the
+    spline is fitted to all rows. Where rows are few, the map stays near the scores as they are.
+
+    Parameters
+    ----------
+    knots : int
+        At most so many, at quantiles of the log-odds.
+    folds : int
+        Of the cross-validation. Rows are dealt out in the order of their scores, so that nothing is left to chance.
+    own_rows : float
+        Weight, in rows, of the scores themselves: as if so many more rows had hits just as the scores say.
+    strength : float, optional
+        Of the penalty, in the unit of the log-odds divided by their standard deviation; by cross-validation if left out.
+    floor, input
+        As in `PlattScaling`.
+
+    Attributes
+    ----------
+    knots_, values_, bends_ : list of ndarray, shape (M,)
+        Of each class (with two classes of class 1): knots, and g and its second derivative there.
+    strengths_ : ndarray, shape (C,)
+        Strengths of the penalties; 0 stands for a straight line.
+    """
+
+    key = "logit-spline"
+    fitted = ("knots_", "values_", "bends_", "strengths_")
+    knots_: list[FloatArray]
+    values_: list[FloatArray]
+    bends_: list[FloatArray]
+    strengths_: FloatArray
+
+    def __init__(
+        self,
+        *,
+        knots: int = 20,
+        folds: int = 5,
+        own_rows: float = 5.0,
+        strength: float | None = None,
+        floor: FloorChoice = "auto",
+        input: Input = "probabilities",
+    ) -> None:
+        self.knots = knots
+        self.folds = folds
+        self.own_rows = own_rows
+        self.strength = strength
+        self.floor = floor
+        self.input = input
+
+    def _fit(self, scores: Scores, labels: IntArray) -> None:
+        self._check_options()
+        n, k = scores.shape
+        start = 1 if k == 2 else 0
+        counts = np.bincount(labels, minlength=k)
+        splines = [STRAIGHT] * (k - start)
+        log_odds = np.empty((n, k - start), dtype=scores.dtype)
+        for rows in row_blocks(scores.array):
+            log_odds[rows] = np.subtract(*log_parts(scores, rows))
+        checkpoint("cross-validating the penalty")
+
+        def work(at: int, column: FloatArray) -> None:
+            if counts[at + start]:
+                splines[at] = logit_spline(
+                    column.astype(np.float64),
+                    labels == at + start,
+                    knots=self.knots,
+                    folds=self.folds,
+                    own_rows=self.own_rows,
+                    strength=self.strength,
+                )
+
+        for_columns(log_odds, work, wide=True)
+        self._keep(splines)
+        self._warn_absent(counts, "their probabilities are only normalised")
+
+    def _check_options(self) -> None:
+        if self.knots < 2 or self.folds < 2:
+            raise OptionError(
+                f"'knots' and 'folds' must be 2 or more, got {self.knots!r} and {self.folds!r}."
+            )
+        if not self.own_rows >= 0 or not np.isfinite(self.own_rows):
+            raise OptionError(f"'own_rows' must be 0 or more, got {self.own_rows!r}.")
+        if self.strength is not None and not self.strength > 0:
+            raise OptionError(f"'strength' must be above 0, got {self.strength!r}.")
+
+    def _keep(self, splines: list[LogitSpline]) -> None:
+        self._splines = splines
+        self.knots_ = [s.knots for s in splines]
+        self.values_ = [s.values for s in splines]
+        self.bends_ = [s.bends for s in splines]
+        self.strengths_ = np.array([s.strength if np.isfinite(s.strength) else 0 for s in splines])
+
+    def _restored(self) -> None:
+        try:
+            parts = zip(self.knots_, self.values_, self.bends_, self.strengths_, strict=True)
+            splines = [LogitSpline(t, v, c, float(s) or np.inf) for t, v, c, s in parts]
+            for spline in splines:
+                spline.check()
+        except (InputError, AttributeError, TypeError, ValueError) as error:
+            raise InputError(f"a map of 'logit-spline' is damaged: {error}") from None
+        wanted = 1 if self.classes_.size == 2 else self.classes_.size
+        if len(splines) != wanted:
+            raise InputError(f"'logit-spline' has {len(splines)} maps for {wanted}")
+        self._keep(splines)
+
+    def _margins(self, log_p: FloatArray, log_rest: FloatArray) -> FloatArray:
+        z = np.subtract(log_p, log_rest)
+        for at, spline in enumerate(self._splines):
+            z[:, at] = spline(z[:, at])
+        return z
+
+    def curve(self, score: FloatArray, k: int = 0) -> FloatArray:
+        """The map of a class (with two classes: of class 1) at some scores above 0 and below 1, before normalising."""
+        p = np.asarray(score, dtype=np.float64)
+        spline = self._splines[0 if len(self._splines) == 1 else k]
+        return np.asarray(1 / (1 + np.exp(-spline(np.log(p) - np.log1p(-p)))))
+
+    def _described(self) -> dict[str, Any]:
+        """Knots, strengths of the penalties (None for a straight line), and how far log-odds are moved at most at a knot."""
+        strengths = [float(s) or None for s in self.strengths_]
+        return {
+            "knots": sum(t.size for t in self.knots_),
+            "strengths": strengths if len(strengths) > 1 else strengths[0],
+            "largest_departure": max(float(np.abs(v).max()) for v in self.values_),
+        }
+
+    def _constants(self, name: str) -> str:
+        parts = [
+            f"{name}_{what} = {numpy_source.arrays(values)}"
+            for what, values in (
+                ("knots", self.knots_),
+                ("values", self.values_),
+                ("bends", self.bends_),
+            )
+        ]
+        return (
+            "\n".join(parts)
+            + f"""
+
+
+def {name}_margin(z):
+    out = z.copy()
+    for k, (t, v, c) in enumerate(zip({name}_knots, {name}_values, {name}_bends)):
+        at = np.clip(np.searchsorted(t, z[:, k]) - 1, 0, t.size - 2)
+        width = t[at + 1] - t[at]
+        right = (np.clip(z[:, k], t[0], t[-1]) - t[at]) / width
+        left = 1 - right
+        out[:, k] += left * v[at] + right * v[at + 1]
+        out[:, k] += ((left**3 - left) * c[at] + (right**3 - right) * c[at + 1]) * (width * width / 6)
+        first = (v[1] - v[0]) / (t[1] - t[0]) - (t[1] - t[0]) * c[1] / 6
+        last = (v[-1] - v[-2]) / (t[-1] - t[-2]) + (t[-1] - t[-2]) * c[-2] / 6
+        out[:, k] += first * np.minimum(z[:, k] - t[0], 0) + last * np.maximum(z[:, k] - t[-1], 0)
+    return out"""
+        )
+
+    def _margin(self, name: str) -> str:
+        return f"{name}_margin(log_p - log_rest)"

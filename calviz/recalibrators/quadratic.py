@@ -1,0 +1,113 @@
+"""Quadratic scaling: a logistic regression on the log-odds and their square."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import InputError
+from calviz.numerics.blocks import row_blocks
+from calviz.numerics.scores import Scores
+from calviz.recalibrators import reasons_to_leave_out
+from calviz.recalibrators.fitting.per_class_logistic import log_parts
+from calviz.recalibrators.log_odds_maps import sigmoid
+from calviz.recalibrators.logistic_maps import LogisticMaps
+from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
+
+
+@recalibrator(
+    key="quadratic",
+    label="Quadratic scaling",
+    family="Parametric",
+    accuracy_preserving=False,
+    needs="probabilities",
+    confidence_only=True,
+    reference="Berta et al. 2026",
+    formula=r"\sigma(a + b z + c z^2),\ z = \log\frac{p}{1 - p}",
+    left_out=reasons_to_leave_out.each_class_alone,
+)
+class QuadraticScaling(LogisticMaps):
+    """A logistic regression of the label on the log-odds and their square, by maximum likelihood; one class against the rest each, normalised.
+
+    The parabola turns at ``z = -b / (2 c)``: where that is among the calibration rows, the map is not monotone, and this is said.
+
+    Parameters
+    ----------
+    floor, input
+        As in `PlattScaling`.
+
+    Attributes
+    ----------
+    coefficients_ : ndarray, shape (3, C)
+        b, c and a; C is K, or 1 for two classes.
+    range_ : ndarray, shape (2, C)
+        The smallest and the largest log-odds of the calibration rows.
+    """
+
+    key = "quadratic"
+    names = ("b", "c", "a")
+    kind = "quadratic"
+    start = (1.0, 0.0, 0.0)
+    fitted = ("coefficients_", "range_")
+    range_: FloatArray
+
+    def __init__(self, *, floor: FloorChoice = "auto", input: Input = "probabilities") -> None:
+        self.floor = floor
+        self.input = input
+
+    def _fit(self, scores: Scores, labels: IntArray) -> None:
+        super()._fit(scores, labels)
+        low, high = np.inf, -np.inf
+        for rows in row_blocks(scores.array):
+            z = np.subtract(*log_parts(scores, rows))
+            low, high = np.minimum(low, z.min(axis=0)), np.maximum(high, z.max(axis=0))
+        self.range_ = np.array([low, high], dtype=np.float64)
+        self._warn_of_turns()
+
+    def turns(self) -> FloatArray:
+        """The log-odds at which the map of each class turns, shape (C,); nan where that is not among its calibration rows."""
+        b, c = self.coefficients_[:2]
+        at = np.full(b.shape, np.nan)
+        np.divide(-b, 2 * c, out=at, where=c != 0)
+        low, high = self.range_
+        at[~((low < at) & (at < high))] = np.nan
+        return at
+
+    def _warn_of_turns(self) -> None:
+        at = self.turns()
+        turned = np.flatnonzero(~np.isnan(at))
+        if not turned.size:
+            return
+        k = int(turned[0])
+        which = (
+            "the map is not monotone: it turns"
+            if at.size == 1
+            else f"the maps of {turned.size} of {at.size} classes are not monotone: that of column {k} turns"
+        )
+        side = "below" if self.coefficients_[1, k] > 0 else "above"
+        self._warn(
+            f"{which} at a score of {_score(at[k]):.4g}, and reverses the order of scores {side} that."
+        )
+
+    def _described(self) -> dict[str, Any]:
+        """The coefficients, by name, and the scores at which the maps turn (None where they do not)."""
+        turns = [None if np.isnan(z) else _score(z) for z in self.turns()]
+        return super()._described() | {"turns_at": turns if len(turns) > 1 else turns[0]}
+
+    def _restored(self) -> None:
+        if self.coefficients_.shape[0] != 3 or self.range_.shape != (
+            2,
+            self.coefficients_.shape[1],
+        ):
+            raise InputError("the map of 'quadratic' is damaged: its arrays do not fit together")
+
+    def _margin(self, name: str) -> str:
+        z = "(log_p - log_rest)"
+        return f"{name}_w[2] + {z} * ({name}_w[0] + {name}_w[1] * {z})"
+
+
+def _score(log_odds: float) -> float:
+    """The probability with these log-odds."""
+    return float(sigmoid(np.asarray(log_odds, dtype=np.float64)))
