@@ -35,6 +35,11 @@ SOURCES = tuple(
             "for quantifying the calibration of logistic regression models. Statistics in Medicine 38.",
         ),
         (
+            "Berta et al. 2026",
+            "E. Berta, D. Holzmüller, M. I. Jordan, F. Bach. Structured Matrix Scaling for Multi-Class Calibration. "
+            "arXiv 2511.03685; AISTATS 2026.",
+        ),
+        (
             "Blasiok & Nakkiran 2023",
             "J. Błasiok, P. Nakkiran. Smooth ECE: Principled Reliability Diagrams via Kernel "
             "Smoothing. arXiv 2309.12236; ICLR 2024.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from calviz.recalibrators.fitting.minimise import Minimum, minimise
 from calviz.recalibrators.fitting.newton import truncated_newton
 from calviz.recalibrators.fitting.softmax_loss import rounding_of
 from calviz.recalibrators.fitting.vector_loss import VectorProblem
+
+LinearProblem = VectorProblem | MatrixProblem
 
 #: The mean loss is minimised to this many nats.
 TOLERANCE = 1e-12
@@ -29,7 +32,7 @@ _WARM_ROWS = 8_000
 
 
 def fit_linear(
-    problem: VectorProblem | MatrixProblem,
+    problem: LinearProblem,
     start: FloatArray,
     *,
     tolerance: float | None = None,
@@ -58,7 +61,7 @@ def fit_linear(
 
 
 def _in_phases(
-    problem: VectorProblem | MatrixProblem,
+    problem: LinearProblem,
     start: FloatArray,
     tolerances: tuple[float, ...],
     max_passes: int,
@@ -110,3 +113,13 @@ def _in_phases(
         if not minimum.converged or minimum.value < least:
             break
     return Minimum(minimum.x, minimum.value, minimum.converged, passes)
+
+
+def seconds_of_a_pass(problem: LinearProblem, x: FloatArray) -> float:
+    """About how long one evaluation of the loss of all rows takes, from some of them."""
+    rows = min(problem.n, 2_000)
+    part = problem.every(max(1, problem.n // rows))
+    # Of this thread's own time: on a busy machine the clock says little.
+    began = time.thread_time()
+    part.likelihood(x)
+    return (time.thread_time() - began) * problem.n / rows
