@@ -12,8 +12,9 @@ from calviz.core.watch import checkpoint
 from calviz.numerics.scores import Scores, softmax
 from calviz.recalibrators import numpy_source
 from calviz.recalibrators.base import BaseRecalibrator
-from calviz.recalibrators.fitting.linear_scaling import LinearProblem, fit_linear
+from calviz.recalibrators.fitting.linear_scaling import LinearProblem
 from calviz.recalibrators.fitting.mixed_temperature import MixedTemperature, fit_mixed_temperature
+from calviz.recalibrators.fitting.penalised_scaling import fit_penalised
 from calviz.recalibrators.fitting.penalty import Penalty
 from calviz.recalibrators.strengths import StrengthSearch
 from calviz.recalibrators.vector import present_classes
@@ -93,7 +94,7 @@ class StructuredMaps(BaseRecalibrator):
             raise OptionError(f"'strength' must be a number above 0 or \"cv\", got {given!r}.")
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
-        n, classes = scores.shape
+        classes = scores.shape[1]
         counts = np.bincount(labels, minlength=classes)
         mixed, said = fit_mixed_temperature(scores, labels)
         if said:
@@ -117,7 +118,7 @@ class StructuredMaps(BaseRecalibrator):
             self.strength_, self.searched_ = float(self.strength), np.zeros((0, 2))
         problem.penalty = penalty(problem, self.strength_)
         checkpoint("fitting the map")
-        minimum = fit_linear(problem, start)
+        minimum = fit_penalised(problem, start)
         self._keep(minimum.x, present, classes)
         self._warn_absent(counts, "they keep the common temperature and no offset")
         if not minimum.converged:

@@ -50,14 +50,19 @@ def fit_linear(
     """
     if tolerance is None:
         tolerance = TOLERANCE if problem.dtype is np.float64 else TOLERANCE_SINGLE
-    tolerances = (*problem.phases, tolerance)
+    warm = warm_start(problem, start, least)
+    tolerances = (*problem.phases, tolerance) if warm is start else (1e-4, tolerance)
+    return _in_phases(problem, warm, tolerances, max_passes, least)
+
+
+def warm_start(problem: LinearProblem, start: FloatArray, least: float = -np.inf) -> FloatArray:
+    """The minimum over some of the rows where there are many of them; else `start` itself."""
     rows = max(_WARM_ROWS, 100 * problem.k)
-    if problem.n >= 3 * rows:
-        few = problem.every(problem.n // rows)
-        # No further than their own noise: their minimum is not that of all rows.
-        start = _in_phases(few, start, (1e-3,), 30, least).x
-        tolerances = (1e-4, tolerance)
-    return _in_phases(problem, start, tolerances, max_passes, least)
+    if problem.n < 3 * rows:
+        return start
+    few = problem.every(problem.n // rows)
+    # No further than their own noise: their minimum is not that of all rows.
+    return _in_phases(few, start, (1e-3,), 30, least).x
 
 
 def _in_phases(

@@ -42,7 +42,7 @@ class MixedTemperature:
     def whole(self, scores: Scores) -> FloatArray:
         """Those of all rows, shape (n, K), in double precision where it is cheap."""
         dtype = working_type(scores.array)
-        out = np.empty(scores.shape, dtype=dtype)
+        out: FloatArray = np.empty(scores.shape, dtype=dtype)
 
         def work(rows: slice) -> None:
             out[rows] = self.logs(scores.block(rows, dtype))

@@ -31,11 +31,6 @@ class StructuredProblem(MatrixProblem):
         """Whether the Hessian is written down class by class: never."""
         return False
 
-    @property
-    def phases(self) -> tuple[float, ...]:
-        """Tolerances at which the Hessian is worth computing anew."""
-        return (1e-3,) if self.dense else (1e-7,)
-
     def inverse(self, x: FloatArray) -> Inverse:
         """The inverse Hessian: from some rows with few classes; with more, exact in a few directions of every class.
 
