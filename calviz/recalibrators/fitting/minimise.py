@@ -52,6 +52,7 @@ def minimise(
     least: float = -np.inf,
     rounding: float = 1e-14,
     known: Pairs | None = None,
+    last_step: bool = False,
 ) -> Minimum:
     """Minimise a smooth convex function by preconditioned L-BFGS with step halving.
 
@@ -73,6 +74,8 @@ def minimise(
         Relative error of the values; a step that promises less than it is not worth halving.
     known : list, optional
         `pairs` of an earlier search with the same preconditioner, in another precision.
+    last_step : bool
+        Whether the step that promises less than the tolerance is still taken; the value is then that before it.
     """
     x: FloatArray = np.array(start, dtype=np.float64)
     value, gradient = function(x)
@@ -91,7 +94,7 @@ def minimise(
             pairs.clear()
             continue
         if -slope / 2 < tolerance:
-            return Minimum(x, value, True, passes, pairs)
+            return Minimum(x + direction if last_step else x, value, True, passes, pairs)
         step = descend(
             function, x, value, direction, slope, most=max_passes - passes, rounding=rounding
         )

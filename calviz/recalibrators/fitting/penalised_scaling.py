@@ -16,9 +16,9 @@ from calviz.recalibrators.fitting.softmax_loss import rounding_of
 from calviz.recalibrators.fitting.vector_loss import VectorProblem
 
 #: Entries from which the mean loss is minimised to this many nats: calibrated probabilities are then known to about 1e-5.
-_LARGE, _TOLERANCE_LARGE = 400_000, 1e-10
+_LARGE, _TOLERANCE_LARGE = 400_000, 1e-9
 #: Where single precision is left for double.
-_ROUGH = 1e-6
+_ROUGH = 1e-8
 #: Passes after which the Hessian is taken anew, and how often.
 _PATIENCE, _HESSIANS = 25, 8
 
@@ -54,6 +54,7 @@ def fit_penalised(problem: LinearProblem, start: FloatArray) -> Minimum:
                 max_passes=_PATIENCE,
                 rounding=rounding_of(problem.dtype),
                 known=known,
+                last_step=True,
             )
             known = minimum.pairs
             passes += minimum.passes
