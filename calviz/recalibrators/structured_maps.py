@@ -114,6 +114,11 @@ class StructuredMaps(BaseRecalibrator):
             search = StrengthSearch(problem, start, FOLDS, penalty)
             self.strength_ = search.best(MULTIPLES, "strength of the penalties")
             self.searched_ = np.array(list(zip(MULTIPLES, search.losses, strict=False)))
+            if self.strength_ in (MULTIPLES[0], MULTIPLES[-1]):
+                which = "greatest" if self.strength_ == MULTIPLES[0] else "least"
+                self._warn(
+                    f"the chosen strength, {self.strength_:g}, is the {which} of those that are tried."
+                )
         else:
             self.strength_, self.searched_ = float(self.strength), np.zeros((0, 2))
         problem.penalty = penalty(problem, self.strength_)

@@ -30,7 +30,7 @@ def probabilities(n=400, k=4, seed=1, dtype=np.float64, temperature=2.0):
 def test_the_names_of_the_command_line_are_all_there():
     names = """identity platt temperature temperature-mse vector matrix matrix-odir dirichlet
         dirichlet-odir beta histogram isotonic irm bbq ets temperature+isotonic temperature+irm
-        ets+isotonic spline spline-classwise gp cwmcs-ts scaling-binning""".split()
+        ets+isotonic spline spline-classwise gp cwmcs-ts scaling-binning svs sms""".split()
     assert set(names) == set(KEYS)
     assert KEYS[0] == "identity"
 
@@ -160,7 +160,8 @@ def test_a_constant_added_to_a_row_of_logits_is_of_no_matter(key):
 
 
 @pytest.mark.parametrize(
-    "key", ["temperature", "temperature-mse", "vector", "matrix", "matrix-odir", "cwmcs-ts"]
+    "key",
+    ["temperature", "temperature-mse", "vector", "matrix", "matrix-odir", "cwmcs-ts", "svs", "sms"],
 )
 def test_logits_times_100_give_the_same_probabilities(key):
     z, y = simulate(400, 3, temperature=1.5)
