@@ -130,6 +130,12 @@ def peers() -> dict[str, dict[str, Fit | None]]:
         "dirichlet-odir": {
             "probmetrics SMS (another penalty)": _probmetrics("SMSCalibrator", _nothing, print_init_info=False),
         },
+        "svs": {
+            "probmetrics": _probmetrics("SVSCalibrator", lambda f: {"temperature": 1 / f.ts_.cal_.invtemp_, "weights": f.v_, "intercepts": f.b_}, print_init_info=False),
+        },
+        "sms": {
+            "probmetrics": _probmetrics("SMSCalibrator", lambda f: {"temperature": 1 / f.ts_.cal_.invtemp_, "weights": f.W_[:, :-1], "intercepts": f.W_[:, -1]}, print_init_info=False),
+        },
         "ets": {
             "probmetrics": _probmetrics("ETSCalibrator", lambda f: {"temperature": f.t_, "weights": f.w_}),
         },

@@ -3,7 +3,7 @@
     python benchmarks/record_recalibrators.py
 
 Run with an environment that has the peers (see ``_recalibrator_peers.py``). Inputs are made from seeds by
-``tests/reference/peer_inputs.py``; parameters, losses and a few calibrated rows go to
+``tests/reference/peer_inputs.py``; structured scaling is recorded on the sample data too; parameters, losses and a few calibrated rows go to
 ``tests/reference/recorded_peers.json``, with the versions.
 """
 
@@ -22,6 +22,9 @@ REFERENCE = ROOT / "tests" / "reference"
 PACKAGES = ("netcal", "probmetrics", "betacal", "scikit-learn", "torch", "numpy", "scipy")
 #: Only of two classes: with more, these peers fit another model (or none).
 BINARY = {"platt", "beta", "spline"}
+#: What is also recorded of these sample data (`tests/reference/samples.py`).
+STRUCTURED = ("svs", "sms")
+STRUCTURED_SETS = ("digits_mlp", "digits_logistic", "simulated_100", "simulated_binary")
 
 
 def plain(value: Any) -> Any:
@@ -30,11 +33,30 @@ def plain(value: Any) -> Any:
     return rounded.tolist()
 
 
+def _on_sample_data(file: str, model: str) -> dict[str, Any]:
+    """Losses on the test rows of maps that were fitted to the calibration rows."""
+    inputs, samples = peer("peer_inputs"), peer("samples")
+    assert inputs is not None
+    assert samples is not None
+    p, y, split = samples.rows(file, model)
+    fit, test = split == "calibration", split == "test"
+    entries = {}
+    for key in STRUCTURED:
+        for name, make in peers()[key].items():
+            if make is not None:
+                q = np.asarray(make(p[fit], y[fit]).predict(p[test]), dtype=np.float64)
+                nll, brier = inputs.losses(q, y[test])
+                entries[f"{key}@{name}"] = {"nll": nll, "brier": brier, "rows": plain(q[:4, :12])}
+    return entries
+
+
 def main() -> None:
     """Fit every installed peer to every case."""
     sys.path.insert(0, str(REFERENCE))
     inputs = peer("peer_inputs")
+    samples = peer("samples")
     assert inputs is not None
+    assert samples is not None
     found: dict[str, Any] = {
         "versions": {name: version(name) for name in PACKAGES},
         "cases": {},
@@ -58,6 +80,7 @@ def main() -> None:
                     "brier": brier,
                     "rows": plain(q[:4]),
                 }
+    found["sample_data"] = {name: _on_sample_data(*samples.SETS[name]) for name in STRUCTURED_SETS}
     path = REFERENCE / "recorded_peers.json"
     path.write_text(json.dumps(found, indent=1) + "\n")
     print(f"wrote {path.relative_to(ROOT)}")

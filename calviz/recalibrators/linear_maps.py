@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,9 +14,10 @@ from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
 from calviz.recalibrators import numpy_source
 from calviz.recalibrators.base import BaseRecalibrator
-from calviz.recalibrators.fitting.linear_scaling import fit_linear
-from calviz.recalibrators.fitting.matrix_loss import DENSE, MatrixProblem, Penalty
+from calviz.recalibrators.fitting.linear_scaling import fit_linear, seconds_of_a_pass
+from calviz.recalibrators.fitting.matrix_loss import DENSE, MatrixProblem
 from calviz.recalibrators.fitting.minimise import Minimum
+from calviz.recalibrators.fitting.penalty import Penalty
 from calviz.recalibrators.strengths import GRID, SHORT_PASSES, StrengthSearch
 from calviz.recalibrators.vector import present_classes, separated_below
 from calviz.specs.recalibrator import FloorChoice, Input
@@ -137,7 +137,9 @@ class LinearMaps(BaseRecalibrator):
         off_diagonal, intercept = self.off_diagonal, self.intercept
         if off_diagonal is not None and intercept is not None:
             return off_diagonal, intercept
-        search = StrengthSearch(problem, start, self.folds, self._penalty)
+        search = StrengthSearch[tuple[float, float]](
+            problem, start, self.folds, lambda part, strengths: self._penalty(part.k, strengths)
+        )
         if off_diagonal is None:
             paths = [(s, 1.0 if intercept is None else intercept) for s in GRID]
             off_diagonal = search.best(paths, "off-diagonal")[0]
@@ -147,16 +149,11 @@ class LinearMaps(BaseRecalibrator):
         return off_diagonal, intercept
 
     def _refuse_if_slow(self, problem: MatrixProblem, start: FloatArray) -> None:
-        rows = min(problem.n, 2_000)
-        # Of this thread's own time: on a busy machine the clock says little.
-        began = time.thread_time()
-        problem.every(max(1, problem.n // rows)).likelihood(start)
-        one_pass = (time.thread_time() - began) * problem.n / rows
         passes = _PASSES
         if self.regularisation == "odir":
             searched = (self.off_diagonal is None) + (self.intercept is None)
             passes += searched * len(GRID) * (self.folds - 1) * SHORT_PASSES // 2
-        seconds = one_pass * passes
+        seconds = seconds_of_a_pass(problem, start) * passes
         if seconds > self.max_seconds:
             raise NotAvailable(
                 f"fitting {problem.k * (problem.k + 1):,} parameters to {problem.n:,} rows would take "

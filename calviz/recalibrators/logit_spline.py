@@ -29,6 +29,7 @@ from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
     reference="Lucena 2018, section 3; Green & Silverman 1994, section 2.1",
     formula=r"\sigma(z + g(z)),\ g = \arg\min \mathrm{NLL} + \frac{\lambda}{2} \int g''(z)^2\, dz",
     left_out=reasons_to_leave_out.each_class_alone,
+    mixed_up_to=20,
 )
 class LogisticSpline(LogOddsMaps):
     """A logistic regression on the log-odds plus a smooth function of them: a natural cubic spline whose roughness is penalised. One class against the rest each, normalised.

@@ -27,6 +27,7 @@ from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
     reference="Berta et al. 2026",
     formula=r"\sigma(a + b z + c z^2),\ z = \log\frac{p}{1 - p}",
     left_out=reasons_to_leave_out.each_class_alone,
+    mixed_up_to=20,
 )
 class QuadraticScaling(LogisticMaps):
     """A logistic regression of the label on the log-odds and their square, by maximum likelihood; one class against the rest each, normalised.

@@ -9,6 +9,8 @@ from calviz.specs.recalibrator import FitFacts, LeftOut
 
 #: Rows times the square of the classes up to which the search of the strengths of ODIR takes seconds.
 QUICK_SEARCH = 3_000_000
+#: The same, up to which a few passes with a full matrix take seconds.
+QUICK_MATRIX = 2_000_000_000
 
 
 def variant(sentence: str) -> LeftOut:
@@ -36,6 +38,18 @@ def odir(*, for_logits: bool) -> LeftOut:
         )
 
     return left_out
+
+
+def structured(facts: FitFacts) -> str:
+    """Why structured scaling is left out: its penalties suit any number of rows, but it is made for more than two classes."""
+    return "for two classes it comes close to Platt scaling." if facts.classes == 2 else ""
+
+
+def structured_matrix(facts: FitFacts) -> str:
+    """Why structured matrix scaling is left out: each pass costs rows times the square of the classes."""
+    if facts.rows * facts.classes**2 > QUICK_MATRIX:
+        return f"fitting its {facts.parameters:,} parameters takes long."
+    return structured(facts)
 
 
 def each_class_alone(facts: FitFacts) -> str:

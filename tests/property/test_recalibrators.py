@@ -70,7 +70,7 @@ def test_the_order_of_rows_does_not_matter(key: str, seed: int) -> None:
 
 
 #: One parameter, or the same for every class: their maps know no order of the classes.
-SYMMETRIC = ["identity", "temperature", "temperature-mse", "vector", "matrix", "dirichlet", "platt", "beta", "isotonic", "irm", "ets", "histogram", "bbq"]  # fmt: skip
+SYMMETRIC = ["identity", "temperature", "temperature-mse", "vector", "matrix", "dirichlet", "platt", "beta", "isotonic", "irm", "ets", "histogram", "bbq", "svs", "sms"]  # fmt: skip
 
 
 @pytest.mark.parametrize("key", SYMMETRIC)

@@ -13,9 +13,11 @@ import pytest
 
 from calviz.specs.recalibrator import RECALIBRATORS
 
+from . import samples
 from .peer_inputs import inputs, losses
 
-RECORDED = json.loads((Path(__file__).parent / "recorded_peers.json").read_text())["cases"]
+FILE = json.loads((Path(__file__).parent / "recorded_peers.json").read_text())
+RECORDED, ON_SAMPLES = FILE["cases"], FILE["sample_data"]
 #: The same model and the same objective: which loss, and how far the calibrated rows may be apart.
 SAME_MODEL = {
     "temperature@netcal": ("nll", 1e-4),
@@ -132,7 +134,50 @@ def test_splines():
     assert losses(out, inputs("two")[1])[0] == pytest.approx(wanted["nll"], rel=5e-3)
 
 
+@pytest.mark.parametrize("case", RECORDED)
+@pytest.mark.parametrize("key", ["svs", "sms"])
+def test_structured_scaling(case, key):
+    """It computes in single precision; on the written objective ours is as good, and the maps agree."""
+    theirs = RECORDED[case][f"{key}@probmetrics"]
+    p, y = inputs(case)
+    (n, k), found = p.shape, fitted(case, key)
+    assert found.temperature_ == pytest.approx(theirs["params"]["temperature"], rel=1e-6)
+    q = p ** (1 / found.temperature_)
+    m = np.log(n / (n + 1) * q / q.sum(axis=1, keepdims=True) + 1 / ((n + 1) * k))
+
+    def objective(weights, intercepts):
+        if key == "svs":
+            u, squares = m * weights + intercepts, ((weights - 1) ** 2).sum()
+        else:
+            away = (weights - np.eye(k)) ** 2
+            u, squares = m @ weights.T + intercepts, np.trace(away)
+            squares += (k - 1) * (away.sum() - np.trace(away))
+        own = u[np.arange(n), y] - np.logaddexp.reduce(u, axis=1)
+        return -own.mean() + k / n * (squares + (intercepts**2).sum())
+
+    weights, intercepts = (np.array(theirs["params"][v]) for v in ("weights", "intercepts"))
+    ours = objective(found.weights_, found.intercepts_)
+    assert objective(weights, intercepts) - 1e-5 <= ours <= objective(weights, intercepts) + 1e-11
+    np.testing.assert_allclose(found.weights_, weights, atol=5e-3)
+    np.testing.assert_allclose(found.intercepts_, intercepts, atol=5e-3)
+    np.testing.assert_allclose(calibrated(case, key)[:4], theirs["rows"], atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ON_SAMPLES)
+@pytest.mark.parametrize("key", ["svs", "sms"])
+def test_structured_scaling_of_the_sample_data(name, key):
+    wanted = ON_SAMPLES[name][f"{key}@probmetrics"]
+    p, y, split = samples.rows(*samples.SETS[name])
+    fit, test = split == "calibration", split == "test"
+    out = RECALIBRATORS[key].make().fit(p[fit], y[fit]).transform(p[test])
+    nll, brier = losses(out.astype(float), y[test])
+    assert nll == pytest.approx(wanted["nll"], rel=2e-4)
+    assert brier == pytest.approx(wanted["brier"], rel=2e-4)
+    np.testing.assert_allclose(out[:4, :12], wanted["rows"], atol=1e-3)
+
+
 def test_everything_recorded_is_compared_or_has_a_reason():
     elsewhere = {"isotonic@netcal", "histogram@netcal", "spline@probmetrics"}
+    elsewhere |= {"svs@probmetrics", "sms@probmetrics"}
     for case, entry in ENTRIES:
         assert entry in SAME_MODEL or entry in elsewhere or reason(case, entry)

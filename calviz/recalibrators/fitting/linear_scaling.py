@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from calviz.recalibrators.fitting.minimise import Minimum, minimise
 from calviz.recalibrators.fitting.newton import truncated_newton
 from calviz.recalibrators.fitting.softmax_loss import rounding_of
 from calviz.recalibrators.fitting.vector_loss import VectorProblem
+
+LinearProblem = VectorProblem | MatrixProblem
 
 #: The mean loss is minimised to this many nats.
 TOLERANCE = 1e-12
@@ -29,7 +32,7 @@ _WARM_ROWS = 8_000
 
 
 def fit_linear(
-    problem: VectorProblem | MatrixProblem,
+    problem: LinearProblem,
     start: FloatArray,
     *,
     tolerance: float | None = None,
@@ -47,18 +50,23 @@ def fit_linear(
     """
     if tolerance is None:
         tolerance = TOLERANCE if problem.dtype is np.float64 else TOLERANCE_SINGLE
-    tolerances = (*problem.phases, tolerance)
+    warm = warm_start(problem, start, least)
+    tolerances = (*problem.phases, tolerance) if warm is start else (1e-4, tolerance)
+    return _in_phases(problem, warm, tolerances, max_passes, least)
+
+
+def warm_start(problem: LinearProblem, start: FloatArray, least: float = -np.inf) -> FloatArray:
+    """The minimum over some of the rows where there are many of them; else `start` itself."""
     rows = max(_WARM_ROWS, 100 * problem.k)
-    if problem.n >= 3 * rows:
-        few = problem.every(problem.n // rows)
-        # No further than their own noise: their minimum is not that of all rows.
-        start = _in_phases(few, start, (1e-3,), 30, least).x
-        tolerances = (1e-4, tolerance)
-    return _in_phases(problem, start, tolerances, max_passes, least)
+    if problem.n < 3 * rows:
+        return start
+    few = problem.every(problem.n // rows)
+    # No further than their own noise: their minimum is not that of all rows.
+    return _in_phases(few, start, (1e-3,), 30, least).x
 
 
 def _in_phases(
-    problem: VectorProblem | MatrixProblem,
+    problem: LinearProblem,
     start: FloatArray,
     tolerances: tuple[float, ...],
     max_passes: int,
@@ -110,3 +118,13 @@ def _in_phases(
         if not minimum.converged or minimum.value < least:
             break
     return Minimum(minimum.x, minimum.value, minimum.converged, passes)
+
+
+def seconds_of_a_pass(problem: LinearProblem, x: FloatArray) -> float:
+    """About how long one evaluation of the loss of all rows takes, from some of them."""
+    rows = min(problem.n, 2_000)
+    part = problem.every(max(1, problem.n // rows))
+    # Of this thread's own time: on a busy machine the clock says little.
+    began = time.thread_time()
+    part.likelihood(x)
+    return (time.thread_time() - began) * problem.n / rows

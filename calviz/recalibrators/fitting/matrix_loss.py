@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy.linalg import eigh
@@ -12,6 +12,7 @@ from calviz.numerics.blocks import row_blocks, sum_over_blocks
 from calviz.numerics.scores import Scores, row_sums
 from calviz.recalibrators.fitting.minimise import Inverse
 from calviz.recalibrators.fitting.newton import Product
+from calviz.recalibrators.fitting.penalty import Penalty
 from calviz.recalibrators.fitting.softmax_loss import (
     BLOCK_BYTES,
     HESSIAN_ROWS,
@@ -26,24 +27,6 @@ DENSE = 2_600
 BLOCKS = 200
 _ROWS_PER_CLASS = 100
 _HESSIAN_BYTES = 1 << 20
-
-
-@dataclass(frozen=True, eq=False)
-class Penalty:
-    """Strengths of the squared penalties, added to the mean loss.
-
-    Attributes
-    ----------
-    weights : ndarray, shape like the parameters
-        What each squared parameter is multiplied with.
-    """
-
-    weights: FloatArray
-
-    def add(self, x: FloatArray, value: float, gradient: FloatArray) -> tuple[float, FloatArray]:
-        """Value and gradient with the penalty."""
-        weighted = self.weights * x
-        return value + float(np.vdot(weighted, x)), gradient + 2 * weighted
 
 
 class MatrixProblem:
@@ -80,16 +63,16 @@ class MatrixProblem:
             return (1e-3,)
         return (1e-6,) if self.in_blocks else ()
 
-    def every(self, step: int) -> MatrixProblem:
+    def every(self, step: int) -> Self:
         """The problem of every `step`-th row."""
         if self.rows is not None:
             return self.of_rows(np.arange(0, self.n, step))
-        return MatrixProblem(self.scores.every(step), self.labels[::step], self.penalty, self.scale)
+        return type(self)(self.scores.every(step), self.labels[::step], self.penalty, self.scale)
 
-    def of_rows(self, rows: IntArray) -> MatrixProblem:
+    def of_rows(self, rows: IntArray) -> Self:
         """The problem of some of these rows."""
         own = rows if self.rows is None else self.rows[rows]
-        return MatrixProblem(self.scores, self.labels[rows], self.penalty, self.scale, own)
+        return type(self)(self.scores, self.labels[rows], self.penalty, self.scale, own)
 
     def _inputs(self, rows: slice) -> FloatArray:
         own = rows if self.rows is None else self.rows[rows]
@@ -144,7 +127,7 @@ class MatrixProblem:
             return self.by_class(self.blocks(x))
         return self._kronecker(*self._some(x))
 
-    def _part(self, rows: int) -> MatrixProblem:
+    def _part(self, rows: int) -> Self:
         """The problem on a part of the rows, in the same precision."""
         part = self.every(max(1, self.n // rows))
         part.dtype = self.dtype

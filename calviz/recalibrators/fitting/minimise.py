@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from calviz.core.watch import checkpoint
 Function = Callable[[FloatArray], tuple[float, FloatArray]]
 #: An approximate inverse Hessian, applied to a vector.
 Inverse = Callable[[FloatArray], FloatArray]
+#: Steps, how the gradient changed along each, and 1 over their product.
+Pairs = list[tuple[FloatArray, FloatArray, float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +30,15 @@ class Minimum:
         Whether the predicted decrease fell below the tolerance (or below what rounding hides).
     passes : int
         Evaluations of the function.
+    pairs : list
+        What the last steps have shown of the Hessian.
     """
 
     x: FloatArray
     value: float
     converged: bool
     passes: int
+    pairs: Pairs = field(default_factory=list)
 
 
 def minimise(
@@ -46,6 +51,8 @@ def minimise(
     memory: int = 12,
     least: float = -np.inf,
     rounding: float = 1e-14,
+    known: Pairs | None = None,
+    last_step: bool = False,
 ) -> Minimum:
     """Minimise a smooth convex function by preconditioned L-BFGS with step halving.
 
@@ -65,31 +72,35 @@ def minimise(
         A value below which there is nothing left to gain.
     rounding : float
         Relative error of the values; a step that promises less than it is not worth halving.
+    known : list, optional
+        `pairs` of an earlier search with the same preconditioner, in another precision.
+    last_step : bool
+        Whether the step that promises less than the tolerance is still taken; the value is then that before it.
     """
     x: FloatArray = np.array(start, dtype=np.float64)
     value, gradient = function(x)
     passes = 1
-    pairs: list[tuple[FloatArray, FloatArray, float]] = []
+    pairs: Pairs = list(known or ())
     while passes < max_passes:
         checkpoint()
         if value < least:
-            return Minimum(x, value, True, passes)
+            return Minimum(x, value, True, passes, pairs)
         direction = -_two_loops(gradient, pairs, inverse)
         slope = float(np.vdot(gradient, direction))
         if slope >= 0:
             # Rounding has spoilt the pairs: start again from the preconditioner.
             if not pairs:
-                return Minimum(x, value, True, passes)
+                return Minimum(x, value, True, passes, pairs)
             pairs.clear()
             continue
         if -slope / 2 < tolerance:
-            return Minimum(x, value, True, passes)
+            return Minimum(x + direction if last_step else x, value, True, passes, pairs)
         step = descend(
             function, x, value, direction, slope, most=max_passes - passes, rounding=rounding
         )
         passes += step.passes
         if not step.lower:
-            return Minimum(x, value, passes < max_passes, passes)
+            return Minimum(x, value, passes < max_passes, passes, pairs)
         trial, new_value, new_gradient = step.x, step.value, step.gradient
         moved, turned = trial - x, new_gradient - gradient
         bend = float(np.vdot(moved, turned))
@@ -100,7 +111,7 @@ def minimise(
             pairs.append((moved, turned, 1 / bend))
             del pairs[:-memory]
         x, value, gradient = trial, new_value, new_gradient
-    return Minimum(x, value, False, passes)
+    return Minimum(x, value, False, passes, pairs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,9 +163,7 @@ def descend(
         length = float(np.clip(wanted, 0.1 * length, 0.5 * length))
 
 
-def _two_loops(
-    gradient: FloatArray, pairs: list[tuple[FloatArray, FloatArray, float]], inverse: Inverse
-) -> FloatArray:
+def _two_loops(gradient: FloatArray, pairs: Pairs, inverse: Inverse) -> FloatArray:
     q = gradient.copy()
     alphas = []
     for moved, turned, rho in reversed(pairs):

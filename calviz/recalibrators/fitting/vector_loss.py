@@ -7,6 +7,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.blocks import row_blocks, sum_over_blocks
 from calviz.recalibrators.fitting.minimise import Inverse
+from calviz.recalibrators.fitting.penalty import Penalty
 from calviz.recalibrators.fitting.softmax_loss import (
     BLOCK_BYTES,
     HESSIAN_ROWS,
@@ -23,9 +24,18 @@ TOGETHER = 200
 class VectorProblem:
     """Mean NLL of ``softmax(w * z + b)``; parameters have shape (2, K): w, then b."""
 
-    def __init__(self, z: FloatArray, labels: IntArray) -> None:
+    def __init__(
+        self,
+        z: FloatArray,
+        labels: IntArray,
+        penalty: Penalty | None = None,
+        rows: IntArray | None = None,
+    ) -> None:
+        #: Only these rows, where given; they are taken block by block, never copied as a whole.
+        self.rows = rows
         self.z, self.labels = z, labels
-        self.n, self.k = z.shape
+        self.n, self.k = labels.size, z.shape[1]
+        self.penalty = Penalty(np.zeros((2, self.k))) if penalty is None else penalty
         self.dtype = working_type(z)
         #: Tolerances at which the Hessian is worth computing anew.
         self.phases: tuple[float, ...] = (1e-3, 1e-5) if self.k <= TOGETHER else ()
@@ -34,10 +44,22 @@ class VectorProblem:
 
     def every(self, step: int) -> VectorProblem:
         """The problem of every `step`-th row."""
-        return VectorProblem(self.z[::step], self.labels[::step])
+        if self.rows is not None:
+            return self.of_rows(np.arange(0, self.n, step))
+        return VectorProblem(self.z[::step], self.labels[::step], self.penalty)
+
+    def of_rows(self, rows: IntArray) -> VectorProblem:
+        """The problem of some of these rows."""
+        own = rows if self.rows is None else self.rows[rows]
+        return VectorProblem(self.z, self.labels[rows], self.penalty, own)
 
     def at(self, x: FloatArray) -> tuple[float, FloatArray]:
-        """Mean loss and gradient."""
+        """Mean loss and gradient, with the penalty."""
+        loss, gradient = self.likelihood(x)
+        return self.penalty.add(x, loss, gradient)
+
+    def likelihood(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Mean loss and gradient, without the penalty."""
         k = self.k
 
         def work(rows: slice) -> FloatArray:
@@ -52,15 +74,20 @@ class VectorProblem:
             sums[-1] = loss
             return sums
 
-        total = sum_over_blocks(self.z, work) / self.n
+        total = sum_over_blocks(self.z[: self.n], work) / self.n
         return float(total[-1]), total[:-1].reshape(2, k)
+
+    def _scores(self, rows: slice) -> FloatArray:
+        own = rows if self.rows is None else self.rows[rows]
+        z: FloatArray = np.asarray(self.z[own], dtype=self.dtype)
+        return z
 
     def _exponentials(
         self, x: FloatArray, rows: slice
     ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
         """Scores of a block, numerators of its probabilities, their sums, and the sum of -log p of the labels."""
         w, b = x.astype(self.dtype)
-        z: FloatArray = np.asarray(self.z[rows], dtype=self.dtype)
+        z = self._scores(rows)
         e = z * w
         e += b
         total, loss = exponentiate(e, self.labels[rows])
@@ -70,14 +97,15 @@ class VectorProblem:
         """The inverse Hessian, from some of the rows."""
         if self.apart:
             return self._by_class(x)
-        step = max(1, self.n // max(HESSIAN_ROWS, 6 * self.k))
-        some, labels = self.z[::step], self.labels[::step]
+        part = self.every(max(1, self.n // max(HESSIAN_ROWS, 6 * self.k)))
+        part.dtype = self.dtype
         w, b = x.astype(self.dtype)
         k = self.k
         h = np.zeros((2 * k, 2 * k))
         diagonal = np.zeros((3, k))
-        for rows in row_blocks(some, block_bytes=max(BLOCK_BYTES, k * k * some.itemsize)):
-            z: FloatArray = np.asarray(some[rows], dtype=self.dtype)
+        block_bytes = max(BLOCK_BYTES, k * k * self.z.itemsize)
+        for rows in row_blocks(self.z[: part.n], block_bytes=block_bytes):
+            z, labels = part._scores(rows), part.labels
             p, _ = probabilities(z * w + b, labels[rows])
             pz = p * z
             diagonal += np.einsum("ij,ij->j", pz, z), pz.sum(axis=0), p.sum(axis=0)
@@ -89,7 +117,8 @@ class VectorProblem:
         h[at, k + at] += diagonal[1]
         h[k + at, k + at] += diagonal[2]
         h[k:, :k] = h[:k, k:].T
-        h /= some.shape[0]
+        h /= part.n
+        h[np.diag_indices(2 * k)] += 2 * self.penalty.weights.ravel()
         solve = dense_inverse(h)
         return lambda g: solve(g.ravel()).reshape(2, k)
 
@@ -111,9 +140,9 @@ class VectorProblem:
                 p *= z
             return sums
 
-        h = sum_over_blocks(self.z, work) / self.n
+        constant, mixed, square = sum_over_blocks(self.z[: self.n], work) / self.n
+        square, constant = (square, constant) + 2 * self.penalty.weights
         # A class that no row is in doubt about has no curvature.
-        constant, mixed, square = h
         constant = constant + 1e-9 * (1 + constant.max())
         square = square + 1e-9 * (1 + square.max())
         determinant = square * constant - mixed * mixed

@@ -31,7 +31,7 @@ def test_the_names_of_the_command_line_are_all_there():
     names = """identity platt temperature temperature-mse vector matrix matrix-odir dirichlet
         dirichlet-odir beta histogram isotonic irm bbq ets temperature+isotonic temperature+irm
         ets+isotonic spline spline-classwise gp cwmcs-ts scaling-binning linear affine quadratic
-        centered-isotonic venn-abers logit-spline""".split()
+        centered-isotonic venn-abers logit-spline svs sms auto""".split()
     assert set(names) == set(KEYS)
     assert KEYS[0] == "identity"
 
@@ -161,7 +161,8 @@ def test_a_constant_added_to_a_row_of_logits_is_of_no_matter(key):
 
 
 @pytest.mark.parametrize(
-    "key", ["temperature", "temperature-mse", "vector", "matrix", "matrix-odir", "cwmcs-ts"]
+    "key",
+    ["temperature", "temperature-mse", "vector", "matrix", "matrix-odir", "cwmcs-ts", "svs", "sms"],
 )
 def test_logits_times_100_give_the_same_probabilities(key):
     z, y = simulate(400, 3, temperature=1.5)

@@ -7,9 +7,10 @@ from calviz.core.errors import NotAvailable
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.dirichlet import DirichletCalibration
 from calviz.recalibrators.fitting import linear_scaling, matrix_loss, vector_loss
-from calviz.recalibrators.fitting.matrix_loss import MatrixProblem, Penalty
+from calviz.recalibrators.fitting.matrix_loss import MatrixProblem
 from calviz.recalibrators.fitting.minimise import minimise
 from calviz.recalibrators.fitting.newton import truncated_newton
+from calviz.recalibrators.fitting.penalty import Penalty
 from calviz.recalibrators.fitting.vector_loss import VectorProblem
 from calviz.recalibrators.matrix import MatrixScaling
 from calviz.recalibrators.vector import VectorScaling

@@ -17,7 +17,17 @@ from .conftest import simulate, softmax
 KEYS = RECALIBRATORS.keys()
 MAPS = [k for k in KEYS if k != "identity"]
 #: The methods that take logarithms of all scores, which an exact 0 used to ruin.
-LOGARITHMS = ["temperature", "platt", "vector", "beta", "matrix", "dirichlet", "dirichlet-odir"]
+LOGARITHMS = [
+    "temperature",
+    "platt",
+    "vector",
+    "beta",
+    "matrix",
+    "dirichlet",
+    "dirichlet-odir",
+    "svs",
+    "sms",
+]
 EPS = np.finfo(np.float64).eps
 
 

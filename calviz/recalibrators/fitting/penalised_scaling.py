@@ -1,0 +1,69 @@
+"""How structured scaling is fitted: strictly convex, and the start is near."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.recalibrators.fitting.linear_scaling import (
+    TOLERANCE,
+    TOLERANCE_SINGLE,
+    LinearProblem,
+    warm_start,
+)
+from calviz.recalibrators.fitting.minimise import Minimum, minimise
+from calviz.recalibrators.fitting.softmax_loss import rounding_of
+from calviz.recalibrators.fitting.vector_loss import VectorProblem
+
+#: Entries from which the mean loss is minimised to this many nats: calibrated probabilities are then known to about 1e-5.
+_LARGE, _TOLERANCE_LARGE = 400_000, 1e-9
+#: Where single precision is left for double.
+_ROUGH = 1e-8
+#: Passes after which the Hessian is taken anew, and how often.
+_PATIENCE, _HESSIANS = 25, 8
+
+
+def fit_penalised(problem: LinearProblem, start: FloatArray) -> Minimum:
+    """Minimise a loss whose penalty holds all parameters, in single precision first.
+
+    One Hessian serves as long as it leads anywhere, and what the steps have shown of it is kept in double precision.
+
+    Parameters
+    ----------
+    problem : VectorProblem or MatrixProblem
+    start : ndarray
+        The parameters at which the penalty is 0.
+    """
+    exact = problem.dtype
+    single = exact is not np.float64
+    tolerance = _TOLERANCE_LARGE if problem.n * problem.k > _LARGE else TOLERANCE
+    stages = [(np.float32, TOLERANCE_SINGLE if single else _ROUGH)]
+    stages += [] if single else [(np.float64, tolerance)]
+    minimum = Minimum(warm_start(problem, start), np.inf, False, 0)
+    passes = 0
+    for _ in range(_HESSIANS):
+        problem.dtype = np.float32
+        inverse = problem.inverse(minimum.x)
+        known = None
+        for problem.dtype, enough in stages:
+            minimum = minimise(
+                problem.at,
+                minimum.x,
+                inverse,
+                tolerance=enough,
+                max_passes=_PATIENCE,
+                rounding=rounding_of(problem.dtype),
+                known=known,
+                last_step=True,
+            )
+            known = minimum.pairs
+            passes += minimum.passes
+            if not minimum.converged:
+                break
+        if minimum.converged:
+            break
+        if isinstance(problem, VectorProblem):
+            # Classes that move together: their common curvature has to be known.
+            problem.apart = False
+    problem.dtype = exact
+    return Minimum(minimum.x, minimum.value, minimum.converged, passes)

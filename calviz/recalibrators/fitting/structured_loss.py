@@ -1,0 +1,95 @@
+"""The loss of structured matrix scaling: few directions that the likelihood bends, many that the penalty does."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import eigh
+
+from calviz.core.arrays import FloatArray
+from calviz.recalibrators.fitting.matrix_loss import MatrixProblem
+from calviz.recalibrators.fitting.minimise import Inverse
+from calviz.recalibrators.fitting.softmax_loss import dense_inverse
+
+#: Up to this many parameters the Hessian is a matrix.
+DENSE = 700
+#: Directions of the off-diagonal weights of each class whose curvature is known exactly, besides diagonal and offset.
+DIRECTIONS = 2
+#: Rows that curvatures are taken from.
+_ROWS = 2_500
+
+
+class StructuredProblem(MatrixProblem):
+    """`MatrixProblem` with one strength for all off-diagonal weights, which grows with the classes (Berta et al. 2026)."""
+
+    @property
+    def dense(self) -> bool:
+        """Whether the whole Hessian is written down."""
+        return self.k * (self.k + 1) <= DENSE
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether the Hessian is written down class by class: never."""
+        return False
+
+    def inverse(self, x: FloatArray) -> Inverse:
+        """The inverse Hessian: from some rows with few classes; with more, exact in a few directions of every class.
+
+        Log-probabilities of a row go up and down together, so nearly all that the likelihood says about the off-diagonal weights of
+        a class is along the first principal directions of its inputs. There, and on diagonal and offsets, the Hessian is
+        written down for all classes; elsewhere the penalty outweighs it, and its diagonal will do.
+        """
+        return self._dense(*self._some(x)) if self.dense else self._along_directions(x)
+
+    def _along_directions(self, x: FloatArray) -> Inverse:
+        part = self._part(_ROWS)
+        part.dtype = np.float32
+        inputs, p = part._inputs_and_probabilities(x, slice(0, part.n))
+        k, m = self.k, part.n
+        z, each = inputs[:, :-1], np.arange(k)
+        strengths = 2 * self.penalty.weights
+        # u: (K, directions, K), orthonormal, and 0 on the diagonal.
+        doubt = 1 - np.vecdot(p, p)
+        principal = eigh((z * doubt[:, None]).T @ z, subset_by_index=[k - DIRECTIONS, k - 1])[1]
+        u = np.repeat(principal[None], k, axis=0)
+        u[each, each] = 0
+        u = np.linalg.qr(u)[0].transpose(0, 2, 1)
+        # What the score of class k changes by along its diagonal weight, its offset and its directions.
+        features = [z, np.ones_like(z), *(z @ u[:, a].T for a in range(DIRECTIONS))]
+        weighted = [p * feature for feature in features]
+        h = np.empty((len(features), k, len(features), k))
+        for a, one in enumerate(weighted):
+            for b in range(a, len(features)):
+                block = -(one.T @ weighted[b]).astype(np.float64)
+                block[each, each] += np.einsum("ij,ij->j", one, features[b])
+                h[a, :, b] = block / m
+                h[b, :, a] = block.T / m
+        flat = h.reshape(len(features) * k, -1)
+        along = np.broadcast_to(strengths[0, 1], (DIRECTIONS, k))
+        flat[np.diag_indices(flat.shape[0])] += np.concatenate(
+            [strengths[each, each], strengths[:, -1], *along]
+        )
+        solve_few = dense_inverse(flat)
+        # Elsewhere: the diagonal of the Hessian, without what the directions explain of it.
+        spread = p * (1 - p)
+        rest = (spread.T @ (z * z)).astype(np.float64)
+        for a in range(DIRECTIONS):
+            explained = np.einsum("ij,ij->j", spread, features[2 + a] ** 2)
+            rest -= explained[:, None] * u[:, a] ** 2
+        rest = np.maximum(rest / m, 0) + strengths[:, :-1]
+
+        def off_directions(v: FloatArray) -> FloatArray:
+            v = v - np.einsum("kaj,ka->kj", u, np.einsum("kaj,kj->ka", u, v))
+            v[each, each] = 0
+            return v
+
+        def solve(g: FloatArray) -> FloatArray:
+            of_weights = g[:, :-1]
+            few = [of_weights[each, each], g[:, -1], *np.einsum("kaj,kj->ak", u, of_weights)]
+            solved = solve_few(np.concatenate(few)).reshape(len(features), k)
+            out = np.empty_like(g)
+            out[:, :-1] = off_directions(off_directions(of_weights) / rest)
+            out[:, :-1] += np.einsum("kaj,ak->kj", u, solved[2:])
+            out[each, each], out[:, -1] = solved[0], solved[1]
+            return out
+
+        return solve

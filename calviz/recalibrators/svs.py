@@ -1,0 +1,89 @@
+"""Structured vector scaling: a factor and an offset for every class, held near one common temperature."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import InputError
+from calviz.numerics.scores import Scores
+from calviz.recalibrators import reasons_to_leave_out
+from calviz.recalibrators.fitting.vector_loss import VectorProblem
+from calviz.recalibrators.structured_maps import StructuredMaps
+from calviz.specs.recalibrator import ANY_CLASSES, recalibrator
+
+
+@recalibrator(
+    key="svs",
+    label="Structured vector scaling",
+    family="Parametric",
+    accuracy_preserving=False,
+    needs="logits",
+    reference="Berta et al. 2026",
+    formula=r"\mathrm{softmax}((1 + v) \circ \log q + c), \quad q = \tfrac{n}{n + 1} \mathrm{softmax}(z / T) + \tfrac{1}{(n + 1) K}",
+    left_out=reasons_to_leave_out.structured,
+    mixed_up_to=ANY_CLASSES,
+)
+class StructuredVectorScaling(StructuredMaps):
+    """Temperature scaling, and then a factor and an offset for every class, which stay near 1 and 0 unless the rows say otherwise.
+
+    Parameters
+    ----------
+    strength : float or "cv"
+        What the penalties are multiplied with. "cv": the one of 16, 8, ..., 1/16 with the lowest negative log-likelihood in 5-fold
+        cross-validation (of the map; T is that of all rows).
+    floor, input
+        As in `TemperatureScaling`.
+
+    Attributes
+    ----------
+    temperature_ : float
+        T, of the maximum likelihood.
+    rows_ : int
+        n, the calibration rows.
+    weights_, intercepts_ : ndarray, shape (K,)
+        1 + v and c.
+    strength_ : float
+    searched_ : ndarray, shape (m, 2)
+        Strengths that were looked at, and their cross-validated negative log-likelihood; empty for a given strength.
+
+    Notes
+    -----
+    v and c minimise the mean negative log-likelihood plus ``strength * K / n * (sum v^2 + sum c^2)``. Logits and their
+    log-probabilities give the same map.
+    """
+
+    key = "svs"
+
+    def _problem(self, scores: Scores, labels: IntArray) -> VectorProblem:
+        return VectorProblem(scores.array, labels)
+
+    def _rates(self, k: int, classes: int) -> FloatArray:
+        return np.full((2, k), float(classes))
+
+    def _start(self, k: int) -> FloatArray:
+        return np.stack([np.ones(k), np.zeros(k)])
+
+    def _keep(self, x: FloatArray, present: IntArray, classes: int) -> None:
+        self.weights_, self.intercepts_ = self._start(classes)
+        self.weights_[present], self.intercepts_[present] = x
+
+    def _linear(self, block: FloatArray) -> FloatArray:
+        block *= self.weights_.astype(block.dtype)
+        return block
+
+    def _restored(self) -> None:
+        if not self.weights_.shape == self.intercepts_.shape == self.classes_.shape:
+            raise InputError(f"the map of 'svs' does not have {self.classes_.size} classes")
+
+    def _described(self) -> dict[str, Any]:
+        return super()._described() | {
+            "weights": self.weights_.tolist(),
+            "intercepts": self.intercepts_.tolist(),
+        }
+
+    def _source(self, name: str) -> str:
+        mixed = self._mixed.source()
+        return f"{self._arrays(name)}def {name}_of(z):\n    return softmax({name}_w * {mixed} + {name}_b)\n"
