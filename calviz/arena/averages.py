@@ -70,7 +70,7 @@ class Averages:
     def units(self) -> str:
         """What is drawn again, in words."""
         kinds = sorted({group.by for group in self.groups})
-        return kinds[0] if len(kinds) == 1 else "data sets, and experiments where these are few"
+        return kinds[0] if len(kinds) == 1 else "data sets, or experiments where these are few"
 
     def mean(self, values: FloatArray, counts: FloatArray | None = None) -> FloatArray:
         """Mean within each group, then over the groups in which there is a value.

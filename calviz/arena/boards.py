@@ -23,7 +23,7 @@ APART = "imagenet"
 ROWS = (0, 1_000, 5_000, 20_000)
 CLASSES = (2, 3, 4, 10)
 #: Fewer experiments say nothing about a range.
-FEWEST_EXPERIMENTS = 3
+FEWEST_EXPERIMENTS = 5
 
 
 def judge(table: ResultTable, *, resamples: int = RESAMPLES, seed: int = 0) -> Arena:
@@ -62,7 +62,7 @@ def judge(table: ResultTable, *, resamples: int = RESAMPLES, seed: int = 0) -> A
         checkpoint("all leaderboards together")
         overall = leaderboard(_joined(table, parts, boards), "all", resamples=resamples, seed=seed)
     strata = {board.key: tuple(_strata(board, resamples=resamples, seed=seed)) for board in boards}
-    return Arena(overall, tuple(boards), strata, tuple(_notes(boards)))
+    return Arena(overall, tuple(boards), table, strata, tuple(_notes(boards)))
 
 
 #: What the boards are called on screen.

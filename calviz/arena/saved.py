@@ -17,7 +17,7 @@ from calviz.data.file_bytes import Source
 from calviz.results.arena import SCORES, Experiment, Played, ResultTable
 
 #: How the first line of a kept arena, and the JSON of a finished one, begin.
-MARK, JSON_MARK = '{"calviz_arena": ', '"arena": '
+MARK, JSON_MARK = '{"calviz_arena": ', '"format": "arena"'
 VERSION = 1
 
 Key = tuple[str, str]

@@ -184,13 +184,16 @@ class Arena:
         All experiments; each method against those that take part beside it.
     boards : tuple of Leaderboard
         One per kind of task where methods differ between them, else the overall one alone.
-    strata : tuple of Leaderboard
-        By calibration rows and by classes, within each board; means over experiments.
+    whole : ResultTable
+        All results, also of methods that are on no board.
+    strata : mapping of str to tuple of Leaderboard
+        By the key of a board: its calibration rows, then its classes, range by range; means over experiments.
     notes : tuple of str
         What a reader has to know.
     """
 
     overall: Leaderboard
     boards: tuple[Leaderboard, ...]
+    whole: ResultTable
     strata: Mapping[str, tuple[Leaderboard, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
