@@ -8,6 +8,6 @@ judged by `calviz.comparison` and `calviz.analysis`; what comes out is in `calvi
 from calviz.arena.boards import judge
 from calviz.arena.run import Rules, play_all
 from calviz.arena.saved import State
-from calviz.arena.sources import Found, find
+from calviz.arena.sources import Found, Loaded, find, results_in
 
-__all__ = ["Found", "Rules", "State", "find", "judge", "play_all"]
+__all__ = ["Found", "Loaded", "Rules", "State", "find", "judge", "play_all", "results_in"]

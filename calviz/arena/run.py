@@ -50,12 +50,15 @@ class Rules:
         Keys of recalibrators; the uncalibrated model always takes part.
     division : Division
         Where it says nothing, files need a calibration and a test split.
+    drawn : bool
+        Whether files without these splits are divided at random instead.
     options : mapping of str to mapping
         Parameters of single methods.
     """
 
     methods: tuple[str, ...] | str = "all"
     division: Division = field(default_factory=Division)
+    drawn: bool = False
     options: Options = field(default_factory=dict)
 
     @property
@@ -91,7 +94,7 @@ def _experiment(
     member: Member, rules: Rules, known: frozenset[Key]
 ) -> tuple[Experiment, dict[Key, Played]]:
     data = member.data
-    if not rules.division.given:
+    if not rules.division.given and not rules.drawn:
         _check_splits(data, member)
     rows = rules.division.rows(data)
     experiment = Experiment(

@@ -164,9 +164,8 @@ def find(paths: Iterable[str | os.PathLike[str]], reading: ReadingOptions | None
         if head.startswith(hdf5.SIGNATURE) or file.suffix.lower() in hdf5.SUFFIXES:
             benchmark, members = hdf5.members(file)
             playable += [Hdf5Member(file, benchmark, *names) for names in members]
-        elif looks_saved(head) or looks_like_results(head):
-            kept = looks_saved(head)
-            more, baseline = read_saved(source) if kept else read_results(source)
+        elif (read_already := results_in(source)) is not None:
+            more, baseline = read_already
             if more:
                 baselines.setdefault(baseline)
                 results += more
@@ -199,6 +198,23 @@ def find(paths: Iterable[str | os.PathLike[str]], reading: ReadingOptions | None
         )
     notes = (f"{', '.join(sorted(lists))}: no results, left out.",) if lists else ()
     return Found(tuple(playable), tuple(results), next(iter(baselines), UNCALIBRATED), notes)
+
+
+def results_in(
+    source: Source, benchmark: str | None = None
+) -> tuple[list[tuple[Experiment, list[Played]]], str | None] | None:
+    """The results in a file, and what the method is called there that does nothing; None if it is no file of results.
+
+    Parameters
+    ----------
+    source : Source
+    benchmark : str, optional
+        What results belong to that name none; the folder of the file if left out.
+    """
+    head = source.head(4096)
+    if looks_saved(head):
+        return read_saved(source)
+    return read_results(source, benchmark) if looks_like_results(head) else None
 
 
 def _files(given: Sequence[Path]) -> Iterator[tuple[Path, Path | None]]:

@@ -9,15 +9,9 @@ from rich.text import Text
 
 from calviz.cli.text import cell, console, short_name
 from calviz.results.arena import SCORES
-from calviz.results.arena_words import (
-    blocks_words,
-    headline,
-    rated_words,
-    seconds_text,
-    winrate_text,
-)
+from calviz.results.arena_words import blocks_words, headline, rated_words, winrate_text
 from calviz.specs.metric import METRICS
-from calviz.text.words import p_value, percent, points
+from calviz.text.words import p_value, percent, points, seconds_text
 
 if TYPE_CHECKING:
     from calviz.results.leaderboard import Arena, Leaderboard, Standing

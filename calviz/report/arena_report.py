@@ -7,19 +7,20 @@ from collections.abc import Iterable, Iterator, Sequence
 import pandas as pd
 
 from calviz.figures import CriticalRanks, Winrates
-from calviz.report.blocks import Block, Chart, Note, Table, Text, chart
+from calviz.report.blocks import Block, Chart, Format, Note, Table, Text, chart
 from calviz.report.document import Part, Report, Written, bind
 from calviz.report.section import Section
 from calviz.report.wording import WIDTH
 from calviz.results.arena import SCORES
-from calviz.results.arena_words import headline, rated_words, seconds_text, winrate_text
+from calviz.results.arena_words import headline, rated_words, winrate_text
 from calviz.results.comparison_table import Mark
 from calviz.results.leaderboard import Arena, Leaderboard
 from calviz.specs.metric import METRICS
-from calviz.text.words import decimal, percent, points, shorten
+from calviz.text.words import decimal, percent, points, seconds_text, shorten
 
 #: Methods named for each range of rows or classes.
 FIRST = 5
+_MARKS: tuple[Mark, ...] = ("best", "second")
 
 
 def arena_report(
@@ -77,10 +78,8 @@ def board_table(board: Leaderboard) -> Table:
     for score, label in labels.items():
         name = f"winrate, {label} (95 %)"
         columns[name] = [winrate_text(s, score) for s in rows]
-        marks |= {
-            (rows.index(s), name): mark
-            for s, mark in zip(board.ranking(score), ("best", "second"), strict=False)
-        }
+        for s, mark in zip(board.ranking(score), _MARKS, strict=False):
+            marks[rows.index(s), name] = mark
     for score, label in labels.items():
         columns[f"Elo, {label}"] = [
             decimal(s.elo[score], 0) if score in s.elo else "–" for s in rows
@@ -139,7 +138,7 @@ def _winrates(board: Leaderboard) -> Chart:
     def written(value: float) -> str:
         return decimal(value, 3)
 
-    formats = {"method": ("method", shorten)}
+    formats: dict[str, tuple[str, Format]] = {"method": ("method", shorten)}
     for score in SCORES:
         label = METRICS[score].label
         formats |= {

@@ -49,21 +49,6 @@ def winrate_text(s: Standing, score: str) -> str:
     return text if interval is None else f"{text} ({interval.low:.3f} to {interval.high:.3f})"
 
 
-def seconds_text(seconds: float) -> str:
-    """A time in the unit that suits.
-
-    >>> seconds_text(0.0004), seconds_text(0.0213), seconds_text(2.63), seconds_text(0.0)
-    ('0.4 ms', '21 ms', '2.6 s', '0')
-    """
-    if math.isnan(seconds):
-        return "–"
-    if seconds == 0:
-        return "0"
-    if seconds < 1:
-        return f"{1_000 * seconds:.1f} ms" if seconds < 0.01 else f"{1_000 * seconds:.0f} ms"
-    return f"{seconds:,.1f} s"
-
-
 def rated_words(board: Leaderboard) -> str:
     """How to read the columns."""
     benchmarks = len({e.benchmark for e in board.table.experiments})
