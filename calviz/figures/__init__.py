@@ -9,6 +9,7 @@ from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.calibration_map import CalibrationMap
 from calviz.figures.class_bars import ClassBars
 from calviz.figures.conventions import ConventionDots
+from calviz.figures.critical_ranks import CriticalRanks
 from calviz.figures.cumulative import Cumulative
 from calviz.figures.decision import Decision
 from calviz.figures.drawing.style import plot_config
@@ -16,6 +17,7 @@ from calviz.figures.learning_curve import LearningCurves
 from calviz.figures.model_differences import ModelDifferences
 from calviz.figures.reliability import Reliability
 from calviz.figures.risk_coverage import Choice, RiskCoverage
+from calviz.figures.winrates import Winrates
 
 __all__ = [
     "BinSensitivity",
@@ -23,11 +25,13 @@ __all__ = [
     "Choice",
     "ClassBars",
     "ConventionDots",
+    "CriticalRanks",
     "Cumulative",
     "Decision",
     "LearningCurves",
     "ModelDifferences",
     "Reliability",
     "RiskCoverage",
+    "Winrates",
     "plot_config",
 ]

@@ -193,6 +193,19 @@ def level_text(level: float) -> str:
     return f"{100 * level:g} %"
 
 
+def seconds_text(seconds: float) -> str:
+    """A time in the unit that suits.
+
+    >>> seconds_text(0.0004), seconds_text(0.0213), seconds_text(2.63), seconds_text(0.0)
+    ('0.4 ms', '21 ms', '2.6 s', '0 ms')
+    """
+    if math.isnan(seconds):
+        return "–"
+    if seconds >= 0.1:
+        return f"{seconds:,.1f} s"
+    return f"{1_000 * seconds:.{int(0 < seconds < 0.01)}f} ms"
+
+
 def file_size(n: int) -> str:
     """Bytes, in the unit that suits.
 

@@ -20,6 +20,7 @@ from calviz.figures import CalibrationMap, ClassBars, Cumulative, Reliability, R
 from calviz.results.comparison import Comparison, MethodResult
 from calviz.results.evaluation import MetricResult
 from calviz.specs.recalibrator import UNCALIBRATED
+from calviz.text.words import seconds_text
 from calviz.ui.recalibrate.plan import Choice
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
@@ -92,7 +93,7 @@ def work(choice: Choice) -> Callable[[Job], Outcome]:
 
         def progress(result: MethodResult, done: int, total: int) -> None:
             if result.ok:
-                job.step(result.label, "done", f"fitted in {in_words(result.fit_seconds)}")
+                job.step(result.label, "done", f"fitted in {seconds_text(result.fit_seconds)}")
             else:
                 job.step(result.label, "failed", result.reason or "")
             job.progress(done, total, "" if done < total else "resampling the differences")
@@ -151,11 +152,6 @@ def is_in_link(choice: Choice) -> bool:
     """Whether a comparison starts by itself: the link says so, and it is quick."""
     cells = choice.data.n * max(1, choice.data.n_classes)
     return _COMPARED in st.query_params and bool(choice.methods) and cells <= AT_ONCE
-
-
-def in_words(value: float) -> str:
-    """Seconds, short."""
-    return f"{value:.1f} s" if value >= 0.1 else f"{1_000 * value:.0f} ms"
 
 
 def _slim(found: Comparison) -> Comparison:

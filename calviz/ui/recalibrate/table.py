@@ -21,7 +21,7 @@ from calviz.results.comparison_table import TIED_SIGN, Column, Mark, Remark, mar
 from calviz.specs.metric import METRICS
 from calviz.specs.recalibrator import UNCALIBRATED
 from calviz.text.export import csv_bytes, latex_table, markdown_table
-from calviz.text.words import decimal, decimals_for
+from calviz.text.words import decimal, decimals_for, seconds_text
 from calviz.ui.recalibrate import comparison_job as results
 from calviz.ui.recalibrate.comparison_job import Outcome
 from calviz.ui.widgets.table_marks import Cell, marked
@@ -125,7 +125,7 @@ def texts(outcome: Outcome, columns: Sequence[Column], lead: str) -> pd.DataFram
             row["Best in"] = f"{100 * share:.0f} %" if share is not None else ""
         if outcome.data.kind != "confidence":
             row["Predictions changed"] = f"{m.predictions_changed:,}" if m.ok else ""
-        times = f"{_time(m.fit_seconds)} / {_time(m.apply_seconds)}"
+        times = f"{seconds_text(m.fit_seconds)} / {seconds_text(m.apply_seconds)}"
         if m.key == UNCALIBRATED:
             times = "–"
         row["Fit / apply"] = times if m.ok else m.reason or "failed"
@@ -150,10 +150,6 @@ def _change(scale: float, change: Difference) -> str:
         return decimal(scale * value, decimals, plus=True)
 
     return f"{signed(change.value)} ({signed(interval.low)} to {signed(interval.high)})"
-
-
-def _time(seconds: float) -> str:
-    return "–" if math.isnan(seconds) else results.in_words(seconds)
 
 
 def _styled(frame: pd.DataFrame, found: Comparison, columns: Sequence[Column]) -> Any:

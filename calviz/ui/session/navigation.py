@@ -39,6 +39,7 @@ PAGES = (
         "learning_curve", "Learning curve", "How many labels do I need?", ":material/trending_down:"
     ),
     PageSpec("compare_models", "Compare models", "Which model?", ":material/compare_arrows:"),
+    PageSpec("arena", "Arena", "Which recalibrator wins?", ":material/trophy:"),
     PageSpec("slices", "Slices", "For whom is it wrong?", ":material/groups:"),
     PageSpec("report", "Report", "What do I put on file?", ":material/description:"),
     PageSpec("learn", "Learn", "What does this mean?", ":material/school:"),

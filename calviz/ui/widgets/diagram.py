@@ -59,11 +59,22 @@ def draw(
 
 
 def chart(
-    figure: Figure, drawn: Any, *, key: str, filename: str, alt: str = "", on_select: Any = "ignore"
+    figure: Figure,
+    drawn: Any,
+    *,
+    key: str,
+    filename: str,
+    alt: str = "",
+    on_select: Any = "ignore",
+    own_caption: bool = False,
 ) -> Any:
-    """Put any drawn figure on the page, as wide as its place, with its alternative text."""
+    """Put any drawn figure on the page, as wide as its place, with its alternative text.
+
+    With `own_caption`, its caption is that of the figure: it is not about the data set that is looked at.
+    """
+    lines = figure.caption() if own_caption else None
     return st.plotly_chart(
-        pictures.finished(drawn, theme=theme(), narrow=page_width() is not None),
+        pictures.finished(drawn, theme=theme(), narrow=page_width() is not None, lines=lines),
         key=widget_key(key),
         theme=None,
         config=pictures.config(filename),

@@ -44,11 +44,17 @@ def config(filename: str) -> dict[str, Any]:
     return plot_config(filename, image="svg" if chosen == "svg" else "png")
 
 
-def finished(drawn: Any, *, theme: Theme, narrow: bool) -> Any:
-    """The drawing as the page shows it: under its caption, if that is wanted."""
+def finished(
+    drawn: Any, *, theme: Theme, narrow: bool, lines: tuple[str, ...] | None = None
+) -> Any:
+    """The drawing as the page shows it: under its caption, if that is wanted.
+
+    `lines` is the caption of what is not about the data set that is looked at.
+    """
     if not st.session_state.get(_CAPTION, False):
         return drawn
-    return captioned(drawn, caption(), theme=theme, characters=44 if narrow else 62)
+    said = caption() if lines is None else lines
+    return captioned(drawn, said, theme=theme, characters=44 if narrow else 62)
 
 
 def caption() -> tuple[str, ...]:

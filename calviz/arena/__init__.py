@@ -1,0 +1,13 @@
+"""The arena: every method on many data sets, and the leaderboard.
+
+It belongs here if it is about many experiments at once: finding them in files, folders, HDF5 or published results, carrying
+them out, keeping what is done, and turning their result table into winrates, Elo, ranks and intervals. One experiment is fitted and
+judged by `calviz.comparison` and `calviz.analysis`; what comes out is in `calviz.results`, and it is drawn by `calviz.figures`.
+"""
+
+from calviz.arena.boards import judge
+from calviz.arena.run import Rules, play_all
+from calviz.arena.saved import State
+from calviz.arena.sources import Found, Loaded, find, results_in
+
+__all__ = ["Found", "Loaded", "Rules", "State", "find", "judge", "play_all", "results_in"]

@@ -1,0 +1,160 @@
+"""Means over experiments, then over benchmarks, and the same over data sets that are drawn again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.results.arena import Experiment
+from calviz.results.evaluation import Interval
+
+#: A benchmark with fewer data sets is resampled by experiment, as CalArena does with its images: draws of a handful
+#: are too coarse.
+FEWEST_DATA_SETS = 8
+RESAMPLES = 1_000
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """A benchmark: its experiments, and what is drawn together.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (m,)
+        Numbers of its experiments.
+    units : ndarray of int, shape (m,)
+        The data set of each, 0, 1, ...; or its own number where experiments are drawn.
+    by : str
+        "data sets" or "experiments".
+    """
+
+    rows: IntArray
+    units: IntArray
+    by: str
+
+
+@dataclass(frozen=True, eq=False)
+class Averages:
+    """How means over n experiments are taken.
+
+    Attributes
+    ----------
+    groups : tuple of Group
+    size : int
+        n.
+    """
+
+    groups: tuple[Group, ...]
+    size: int
+
+    @classmethod
+    def over(cls, experiments: Sequence[Experiment], *, pooled: bool = False) -> Averages:
+        """By benchmark, or with all experiments in one group."""
+        named: dict[str, list[int]] = {}
+        for at, experiment in enumerate(experiments):
+            named.setdefault("" if pooled else experiment.benchmark, []).append(at)
+        groups = []
+        for rows in named.values():
+            sets = [(experiments[i].benchmark, experiments[i].dataset) for i in rows]
+            codes = {name: code for code, name in enumerate(dict.fromkeys(sets))}
+            few = len(codes) < FEWEST_DATA_SETS
+            units = np.arange(len(rows)) if few else np.array([codes[name] for name in sets])
+            groups.append(Group(np.array(rows), units, "experiments" if few else "data sets"))
+        return cls(tuple(groups), len(experiments))
+
+    @property
+    def units(self) -> str:
+        """What is drawn again, in words."""
+        kinds = sorted({group.by for group in self.groups})
+        return kinds[0] if len(kinds) == 1 else "data sets, or experiments where these are few"
+
+    def mean(self, values: FloatArray, counts: FloatArray | None = None) -> FloatArray:
+        """Mean within each group, then over the groups in which there is a value.
+
+        Parameters
+        ----------
+        values : ndarray, shape (n, K)
+            nan does not count.
+        counts : ndarray, shape (B, n), optional
+            How often each experiment was drawn; once if left out.
+
+        Returns
+        -------
+        ndarray, shape (K,) or (B, K)
+        """
+        drawn = np.ones((1, self.size)) if counts is None else counts
+        there = ~np.isnan(values)
+        total = np.zeros((drawn.shape[0], values.shape[1]))
+        groups = np.zeros_like(total)
+        for group in self.groups:
+            weight = drawn[:, group.rows]
+            size = weight @ there[group.rows].astype(np.float64)
+            infinite = np.where(there[group.rows], values[group.rows], 0.0)
+            with np.errstate(invalid="ignore"):  # an infinite loss that was not drawn
+                part = weight @ infinite
+            counted = size > 0
+            total += np.where(counted, part / np.where(counted, size, 1.0), 0.0)
+            groups += counted
+        means = np.where(groups > 0, total / np.maximum(groups, 1), np.nan)
+        return means if counts is not None else means[0]
+
+    def weights(self, counts: FloatArray | None = None) -> FloatArray:
+        """Of each experiment, such that groups count alike; they sum to n.
+
+        Parameters
+        ----------
+        counts : ndarray, shape (B, n), optional
+
+        Returns
+        -------
+        ndarray, shape (n,) or (B, n)
+        """
+        drawn = np.ones((1, self.size)) if counts is None else counts
+        weights = np.zeros_like(drawn)
+        for group in self.groups:
+            part = drawn[:, group.rows]
+            weights[:, group.rows] = part / part.sum(axis=1, keepdims=True)
+        weights *= self.size / len(self.groups)
+        return weights if counts is not None else weights[0]
+
+    def draw(self, rng: np.random.Generator, resamples: int = RESAMPLES) -> FloatArray:
+        """How often each experiment is drawn where units are drawn with replacement, in every group as many as it has.
+
+        Returns
+        -------
+        ndarray, shape (resamples, n)
+        """
+        counts = np.zeros((resamples, self.size))
+        for group in self.groups:
+            number = int(group.units.max()) + 1
+            drawn = rng.multinomial(number, np.full(number, 1 / number), size=resamples)
+            counts[:, group.rows] = drawn[:, group.units]
+        return counts
+
+    @property
+    def can_vary(self) -> bool:
+        """Whether there is anything to draw: two units in some group."""
+        return any(group.units.max() > 0 for group in self.groups)
+
+
+def intervals(values: FloatArray, drawn: FloatArray) -> list[Interval | None]:
+    """Percentile intervals at 95 %, which hold the values.
+
+    Parameters
+    ----------
+    values : ndarray, shape (K,)
+    drawn : ndarray, shape (B, K)
+    """
+    found: list[Interval | None] = []
+    for value, column in zip(values, drawn.T, strict=True):
+        known = column[np.isfinite(column)]
+        if known.size < 2 or not np.isfinite(value):
+            found.append(None)
+            continue
+        low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        found.append(Interval(min(float(low), float(value)), max(float(high), float(value))))
+    return found

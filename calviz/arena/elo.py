@@ -1,0 +1,105 @@
+"""Elo: strengths of methods from their duels, by the model of Bradley and Terry."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from calviz.core.arrays import BoolArray, FloatArray
+
+#: Points to a factor of ten in the odds, and the mean of all methods.
+SCALE, MEAN = 400.0, 1_000.0
+#: Newton's steps, the largest change of a strength in one, and the change at which it is done.
+_STEPS, _LONGEST, _CLOSE = 100, 2.0, 1e-10
+
+
+def duels(scores: FloatArray, entered: BoolArray) -> FloatArray:
+    """Wins of one method over another by experiment: 1, 0, or 1/2 for a tie.
+
+    A method without a score loses to those that have one.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n, K)
+        Lower is better.
+    entered : ndarray of bool, shape (n, K)
+
+    Returns
+    -------
+    ndarray, shape (n, K, K)
+        ``[i, j, k]``: what j wins against k; 0 both ways where there is no duel, or where both have no score.
+    """
+    there = ~np.isnan(scores) & entered
+    # After infinity, which is a score.
+    order = np.where(there, scores, np.inf)
+    smaller = order[:, :, None] < order[:, None, :]
+    equal = (order[:, :, None] == order[:, None, :]) & there[:, :, None] & there[:, None, :]
+    only = there[:, :, None] & ~there[:, None, :]
+    both = entered[:, :, None] & entered[:, None, :]
+    wins = np.where(only | smaller, 1.0, np.where(equal, 0.5, 0.0)) * both
+    k = scores.shape[1]
+    wins[:, np.arange(k), np.arange(k)] = 0.0
+    return wins
+
+
+def elo(wins: FloatArray, start: FloatArray | None = None) -> FloatArray:
+    """Maximum-likelihood strengths of Bradley and Terry (1952), as Elo.
+
+    ``P(j beats k) = 1 / (1 + 10^((R_k - R_j) / 400))``, with a mean R of 1,000. The likelihood has a maximum only where
+    every method can be reached from every other by wins (Ford 1957); where it has none, a draw of each method with each
+    other is added.
+
+    Parameters
+    ----------
+    wins : ndarray, shape (..., K, K)
+        ``[j, k]``: what j has won against k, weighted.
+    start : ndarray, shape (..., K), optional
+        Where Newton's method begins.
+
+    Returns
+    -------
+    ndarray, shape (..., K)
+
+    Examples
+    --------
+    Nine wins to one are a factor of nine in the odds:
+
+    >>> elo(np.array([[0.0, 9.0], [1.0, 0.0]])).round(1)
+    array([1190.8,  809.2])
+    """
+    k = wins.shape[-1]
+    flat = wins.reshape(-1, k, k).astype(np.float64)
+    if k < 2:
+        return np.full(wins.shape[:-1], MEAN)
+    apart = ~_connected(flat)
+    flat[apart] += 0.5 * (1 - np.eye(k))
+    theta = np.zeros((flat.shape[0], k))
+    if start is not None:
+        theta += (np.asarray(start).reshape(-1, k) - MEAN) * math.log(10) / SCALE
+    games = flat + flat.transpose(0, 2, 1)
+    gauge = games.sum(axis=(1, 2), keepdims=True) / k**3  # keeps the mean where it is
+    for _ in range(_STEPS):
+        p = 1 / (1 + np.exp(theta[:, None, :] - theta[:, :, None]))
+        gradient = (flat - games * p).sum(axis=2)
+        curvature = -games * p * (1 - p)
+        diagonal = np.arange(k)
+        curvature[:, diagonal, diagonal] = -curvature.sum(axis=2)
+        step = np.linalg.solve(curvature + gauge, gradient[..., None])[..., 0]
+        step *= np.minimum(
+            1, _LONGEST / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-300)
+        )
+        theta += step
+        if np.abs(step).max() < _CLOSE:
+            break
+    theta -= theta.mean(axis=1, keepdims=True)
+    return np.asarray(MEAN + SCALE * theta / math.log(10)).reshape(wins.shape[:-1])
+
+
+def _connected(wins: FloatArray) -> BoolArray:
+    """Whether wins lead from every method to every other, shape (B,)."""
+    k = wins.shape[-1]
+    reach = ((wins > 0) | np.eye(k, dtype=np.bool_)).astype(np.float32)
+    for _ in range(max(1, math.ceil(math.log2(k)))):
+        reach = (reach @ reach > 0).astype(np.float32)
+    return np.asarray(reach.all(axis=(1, 2)))

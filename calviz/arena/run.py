@@ -1,0 +1,334 @@
+"""Carry out experiments: every method is fitted on the calibration rows and judged on the others."""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from typing import Any
+
+from calviz.analysis import evaluate
+from calviz.arena.saved import Key, State
+from calviz.arena.sources import Loaded, Member, Playable
+from calviz.comparison.fitting import fit_and_apply
+from calviz.comparison.plan import specs_of
+from calviz.comparison.rows import Division
+from calviz.core.errors import CalvizError, InputError
+from calviz.core.predictions import Dataset
+from calviz.core.watch import Stopped, checkpoint, watching
+from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS
+from calviz.numerics.blocks import available_cores
+from calviz.numerics.threads import one_blas_thread
+from calviz.results.arena import SCORES, Experiment, Played, ResultTable
+from calviz.specs.recalibrator import UNCALIBRATED, RecalibratorSpec
+
+#: ``progress(name, done, total, problem)`` after each file; the problem is "" if there was none.
+Progress = Callable[[str, int, int, str], object]
+Options = Mapping[str, Mapping[str, Any]]
+#: Experiments that wait in line for each worker: few, so that a stop waits for little.
+_AHEAD = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """What is fitted, on which rows.
+
+    Attributes
+    ----------
+    methods : tuple of str or "all"
+        Keys of recalibrators; the uncalibrated model always takes part.
+    division : Division
+        Where it says nothing, files need a calibration and a test split.
+    drawn : bool
+        Whether files without these splits are divided at random instead.
+    options : mapping of str to mapping
+        Parameters of single methods.
+    """
+
+    methods: tuple[str, ...] | str = "all"
+    division: Division = field(default_factory=Division)
+    drawn: bool = False
+    options: Options = field(default_factory=dict)
+
+    @property
+    def specs(self) -> list[RecalibratorSpec]:
+        """The methods that are meant, the uncalibrated model first."""
+        return specs_of(self.methods)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a file: its experiments, or why there are none."""
+
+    name: str
+    played: tuple[tuple[Experiment, dict[Key, Played]], ...] = ()
+    problem: str = ""
+
+
+def play(source: Playable, rules: Rules, known: frozenset[Key] = frozenset()) -> Outcome:
+    """Carry out the experiments of one source; what is known already is not done again, and not in the outcome."""
+    try:
+        members = list(source.members())
+        played = [_experiment(member, rules, known) for member in members]
+    except Stopped:
+        raise
+    except CalvizError as error:
+        return Outcome(source.name, problem=str(error))
+    except MemoryError:
+        return Outcome(source.name, problem="there is not enough memory for it.")
+    return Outcome(source.name, tuple(played))
+
+
+def _experiment(
+    member: Member, rules: Rules, known: frozenset[Key]
+) -> tuple[Experiment, dict[Key, Played]]:
+    data = member.data
+    if not rules.division.given and not rules.drawn:
+        _check_splits(data, member)
+    rows = rules.division.rows(data)
+    experiment = Experiment(
+        member.benchmark,
+        member.dataset,
+        member.model,
+        rows.fit.rows,
+        rows.evaluation.rows,
+        2 if data.kind == "confidence" else data.n_classes,
+    )
+    digest = digest_of(data, rules.division)
+    found: dict[Key, Played] = {}
+    for spec in rules.specs:
+        key = (digest, setting(spec.key, rules.options))
+        if key in known:
+            found[key] = Played(spec.key)  # stands for what the state holds
+            continue
+        checkpoint(f"{member.dataset}, {member.model}: {spec.label}")
+        found[key] = _method(data, spec, rows, rules.options.get(spec.key, {}))
+    return experiment, found
+
+
+def _method(data: Dataset, spec: RecalibratorSpec, rows: Any, options: Mapping[str, Any]) -> Played:
+    try:
+        with one_blas_thread():
+            done = fit_and_apply(data, spec, rows, options)
+            judged = evaluate(done.calibrated, SCORES)
+        scores = {key: judged[key].value for key in SCORES}
+        seconds = 0.0 if spec.key == UNCALIBRATED else done.fit_seconds + done.apply_seconds
+        missing = next((judged[k].reason for k in SCORES if not judged[k].available), None)
+        return Played(spec.key, scores, seconds, missing)
+    except Stopped:
+        raise
+    except CalvizError as error:
+        return Played(spec.key, reason=str(error))
+    except MemoryError:
+        return Played(spec.key, reason="there is not enough memory for it.")
+    except Exception as error:
+        return Played(spec.key, reason=f"it failed: {str(error) or type(error).__name__}.")
+
+
+def _check_splits(data: Dataset, member: Member) -> None:
+    names = {name.casefold() for name in data.split_names}
+    if not (names & set(FIT_SPLITS) and names & set(EVAL_SPLITS)):
+        have = ", ".join(data.split_names[:6]) or "none"
+        raise InputError(
+            f"'{member.model}' has no calibration and test split (it has {have})",
+            remedy="name two, or let a share of the rows fit the maps",
+        )
+
+
+def digest_of(data: Dataset, division: Division) -> str:
+    """Names the rows of an experiment and how they are divided."""
+    text = f"{data.fingerprint()} {sorted(division.given.items())!r}"
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def setting(method: str, options: Options) -> str:
+    """A method with its parameters, as a state names it."""
+    own = options.get(method, {})
+    return f"{method} {sorted(own.items())!r}" if own else method
+
+
+def play_all(
+    sources: Sequence[Playable],
+    rules: Rules = Rules(),
+    *,
+    state: State | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> tuple[ResultTable, tuple[str, ...]]:
+    """Carry out all experiments.
+
+    Parameters
+    ----------
+    sources : sequence of Playable
+    rules : Rules
+    state : State, optional
+        Where what is done is kept, and what need not be done again.
+    jobs : int, optional
+        How many at the same time; the number of available cores if left out. Files are played by processes, what is
+        open already by threads.
+    progress : callable, optional
+    stop : callable, optional
+        Asked all the time; where it says True, the table is of what was finished.
+
+    Returns
+    -------
+    table : ResultTable
+    problems : tuple of str
+        Files that could not be used, and why.
+
+    Raises
+    ------
+    InputError
+        Where nothing could be used.
+    Stopped
+        Where it was stopped before anything was finished.
+    """
+    specs = rules.specs  # unknown methods are an error before anything is done
+    done = dict(state.done) if state is not None else {}
+    known = frozenset(done)
+    results: list[tuple[Experiment, list[Played]]] = []
+    problems: list[str] = []
+    asked = stop or (lambda: False)
+    workers = max(1, min(jobs or available_cores(), len(sources)))
+    outcomes = _outcomes(sources, rules, known, workers, asked)
+    for finished, outcome in enumerate(outcomes, start=1):
+        for experiment, played in outcome.played:
+            new = {key: one for key, one in played.items() if key not in known}
+            if new and state is not None:
+                state.add(experiment, new)
+            results.append((experiment, [done.get(key, one) for key, one in played.items()]))
+        if outcome.problem:
+            problems.append(outcome.problem)
+        if progress is not None:
+            progress(outcome.name, finished, len(sources), outcome.problem)
+    if not results:
+        if asked():
+            raise Stopped
+        first = problems[0] if problems else "there is nothing to play."
+        raise InputError(first, placed=True)
+    # By name: the order in which workers finish is chance.
+    results.sort(key=lambda pair: pair[0])
+    table = ResultTable.of(results, methods=[spec.key for spec in specs])
+    return table, tuple(problems)
+
+
+def _outcomes(
+    sources: Sequence[Playable],
+    rules: Rules,
+    known: frozenset[Key],
+    workers: int,
+    stop: Callable[[], bool],
+) -> Iterator[Outcome]:
+    if workers == 1:
+        yield from _one_by_one(sources, rules, known, stop)
+        return
+    if any(isinstance(source, Loaded) for source in sources):
+        ending = threading.Event()
+
+        def check(_: str) -> None:
+            if ending.is_set() or stop():
+                raise Stopped
+
+        def work(source: Playable) -> Outcome:
+            with watching(check):
+                return play(source, rules, known)
+
+        pool = ThreadPoolExecutor(workers)
+        try:
+            yield from _in_turn(lambda source: pool.submit(work, source), sources, workers, stop)
+        finally:
+            ending.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+        return
+    processes = ProcessPoolExecutor(
+        workers,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_begin,
+        initargs=(rules, known),
+    )
+    try:
+        yield from _in_turn(lambda source: processes.submit(_play, source), sources, workers, stop)
+        processes.shutdown(wait=True)
+    except BrokenProcessPool:
+        raise CalvizError(
+            "a process that fitted methods was ended from outside, perhaps for want of memory; run it again with fewer jobs."
+        ) from None
+    except BaseException:
+        # Nobody waits for a fit of minutes.
+        for process in list((processes._processes or {}).values()):
+            process.terminate()
+        processes.shutdown(wait=False, cancel_futures=True)
+        raise
+
+
+def _one_by_one(
+    sources: Iterable[Playable], rules: Rules, known: frozenset[Key], stop: Callable[[], bool]
+) -> Iterator[Outcome]:
+    def check(_: str) -> None:
+        if stop():
+            raise Stopped
+
+    for source in sources:
+        checkpoint(source.name)
+        try:
+            with watching(check):
+                outcome = play(source, rules, known)
+        except Stopped:
+            return
+        yield outcome
+
+
+def _in_turn(
+    submit: Callable[[Playable], Future[Outcome]],
+    sources: Iterable[Playable],
+    workers: int,
+    stop: Callable[[], bool],
+) -> Iterator[Outcome]:
+    """Outcomes as they come; a few experiments wait in line, so that a stop waits for these alone."""
+    left = iter(sources)
+    waiting: set[Future[Outcome]] = set()
+    while True:
+        while len(waiting) < workers * _AHEAD and not stop():
+            source = next(left, None)
+            if source is None:
+                break
+            waiting.add(submit(source))
+        if not waiting:
+            return
+        ready, waiting = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
+        for future in ready:
+            try:
+                yield future.result()
+            except Stopped:
+                continue
+        if stop():
+            for future in waiting:
+                future.cancel()
+            waiting = {future for future in waiting if not future.cancelled()}
+
+
+_RULES: Rules = Rules()
+_KNOWN: frozenset[Key] = frozenset()
+
+
+def _begin(rules: Rules, known: frozenset[Key]) -> None:
+    """Set up a worker; Ctrl+C is the business of the process that it works for."""
+    global _RULES, _KNOWN
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _RULES, _KNOWN = rules, known
+
+
+def _play(source: Playable) -> Outcome:
+    return play(source, _RULES, _KNOWN)

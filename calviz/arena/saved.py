@@ -1,0 +1,242 @@
+"""An arena that is kept: results as they come, one experiment per line, and the JSON of a finished one."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from calviz.core.errors import InputError, OptionError
+from calviz.core.limits import MAX_JSON
+from calviz.core.whole_files import OutputError
+from calviz.data.file_bytes import Source
+from calviz.results.arena import SCORES, Experiment, Played, ResultTable
+
+#: How the first line of a kept arena, and the JSON of a finished one, begin.
+MARK, JSON_MARK = '{"calviz_arena": ', '"format": "arena"'
+VERSION = 1
+
+Key = tuple[str, str]
+
+
+def looks_saved(head: bytes) -> bool:
+    """Whether a file begins like a kept arena or like the JSON of one."""
+    text = head[:4096].decode("utf-8", "replace").lstrip("\ufeff \r\n\t")
+    return text.startswith(MARK) or (text.startswith("{") and JSON_MARK in text)
+
+
+@dataclass
+class State:
+    """What is done, in a file to which each finished experiment is added.
+
+    Attributes
+    ----------
+    path : Path
+    done : dict
+        Results by (digest of the experiment, method with its parameters).
+    """
+
+    path: Path
+    done: dict[Key, Played] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """Continue a file, or begin it; what an interruption has left of its last line is cut off.
+
+        Raises
+        ------
+        OptionError, OutputError
+            Where the path is no place for a file.
+        InputError
+            Where there is another file of that name.
+        """
+        target = Path(path)
+        if str(path) in ("", "-") or target.is_dir() or not target.absolute().parent.is_dir():
+            raise OptionError(f"--state '{path}' is not a file that can be written.")
+        try:
+            if not target.exists() or target.stat().st_size == 0:
+                target.write_text(f"{MARK}{VERSION}}}\n", encoding="utf-8")
+            whole = target.read_bytes()
+            end = whole.rfind(b"\n") + 1
+            if end < len(whole) and whole.startswith(MARK.encode()):
+                with target.open("r+b") as stream:
+                    stream.truncate(end)
+        except OSError as error:
+            raise OutputError(
+                f"{target.name}: cannot be written ({(error.strerror or str(error)).lower()})."
+            ) from None
+        state = cls(target)
+        for _, played, keys in _lines(Source(target)):
+            state.done |= dict(zip(keys, played, strict=True))
+        return state
+
+    def add(self, experiment: Experiment, played: Mapping[Key, Played]) -> None:
+        """Write down what was done; the line is in the file when this returns."""
+        self.done |= played
+        line = json.dumps(
+            {
+                "experiment": asdict(experiment),
+                "results": [
+                    {"digest": digest, "as": setting, **_record(one)}
+                    for (digest, setting), one in played.items()
+                ],
+            },
+            allow_nan=False,
+        )
+        try:
+            with self.path.open("a", encoding="utf-8") as stream:
+                stream.write(line + "\n")
+        except OSError as error:
+            raise OutputError(
+                f"{self.path.name}: cannot be written ({(error.strerror or str(error)).lower()})."
+            ) from None
+
+
+def _record(one: Played) -> dict[str, Any]:
+    # JSON knows no infinity.
+    scores = {
+        k: None if math.isnan(v) else "inf" if math.isinf(v) else v for k, v in one.scores.items()
+    }
+    seconds = None if math.isnan(one.seconds) else one.seconds
+    return {"method": one.method, **scores, "seconds": seconds, "reason": one.reason}
+
+
+def record(table: ResultTable) -> dict[str, Any]:
+    """A result table as plain values: what `read_saved` reads back.
+
+    Parameters
+    ----------
+    table : ResultTable
+    """
+    return {
+        "baseline": table.baseline,
+        "experiments": [
+            {"experiment": asdict(experiment), "results": [_record(one) for one in played]}
+            for experiment, played in table.results()
+        ],
+    }
+
+
+def read_saved(source: Source) -> tuple[list[tuple[Experiment, list[Played]]], str | None]:
+    """Read a kept arena, or the JSON of a finished one.
+
+    Returns
+    -------
+    results : list of (Experiment, list of Played)
+    baseline : str or None
+        The method that does nothing.
+
+    Raises
+    ------
+    InputError
+        Where the file is neither, or damaged.
+    """
+    from calviz.specs.recalibrator import UNCALIBRATED
+
+    try:
+        if source.head(len(MARK)).decode("utf-8", "replace") == MARK:
+            return [(e, played) for e, played, _ in _lines(source)], UNCALIBRATED
+        return _document(source)
+    except InputError as error:
+        raise error.in_file(source.name) from None
+
+
+def _lines(source: Source) -> Iterator[tuple[Experiment, list[Played], list[Key]]]:
+    text = _text(source)
+    head, *lines = text.splitlines()
+    if not head.startswith(MARK):
+        raise InputError(
+            "this file is no arena that was kept", remedy="give --state a file of its own"
+        )
+    whole = text.endswith("\n")
+    for number, line in enumerate(lines, start=2):
+        try:
+            entry = json.loads(line)
+        except (json.JSONDecodeError, RecursionError):
+            if number == len(lines) + 1 and not whole:
+                return  # cut off by an interruption
+            raise InputError("the line is damaged", line=number, remedy="remove it") from None
+        experiment, played = _entry(entry, line=number)
+        keys = [(str(r.get("digest")), str(r.get("as"))) for r in entry["results"]]
+        yield experiment, played, keys
+
+
+def _document(source: Source) -> tuple[list[tuple[Experiment, list[Played]]], str | None]:
+    try:
+        table = json.loads(_text(source))["arena"]
+        entries, baseline = table["experiments"], table["baseline"]
+    except (json.JSONDecodeError, RecursionError, KeyError, TypeError):
+        entries, baseline = None, None
+    if not isinstance(entries, list) or not (baseline is None or isinstance(baseline, str)):
+        raise InputError(
+            "this is no arena that calviz has written",
+            remedy="write one with 'calviz arena --json'",
+        )
+    return [_entry(entry) for entry in entries], baseline
+
+
+def _text(source: Source) -> str:
+    MAX_JSON.check(source.size, f"the file has {MAX_JSON.written(source.size)}")
+    with source.open() as stream:
+        try:
+            return stream.read().decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise InputError("the file is not text in UTF-8", file=source.name) from None
+
+
+def _entry(entry: Any, *, line: int | None = None) -> tuple[Experiment, list[Played]]:
+    try:
+        facts = entry["experiment"]
+        experiment = Experiment(
+            benchmark=_name(facts["benchmark"]),
+            dataset=_name(facts["dataset"]),
+            model=_name(facts["model"]),
+            rows=_count(facts["rows"]),
+            judged=_count(facts["judged"]),
+            classes=_count(facts["classes"]),
+        )
+        return experiment, [_played(one) for one in _listed(entry["results"])]
+    except (KeyError, TypeError, ValueError):
+        raise InputError("an experiment is damaged", line=line) from None
+
+
+def _played(one: Any) -> Played:
+    reason = one["reason"]
+    if reason is not None and not isinstance(reason, str):
+        raise TypeError
+    return Played(
+        _name(one["method"]),
+        {key: _number(one.get(key)) for key in SCORES},
+        _number(one.get("seconds")),
+        reason,
+    )
+
+
+def _listed(value: Any) -> Iterable[Any]:
+    if not isinstance(value, list):
+        raise TypeError
+    return value
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise TypeError
+    return value
+
+
+def _number(value: Any) -> float:
+    if value is None:
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise TypeError
+    return float(value)

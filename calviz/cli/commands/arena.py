@@ -1,0 +1,150 @@
+"""``calviz arena``: every method on many data sets, and the leaderboard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from calviz.cli.fit_row_options import fitting_options
+from calviz.cli.group import FINE
+from calviz.cli.method_options import method_options, parse
+from calviz.cli.reading import reading_options
+from calviz.cli.report_options import Documents, document_options
+from calviz.cli.text import say
+from calviz.core.whole_files import write_output
+
+if TYPE_CHECKING:
+    from calviz.arena import Found
+    from calviz.comparison.rows import Division
+    from calviz.data import ReadingOptions
+    from calviz.results.arena import ResultTable
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="FILE|FOLDER...")
+@click.option(
+    "--methods",
+    default="all",
+    show_default=True,
+    metavar="A,B,C",
+    help="Keys of recalibrators (see 'calviz methods'), or all; of results, the names that these have.",
+)
+@click.option(
+    "--state",
+    "--resume",
+    "state_path",
+    metavar="FILE",
+    help="Keep what is done in this file, and do not do again what it holds.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1, max=256),
+    metavar="N",
+    help="Experiments at the same time; all cores if left out.",
+)
+@click.option(
+    "--resamples",
+    default=1_000,
+    show_default=True,
+    type=click.IntRange(min=0, max=100_000),
+    help="Draws of the data sets for the intervals.",
+)
+@fitting_options(judging=True)
+@method_options
+@click.option(
+    "--json", "json_path", metavar="PATH", help="Write JSON; with - it goes to standard output."
+)
+@document_options
+@reading_options
+def command(
+    paths: tuple[str, ...],
+    methods: str,
+    state_path: str | None,
+    jobs: int | None,
+    resamples: int,
+    division: Division,
+    options: tuple[str, ...],
+    json_path: str | None,
+    html_path: str | None,
+    markdown_path: str | None,
+    reading: ReadingOptions,
+) -> int:
+    """Carry out every method on the calibration split of every file, judge on the test split, and draw the leaderboard.
+
+    Takes files of predictions, folders of them, HDF5 files in CalArena's layout, or results: CalArena's CSV files
+    (BENCHMARK/METHOD.csv), a file of --state, the JSON of an earlier arena.
+    """
+    from calviz.arena import find, judge
+    from calviz.cli.arena_text import print_arena
+    from calviz.data.writing import check_json
+
+    own = parse(options)
+    if json_path is not None:
+        check_json(json_path)
+    documents = Documents(html_path, markdown_path)
+    documents.check()
+    names = tuple(dict.fromkeys(name.strip() for name in methods.split(",")))
+    chosen = None if methods == "all" else names
+    found = find(paths, reading)
+    for note in found.notes:
+        say(note)
+    problems: tuple[str, ...] = ()
+    if found.playable:
+        table, problems = _played(found, chosen, division, own, state_path, jobs)
+    else:
+        table = _given(found, chosen)
+    arena = judge(table, resamples=resamples, seed=division.seed)
+    quiet = json_path == "-"
+    if not quiet:
+        print_arena(arena)
+    if json_path is not None:
+        from calviz.report.arena_json import arena_record
+        from calviz.report.json import to_json
+
+        text = to_json(arena_record(arena, problems=problems, seed=division.seed))
+        if quiet:
+            click.echo(text, nl=False)
+        else:
+            write_output(json_path, text)
+    if documents:
+        from calviz.report.arena_report import arena_report
+
+        documents.write(arena_report(arena, problems=problems))
+    return FINE
+
+
+def _played(
+    found: Found,
+    chosen: tuple[str, ...] | None,
+    division: Division,
+    options: dict[str, dict[str, object]],
+    state_path: str | None,
+    jobs: int | None,
+) -> tuple[ResultTable, tuple[str, ...]]:
+    from calviz.arena import Rules, State, play_all
+
+    def progress(name: str, done: int, total: int, problem: str) -> None:
+        say(f"[{done}/{total}] {problem or name}")
+
+    rules = Rules(methods="all" if chosen is None else chosen, division=division, options=options)
+    _ = rules.specs  # an unknown method is an error before a file is begun
+    state = None if state_path is None else State.open(state_path)
+    if state is not None and state.done:
+        say(f"{state.path.name} holds {len(state.done):,} results; these are not computed again.")
+    return play_all(found.playable, rules, state=state, jobs=jobs, progress=progress)
+
+
+def _given(found: Found, chosen: tuple[str, ...] | None) -> ResultTable:
+    from calviz.core.errors import OptionError
+    from calviz.results.arena import ResultTable
+
+    table = ResultTable.of(found.results, baseline=found.baseline)
+    if chosen is None:
+        return table
+    if unknown := [name for name in chosen if name not in table.methods]:
+        raise OptionError(
+            f"there are no results of '{unknown[0]}'; known: {', '.join(table.methods)}."
+        )
+    kept = [*chosen, *([table.baseline] if table.baseline is not None else [])]
+    return ResultTable.of(found.results, baseline=found.baseline, methods=list(dict.fromkeys(kept)))

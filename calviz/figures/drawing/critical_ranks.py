@@ -1,0 +1,104 @@
+"""How mean ranks and their critical difference are drawn; plain numbers in, a plotly figure out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calviz.figures.drawing.parts import Trace, label, line, markers
+from calviz.figures.drawing.sheet import Picture, Sheet
+from calviz.figures.drawing.style import axis, row_axis
+from calviz.figures.drawing.winrates import name_room
+from calviz.text.escape import plotly_text
+
+if TYPE_CHECKING:
+    from calviz.figures.critical_ranks import CriticalRanks
+
+_RIGHT, _TOP, _BOTTOM, _ROW = 16, 34, 50, 24
+_NAME = 24
+#: Pixels of a bar that joins methods, and the share of the ranks that the picture leaves free beside them.
+_BAR, _AIR = 5, 0.04
+
+
+def draw(figure: CriticalRanks, sheet: Sheet) -> Picture:
+    """Draw a row per method, and a bar down the rows that are not told apart (see `CriticalRanks.plot`)."""
+    p, methods = sheet.palette, figure.methods
+    ranks = np.array(list(figure.critical.ranks.values()))
+    cliques = figure.critical.cliques()
+    span = max(float(np.ptp(ranks)), figure.critical.difference, 1.0)
+    step = 0.045 * span
+    # Bars stand in lanes at the right of the longest of their rows.
+    bars = float(ranks.max()) + step * np.arange(1, len(cliques) + 1)
+    low, high = float(ranks.min()) - _AIR * span, max(float(ranks.max()), *bars, 0.0) + _AIR * span
+    high = max(high, float(ranks.min()) + figure.critical.difference + _AIR * span)
+    return sheet.picture(
+        [*_points(figure, sheet, ranks), *_bars(figure, sheet, bars)],
+        inner=_ROW * len(methods),
+        margins=(name_room(methods), _RIGHT, _TOP, _BOTTOM),
+        above=_TOP - 8,
+        shapes=list(_ruler(figure, sheet, float(ranks.min()))),
+        annotations=[
+            label(
+                f"critical difference {figure.critical.difference:.2f}",
+                p,
+                xref="x",
+                yref="paper",
+                x=float(ranks.min()),
+                y=1,
+                yshift=12,
+                xanchor="left",
+                yanchor="bottom",
+                font={"size": 12, "color": p.muted},
+            )
+        ],
+        xaxis=axis(p, "Mean rank (1 is best)", range=[low, high], nticks=7),
+        yaxis=row_axis(p, [plotly_text(name, _NAME) for name in methods], ticks=""),
+    )
+
+
+def _points(figure: CriticalRanks, sheet: Sheet, ranks: Any) -> Iterator[Trace]:
+    p = sheet.palette
+    apart = ranks - ranks[0] >= figure.critical.difference
+    rows = np.arange(len(ranks))
+    for mask, colour, symbol in ((~apart, p.blue, "circle"), (apart, p.neutral, "circle-open")):
+        if not mask.any():
+            continue
+        yield markers(
+            ranks[mask],
+            rows[mask],
+            colour,
+            size=9,
+            symbol=symbol,
+            edge=colour,
+            hovertext=[
+                f"{plotly_text(figure.methods[i], 60)}: {ranks[i]:.2f}"
+                for i in np.flatnonzero(mask)
+            ],
+            hoverinfo="text",
+        )
+
+
+def _bars(figure: CriticalRanks, sheet: Sheet, places: Any) -> Iterator[Trace]:
+    rows = {name: at for at, name in enumerate(figure.methods)}
+    for place, clique in zip(places, figure.critical.cliques(), strict=True):
+        first, last = rows[clique[0]], rows[clique[-1]]
+        yield line(
+            np.array([place, place]),
+            np.array([first - 0.25, last + 0.25]),
+            sheet.palette.ink,
+            width=_BAR,
+            hoverinfo="text",
+            hovertext=f"{plotly_text(clique[0], 40)} to {plotly_text(clique[-1], 40)}: not told apart",
+        )
+
+
+def _ruler(figure: CriticalRanks, sheet: Sheet, start: float) -> Iterator[dict[str, Any]]:
+    """The critical difference as a length, above the rows."""
+    style = {"color": sheet.palette.muted, "width": 2}
+    end = start + figure.critical.difference
+    place = {"type": "line", "xref": "x", "yref": "paper", "ysizemode": "pixel", "yanchor": 1}
+    yield {**place, "x0": start, "x1": end, "y0": 8, "y1": 8, "line": style}
+    for x in (start, end):
+        yield {**place, "x0": x, "x1": x, "y0": 4, "y1": 12, "line": style}

@@ -1,0 +1,172 @@
+"""The report on an arena: leaderboards, their pictures, and who is first by rows and by classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import pandas as pd
+
+from calviz.figures import CriticalRanks, Winrates
+from calviz.report.blocks import Block, Chart, Format, Note, Table, Text, chart
+from calviz.report.document import Part, Report, Written, bind
+from calviz.report.section import Section
+from calviz.report.wording import WIDTH
+from calviz.results.arena import SCORES
+from calviz.results.arena_words import headline, rated_words, winrate_text
+from calviz.results.comparison_table import Mark
+from calviz.results.leaderboard import Arena, Leaderboard
+from calviz.specs.metric import METRICS
+from calviz.text.words import decimal, percent, points, seconds_text, shorten
+
+#: Methods named for each range of rows or classes.
+FIRST = 5
+_MARKS: tuple[Mark, ...] = ("best", "second")
+
+
+def arena_report(
+    arena: Arena, *, problems: Iterable[str] = (), title: str = "Arena of recalibrators"
+) -> Report:
+    """Put an arena into a report, a part for each leaderboard.
+
+    Parameters
+    ----------
+    arena : Arena
+    problems : iterable of str
+        Files that could not be used.
+    title : str
+    """
+    notes = [*arena.notes, *problems]
+    parts = [
+        Part(
+            board.title,
+            headline(board),
+            tuple(_sections(board, arena.strata.get(board.key, ()), notes if at == 0 else ())),
+        )
+        for at, board in enumerate(arena.boards)
+    ]
+    return bind(parts, title=title)
+
+
+def _sections(
+    board: Leaderboard, parts: Sequence[Leaderboard], notes: Sequence[str]
+) -> Iterator[Written]:
+    blocks: list[Block] = [Text(headline(board)), board_table(board), Note(rated_words(board))]
+    blocks += [Note(shorten(note, 2_000)) for note in notes]
+    yield _written("leaderboard", "Leaderboard", blocks)
+    yield _written("winrates", "Winrates", [_winrates(board)])
+    ranks = [_ranks(board, score) for score in board.critical]
+    if ranks:
+        how = Note(
+            "A bar joins methods whose mean ranks differ by less than the critical difference (Nemenyi, 5 %): they are not told "
+            "apart. Models of one data set are ranked together, as they are not independent."
+        )
+        yield _written("ranks", "Critical differences", [*ranks, how])
+    if parts:
+        yield _written("ranges", "By rows and by classes", [ranges_table(parts)])
+
+
+def _written(key: str, title: str, blocks: Sequence[Block]) -> Written:
+    return Written(Section(key, title, 0, title, lambda subject: ()), tuple(blocks))
+
+
+def board_table(board: Leaderboard) -> Table:
+    """The leaderboard as people read it, and with all digits."""
+    rows = list(board)
+    labels = {score: METRICS[score].label for score in SCORES}
+    columns: dict[str, list[str]] = {"method": [shorten(s.method, 60) for s in rows]}
+    marks: dict[tuple[int, str], Mark] = {}
+    for score, label in labels.items():
+        name = f"winrate, {label} (95 %)"
+        columns[name] = [winrate_text(s, score) for s in rows]
+        for s, mark in zip(board.ranking(score), _MARKS, strict=False):
+            marks[rows.index(s), name] = mark
+    for score, label in labels.items():
+        columns[f"Elo, {label}"] = [
+            decimal(s.elo[score], 0) if score in s.elo else "–" for s in rows
+        ]
+    if board.baseline is not None:
+        own = [s.method == board.baseline for s in rows]
+        for name, values in (("gain (points)", "gain"), ("median", "median_gain")):
+            columns[name] = [
+                "" if none else points(getattr(s, values)[SCORES[0]], 2, plus=True)
+                for s, none in zip(rows, own, strict=True)
+            ]
+        for score, label in labels.items():
+            columns[f"worse than none, {label}"] = [
+                "" if none else percent(s.worse_than_none[score], 0)
+                for s, none in zip(rows, own, strict=True)
+            ]
+    columns["time"] = [seconds_text(s.seconds) for s in rows]
+    return Table(
+        "leaderboard",
+        "Leaderboard",
+        pd.DataFrame(columns),
+        board.frame().reset_index(),
+        tuple(columns)[1:],
+        marks,
+    )
+
+
+def ranges_table(parts: Sequence[Leaderboard]) -> Table:
+    """The first methods in each range of calibration rows and of classes."""
+    shown: dict[str, list[str]] = {
+        "range": [part.title for part in parts],
+        "experiments": [f"{len(part.table):,}" for part in parts],
+    }
+    for score in SCORES:
+        shown[f"first by {METRICS[score].label}"] = [
+            ", ".join(
+                f"{shorten(s.method)} {s.winrate[score]:.2f}" for s in part.ranking(score)[:FIRST]
+            )
+            for part in parts
+        ]
+    numbers = pd.concat(
+        [part.frame().reset_index().assign(range=part.title) for part in parts], ignore_index=True
+    )
+    return Table(
+        "ranges",
+        "By calibration rows and by classes",
+        pd.DataFrame(shown),
+        numbers,
+        ("experiments",),
+    )
+
+
+def _winrates(board: Leaderboard) -> Chart:
+    figure = Winrates.compute(board)
+
+    def written(value: float) -> str:
+        return decimal(value, 3)
+
+    formats: dict[str, tuple[str, Format]] = {"method": ("method", shorten)}
+    for score in SCORES:
+        label = METRICS[score].label
+        formats |= {
+            score: (label, written),
+            f"{score}_low": (f"{label}, from", written),
+            f"{score}_high": (f"{label}, to", written),
+        }
+    return chart(
+        figure,
+        key="winrates",
+        title="Winrates",
+        caption=figure.caption(),
+        formats=formats,
+        width=WIDTH,
+    )
+
+
+def _ranks(board: Leaderboard, score: str) -> Chart:
+    figure = CriticalRanks.compute(board, score=score)
+    return chart(
+        figure,
+        key=f"ranks-{score}",
+        title=f"Mean ranks by {METRICS[score].label}",
+        caption=figure.caption(),
+        formats={
+            "method": ("method", shorten),
+            "mean_rank": ("mean rank", lambda v: decimal(v, 2)),
+            "told_apart_from_first": ("told apart from the first", lambda v: "yes" if v else "no"),
+        },
+        width=WIDTH,
+    )

@@ -1,0 +1,246 @@
+"""The result table of an arena: every method in every experiment, and the experiments themselves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
+from calviz.core.errors import InputError
+from calviz.specs.recalibrator import UNCALIBRATED
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: What an arena judges by: keys of proper scores, lower is better.
+SCORES = ("brier", "nll")
+
+
+@dataclass(frozen=True, order=True)
+class Experiment:
+    """One model on one data set: its probabilities are calibrated on some rows and judged on others.
+
+    Attributes
+    ----------
+    benchmark : str
+        The collection it belongs to; benchmarks count alike, however many experiments they have.
+    dataset : str
+        Experiments on one data set are not independent, and are resampled together.
+    model : str
+    rows : int
+        Calibration rows.
+    judged : int
+        Rows that judge.
+    classes : int
+    """
+
+    benchmark: str
+    dataset: str
+    model: str
+    rows: int
+    judged: int
+    classes: int
+
+    @property
+    def name(self) -> tuple[str, str, str]:
+        """What tells it from the others."""
+        return self.benchmark, self.dataset, self.model
+
+
+@dataclass(frozen=True)
+class Played:
+    """One method in one experiment.
+
+    Attributes
+    ----------
+    method : str
+    scores : mapping of str to float
+        By the keys of `SCORES`; nan where it failed.
+    seconds : float
+        Of the fit and of its application.
+    reason : str or None
+        Why it failed.
+    """
+
+    method: str
+    scores: Mapping[str, float] = field(default_factory=dict)
+    seconds: float = math.nan
+    reason: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ResultTable:
+    """Scores of methods (columns) in experiments (rows).
+
+    Attributes
+    ----------
+    experiments : tuple of Experiment, n of them
+    methods : tuple of str, K of them
+    scores : mapping of str to ndarray, shape (n, K)
+        By the keys of `SCORES`; nan where a method has none.
+    seconds : ndarray, shape (n, K)
+    entered : ndarray of bool, shape (n, K)
+        Whether a method takes part in an experiment; one that takes part and has no score beats nobody there.
+    baseline : str or None
+        The method that does nothing, where there is one.
+    reasons : mapping of (int, str) to str
+        Why a method failed, by the number of the experiment and the method.
+    """
+
+    experiments: tuple[Experiment, ...]
+    methods: tuple[str, ...]
+    scores: Mapping[str, FloatArray]
+    seconds: FloatArray
+    entered: BoolArray
+    baseline: str | None = None
+    reasons: Mapping[tuple[int, str], str] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        results: Iterable[tuple[Experiment, Iterable[Played]]],
+        *,
+        baseline: str | None = UNCALIBRATED,
+        methods: Sequence[str] | None = None,
+    ) -> Self:
+        """Put results together; an experiment may come in several parts.
+
+        Parameters
+        ----------
+        results : iterable of (Experiment, iterable of Played)
+        baseline : str, optional
+            The name of the method that does nothing.
+        methods : sequence of str, optional
+            These only, in this order; all in the order of their first result if left out.
+
+        Raises
+        ------
+        InputError
+            Where there is nothing, or where a result stands there twice with different scores.
+        """
+        found: dict[tuple[str, str, str], tuple[Experiment, dict[str, Played]]] = {}
+        seen: dict[str, None] = {}
+        for experiment, played in results:
+            known, by_method = found.setdefault(experiment.name, (experiment, {}))
+            if known != experiment:
+                raise InputError(
+                    f"{_place(experiment)} has {known.rows:,} calibration rows and {known.classes:,} classes in one place, "
+                    f"{experiment.rows:,} and {experiment.classes:,} in another",
+                    remedy="give results of the same experiments",
+                )
+            for one in played:
+                if methods is not None and one.method not in methods:
+                    continue
+                before = by_method.get(one.method)
+                if before is not None and not _same(before, one):
+                    raise InputError(
+                        f"'{one.method}' has two different results for {_place(experiment)}",
+                        remedy="give each result once",
+                    )
+                by_method[one.method] = one
+                seen.setdefault(one.method)
+        order = tuple(seen) if methods is None else tuple(m for m in methods if m in seen)
+        if not found or not order:
+            raise InputError("there are no results", remedy="give files that hold some")
+        shape = (len(found), len(order))
+        scores = {key: np.full(shape, math.nan) for key in SCORES}
+        seconds, entered = np.full(shape, math.nan), np.zeros(shape, dtype=np.bool_)
+        reasons: dict[tuple[int, str], str] = {}
+        for i, (_, by_method) in enumerate(found.values()):
+            for j, method in enumerate(order):
+                if (one_played := by_method.get(method)) is None:
+                    continue
+                entered[i, j], seconds[i, j] = True, one_played.seconds
+                for key in SCORES:
+                    scores[key][i, j] = one_played.scores.get(key, math.nan)
+                if one_played.reason:
+                    reasons[i, method] = one_played.reason
+        return cls(
+            tuple(experiment for experiment, _ in found.values()),
+            order,
+            {key: read_only(value) for key, value in scores.items()},
+            read_only(seconds),
+            read_only(entered),
+            baseline if baseline in order else None,
+            reasons,
+        )
+
+    def __len__(self) -> int:
+        return len(self.experiments)
+
+    def take(
+        self, rows: Sequence[int] | IntArray | BoolArray, methods: Sequence[str] | None = None
+    ) -> Self:
+        """Some experiments, and some methods where they are given; methods that are left in none of them are dropped."""
+        chosen = np.asarray(rows)
+        chosen = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen.astype(np.intp)
+        kept = [
+            j
+            for j, m in enumerate(self.methods)
+            if (methods is None or m in methods) and self.entered[chosen, j].any()
+        ]
+        part = np.ix_(chosen, np.array(kept, dtype=np.intp))
+        names = tuple(self.methods[j] for j in kept)
+        new = {int(old): at for at, old in enumerate(chosen)}
+        return type(self)(
+            tuple(self.experiments[i] for i in chosen),
+            names,
+            {key: read_only(value[part]) for key, value in self.scores.items()},
+            read_only(self.seconds[part]),
+            read_only(self.entered[part]),
+            self.baseline if self.baseline in names else None,
+            {(new[i], m): why for (i, m), why in self.reasons.items() if i in new and m in names},
+        )
+
+    def results(self) -> Iterable[tuple[Experiment, tuple[Played, ...]]]:
+        """The table, experiment by experiment; the opposite of `of`."""
+        for i, experiment in enumerate(self.experiments):
+            yield (
+                experiment,
+                tuple(
+                    Played(
+                        method,
+                        {key: float(self.scores[key][i, j]) for key in SCORES},
+                        float(self.seconds[i, j]),
+                        self.reasons.get((i, method)),
+                    )
+                    for j, method in enumerate(self.methods)
+                    if self.entered[i, j]
+                ),
+            )
+
+    def frame(self) -> pd.DataFrame:
+        """One row per experiment and method."""
+        import pandas as pd
+
+        rows: list[dict[str, Any]] = [
+            {
+                "benchmark": e.benchmark,
+                "dataset": e.dataset,
+                "model": e.model,
+                "cal_size": e.rows,
+                "test_size": e.judged,
+                "n_classes": e.classes,
+                "method": one.method,
+                **one.scores,
+                "seconds": one.seconds,
+                "reason": one.reason,
+            }
+            for e, played in self.results()
+            for one in played
+        ]
+        return pd.DataFrame(rows)
+
+
+def _place(experiment: Experiment) -> str:
+    return f"'{experiment.model}' on '{experiment.dataset}' ({experiment.benchmark})"
+
+
+def _same(one: Played, other: Played) -> bool:
+    # The time of a run that was made again is another one.
+    pairs = ((one.scores.get(k, math.nan), other.scores.get(k, math.nan)) for k in SCORES)
+    return all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in pairs)

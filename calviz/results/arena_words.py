@@ -1,0 +1,66 @@
+"""How a leaderboard is put into words: the same in the terminal, the app and the report."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from calviz.results.arena import SCORES
+from calviz.specs.metric import METRICS
+from calviz.text.words import counted, listed, percent
+
+if TYPE_CHECKING:
+    from calviz.results.leaderboard import CriticalDifference, Leaderboard, Standing
+
+#: What a winrate is, for captions.
+WINRATE_WORDS = "Winrate: the share of the other methods with a strictly larger score, 0.5 is the middle of the field"
+
+
+def headline(board: Leaderboard) -> str:
+    """How much there is, and who is first by each score."""
+    firsts = {score: board.ranking(score)[0].method for score in SCORES}
+    sets = len({(e.benchmark, e.dataset) for e in board.table.experiments})
+    where = (
+        f"{board.title}: {counted(len(board.table), 'experiment')} on {counted(sets, 'data set')}, "
+        f"{counted(len(board), 'method')}"
+    )
+    parts = []
+    for score, name in firsts.items():
+        worse = board[name].worse_than_none.get(score, math.nan)
+        caution = (
+            ""
+            if name == board.baseline or math.isnan(worse)
+            else f" (worse than none in {percent(worse, 0)})"
+        )
+        parts.append(f"by {METRICS[score].label} {listed([name], limit=60)}{caution}")
+    return f"{where}. First {' and '.join(parts)}."
+
+
+def blocks_words(c: CriticalDifference) -> str:
+    """What was ranked: "26 data sets"."""
+    one = c.unit.removesuffix("s")
+    return counted(c.blocks, one) if "," not in c.unit else f"{c.blocks:,} {c.unit}"
+
+
+def winrate_text(s: Standing, score: str) -> str:
+    """A winrate with its interval: "0.714 (0.675 to 0.750)"."""
+    interval = s.interval.get(score)
+    text = f"{s.winrate[score]:.3f}"
+    return text if interval is None else f"{text} ({interval.low:.3f} to {interval.high:.3f})"
+
+
+def rated_words(board: Leaderboard) -> str:
+    """How to read the columns."""
+    benchmarks = len({e.benchmark for e in board.table.experiments})
+    means = (
+        "means over experiments, then over benchmarks"
+        if benchmarks > 1
+        else "means over experiments"
+    )
+    text = f"{WINRATE_WORDS}; {means}; intervals by drawing again {board.units}. Elo: 400 points are a factor of ten in the odds"
+    if board.baseline is not None:
+        text += (
+            f". Gain: Brier score of '{board.baseline}' minus that of the method, in points, mean and median; worse than none: "
+            "share of the experiments with a strictly larger score than without calibration"
+        )
+    return f"{text}. Time: median of fit and application."

@@ -1,0 +1,1 @@
+"""The parts of the page Arena: what competes, the job, the leaderboard."""

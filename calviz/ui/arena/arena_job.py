@@ -1,0 +1,104 @@
+"""The page Arena: what competes, the job that carries it out, and the leaderboard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from calviz.arena import Rules, judge, play_all
+from calviz.core.watch import watching
+from calviz.results.leaderboard import Arena
+from calviz.text.words import counted
+from calviz.ui.arena import contestants, leaderboard_view
+from calviz.ui.arena.contestants import Contest, Kept
+from calviz.ui.session.jobs import Job, Work
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import long_work
+from calviz.ui.widgets.long_work import Button, LongWork, Said
+
+PLACE = "arena"
+#: Seconds after which progress is shown where the work starts by itself.
+PATIENCE = 1.0
+_WAYS = {"open": "Open files", "kept": "A kept arena, or results"}
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What came of it.
+
+    Attributes
+    ----------
+    arena : Arena
+    problems : tuple of str
+        Models that could not be used.
+    """
+
+    arena: Arena
+    problems: tuple[str, ...] = ()
+
+
+def explore(settings: Settings) -> None:
+    """Choose what competes, carry it out, and show who wins."""
+    way = st.segmented_control(
+        "What competes",
+        tuple(_WAYS),
+        default="open",
+        required=True,
+        key="arena-of",
+        bind="query-params",
+        format_func=lambda key: _WAYS.get(key, str(key)),
+    )
+    if way == "kept":
+        kept = contestants.of_kept()
+        if kept is None:
+            return
+        work = LongWork(
+            PLACE,
+            ("kept", kept.key),
+            f"Judging {counted(len(kept.table), 'experiment')}",
+            lambda: _judging(kept),
+        )
+        standing = long_work.draw(work, Button("Judge again"), at_once=True, patience=PATIENCE)
+    else:
+        contest = contestants.of_open_files(settings.entry)
+        if contest is None:
+            return
+        work = LongWork(
+            PLACE,
+            contest.key,
+            f"{counted(len(contest.methods), 'recalibrator')} on {counted(len(contest.sources), 'model')}",
+            lambda: lambda job: _play(job, contest),
+            about=("open",),
+        )
+        standing = long_work.draw(
+            work,
+            Button("Start the arena", ":material/trophy:", always=True),
+            Said(
+                "Models with a calibration and a test split use these; of others, half of the rows fit and the rest judge.",
+                stopped=_stopped,
+            ),
+        )
+    if isinstance(standing.result, Outcome):
+        leaderboard_view.show(standing.result.arena, standing.result.problems)
+
+
+def _judging(kept: Kept) -> Work:
+    return lambda job: Outcome(judge(kept.table))
+
+
+def _play(job: Job, contest: Contest) -> Outcome:
+    table, problems = play_all(
+        contest.sources,
+        Rules(methods=contest.methods, drawn=True),
+        progress=lambda name, done, total, problem: job.progress(done, total, name),
+        stop=job.stopping,
+    )
+    with watching(None):  # what was stopped is still judged
+        return Outcome(judge(table), problems)
+
+
+def _stopped(job: Job) -> str:
+    if job.result is None:
+        return "Stopped before an experiment was finished."
+    return f"Stopped after {job.done:,} of {job.total:,} models: the leaderboard is of these."

@@ -1,0 +1,189 @@
+"""What competes in the arena: models of open files with recalibrators, or an arena that was kept."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import PurePath
+
+import streamlit as st
+
+from calviz.arena import Loaded, results_in
+from calviz.comparison import suggest
+from calviz.core.errors import CalvizError, InputError
+from calviz.core.predictions import Dataset
+from calviz.data.file_bytes import Source
+from calviz.results.arena import Experiment, Played, ResultTable
+from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.text.words import counted, distinct, listed
+from calviz.ui.session import open_files
+from calviz.ui.session.open_models import on_offer
+from calviz.ui.widgets import upload
+from calviz.ui.widgets.text import md
+
+_KEPT, _TURN = "calviz.arena.kept", "calviz.arena.turn"
+#: What results are called that come without a folder.
+UPLOADED = "uploaded"
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """Models and methods to carry out.
+
+    Attributes
+    ----------
+    key : tuple of str
+        Names them, for jobs.
+    sources : tuple of Loaded
+    methods : tuple of str
+    """
+
+    key: tuple[str, ...]
+    sources: tuple[Loaded, ...]
+    methods: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Results that were opened.
+
+    Attributes
+    ----------
+    key : str
+        A digest of the files.
+    title : str
+    table : ResultTable
+    """
+
+    key: str
+    title: str
+    table: ResultTable
+
+
+def of_open_files(entry: open_files.Entry) -> Contest | None:
+    """Draw the choice of models and methods; None if there is nothing to do."""
+    offered = {m.name: m for m in on_offer(entry)}
+    shown = distinct(tuple(offered), 60)
+    names = st.multiselect(
+        "Models",
+        list(offered),
+        default=list(offered),
+        format_func=lambda name: shown.get(name, str(name)),
+        # Other files, another list.
+        key=f"calviz.arena.models.{hash(tuple(offered))}",
+        help="All models of the files that are open in this session. Each is one experiment.",
+    )
+    with st.expander("Add another file", icon=":material/upload_file:"):
+        upload.uploader("Another file: predictions and true labels", beside=True)
+        upload.failure_card()
+    chosen = [offered[name] for name in names]
+    methods = _methods([m.data for m in chosen])
+    if not chosen or not methods:
+        st.info("Choose models and recalibrators.", icon=":material/info:")
+        return None
+    labels = _data_sets({m.name: m.data for m in chosen})
+    sources = tuple(Loaded(labels[m.name], m.name, m.data) for m in chosen)
+    key = ("open", *(m.key for m in chosen), *methods)
+    return Contest(key, sources, methods)
+
+
+def _methods(data: list[Dataset]) -> tuple[str, ...]:
+    known = {spec.key: spec.label for spec in RECALIBRATORS.methods(confidence=False)}
+    which = st.segmented_control(
+        "Recalibrators",
+        ("suggested", "all", "choose"),
+        default="suggested",
+        required=True,
+        key="arena-methods",
+        bind="query-params",
+        format_func=lambda name: str(name).capitalize(),
+        help="Suggested: what suits these models by rows and classes; all others take longer, or are variants.",
+    )
+    if which == "all":
+        return tuple(known)
+    fitting = {key for d in data for key in suggest(d, d.n // 2).methods}
+    likely = tuple(key for key in known if key in fitting)
+    if which == "choose":
+        return tuple(
+            st.multiselect(
+                "Recalibrators that take part",
+                list(known),
+                default=likely,
+                format_func=lambda key: known.get(key, str(key)),
+                key="calviz.arena.methods",
+                label_visibility="collapsed",
+            )
+        )
+    st.caption(", ".join(known[key] for key in likely))
+    return likely
+
+
+def _data_sets(models: dict[str, Dataset]) -> dict[str, str]:
+    """The data set of each model: that of the first model with the same true labels, as their rows are not independent."""
+    seen: dict[str, str] = {}
+    found = {}
+    for name, data in models.items():
+        labels = data.labels if data.labels is not None else getattr(data, "correct", ())
+        digest = hashlib.blake2b(repr((data.n, data.n_classes)).encode(), digest_size=12)
+        digest.update(memoryview(labels).cast("B") if len(labels) else b"")
+        found[name] = seen.setdefault(digest.hexdigest(), name)
+    return found
+
+
+def of_kept() -> Kept | None:
+    """Draw the box for results; what was opened stays until it is closed."""
+    kept: Kept | None = st.session_state.get(_KEPT)
+    if kept is not None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(
+                f":material/inventory_2: {md(kept.title, 120)} · {counted(len(kept.table), 'experiment')}"
+            )
+            if st.button("Close", type="tertiary", key="calviz.arena.close"):
+                del st.session_state[_KEPT]
+                st.rerun()
+        return kept
+    turn = st.session_state.setdefault(_TURN, 0)
+    files = st.file_uploader(
+        "An arena that was kept, or results",
+        accept_multiple_files=True,
+        key=f"calviz.arena.upload.{turn}",
+        help="The file of 'calviz arena --state', its JSON, or CalArena's METHOD.csv files of one benchmark.",
+    )
+    if not files:
+        st.caption(
+            "On the command line, `calviz arena FOLDER --state arena.jsonl` plays hundreds of files on all cores; open that file "
+            "here. CalArena's published results (a METHOD.csv for each method) can be opened as well."
+        )
+        return None
+    try:
+        st.session_state[_KEPT] = _read([(f.name, f.getvalue()) for f in files])
+    except CalvizError as error:
+        st.error(md(error, 2_000), icon=":material/error:")
+        return None
+    st.session_state[_TURN] = turn + 1
+    st.rerun()
+    return None
+
+
+def _read(files: list[tuple[str, bytes]]) -> Kept:
+    results: list[tuple[Experiment, list[Played]]] = []
+    baselines: dict[str | None, None] = {}
+    whole = hashlib.blake2b(digest_size=12)
+    for name, content in files:
+        found = results_in(Source(content, name), UPLOADED)
+        if found is None:
+            raise InputError(
+                "these are no results",
+                file=name,
+                remedy="open the file of --state, the JSON of an arena, or METHOD.csv; predictions belong under 'Open files'",
+            )
+        results += found[0]
+        baselines.setdefault(found[1])
+        whole.update(content)
+    if len(baselines) > 1:
+        raise InputError(
+            "the files come from arenas with different methods", remedy="open one at a time"
+        )
+    table = ResultTable.of(results, baseline=next(iter(baselines)))
+    title = PurePath(files[0][0]).name if len(files) == 1 else listed([n for n, _ in files], most=3)
+    return Kept(whole.hexdigest(), title, table)

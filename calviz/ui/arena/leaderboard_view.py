@@ -1,0 +1,228 @@
+"""A leaderboard on a page: filters, table, pictures, downloads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from calviz.arena.boards import CLASSES, ROWS, in_range, leaderboard, range_words, ranges
+from calviz.core.arrays import BoolArray
+from calviz.figures import CriticalRanks, Winrates
+from calviz.figures.base import Figure
+from calviz.report.arena_json import arena_record
+from calviz.report.arena_report import arena_report, ranges_table
+from calviz.report.json import to_json
+from calviz.results.arena import SCORES, ResultTable
+from calviz.results.arena_words import headline, rated_words
+from calviz.results.leaderboard import Arena, Leaderboard
+from calviz.specs.metric import METRICS
+from calviz.text.export import csv_bytes
+from calviz.text.words import counted
+from calviz.ui.session import page_guard
+from calviz.ui.widgets import diagram
+from calviz.ui.widgets.text import md
+
+#: Pixels of a picture, two beside each other on a desk.
+WIDTH = 474
+#: Fewer experiments than this say little.
+FEW = 10
+_ALL = "all"
+
+
+def show(arena: Arena, problems: Sequence[str] = ()) -> None:
+    """The leaderboard that is chosen, and what can be taken home."""
+    for problem in problems:
+        st.warning(md(problem, 600), icon=":material/warning:")
+    _board(arena)
+    _take_home(arena, tuple(problems))
+
+
+@st.fragment
+def _board(arena: Arena) -> None:
+    with page_guard.boundary():
+        board = _chosen(arena)
+        if board is None:
+            st.info("No experiment is in both ranges.", icon=":material/info:")
+            return
+        st.subheader(md(headline(board), 1_000), anchor=False)
+        if len(board.table) < FEW:
+            st.warning(
+                f"{counted(len(board.table), 'experiment')}: another data set may turn the order round. Open more files.",
+                icon=":material/warning:",
+            )
+        _table(board)
+        st.caption(md(rated_words(board), 2_000))
+        for note in arena.notes:
+            st.caption(md(note, 2_000))
+        _pictures(board)
+        if parts := arena.strata.get(board.key, ()):
+            st.markdown("**By calibration rows and by classes**")
+            st.dataframe(
+                ranges_table(parts).shown,
+                hide_index=True,
+                alt="First methods by rows and by classes",
+            )
+
+
+def _chosen(arena: Arena) -> Leaderboard | None:
+    """Draw the filters; the board that they leave, None if it is empty."""
+    boards = {board.key: board for board in arena.boards}
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        key = next(iter(boards))
+        if len(boards) > 1:
+            key = st.segmented_control(
+                "Leaderboard",
+                tuple(boards),
+                default=key,
+                required=True,
+                key="calviz.arena.board",
+                format_func=lambda name: boards[name].title if name in boards else str(name),
+            )
+        whole = boards[str(key)]
+        experiments = whole.table.experiments
+        rows = _range("Calibration rows", "rows", ROWS, [e.rows for e in experiments], whole.key)
+        classes = _range("Classes", "classes", CLASSES, [e.classes for e in experiments], whole.key)
+    if rows is None and classes is None:
+        return whole
+    mask = in_range([e.rows for e in experiments], *(rows or (0, None)))
+    mask &= in_range([e.classes for e in experiments], *(classes or (0, None)))
+    if not mask.any():
+        return None
+    words = [
+        range_words(*one, noun)
+        for one, noun in ((rows, "calibration rows"), (classes, "classes"))
+        if one is not None
+    ]
+    return _part(id(whole), str((rows, classes)), whole.table, mask, ", ".join(words))
+
+
+@st.cache_resource(scope="session", max_entries=16, show_spinner="Judging …")
+def _part(
+    board: int, which: str, _table: ResultTable, _mask: BoolArray, _title: str
+) -> Leaderboard:
+    return leaderboard(
+        _table.take(_mask), which, title=_title[:1].upper() + _title[1:], pooled=True
+    )
+
+
+def _range(
+    label: str, noun: str, edges: Sequence[int], values: Sequence[int], board: str
+) -> tuple[int, int | None] | None:
+    """A choice of one of the ranges in which there is something; None for all."""
+    there = [one for one in ranges(edges) if in_range(values, *one).any()]
+    if len(there) < 2:
+        return None
+    words = {range_words(*one, noun): one for one in there}
+    chosen = st.selectbox(
+        label,
+        (_ALL, *words),
+        format_func=lambda text: str(text)[:1].upper() + str(text)[1:],
+        key=f"calviz.arena.{noun}.{board}",
+        width=230,
+    )
+    return words.get(str(chosen))
+
+
+def _table(board: Leaderboard) -> None:
+    columns: dict[str, object] = {"method": [s.method for s in board]}
+    config: dict[str, object] = {"method": st.column_config.TextColumn(pinned=True)}
+    for score in SCORES:
+        label = METRICS[score].label
+        columns[f"winrate, {label}"] = [s.winrate[score] for s in board]
+        columns[f"95 %, {label}"] = [
+            "" if (i := s.interval.get(score)) is None else f"{i.low:.3f} to {i.high:.3f}"
+            for s in board
+        ]
+        config[f"winrate, {label}"] = st.column_config.NumberColumn(format="%.3f")
+    if board.baseline is not None:
+        for score in SCORES:
+            name = f"worse than none, {METRICS[score].label}"
+            columns[name] = _without(board, [100 * s.worse_than_none[score] for s in board])
+            config[name] = st.column_config.NumberColumn(
+                format="%.0f %%",
+                help="Share of the experiments with a strictly larger score than without calibration.",
+            )
+        for name, gains in (
+            ("gain, points", [s.gain[SCORES[0]] for s in board]),
+            ("median gain", [s.median_gain[SCORES[0]] for s in board]),
+        ):
+            columns[name] = _without(board, [100 * g for g in gains])
+            config[name] = st.column_config.NumberColumn(
+                format="%.2f", help="Brier score without calibration minus with it, in points."
+            )
+    for score in SCORES:
+        name = f"Elo, {METRICS[score].label}"
+        columns[name] = [s.elo.get(score, math.nan) for s in board]
+        config[name] = st.column_config.NumberColumn(format="%.0f")
+    columns["time, ms"] = [1_000 * s.seconds for s in board]
+    config["time, ms"] = st.column_config.NumberColumn(
+        format="%.1f", help="Median of fit and application."
+    )
+    if any(s.failed for s in board):
+        columns["without a score"] = [s.failed for s in board]
+    st.dataframe(
+        pd.DataFrame(columns),
+        hide_index=True,
+        height="content",
+        alt="Leaderboard: " + ", ".join(s.method for s in board),
+        column_config=config,  # type: ignore[arg-type]
+    )
+
+
+def _without(board: Leaderboard, values: Sequence[float]) -> list[float]:
+    """Nothing in the row of the method that does nothing."""
+    return [
+        math.nan if s.method == board.baseline else v for s, v in zip(board, values, strict=True)
+    ]
+
+
+def _pictures(board: Leaderboard) -> None:
+    figures: list[tuple[str, str, Figure]] = [("Winrates", "winrates", Winrates.compute(board))]
+    figures += [
+        (f"Mean ranks, {METRICS[s].label}", f"ranks-{s}", CriticalRanks.compute(board, score=s))
+        for s in board.critical
+    ]
+    with st.container(horizontal=True, gap="medium"):
+        for title, name, figure in figures:
+            with st.container(width=WIDTH):
+                st.markdown(f"**{title}**")
+                diagram.chart(
+                    figure,
+                    figure.plot(theme=diagram.theme(), width=diagram.page_width() or WIDTH),
+                    key=f"arena.{name}",
+                    filename=f"arena-{name}",
+                    own_caption=True,
+                )
+    if board.critical:
+        st.caption(
+            "A bar joins methods whose mean ranks differ by less than the critical difference (Nemenyi, 5 %): they are not told "
+            "apart; filled points are not told apart from the first. Models of one data set are ranked together."
+        )
+
+
+def _take_home(arena: Arena, problems: tuple[str, ...]) -> None:
+    files: tuple[tuple[str, Callable[[], bytes], str, str, str], ...] = (
+        ("HTML", lambda: arena_report(arena, problems=problems).html().encode(), "html", "text/html",
+         "One file that opens anywhere."),
+        ("JSON", lambda: to_json(arena_record(arena, problems=problems)).encode(), "json",
+         "application/json", "All numbers; it can be opened here again."),
+        ("CSV", lambda: csv_bytes(arena.overall.frame().reset_index()), "csv", "text/csv",
+         "The leaderboard."),
+        ("Every result", lambda: csv_bytes(arena.whole.frame()), "results.csv", "text/csv",
+         "A row for each method in each experiment."),
+    )  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for label, make, end, mime, help in files:
+            st.download_button(
+                label,
+                make,
+                f"arena.{end}",
+                mime,
+                icon=":material/download:",
+                on_click="ignore",
+                key=f"calviz.arena.{label}",
+                help=help,
+            )

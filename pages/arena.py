@@ -1,0 +1,19 @@
+"""Every recalibrator on many data sets."""
+
+import streamlit as st
+
+from calviz.ui.arena import arena_job
+from calviz.ui.session import navigation, page_guard, settings
+
+page_guard.enter()
+chosen = settings.current()
+
+st.title(navigation.BY_KEY["arena"].question, anchor=False)
+with page_guard.boundary():
+    st.caption(
+        "One data set says little about a method. Here every recalibrator is fitted on the calibration rows of each model, judged "
+        "on rows that no fit has seen, and ranked over all of them by the Brier score and NLL."
+    )
+
+with page_guard.boundary():
+    arena_job.explore(chosen)
