@@ -1,7 +1,8 @@
-"""Which recalibrator to take, and why: a published guideline, held against what was measured."""
+"""Which recalibrator to take, and why: what wins on such data elsewhere, held against what was measured here."""
 
 from __future__ import annotations
 
+from calviz.comparison.arena_evidence import evidence
 from calviz.comparison.methods_to_try import suggest
 from calviz.core.predictions import Dataset
 from calviz.results.advice import Advice, Guideline
@@ -14,12 +15,9 @@ MANY_CLASSES = 100
 #: "A large calibration data set": where IROvA-TS overtakes in their figures 6 and 11 to 13, about.
 LARGE_SET, LARGE_PER_CLASS = 5_000, 25
 
-#: The methods that the guideline names.
-PARAMETRIC, FLEXIBLE, COMPOSED = "ets", "irm", "temperature+isotonic"
-
 
 def guideline(data: Dataset, fit_rows: int, *, keep_classes: bool = False) -> Guideline:
-    """The published guideline for this number of classes and calibration rows (Zhang 2020, appendix G).
+    """What wins on data with as many classes and calibration rows, and what Zhang et al. (2020, appendix G) recommend.
 
     Parameters
     ----------
@@ -29,41 +27,43 @@ def guideline(data: Dataset, fit_rows: int, *, keep_classes: bool = False) -> Gu
     keep_classes : bool
         Whether no predicted class may change.
     """
-    if data.kind == "confidence":
-        return Guideline(
-            None,
-            None,
-            "The guideline of Zhang et al. (2020, appendix G) is about the scores of all classes; "
-            "this file has the top one only.",
-        )
-    k = data.n_classes
-    facts = f"{k:,} classes and {fit_rows:,} calibration rows"
-    source = "Zhang et al. (2020, appendix G)"
-    complex_task = k >= MANY_CLASSES
-    large = fit_rows >= max(LARGE_SET, LARGE_PER_CLASS * k)
-    if complex_task and large and not keep_classes:
-        return Guideline(
-            COMPOSED,
-            PARAMETRIC,
-            f"{source} recommend temperature scaling followed by one-vs-rest isotonic regression for a "
-            f"complex task with a large calibration set ({facts}), where predictions may change.",
-        )
-    why = "a large set, but predictions must stay" if complex_task and large else "general use"
-    return Guideline(
-        PARAMETRIC,
-        FLEXIBLE,
-        f"{source} recommend ensemble temperature scaling for {why} ({facts}), and IRM where its form "
-        "does not fit; both keep every predicted class.",
+    confidence = data.kind == "confidence"
+    known = evidence(2 if confidence else data.n_classes, fit_rows)
+    allowed = [
+        key
+        for key in (known.keeping() if keep_classes else known.ranking)
+        if RECALIBRATORS[key].confidence_only or not confidence
+    ]
+    first = next(iter(allowed), None)
+    where = f"{known.experiments:,} experiments ({known.source}; {known.like})"
+    said = (
+        f"In {where} {_label(first)} wins most often{' of those that keep every predicted class' if keep_classes else ''}: "
+        f"{known.said_of(first)}."
+        if first is not None
+        else f"No method of {where} keeps every predicted class."
     )
+    other = "" if confidence else f" {_zhang(data.n_classes, fit_rows, keep_classes)}"
+    return Guideline(tuple(allowed), said + other)
+
+
+def _zhang(classes: int, rows: int, keep_classes: bool) -> str:
+    """The published guideline, as one more source."""
+    large = rows >= max(LARGE_SET, LARGE_PER_CLASS * classes)
+    if classes >= MANY_CLASSES and large and not keep_classes:
+        what = (
+            "temperature scaling, then one-vs-rest isotonic regression, for many classes and rows"
+        )
+    else:
+        what = "ensemble temperature scaling for general use"
+    return f"Zhang et al. (2020, appendix G) recommend {what}."
 
 
 def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False) -> Advice:
-    """Check the guideline against a comparison, and say so if another method is better here.
+    """Hold what wins on such data elsewhere against a comparison, and say so if another method is better here.
 
     The methods that are not told apart from the best one (all pairs taken into account) count as equal, if they are also better
     than the uncalibrated model beyond noise, and their NLL is not worse than its. Among
-    them comes first: leaving the model as it is, what the guideline recommends, a method that keeps the
-    predicted classes, the smaller value. The reasons state this rule.
+    them comes first: leaving the model as it is, what wins most often on data like these, the smaller value. The reasons state this rule.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     equal = [key for key in allowed if key in tied] if best in tied else [best]
     chosen = UNCALIBRATED
     if UNCALIBRATED not in equal:
-        chosen = _first([key for key in equal if not _objection(comparison, key)], rule, comparison)
+        chosen = _first([key for key in equal if not _objection(comparison, key)], rule)
     reasons = [*_measured(comparison, criterion, name, chosen, best, equal)]
     reasons.append(_rule(comparison, criterion, name, chosen, best, equal, rule))
     reasons.append(_held_against(rule, chosen, equal, comparison, name, data))
@@ -113,12 +113,9 @@ def _objection(comparison: Comparison, key: str) -> str | None:
     return None
 
 
-def _first(sound: list[str], rule: Guideline, comparison: Comparison) -> str:
-    for wanted in (rule.method, rule.alternative):
-        if wanted in sound:
-            return str(wanted)
-    keeping = [key for key in sound if comparison[key].accuracy_preserving]
-    return next(iter(keeping or sound), UNCALIBRATED)
+def _first(sound: list[str], rule: Guideline) -> str:
+    """The one that wins most often on such data; the smaller value, of those that are not known."""
+    return next((key for key in rule.ranking if key in sound), next(iter(sound), UNCALIBRATED))
 
 
 def _rule(
@@ -143,10 +140,8 @@ def _rule(
     why = (
         "a model that is left as it is comes first"
         if chosen == UNCALIBRATED
-        else "the published guideline comes first"
-        if chosen in (rule.method, rule.alternative)
-        else "a method that keeps every predicted class comes first"
-        if comparison[chosen].accuracy_preserving
+        else "what wins most often on such data comes first"
+        if chosen in rule.ranking
         else "the best value comes first"
     )
     better = (

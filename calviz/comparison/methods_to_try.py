@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from calviz.comparison.arena_evidence import Group, evidence
 from calviz.core.predictions import Dataset, Predictions
 from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED, FitFacts
+
+#: So many of the methods that win most often on such data are suggested, and so many of those that keep every predicted class.
+BEST, BEST_KEEPING = 5, 2
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Suggestion:
 
 
 def suggest(data: Dataset, fit_rows: int) -> Suggestion:
-    """Choose methods by the kind of data, the number of classes and that of calibration rows.
+    """Choose methods by the kind of data, and by what wins on data with as many classes and calibration rows.
 
     Parameters
     ----------
@@ -46,7 +50,7 @@ def suggest(data: Dataset, fit_rows: int) -> Suggestion:
         classes=2 if confidence else data.n_classes,
         logits=isinstance(data, Predictions) and data.logits is not None,
     )
-    methods: list[str] = []
+    possible: list[str] = []
     left_out: dict[str, str] = {}
     impossible: dict[str, str] = {}
     for spec in RECALIBRATORS:
@@ -57,6 +61,20 @@ def suggest(data: Dataset, fit_rows: int) -> Suggestion:
         elif reason := spec.left_out(facts):
             left_out[spec.key] = reason
         else:
-            methods.append(spec.key)
+            possible.append(spec.key)
+    known = evidence(facts.classes, fit_rows)
+    winning = [key for key in known.ranking if key in possible][:BEST]
+    winning += [key for key in known.keeping() if key in possible][:BEST_KEEPING]
+    winning += [key for key in possible if RECALIBRATORS[key].family == "Automatic"]
+    # A method that the experiments do not know is not held against it.
+    methods = [key for key in possible if key in winning or key not in known.records]
+    left_out |= {key: _rank(key, known) for key in possible if key not in methods}
     usual = tuple(key for key in methods if RECALIBRATORS[key].usual)
     return Suggestion(tuple(methods), usual, left_out, impossible)
+
+
+def _rank(key: str, known: Group) -> str:
+    return (
+        f"it wins less often on such data: number {known.ranking.index(key) + 1} of {len(known.ranking)} methods in "
+        f"{known.experiments:,} experiments ({known.source}; {known.like})."
+    )

@@ -9,21 +9,23 @@ from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED
 
 @dataclass(frozen=True)
 class Guideline:
-    """What Zhang et al. 2020, appendix G, recommend for these data.
+    """What wins on such data elsewhere, and what is recommended for them.
 
     Attributes
     ----------
-    method : str or None
-        None if the guideline does not speak of such data.
-    alternative : str or None
-        "A strong alternative."
+    ranking : tuple of str
+        Methods that are allowed, the one that wins most often first; empty if none was tried on such data.
     reason : str
-        One or two sentences with this file's n and K.
+        The experiments, the figures, and the published guideline.
     """
 
-    method: str | None
-    alternative: str | None
+    ranking: tuple[str, ...]
     reason: str
+
+    @property
+    def method(self) -> str | None:
+        """What wins most often."""
+        return next(iter(self.ranking), None)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,12 @@
 """Suggestions and advice: the guideline as it is printed, and rules that can be checked by hand."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import calviz
 from calviz.comparison import advise, choose_rows, compare, guideline, suggest
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.results.comparison import Comparison, Difference, MethodResult, RowsUsed
@@ -41,42 +45,69 @@ def comparison(values, tied, *, changed=(), in_sample=False, failed=(), rows=5_0
     )
 
 
-# ------------------------------------------------------------------ the guideline (Zhang 2020, appendix G)
+# ------------------------------------------------------------------ what wins elsewhere
+
+RECORDED = json.loads(
+    (Path(calviz.__file__).parent / "comparison" / "arena_evidence.json").read_text()
+)["groups"]
 
 
 @pytest.mark.parametrize(
-    ("k", "rows", "keep", "method"),
+    ("k", "rows", "group", "published"),
     [
-        (10, 5_000, False, "ets"),  # not complex
-        (10, 50_000, False, "ets"),
-        (100, 1_000, False, "ets"),  # complex, little data
-        (100, 5_000, False, "temperature+isotonic"),
-        (1_000, 25_000, False, "temperature+isotonic"),
-        (1_000, 5_000, False, "ets"),
-        (100, 5_000, True, "ets"),  # accuracy must stay
+        (2, 500, 0, "ensemble temperature scaling"),
+        (2, 1_000, 1, "ensemble temperature scaling"),
+        (10, 999, 2, "ensemble temperature scaling"),
+        (10, 5_000, 3, "ensemble temperature scaling"),  # not complex (Zhang 2020, appendix G)
+        (100, 1_000, 6, "ensemble temperature scaling"),  # complex, little data
+        (100, 5_000, 6, "then one-vs-rest isotonic"),
+        (1_000, 25_000, 7, "then one-vs-rest isotonic"),
+        (1_000, 5_000, 7, "ensemble temperature scaling"),
     ],
 )
-def test_the_guideline(k, rows, keep, method):
-    rule = guideline(data(k), rows, keep_classes=keep)
-    assert rule.method == method
-    assert rule.alternative == ("irm" if method == "ets" else "ets")
-    assert f"{k:,} classes and {rows:,} calibration rows" in rule.reason
+def test_the_guideline_is_what_wins_on_data_like_these(k, rows, group, published):
+    methods = RECORDED[group]["methods"]
+    best = max(
+        (m for m in methods if m != "identity"),
+        key=lambda m: methods[m]["brier"] + methods[m]["nll"],
+    )
+    rule = guideline(data(k), rows)
+    assert rule.method == best
+    assert f"In {RECORDED[group]['experiments']:,} experiments" in rule.reason
+    assert f"{methods[best]['brier']:.2f} by Brier score" in rule.reason
+    assert f"in {100 * methods[best]['worse_brier']:.0f} %" in rule.reason
+    assert published in rule.reason
+    keeping = guideline(data(k), rows, keep_classes=True)
+    assert RECALIBRATORS[keeping.method].accuracy_preserving
+    assert "of those that keep every predicted class" in keeping.reason
+    assert "then one-vs-rest" not in keeping.reason
 
 
-def test_the_guideline_has_nothing_to_say_about_confidences():
-    assert guideline(top(), 1_000).method is None
+def test_of_confidences_only_what_is_defined_for_them_is_recommended():
+    rule = guideline(top(), 1_000)
+    assert RECALIBRATORS[rule.method].confidence_only
+    assert "Zhang" not in rule.reason
+
+
+def test_the_record_is_of_whole_groups():
+    for group in RECORDED:
+        assert group["experiments"] >= 5
+        for found in group["methods"].values():
+            assert all(0 <= found[name] <= 1 for name in ("brier", "nll", "worse_brier"))
+        # What changes nothing is never worse than nothing.
+        assert group["methods"]["identity"]["worse_brier"] == 0
 
 
 # ------------------------------------------------------------------ the advice
 
 
-def test_what_is_recommended_wins_a_tie():
+def test_what_wins_elsewhere_wins_a_tie():
     found = comparison(
-        {"identity": 0.5, "temperature": 0.4, "ets": 0.41, "isotonic": 0.42},
-        ("temperature", "ets", "isotonic"),
+        {"identity": 0.5, "temperature": 0.4, "auto": 0.41, "isotonic": 0.42},
+        ("temperature", "auto", "isotonic"),
     )
     advice = advise(found, data(10))
-    assert advice.method == "ets"
+    assert advice.method == "auto"
     assert "from 0.5 to 0.41" in advice.reasons[0]
     # Labels have commas of their own.
     isotonic = RECALIBRATORS["isotonic"].label
@@ -85,7 +116,7 @@ def test_what_is_recommended_wins_a_tie():
 
 def test_what_is_worse_beyond_noise_is_not_advised():
     found = comparison(
-        {"identity": 0.5, "temperature": 0.45, "ets": 0.44, "isotonic": 0.3},
+        {"identity": 0.5, "auto": 0.45, "ets": 0.44, "isotonic": 0.3},
         ("isotonic",),
         changed=("isotonic",),
     )
@@ -95,15 +126,6 @@ def test_what_is_worse_beyond_noise_is_not_advised():
     assert any("changes the predicted class of 7 of 5,000 rows" in r for r in advice.reasons)
     # Where classes must stay, the best of the others.
     assert advise(found, data(10), keep_classes=True).method == "ets"
-
-
-def test_the_alternative_says_what_was_wrong_with_the_first():
-    found = comparison(
-        {"identity": 0.5, "ets": 0.3, "temperature+isotonic": 0.35}, ("ets",), rows=5_000
-    )
-    advice = advise(found, data(100))
-    assert advice.method == "ets"
-    assert any("Here its Brier score is worse beyond noise." in r for r in advice.reasons)
 
 
 @pytest.mark.parametrize(
@@ -119,9 +141,9 @@ def test_the_alternative_says_what_was_wrong_with_the_first():
 def test_what_does_not_improve_the_model_is_not_advised_by_a_tie_with_the_best(verdicts, said):
     # A noisy difference is tied with the best and with none; zeros of isotonic maps cost NLL.
     found = comparison(
-        {"identity": 0.5, "vector": 0.4, "temperature+isotonic": 0.45},
-        ("vector", "temperature+isotonic"),
-        verdicts={"vector": {"brier": "better"}, "temperature+isotonic": verdicts},
+        {"identity": 0.5, "vector": 0.4, "sms": 0.45},
+        ("vector", "sms"),
+        verdicts={"vector": {"brier": "better"}, "sms": verdicts},
     )
     advice = advise(found, data(100))
     assert advice.method == "vector"
@@ -165,21 +187,14 @@ def test_in_sample_results_are_no_ground_for_a_choice():
 
 def test_a_recommended_method_that_failed_or_was_not_tried_is_mentioned():
     failed = comparison(
-        {"identity": 0.5, "ets": 0.4, "temperature": 0.4}, ("temperature",), failed=("ets",)
+        {"identity": 0.5, "auto": 0.4, "temperature": 0.4}, ("temperature",), failed=("auto",)
     )
     assert any("There is no result of it here: " in r for r in advise(failed, data(10)).reasons)
     missing = comparison({"identity": 0.5, "temperature": 0.4}, ("temperature",))
     assert any(
-        "('ets') was not compared: add it to the methods and compare again" in r
+        "('auto') was not compared: add it to the methods and compare again" in r
         for r in advise(missing, data(10)).reasons
     )
-    # With two classes it is not among the methods that are suggested: the same reason is given.
-    why = suggest(data(2), 5_000).left_out["ets"]
-    assert any(
-        f"('ets') was not compared, and need not be: {why}" in r
-        for r in advise(missing, data(2)).reasons
-    )
-    assert "add it to the methods" not in " ".join(advise(missing, data(2)).reasons)
 
 
 def test_advice_on_a_real_comparison_of_simulated_data():
@@ -191,7 +206,7 @@ def test_advice_on_a_real_comparison_of_simulated_data():
     q = np.exp(2 * z) / np.exp(2 * z).sum(axis=1, keepdims=True)
     d = Predictions(probs=q, labels=y)
     found = compare(d, ["temperature", "ets", "histogram"], metrics=["brier"], resamples=200)
-    assert advise(found, d).method == "ets"
+    assert advise(found, d).method in ("temperature", "ets")
 
 
 # ------------------------------------------------------------------ suggestions
@@ -210,14 +225,23 @@ def test_every_method_is_suggested_left_out_or_impossible():
 def test_methods_of_all_classes_are_impossible_for_confidences():
     s = suggest(top(), 2_000)
     assert set(s.impossible) == {spec.key for spec in RECALIBRATORS if not spec.confidence_only}
-    assert {"isotonic", "platt", "beta", "histogram"} <= set(s.methods)
+    assert "auto" in s.methods
+
+
+def test_what_wins_on_such_data_is_suggested_and_what_does_not_says_its_rank():
+    found = suggest(data(2), 500)
+    ranking = guideline(data(2), 500).ranking
+    possible = [key for key in ranking if key in found.methods or "number" in found.left_out[key]]
+    assert set(possible[:5]) <= set(found.methods)
+    last = next(key for key in reversed(possible) if key in found.left_out)
+    assert f"number {ranking.index(last) + 1} of {len(ranking)} methods in" in found.left_out[last]
+    assert "auto" in found.methods
 
 
 def test_maps_of_each_class_need_rows():
-    few, many = suggest(data(100), 1_999), suggest(data(100), 2_000)
-    assert "isotonic" in many.methods
+    few = suggest(data(100), 1_999)
     assert "20.0 each" in few.left_out["isotonic"]
-    assert {"temperature", "ets", "irm", "spline"} <= set(few.methods)
+    assert {"auto", "temperature", "ets"} <= set(few.methods)
     assert "matrix-odir" in suggest(data(1_000), 25_000).left_out
 
 

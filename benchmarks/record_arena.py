@@ -1,0 +1,111 @@
+"""Record what the arenas say about methods, by classes and calibration rows: the evidence of suggestions and advice.
+
+    python benchmarks/record_arena.py STATE CALARENA
+
+STATE is what ``calviz arena FOLDER --state STATE`` kept of experiments with our own methods; CALARENA is the folder with the
+results of CalArena (https://arxiv.org/abs/2605.30188), one CSV file per benchmark and method. Writes
+`calviz/comparison/arena_evidence.json`, whose groups stand in the order in which they are looked up: our own experiments
+where there are enough of them, CalArena's where data are larger.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from calviz.arena import find
+from calviz.arena.boards import in_range, leaderboard, range_words
+from calviz.results.arena import ResultTable
+
+OUT = Path(__file__).resolve().parents[1] / "calviz" / "comparison" / "arena_evidence.json"
+#: What CalArena calls our methods.
+NAMES = {
+    "Base-model": "identity",
+    "BBQ": "bbq",
+    "Beta": "beta",
+    "CDF-Spline": "spline",
+    "CIR": "centered-isotonic",
+    "Dirichlet": "dirichlet",
+    "ETS": "ets",
+    "Hist-uniform": "histogram",
+    "Isotonic": "isotonic",
+    "MS": "matrix",
+    "Platt-logits": "platt",
+    "Quadratic": "quadratic",
+    "SMS": "sms",
+    "SVS": "svs",
+    "Scaling-Binning": "scaling-binning",
+    "Spline": "logit-spline",
+    "TS": "temperature",
+    "VS": "vector",
+    "Venn-Abers": "venn-abers",
+}
+OURS = "calviz's own arena, KEEL data sets and scikit-learn models"
+THEIRS = "CalArena 2026"
+#: Ranges of classes and calibration rows; the last two of ours take what has too few rows of its own.
+OWN = (
+    ((2, 3), (0, 1_000)),
+    ((2, 3), (1_000, 20_000)),
+    ((3, 20), (0, 1_000)),
+    ((3, 20), (1_000, 20_000)),
+)
+PUBLISHED = (
+    ((2, 3), (0, None)),
+    ((3, 10), (0, None)),
+    ((10, 500), (0, None)),
+    ((500, None), (0, None)),
+)
+
+
+def group(table: ResultTable, source: str, classes, rows, names=None):
+    """One group of experiments; None where there are none."""
+    experiments = table.experiments
+    chosen = in_range([e.classes for e in experiments], *classes)
+    chosen &= in_range([e.rows for e in experiments], *rows)
+    if not chosen.any():
+        return None
+    part = table.take(chosen)
+    # Winrates are among the methods that took part everywhere.
+    everywhere = [m for j, m in enumerate(part.methods) if part.entered[:, j].all()]
+    part = part.take(range(len(part)), everywhere)
+    board = leaderboard(part, pooled=True, rated=False, resamples=0)
+    like = range_words(*classes, "classes")
+    if rows != (0, None):
+        like += f", {range_words(*rows, 'calibration rows')}"
+    methods = {}
+    for standing in board.standings.values():
+        key = standing.method if names is None else names.get(standing.method)
+        if key is not None:
+            methods[key] = {
+                "brier": round(standing.winrate["brier"], 4),
+                "nll": round(standing.winrate["nll"], 4),
+                "worse_brier": round(standing.worse_than_none["brier"], 4),
+                "worse_nll": round(standing.worse_than_none["nll"], 4),
+                "gain": round(standing.gain["brier"], 6),
+            }
+    print(f"{source}: {like}: {int(chosen.sum())} experiments, {len(methods)} methods")
+    return {
+        "source": source,
+        "experiments": int(chosen.sum()),
+        "classes": list(classes),
+        "rows": list(rows),
+        "like": like,
+        "methods": dict(sorted(methods.items())),
+    }
+
+
+def main() -> None:
+    """Read both arenas and write the record."""
+    state, calarena = sys.argv[1:]
+    tables = [
+        ResultTable.of(f.results, baseline=f.baseline) for f in (find([state]), find([calarena]))
+    ]
+    groups = [group(tables[0], OURS, *ranges) for ranges in OWN]
+    groups += [group(tables[1], THEIRS, *ranges, NAMES) for ranges in PUBLISHED]
+    record = {"groups": [g for g in groups if g is not None]}
+    OUT.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""What experiments on many data sets say about recalibrators: which one wins on data like these, and how often it does harm."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED
+
+#: Written by ``benchmarks/record_arena.py``; the first group that fits the data counts.
+_FILE = "arena_evidence.json"
+
+
+@dataclass(frozen=True)
+class Record:
+    """One method in a group of experiments.
+
+    Attributes
+    ----------
+    brier, nll : float
+        Winrates: mean share of the other methods with a strictly larger score.
+    worse_brier, worse_nll : float
+        Share of the experiments in which the score is larger than without calibration.
+    gain : float
+        Mean gain in the Brier score over no calibration.
+    """
+
+    brier: float
+    nll: float
+    worse_brier: float
+    worse_nll: float
+    gain: float
+
+    @property
+    def winrate(self) -> float:
+        """Mean of both."""
+        return (self.brier + self.nll) / 2
+
+
+@dataclass(frozen=True)
+class Group:
+    """Experiments that are alike in classes and calibration rows.
+
+    Attributes
+    ----------
+    source : str
+        Whose they are, in words.
+    experiments : int
+    classes, rows : (int, int or None)
+        From the first up to below the second.
+    like : str
+        What they have in common, in words ("2 classes, 1,000 to 4,999 calibration rows").
+    records : mapping of str to Record
+        By the key of the method.
+    """
+
+    source: str
+    experiments: int
+    classes: tuple[int, int | None]
+    rows: tuple[int, int | None]
+    like: str
+    records: Mapping[str, Record]
+
+    def holds(self, classes: int, rows: int) -> bool:
+        """Whether data like these are in it."""
+        return all(
+            low <= value and (high is None or value < high)
+            for value, (low, high) in ((classes, self.classes), (rows, self.rows))
+        )
+
+    @property
+    def ranking(self) -> tuple[str, ...]:
+        """Keys of the methods, the highest mean winrate first; not that of the uncalibrated model."""
+        keys = [key for key in self.records if key != UNCALIBRATED]
+        return tuple(sorted(keys, key=lambda key: (-self.records[key].winrate, key)))
+
+    def keeping(self) -> tuple[str, ...]:
+        """Those of the ranking that keep every predicted class."""
+        return tuple(key for key in self.ranking if RECALIBRATORS[key].accuracy_preserving)
+
+    def said_of(self, key: str) -> str:
+        """Winrates of a method and how often it does harm, in words."""
+        found = self.records[key]
+        return (
+            f"winrate {found.brier:.2f} by Brier score and {found.nll:.2f} by log loss, Brier score worse than without "
+            f"calibration in {100 * found.worse_brier:.0f} %"
+        )
+
+
+def evidence(classes: int, rows: int) -> Group:
+    """The experiments that are most like such data.
+
+    Parameters
+    ----------
+    classes : int
+    rows : int
+        Calibration rows.
+    """
+    return next(group for group in _groups() if group.holds(classes, rows))
+
+
+@cache
+def _groups() -> tuple[Group, ...]:
+    record = json.loads(files(__package__).joinpath(_FILE).read_text(encoding="utf-8"))
+    return tuple(
+        Group(
+            source=one["source"],
+            experiments=one["experiments"],
+            classes=(one["classes"][0], one["classes"][1]),
+            rows=(one["rows"][0], one["rows"][1]),
+            like=one["like"],
+            records={
+                key: Record(**values)
+                for key, values in one["methods"].items()
+                if key in RECALIBRATORS
+            },
+        )
+        for one in record["groups"]
+    )
