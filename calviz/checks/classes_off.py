@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from calviz.checks._one_vs_rest import one_vs_rest
+from calviz.core.arrays import BoolArray
 from calviz.core.errors import NotAvailable
 from calviz.sample.class_ranges import ClassView, class_ranges, too_few
 from calviz.sample.sample import Sample
@@ -22,15 +23,21 @@ def classes_off(sample: Sample) -> tuple[str, ...]:
             ranges = sample.view(class_ranges, view=view)
         except NotAvailable:
             continue
-        off = int(((ranges.beyond != 0) & ranges.has).sum()) if ranges.range is not None else 0
-        if off:
-            of = counted(int(ranges.has.sum()), noun, f"{noun}es")
-            said.append(f"{off:,} of {of} {'is' if off == 1 else 'are'} off")
+        off = (ranges.beyond != 0)[ranges.has]
+        if ranges.range is not None and off.any():
+            said.append(_count(off, noun))
     if sample.reduction.kind == "top-label":
         rest = sample.once(one_vs_rest)
-        if rest is not None and rest.off:
-            said.append("the probabilities of all classes are off")
+        if rest is not None and rest.means_off:
+            said.append(_count(rest.beyond != 0, "class", " against the rest"))
+        elif rest is not None and rest.off:
+            said.append("the probabilities of the classes against the rest are off")
     return tuple(said)
+
+
+def _count(off: BoolArray, noun: str, more: str = "") -> str:
+    of = counted(off.size, noun, f"{noun}es")
+    return f"{int(off.sum()):,} of {of}{more} {'is' if off.sum() == 1 else 'are'} off"
 
 
 def classes_unseen(sample: Sample) -> str:

@@ -310,8 +310,20 @@ class Decision(Figure):
 
     def per(self, cost: float) -> str:
         """A cost of `PER` predictions, with decimals that suit all costs of the drawing."""
+        return decimal(PER * cost, self._decimals)
+
+    @property
+    def _decimals(self) -> int:
         most = max(abs(PER * r.cost) for r in self.rules.values())
-        return decimal(PER * cost, 0 if most >= 100 else decimals_for(most, least=0))
+        decimals = 0 if most >= 100 else decimals_for(most, least=0)
+        # The difference that is written has to be that of the two costs beside it; a third decimal would not be read.
+        for more in range(decimals, decimals + 3):
+            face, best, excess = (
+                round(PER * v, more) for v in (self.face.cost, self.best.cost, self.excess)
+            )
+            if round(face - best, more) == excess:
+                return more
+        return decimals
 
     def reading(self) -> str:
         """What taking confidences at face value costs, against the best threshold, without naming the data."""

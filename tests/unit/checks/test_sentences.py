@@ -12,6 +12,7 @@ from scipy.special import expit, softmax
 import calviz
 from calviz.checks import find, verdict
 from calviz.checks._verdict_evidence import evidence
+from calviz.checks.classes_off import classes_off
 from calviz.checks.kernels.label_shuffling import label_shuffling
 from calviz.checks.kernels.min_p import westfall_young
 from calviz.figures import Reliability
@@ -322,3 +323,13 @@ def test_two_rows_of_many_are_not_no_rows():
     data = calviz.Predictions(probs=score, labels=rng.random(9_999) < score, ids=ids, splits=splits)
     (message,) = [f.message for f in find(Sample(data)) if f.code == "CAL011"]
     assert message.startswith("2 rows (0.02 %)")
+
+
+def test_the_verdict_counts_the_classes_against_the_rest_that_are_off():
+    # The top label is right in 60 % as it says; of the others one is given 35 % and the other 5 %, and each is true in 20 %.
+    probs = np.tile([0.6, 0.35, 0.05], (2_000, 1))
+    labels = np.repeat([0, 1, 2], [1_200, 400, 400])
+    sample = Sample(calviz.Predictions(probs=probs, labels=labels))
+    assert "2 of 3 classes against the rest are off" in classes_off(sample)
+    (message,) = [f.message for f in find(sample) if f.code == "CAL023"]
+    assert message.startswith("Of 3 classes against the rest, 1 is too high and 1 is too low")

@@ -1,6 +1,7 @@
 """The cost of decisions, by hand and against plain loops."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -220,3 +221,15 @@ def test_a_sample_keeps_the_costs_and_chooses_on_another(monkeypatch):
     monkeypatch.setattr("calviz.figures.decision.best_threshold", None)  # nothing is computed again
     monkeypatch.setattr("calviz.figures.decision.cost_at", None)
     assert Decision.of_rows(sample, others, costs=costs) is figure
+
+
+def test_the_difference_that_is_written_is_that_of_the_costs_beside_it():
+    number = r"(−?[\d.,]*\d)"
+    numbers = re.compile(f"cost {number},.* they cost {number},.* {number} per", re.DOTALL)
+    for seed in range(12):
+        text = Decision.compute(data(*drawn(n=700, seed=seed)), band=False).reading()
+        if found := numbers.search(text):
+            face, best, excess = (
+                float(v.replace("−", "-").replace(",", "")) for v in found.groups()
+            )
+            assert face - best == pytest.approx(excess)
