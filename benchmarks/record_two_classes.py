@@ -54,7 +54,7 @@ def recorded(p: np.ndarray, y: np.ndarray, q: np.ndarray) -> dict[str, Any]:
         "p1@venn-abers": said(pair[:, 1]),
         "centered-isotonic@cir-model": said(centred.predict(q)),
     }
-    if 0 < p.min() and p.max() < 1:
+    if p.min() > 0 and p.max() < 1:
         z = np.log(p) - np.log1p(-p)
         found["linear@scikit-learn"] = logistic(z, y, (1,))
         found["affine@scikit-learn"] = logistic(z, y, (0, 1))
