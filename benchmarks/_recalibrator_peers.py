@@ -108,6 +108,24 @@ def _betacal(p: np.ndarray, y: np.ndarray) -> FittedPeer:
     return FittedPeer(params, lambda q: _both(fitted.predict(q[:, 1:])))
 
 
+def _of_class_1(
+    module: str, name: str, fit: Callable[..., Any], predict: Callable[..., Any], **options: Any
+) -> Fit | None:
+    """A peer that takes and gives the probability of class 1 alone."""
+    found = peer(module)
+    if found is None:
+        return None
+
+    def run(p: np.ndarray, y: np.ndarray) -> FittedPeer:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted = getattr(found, name)(**options)
+            fit(fitted, p.astype(np.float64)[:, 1], y)
+        return FittedPeer({}, lambda q: _both(predict(fitted, q.astype(np.float64)[:, 1])))
+
+    return run
+
+
 def _nothing(fitted: Any) -> Arrays:
     return {}
 
@@ -148,4 +166,13 @@ def peers() -> dict[str, dict[str, Fit | None]]:
             "betacal": _betacal if peer("betacal") is not None else None,
         },
         "spline": {"probmetrics": _probmetrics("CDFSplineCalibrator", _nothing)},
+        "centered-isotonic": {
+            "cir-model": _of_class_1("cir_model", "CenteredIsotonicRegression", lambda f, p, y: f.fit(p, y), lambda f, q: f.predict(q), out_of_bounds="clip"),
+        },
+        "venn-abers": {
+            "venn-abers": _of_class_1("venn_abers.venn_abers", "VennAbers", lambda f, p, y: f.fit(_both(p), y), lambda f, q: f.predict_proba(_both(q))[0][:, 1]),
+        },
+        "logit-spline": {
+            "splinecalib": _of_class_1("splinecalib", "SplineCalib", lambda f, p, y: f.fit(p, y), lambda f, q: f.calibrate(q)),
+        },
     }  # fmt: skip

@@ -3,8 +3,8 @@
     python benchmarks/recalibrators.py [--only temperature,vector] [--large] [--sizes W2,W3] [--repeats 5] [--limit 60] [--minutes 12] [--write]
 
 W4 is 10,000 x 100: the WRN-16-4 predictions of CIFAR-100 where they lie beside the checkout, simulated logits else. W2 is
-1,000,000 x 10, W3 50,000 x 1,000 (both simulated, with ``--large`` only), B and B5 binary scores of 1,000,000 and 100,000
-rows. The peers that anybody can install are scikit-learn, SciPy and betacal; netcal and probmetrics are timed where they are installed
+1,000,000 x 10, W3 50,000 x 1,000 (both simulated, with ``--large`` only), B, B5 and B4 binary scores of 1,000,000, 100,000
+and 10,000 rows. The peers that anybody can install are scikit-learn, SciPy and betacal; netcal, probmetrics, cir-model, venn-abers and splinecalib are timed where they are installed
 (run with the Python of an environment that has them), and named as skipped where not.
 
 A time is the best of several turns, taken in turns; who needs more than 10 seconds has one. A peer that is not done in ``--limit``
@@ -32,6 +32,7 @@ SIZES = {
     "W4": (10_000, 100),
     "B": (1_000_000, 2),
     "B5": (100_000, 2),
+    "B4": (10_000, 2),
     "W2": (1_000_000, 10),
     "W3": (50_000, 1_000),
 }
@@ -41,6 +42,9 @@ ONLY = {
     ("beta", "betacal"): ("B",),
     ("platt", "netcal"): ("B",),
     ("spline", "probmetrics"): ("B", "B5"),
+    ("logit-spline", "splinecalib"): ("B4",),
+    ("centered-isotonic", "cir-model"): ("B4", "B5"),
+    ("venn-abers", "venn-abers"): ("B4",),
 }
 #: Methods with parameters of their own, under the name of their line.
 GIVEN = {
@@ -65,6 +69,7 @@ GOALS = {
     "ets": {"W4": ">= 10x", "W3": ">= 20x"},
     "spline": {"B": ">= 30x", "B5": ">= 30x"},
     "gp": {"W4": "< 5 s"},
+    "logit-spline": {"B4": ">= 20x"},
 }
 REAL = ROOT.parent / "shared" / "data" / "netcal_cifar" / "wideresnet-16-4-cifar-100.npz"
 
@@ -170,6 +175,12 @@ PATHS = [
     ("spline", "probabilities", ("W4", "B", "B5"), {}),
     ("gp", "probabilities", ("W4",), {}),
     ("cwmcs-ts", "logits", ("W4",), {}),
+    ("linear", "probabilities", ("W4", "B"), {}),
+    ("affine", "probabilities", ("W4", "B"), {"scikit-learn loop": one_against_the_rest}),
+    ("quadratic", "probabilities", ("W4", "B"), {}),
+    ("centered-isotonic", "probabilities", ("W4", "B", "B5", "B4"), {}),
+    ("venn-abers", "probabilities", ("W4", "B", "B5", "B4"), {}),
+    ("logit-spline", "probabilities", ("W4", "B", "B5", "B4"), {}),
 ]  # fmt: skip
 
 _SETUP = """
@@ -247,7 +258,7 @@ def main() -> None:
             print(markdown(rows[-1:]).splitlines()[-1], flush=True)
     text = (
         f"`python benchmarks/recalibrators.py{' --large' if options.large else ''}`, fits only, the best of several turns. "
-        f"{machine('torch', 'netcal', 'probmetrics', 'betacal')}. W4 is {'real (WRN-16-4, CIFAR-100)' if REAL.exists() else 'simulated'}, all else simulated."
+        f"{machine('torch', 'netcal', 'probmetrics', 'betacal', 'cir-model', 'splinecalib', 'venn-abers')}. W4 is {'real (WRN-16-4, CIFAR-100)' if REAL.exists() else 'simulated'}, all else simulated."
     )
     if left_out:
         text += f" Not run for lack of time: {'; '.join(left_out)}."
