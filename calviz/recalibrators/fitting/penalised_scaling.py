@@ -37,7 +37,7 @@ def fit_penalised(problem: LinearProblem, start: FloatArray) -> Minimum:
     exact = problem.dtype
     single = exact is not np.float64
     tolerance = _TOLERANCE_LARGE if problem.n * problem.k > _LARGE else TOLERANCE
-    stages = [(np.float32, TOLERANCE_SINGLE if single else _ROUGH)]
+    stages: list[tuple[type, float]] = [(np.float32, TOLERANCE_SINGLE if single else _ROUGH)]
     stages += [] if single else [(np.float64, tolerance)]
     minimum = Minimum(warm_start(problem, start), np.inf, False, 0)
     passes = 0
