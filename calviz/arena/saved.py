@@ -58,8 +58,12 @@ class State:
         if str(path) in ("", "-") or target.is_dir() or not target.absolute().parent.is_dir():
             raise OptionError(f"--state '{path}' is not a file that can be written.")
         try:
-            if not target.exists() or target.stat().st_size == 0:
-                target.write_text(f"{MARK}{VERSION}}}\n", encoding="utf-8")
+            head = f"{MARK}{VERSION}}}\n".encode()
+            # Also where it was interrupted before its first line was whole.
+            if not target.exists() or (
+                target.stat().st_size < len(head) and head.startswith(target.read_bytes())
+            ):
+                target.write_bytes(head)
             whole = target.read_bytes()
             end = whole.rfind(b"\n") + 1
             if end < len(whole) and whole.startswith(MARK.encode()):
@@ -70,8 +74,11 @@ class State:
                 f"{target.name}: cannot be written ({(error.strerror or str(error)).lower()})."
             ) from None
         state = cls(target)
-        for _, played, keys in _lines(Source(target)):
-            state.done |= dict(zip(keys, played, strict=True))
+        try:
+            for _, played, keys in _lines(Source(target)):
+                state.done |= dict(zip(keys, played, strict=True))
+        except InputError as error:
+            raise error.in_file(target.name) from None
         return state
 
     def add(self, experiment: Experiment, played: Mapping[Key, Played]) -> None:
@@ -147,7 +154,7 @@ def read_saved(source: Source) -> tuple[list[tuple[Experiment, list[Played]]], s
 
 def _lines(source: Source) -> Iterator[tuple[Experiment, list[Played], list[Key]]]:
     text = _text(source)
-    head, *lines = text.splitlines()
+    head, *lines = text.splitlines() or [""]
     if not head.startswith(MARK):
         raise InputError(
             "this file is no arena that was kept", remedy="give --state a file of its own"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _RIGHT, _TOP, _BOTTOM, _ROW = 16, 34, 50, 24
 _NAME = 24
 #: Pixels of a bar that joins methods, and the share of the ranks that the picture leaves free beside them.
-_BAR, _AIR = 5, 0.04
+_BAR, _AIR = 4, 0.04
 
 
 def draw(figure: CriticalRanks, sheet: Sheet) -> Picture:
@@ -88,7 +88,7 @@ def _bars(figure: CriticalRanks, sheet: Sheet, places: Any) -> Iterator[Trace]:
             np.array([place, place]),
             np.array([first - 0.25, last + 0.25]),
             sheet.palette.ink,
-            width=_BAR,
+            width=_BAR - sheet.narrow,
             hoverinfo="text",
             hovertext=f"{plotly_text(clique[0], 40)} to {plotly_text(clique[-1], 40)}: not told apart",
         )

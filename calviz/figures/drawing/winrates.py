@@ -68,7 +68,7 @@ def _points(figure: Winrates, sheet: Sheet) -> Iterator[Trace]:
             colour,
             size=8,
             symbol=symbol,
-            name=f"By {METRICS[score].label}",
+            name=METRICS[score].label,
             error_x=whiskers(
                 np.nan_to_num(high - values),
                 np.nan_to_num(values - low),

@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import PurePath
 
+import numpy as np
 import streamlit as st
 
 from calviz.arena import Loaded, results_in
@@ -123,9 +124,9 @@ def _data_sets(models: dict[str, Dataset]) -> dict[str, str]:
     seen: dict[str, str] = {}
     found = {}
     for name, data in models.items():
-        labels = data.labels if data.labels is not None else getattr(data, "correct", ())
+        labels = np.asarray(data.correct if data.labels is None else data.labels)
         digest = hashlib.blake2b(repr((data.n, data.n_classes)).encode(), digest_size=12)
-        digest.update(memoryview(labels).cast("B") if len(labels) else b"")
+        digest.update(labels.tobytes())
         found[name] = seen.setdefault(digest.hexdigest(), name)
     return found
 

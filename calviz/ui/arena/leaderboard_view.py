@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -26,10 +27,12 @@ from calviz.ui.widgets import diagram
 from calviz.ui.widgets.text import md
 
 #: Pixels of a picture, two beside each other on a desk.
-WIDTH = 474
+WIDTH = 460
 #: Fewer experiments than this say little.
 FEW = 10
 _ALL = "all"
+#: In headings.
+SHORT = {"brier": "Brier"}
 
 
 def show(arena: Arena, problems: Sequence[str] = ()) -> None:
@@ -127,19 +130,20 @@ def _range(
 
 
 def _table(board: Leaderboard) -> None:
+    wide = 110 if diagram.page_width() else 160  # on a phone the numbers need the room
     columns: dict[str, object] = {"method": [s.method for s in board]}
-    config: dict[str, object] = {"method": st.column_config.TextColumn(pinned=True)}
+    config: dict[str, Any] = {"method": st.column_config.TextColumn(pinned=True, width=wide)}
     for score in SCORES:
-        label = METRICS[score].label
-        columns[f"winrate, {label}"] = [s.winrate[score] for s in board]
-        columns[f"95 %, {label}"] = [
+        label = SHORT.get(score, METRICS[score].label)
+        columns[f"{label}: winrate"] = [s.winrate[score] for s in board]
+        columns[f"{label}: 95 %"] = [
             "" if (i := s.interval.get(score)) is None else f"{i.low:.3f} to {i.high:.3f}"
             for s in board
         ]
-        config[f"winrate, {label}"] = st.column_config.NumberColumn(format="%.3f")
+        config[f"{label}: winrate"] = st.column_config.NumberColumn(format="%.3f")
     if board.baseline is not None:
         for score in SCORES:
-            name = f"worse than none, {METRICS[score].label}"
+            name = f"{SHORT.get(score, METRICS[score].label)}: worse"
             columns[name] = _without(board, [100 * s.worse_than_none[score] for s in board])
             config[name] = st.column_config.NumberColumn(
                 format="%.0f %%",
@@ -154,7 +158,7 @@ def _table(board: Leaderboard) -> None:
                 format="%.2f", help="Brier score without calibration minus with it, in points."
             )
     for score in SCORES:
-        name = f"Elo, {METRICS[score].label}"
+        name = f"{SHORT.get(score, METRICS[score].label)}: Elo"
         columns[name] = [s.elo.get(score, math.nan) for s in board]
         config[name] = st.column_config.NumberColumn(format="%.0f")
     columns["time, ms"] = [1_000 * s.seconds for s in board]
@@ -167,8 +171,9 @@ def _table(board: Leaderboard) -> None:
         pd.DataFrame(columns),
         hide_index=True,
         height="content",
+        placeholder="–",
         alt="Leaderboard: " + ", ".join(s.method for s in board),
-        column_config=config,  # type: ignore[arg-type]
+        column_config=config,
     )
 
 

@@ -1,0 +1,271 @@
+"""Leaderboards from results in CalArena's layout: by hand, and as CalArena has published them."""
+
+import csv
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from calviz.arena import find, judge
+from calviz.arena.boards import in_range, leaderboard
+from calviz.arena.calarena import BASELINE
+from calviz.core.errors import InputError
+from calviz.results.arena import Experiment, Played, ResultTable
+
+PUBLISHED = Path(__file__).resolve().parents[4] / "shared" / "data" / "calarena" / "results"
+
+# Mean winrates by Brier score and log loss, to three digits, from CalArena's CSV files.
+BINARY = {
+    "Quadratic": (0.714, 0.672),
+    "Platt-logits": (0.700, 0.616),
+    "Beta": (0.694, 0.683),
+    "Spline": (0.687, 0.632),
+    "CatBoost": (0.653, 0.677),
+    "ETS": (0.613, 0.618),
+    "CIR": (0.602, 0.384),
+    "Venn-Abers": (0.597, 0.621),
+    "TS": (0.585, 0.554),
+    "Isotonic": (0.550, 0.363),
+    "Base-model": (0.393, 0.376),
+}
+MULTICLASS = {
+    "SMS": (0.776, 0.830),
+    "SVS": (0.714, 0.761),
+    "VS": (0.706, 0.686),
+    "Spline": (0.655, 0.616),
+    "CIR": (0.602, 0.343),
+    "ETS": (0.578, 0.636),
+    "Dirichlet": (0.570, 0.625),
+    "TS": (0.564, 0.623),
+    "MS": (0.530, 0.576),
+    "Base-model": (0.400, 0.451),
+}
+
+
+def write(folder, benchmark, method, rows, classes=None):
+    """A file of results in CalArena's layout; rows of (dataset, model, cal_size, brier, logloss)."""
+    place = folder / benchmark
+    place.mkdir(exist_ok=True, parents=True)
+    head = ["dataset", "model", "cal_size", "test_size"] + ["n_classes"] * (classes is not None)
+    ends = ("brier", "logloss", "ece-15", "accuracy", "time")
+    with (place / f"{method}.csv").open("w", newline="") as stream:
+        out = csv.writer(stream)
+        out.writerow([*head, *(f"{method}_{end}" for end in ends)])
+        for dataset, model, size, brier, loss in rows:
+            keys = [dataset, model, size, 50] + [classes] * (classes is not None)
+            out.writerow([*keys, brier, loss, 0.1, 0.9, 0.25])
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Two benchmarks of two classes: one experiment in the first, two in the second."""
+    scores = {
+        "Base-model": [("a", 0.30, 0.5), ("b", 0.20, 0.4), ("c", 0.20, 0.4)],
+        "TS": [("a", 0.20, 0.4), ("b", 0.10, ""), ("c", 0.30, 0.3)],
+        "Beta": [("a", 0.10, 0.3), ("b", 0.15, 0.3), ("c", 0.25, 0.2)],
+    }
+    for method, ((_, *first), *others) in scores.items():
+        write(tmp_path, "one-binary", method, [("a", "m", 500, *first)])
+        write(tmp_path, "two-binary", method, [(d, "m", 2_000, *s) for d, *s in others])
+    write(tmp_path, "one-binary", "Extra", [("a", "m", 500, 0.05, 0.1)])
+    return tmp_path
+
+
+def table_of(folder):
+    found = find([folder])
+    return ResultTable.of(found.results, baseline=found.baseline)
+
+
+class TestByHand:
+    def test_winrates_are_means_over_benchmarks(self, small):
+        board = judge(table_of(small)).overall
+        # a: Beta 1, TS 1/2, none 0. b: TS 1, Beta 1/2, none 0. c: none 1, Beta 1/2, TS 0.
+        assert board["Beta"].winrate["brier"] == pytest.approx((1 + (0.5 + 0.5) / 2) / 2)
+        assert board["TS"].winrate["brier"] == pytest.approx((0.5 + (1 + 0) / 2) / 2)
+        assert board[BASELINE].winrate["brier"] == pytest.approx((0 + (0 + 1) / 2) / 2)
+        # Log loss: TS has none for b, beats nobody there and gives nobody a win.
+        assert board["Beta"].winrate["nll"] == pytest.approx((1 + (0.5 + 1) / 2) / 2)
+        assert board["TS"].winrate["nll"] == pytest.approx((0.5 + (0 + 0.5) / 2) / 2)
+        assert board["TS"].failed == 1
+        assert [s.method for s in board] == ["Beta", "TS", BASELINE]
+
+    def test_gains_and_shares(self, small):
+        beta = judge(table_of(small)).overall["Beta"]
+        assert beta.gain["brier"] == pytest.approx((0.20 + (0.05 - 0.05) / 2) / 2)
+        assert beta.median_gain["brier"] == pytest.approx(0.05)
+        assert beta.worse_than_none["brier"] == pytest.approx((0 + 1 / 2) / 2)
+        assert beta.worse_than_none["nll"] == 0
+        assert beta.seconds == 0.25
+
+    def test_a_method_of_one_benchmark_is_left_out_and_named(self, small):
+        arena = judge(table_of(small))
+        assert arena.overall.left_out == ("Extra",)
+        assert any("'Extra' is not on the board" in note for note in arena.notes)
+
+    def test_a_single_experiment_has_no_interval(self, small):
+        table = table_of(small).take([0])
+        board = judge(table).overall
+        assert board["Beta"].interval["brier"] is None
+        assert not board.critical
+
+    def test_tasks_have_boards_of_their_own(self, small):
+        for method, shift in (("Base-model", 0.1), ("SMS", 0.0), ("TS", 0.2)):
+            rows = [(d, "m", 300, 0.3 + shift, 0.5 + shift) for d in "xyz"]
+            write(small, "three-multiclass", method, rows, classes=5)
+        arena = judge(table_of(small))
+        assert [board.key for board in arena.boards] == ["binary", "multiclass"]
+        assert arena.boards[1]["SMS"].winrate["brier"] == 1
+        # All together, who takes part in one task only keeps its winrate there.
+        assert arena.overall["SMS"].winrate["brier"] == 1
+        assert arena.overall["Beta"].winrate == arena.boards[0]["Beta"].winrate
+
+    def test_a_thousand_classes_stand_apart(self, small):
+        for method, loss in (("Base-model", 0.9), ("TS", 0.8)):
+            write(small, "imagenet-multiclass", method, [("i", "m", 9, loss, loss)], classes=1_000)
+        arena = judge(table_of(small))
+        assert [board.key for board in arena.boards] == ["binary", "apart"]
+        assert len(arena.overall.table) == 3
+
+    def test_strata_are_means_over_experiments(self):
+        results = [
+            (
+                Experiment("b", f"d{i}", "m", rows, 50, 2),
+                [Played("identity", {"brier": 0.2}), Played("x", {"brier": first})],
+            )
+            for i, (rows, first) in enumerate([(999, 0.1)] * 5 + [(1_000, 0.3)] * 5)
+        ]
+        low, high = judge(ResultTable.of(results)).strata["binary"]
+        assert (low.title, high.title) == (
+            "below 1,000 calibration rows",
+            "1,000 to 4,999 calibration rows",
+        )
+        assert low["x"].winrate["brier"] == 1
+        assert high["x"].winrate["brier"] == 0
+
+
+def test_random_results_of_equal_methods_are_not_told_apart():
+    rng = np.random.default_rng(0)
+    results = [
+        (
+            Experiment("b", f"d{i}", "m", 100, 50, 2),
+            [Played(m, {"brier": rng.random(), "nll": rng.random()}) for m in "abcdef"],
+        )
+        for i in range(300)
+    ]
+    board = leaderboard(ResultTable.of(results, baseline="a"))
+    assert sum(s.interval["brier"].low <= 0.5 <= s.interval["brier"].high for s in board) >= 5
+    assert board.critical["brier"].cliques() == (tuple(board.critical["brier"].ranks),)
+    assert all(abs(s.elo["brier"] - 1_000) < 60 for s in board)
+
+
+def test_the_same_seed_gives_the_same_numbers(small):
+    one, other = (judge(table_of(small), seed=3).overall for _ in range(2))
+    assert [s.interval for s in one] == [s.interval for s in other]
+
+
+def test_ranges_hold_their_lower_edge_only():
+    assert in_range([999, 1_000, 4_999, 5_000], 1_000, 5_000).tolist() == [False, True, True, False]
+    assert in_range([3, 9], 4, None).tolist() == [False, True]
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("dataset,model,cal_size\na,b,3\n", "need the column 'test_size'"),
+            (
+                "dataset,model,cal_size,test_size,X_brier\na,b,3,4,0.1\n",
+                "'X' has no column 'X_logloss'",
+            ),
+            (
+                "dataset,model,cal_size,test_size,X_brier,X_logloss\na,b,many,4,0.1,0.2\n",
+                "must be numbers",
+            ),
+            ("dataset,model,cal_size,test_size,X_brier,X_logloss\na,b,-3,4,0.1,0.2\n", "got -3"),
+            (
+                "dataset,model,cal_size,test_size,X_brier,X_logloss\na,b,3,4,low,0.2\n",
+                "column 'X_brier'",
+            ),
+            ("dataset,model,cal_size,test_size,X_brier,X_logloss\na,b,3,4,0.1\n", "line 2"),
+            ("dataset,model,cal_size,test_size\na,b,3,4\n", "holds no results"),
+        ],
+    )
+    def test_one_sentence(self, tmp_path, text, words):
+        file = tmp_path / "X.csv"
+        file.write_text(text)
+        with pytest.raises(InputError, match="X.csv") as error:
+            judge(table_of(file))
+        assert words in str(error.value)
+
+    def test_two_different_results(self, tmp_path):
+        for name, score in (("one", 0.1), ("other", 0.2)):
+            folder = tmp_path / name
+            write(folder, "b", "X", [("a", "m", 9, score, 0.1)])
+        with pytest.raises(InputError, match="'X' has two different results for 'm' on 'a'"):
+            table_of(tmp_path)
+
+    def test_a_single_method(self, tmp_path):
+        write(tmp_path, "b", "X", [("a", "m", 9, 0.1, 0.1)])
+        with pytest.raises(InputError, match="only the method 'X'"):
+            judge(table_of(tmp_path))
+
+    def test_an_unknown_method_on_a_board(self, small):
+        with pytest.raises(ValueError, match="'nobody' is not on this leaderboard"):
+            judge(table_of(small)).overall["nobody"]
+
+
+@pytest.fixture(scope="module")
+def arena():
+    return judge(table_of(PUBLISHED), resamples=100)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not PUBLISHED.is_dir(), reason="CalArena's results are not there")
+class TestPublished:
+    @pytest.mark.parametrize(("at", "expected"), [(0, BINARY), (1, MULTICLASS)])
+    def test_the_leaderboards_come_out(self, arena, at, expected):
+        board = arena.boards[at]
+        for method, (brier, loss) in expected.items():
+            assert board[method].winrate["brier"] == pytest.approx(brier, abs=6e-4), method
+            assert board[method].winrate["nll"] == pytest.approx(loss, abs=6e-4), method
+
+    def test_histograms_and_averages_of_them_are_at_the_bottom(self, arena):
+        for at, methods in ((0, ("BBQ", "Hist-uniform", "Hist-quantile")), (1, ("Hist-quantile",))):
+            assert all(arena.boards[at][m].winrate["brier"] < 0.31 for m in methods)
+
+    def test_imagenet_apart(self, arena):
+        board = arena.boards[2]
+        assert (len(board.table), board.key) == (8, "apart")
+        assert board["SVS"].winrate["nll"] == 1
+        assert board["TS"].winrate["nll"] == 0.875
+        for method in ("VS", "Isotonic", "Hist-uniform", "Hist-quantile"):
+            assert board[method].winrate["nll"] < board[BASELINE].winrate["nll"]
+
+    def test_by_calibration_rows_and_by_classes(self, arena):
+        firsts = {p.key: [s.method for s in p.ranking("brier")] for p in arena.strata["binary"]}
+        assert firsts["rows-0"][:2] == ["ETS", "Platt-logits"]
+        assert firsts["rows-1000"][:3] == ["Quadratic", "Beta", "Spline"]
+        assert firsts["rows-5000"][:3] == ["Spline", "Quadratic", "Beta"]
+        assert firsts["rows-20000"][:2] == ["Spline", "CIR"]
+        classes = [p for p in arena.strata["multiclass"] if p.key in ("classes-4", "classes-10")]
+        assert [p.ranking(s)[0].method for p in classes for s in ("brier", "nll")] == ["SMS"] * 4
+
+    def test_gains_on_images_and_what_gets_worse(self, arena):
+        table = arena.boards[1].table
+        none = table.methods.index(BASELINE)
+
+        def gains(method, benchmark):
+            rows = [i for i, e in enumerate(table.experiments) if e.benchmark == benchmark]
+            brier = table.scores["brier"][rows]
+            return brier[:, none] - brier[:, table.methods.index(method)]
+
+        assert 100 * np.median(gains("SMS", "cv-multiclass")) == pytest.approx(4.3, abs=0.05)
+        assert 100 * np.median(gains("TS", "cv-multiclass")) == pytest.approx(2.8, abs=0.05)
+        assert 100 * np.median(gains("SMS", "tabrepo-multiclass")) == pytest.approx(0.08, abs=0.005)
+        assert 0.27 < (gains("SMS", "tabrepo-multiclass") < 0).mean() < 0.39
+
+    def test_all_experiments_are_there(self, arena):
+        assert [len(b.table) for b in arena.boards] == [1_159, 624, 8]
+        assert [len(b) for b in arena.boards] == [20, 19, 9]
+        assert not math.isnan(arena.overall["SMS"].seconds)

@@ -1,0 +1,301 @@
+"""Carrying out experiments: the same numbers as by hand, resumed, stopped, on several cores."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import calviz
+from calviz.arena import Loaded, Rules, State, find, judge, play_all, results_in
+from calviz.comparison.rows import Division
+from calviz.core.errors import InputError, OptionError
+from calviz.core.watch import Stopped
+from calviz.data.file_bytes import Source
+from calviz.report.arena_json import arena_record
+from calviz.report.json import to_json
+from calviz.results.arena import Experiment, Played, ResultTable
+
+RULES = Rules(methods=("temperature", "isotonic"))
+
+
+def write(path, seed=0, n=120, k=3, *, splits=("val", "test")):
+    """Predictions that are too sharp, in two splits."""
+    rng = np.random.default_rng(seed)
+    arrays = {}
+    for split in splits:
+        logits = rng.normal(0, 1, (n, k))
+        truth = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+        labels = (truth.cumsum(1) < rng.random((n, 1))).sum(1).clip(0, k - 1)
+        sharp = truth**2 / (truth**2).sum(1, keepdims=True)
+        arrays |= {f"{split}_probs": sharp, f"{split}_labels": labels}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(path, **arrays)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for at, place in enumerate(("one/a", "one/b", "two/a")):
+        write(tmp_path / "data" / f"{place}.npz", seed=at, k=2 if place == "two/a" else 3)
+    return tmp_path / "data"
+
+
+def test_data_sets_are_folders_and_models_are_files(folder):
+    table, problems = play_all(find([folder]).playable, RULES, jobs=1)
+    assert problems == ()
+    assert [(e.dataset, e.model, e.classes) for e in table.experiments] == [
+        ("one", "a", 3),
+        ("one", "b", 3),
+        ("two", "a", 2),
+    ]
+    assert {(e.benchmark, e.rows, e.judged) for e in table.experiments} == {("files", 120, 120)}
+    assert table.methods == ("identity", "temperature", "isotonic")
+    assert table.baseline == "identity"
+
+
+def test_files_that_are_named_are_a_data_set_each_unless_their_folders_differ(folder):
+    one_folder = find(sorted((folder / "one").glob("*.npz"))).playable
+    assert [(p.dataset, p.model) for p in one_folder] == [("a", "a"), ("b", "b")]
+    several = find(sorted(folder.glob("*/*.npz"))).playable
+    assert [p.dataset for p in several] == ["one", "one", "two"]
+
+
+def test_scores_are_those_of_the_test_rows_by_hand(folder):
+    table, _ = play_all(find([folder]).playable, RULES, jobs=1)
+    file = np.load(folder / "one" / "a.npz")
+    probs, labels = file["test_probs"], file["test_labels"]
+    rows = np.arange(labels.size)
+    brier = ((probs - np.eye(3)[labels]) ** 2).sum(1).mean()
+    assert table.scores["brier"][0, 0] == pytest.approx(brier, rel=1e-6)
+    assert table.scores["nll"][0, 0] == pytest.approx(-np.log(probs[rows, labels]).mean(), rel=1e-6)
+    # And those of a map that was fitted on the other rows.
+    fitted = calviz.compare(
+        calviz.load(folder / "one" / "a.npz"), ["temperature"], metrics=["brier", "nll"], ci=False
+    )["temperature"]
+    for key in ("brier", "nll"):
+        assert table.scores[key][0, 1] == fitted.metrics[key].value
+    assert table.seconds[0, 0] == 0
+    assert table.seconds[0, 1] > 0
+    # Probabilities that are too sharp by a factor of two: temperature scaling mends it.
+    assert (table.scores["nll"][:, 1] < table.scores["nll"][:, 0]).all()
+
+
+def test_what_fails_has_a_reason_and_beats_nobody(tmp_path):
+    file = tmp_path / "confidence.csv"
+    rows = "\n".join(f"{c},{int(c > 0.5)},{s}" for s in "vt" for c in np.linspace(0.2, 0.9, 30))
+    file.write_text(
+        "confidence,correct,split\n" + rows.replace(",v", ",val").replace(",t", ",test")
+    )
+    table, _ = play_all(find([file]).playable, Rules(methods=("temperature", "vector")), jobs=1)
+    at = table.methods.index("vector")
+    assert "confidence-only" in table.reasons[0, "vector"]
+    assert math.isnan(table.scores["brier"][0, at])
+    assert table.entered.all()
+
+
+def test_a_file_without_splits_is_named_and_the_others_still_play(folder):
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet([1, 1], 60)
+    np.savez(folder / "plain.npz", probs=probs, labels=rng.integers(0, 2, 60))
+    sources = find([folder]).playable
+    table, problems = play_all(sources, RULES, jobs=1)
+    assert len(table) == 3
+    assert problems == (
+        "'plain' has no calibration and test split (it has none); name two, or let a share of the rows fit the maps.",
+    )
+    half, problems = play_all(
+        sources, Rules(methods=("temperature",), division=Division(fit_fraction=0.5)), jobs=1
+    )
+    assert (len(half), problems) == (4, ())
+    with pytest.raises(InputError, match="'plain' has no calibration and test split"):
+        play_all(find([folder / "plain.npz"]).playable, RULES, jobs=1)
+
+
+def test_an_unknown_method_is_an_error_before_anything_is_done(folder):
+    with pytest.raises(OptionError, match="nonsense"):
+        play_all(find([folder]).playable, Rules(methods=("nonsense",)))
+
+
+class TestState:
+    def test_what_is_done_is_not_done_again(self, folder, tmp_path, monkeypatch):
+        path = tmp_path / "state.jsonl"
+        sources = find([folder]).playable
+        first, _ = play_all(sources[:2], RULES, state=State.open(path), jobs=1)
+        fitted = []
+        from calviz.arena import run
+
+        inside = run.fit_and_apply
+        monkeypatch.setattr(run, "fit_and_apply", lambda *a: fitted.append(a[1].key) or inside(*a))
+        more = Rules(methods=("temperature", "isotonic", "beta"))
+        table, _ = play_all(sources, more, state=State.open(path), jobs=1)
+        assert sorted(fitted) == sorted(
+            ["beta", "beta", "identity", "temperature", "isotonic", "beta"]
+        )
+        np.testing.assert_array_equal(table.scores["nll"][:2, :3], first.scores["nll"])
+        np.testing.assert_array_equal(table.seconds[:2, :3], first.seconds)
+        fitted.clear()
+        play_all(sources, more, state=State.open(path), jobs=1)
+        assert fitted == []
+
+    def test_other_rows_or_parameters_are_another_result(self, folder, tmp_path):
+        path = tmp_path / "state.jsonl"
+        sources = find([folder / "one" / "a.npz"]).playable
+        play_all(sources, RULES, state=State.open(path), jobs=1)
+        held = len(State.open(path).done)
+        options = {"temperature": {"floor": 0.01}}
+        play_all(
+            sources,
+            Rules(methods=("temperature",), options=options),
+            state=State.open(path),
+            jobs=1,
+        )
+        assert len(State.open(path).done) == held + 1
+        division = Division(fit_fraction=0.5)
+        play_all(
+            sources,
+            Rules(methods=("temperature",), division=division),
+            state=State.open(path),
+            jobs=1,
+        )
+        assert len(State.open(path).done) == held + 3
+
+    def test_a_line_that_was_cut_off_is_done_again(self, folder, tmp_path):
+        path = tmp_path / "state.jsonl"
+        sources = find([folder]).playable
+        whole, _ = play_all(sources, RULES, state=State.open(path), jobs=1)
+        text = path.read_bytes()
+        path.write_bytes(text[:-40])
+        assert len(State.open(path).done) == 6
+        again, _ = play_all(sources, RULES, state=State.open(path), jobs=1)
+        np.testing.assert_array_equal(again.scores["brier"], whole.scores["brier"])
+        assert len(path.read_text().splitlines()) == 4
+
+    def test_it_can_be_read_as_results(self, folder, tmp_path):
+        path = tmp_path / "state.jsonl"
+        table, _ = play_all(find([folder]).playable, RULES, state=State.open(path), jobs=1)
+        found = find([path])
+        again = ResultTable.of(found.results, baseline=found.baseline)
+        assert again.experiments == table.experiments
+        np.testing.assert_array_equal(again.scores["nll"], table.scores["nll"])
+
+    @pytest.mark.parametrize(
+        "text", ["label,p\n0,0.5\n", "{}\n", '{"calviz_arena": 1}\nnonsense\n{}\n']
+    )
+    def test_another_file_is_refused_and_unchanged(self, tmp_path, text):
+        path = tmp_path / "mine.csv"
+        path.write_text(text)
+        with pytest.raises(InputError, match="mine.csv"):
+            State.open(path)
+        assert path.read_text() == text
+
+    @pytest.mark.parametrize("path", ["", "-", ".", "no/such/folder/state.jsonl"])
+    def test_a_place_that_is_none(self, path):
+        with pytest.raises(OptionError, match="--state"):
+            State.open(path)
+
+
+class TestStopping:
+    def test_what_was_finished_is_given(self, folder):
+        done = []
+        table, _ = play_all(
+            find([folder]).playable,
+            RULES,
+            jobs=1,
+            progress=lambda *a: done.append(a[0]),
+            stop=lambda: len(done) >= 2,
+        )
+        assert len(table) == 2
+
+    def test_before_anything_was_finished_there_is_nothing(self, folder):
+        with pytest.raises(Stopped):
+            play_all(find([folder]).playable, RULES, jobs=1, stop=lambda: True)
+
+    def test_threads_stop_too(self, folder):
+        sources = [Loaded(p.dataset, p.model, calviz.load(p.path)) for p in find([folder]).playable]
+        with pytest.raises(Stopped):
+            play_all(sources, RULES, jobs=2, stop=lambda: True)
+
+
+def test_threads_give_the_same_table(folder):
+    sources = find([folder]).playable
+    loaded = [Loaded(p.dataset, p.model, calviz.load(p.path)) for p in sources]
+    one, _ = play_all(sources, RULES, jobs=1)
+    many, _ = play_all(loaded, RULES, jobs=3)
+    assert many.experiments == one.experiments
+    np.testing.assert_array_equal(many.scores["nll"], one.scores["nll"])
+
+
+@pytest.mark.slow
+def test_processes_give_the_same_table(folder):
+    sources = find([folder]).playable
+    seen = []
+    one, _ = play_all(sources, RULES, jobs=1)
+    many, _ = play_all(sources, RULES, jobs=2, progress=lambda *a: seen.append(a[1:3]))
+    assert many.experiments == one.experiments
+    np.testing.assert_array_equal(many.scores["nll"], one.scores["nll"])
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+class TestJson:
+    def test_it_opens_again(self, folder, tmp_path):
+        table, _ = play_all(find([folder]).playable, RULES, jobs=1)
+        text = to_json(arena_record(judge(table, resamples=20)))
+        found = json.loads(text)
+        assert found["experiments"] == 3
+        entry = found["methods"]["temperature"]
+        assert set(entry["winrate"]) == set(entry["interval"]) == {"brier", "nll"}
+        assert 0 <= entry["worse_than_none"] <= 1
+        assert entry["seconds"] > 0
+        results, baseline = results_in(Source(text.encode(), "arena.json"))
+        again = ResultTable.of(results, baseline=baseline)
+        assert again.experiments == table.experiments
+        np.testing.assert_array_equal(again.scores["brier"], table.scores["brier"])
+
+    def test_infinite_and_missing_scores_survive(self):
+        table = ResultTable.of(
+            [
+                (
+                    Experiment("b", "d", "m", 9, 9, 2),
+                    [
+                        Played("identity", {"brier": 0.1, "nll": math.inf}),
+                        Played("x", {}, reason="it failed."),
+                    ],
+                )
+            ]
+        )
+        text = to_json(arena_record(judge(table)))
+        results, _ = results_in(Source(text.encode(), "arena.json"))
+        again = ResultTable.of(results)
+        assert again.scores["nll"][0, 0] == math.inf
+        assert math.isnan(again.scores["brier"][0, 1])
+        assert again.reasons == {(0, "x"): "it failed."}
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            '{"format": "arena"',
+            '{"format": "arena", "arena": []}',
+            '{"format": "arena", "arena": {"experiments": [{"experiment": 3}], "baseline": null}}',
+            '{"format": "arena", "arena": {"experiments": {}, "baseline": 4}}',
+            '{"calviz_arena": 1}\n{"experiment": {"benchmark": 1}, "results": []}\n',
+            '{"calviz_arena": 1}\n[[[[\n',
+            '{"calviz_arena": 1}\n' + "[" * 100_000 + "\n",
+        ],
+    )
+    def test_damaged_ones_are_one_sentence(self, text):
+        with pytest.raises(InputError, match="kept.json") as error:
+            results_in(Source(text.encode(), "kept.json"))
+        assert "\n" not in str(error.value)
+
+
+def test_predictions_and_results_do_not_mix(folder, tmp_path):
+    path = tmp_path / "state.jsonl"
+    play_all(find([folder]).playable, RULES, state=State.open(path), jobs=1)
+    with pytest.raises(InputError, match="predictions and results"):
+        find([folder, path])
+
+
+def test_a_folder_without_files(tmp_path):
+    with pytest.raises(InputError, match="no files in this folder"):
+        find([tmp_path])
