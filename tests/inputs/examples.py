@@ -1,7 +1,6 @@
 """One small table in the many forms in which people bring it, and the ways in which files are broken.
 
-The names are those of the example files that may lie in a folder `shared` beside the checkout. What is expected of them is in
-``tests/contract/test_inputs.py``.
+The names are those of the example files that may lie in a folder `shared` beside the checkout, of which the same is expected.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import json
 import pickle
 import zipfile
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,69 @@ NAMES = [CLASSES[y] for y in LABELS]
 #: The same for two classes: the probability of the second, and whether it came.
 POSITIVE = np.round(_rng.uniform(0.03, 0.97, N), 6)
 HAPPENED = (_rng.random(N) < 0.5).astype(int)
+
+#: Read to the numbers of the table; part of the sentence that says what was recognised.
+LOADED_AS_BASE = {
+    "01_plain.csv": "CSV separated by ','",
+    "02_bom_crlf.csv": "CSV separated by ','",
+    "03_semicolon.csv": "CSV separated by ';'",
+    "05_tab.tsv": "CSV separated by tabs",
+    "06_latin1_header.csv": "classes (été, automne, hiver)",
+    "07_labels_as_class_names.csv": "label 'label' (class name)",
+    "09_class_names_with_commas.csv": 'classes (cat, tabby, dog, "mutt", fox)',
+    "10_prob_columns_out_of_order.csv": "classes (fox, cat, dog)",
+    "11_extra_id_split_group.csv": "split 'split' (cal 12, test 12), identifiers 'id', groups hospital",
+    "12_logits.csv": "logits logit_cat … logit_fox (their softmax is taken)",
+    "23_blank_lines_and_comment.csv": "3 classes (cat, dog, fox)",
+    "25_sci_notation_and_spaces.csv": "3 classes (cat, dog, fox)",
+    "30_gzip.csv.gz": "CSV separated by ','",
+    "31_jsonl.jsonl": "JSON Lines: 24 rows, 3 classes (cat, dog, fox)",
+    "32_jsonl_list_probs.jsonl": "JSON Lines: 24 rows, 3 classes (0, 1, 2)",
+    "33_table.parquet": "Parquet: 24 rows, 3 classes (cat, dog, fox)",
+    "35_probs_labels.npz": "NPZ: 24 rows, 3 classes (0, 1, 2), probabilities probs",
+    "36_y_true_y_prob.npz": "probabilities y_prob, label 'y_true'",
+    "39_val_and_test.npz": "(val 12, test 12)",
+    "40_label_last_column.npy": "NPY: 24 rows, 3 classes",
+    "90_formula_injection_class_names.csv": "classes (=cmd|' /C calc'!A0, +1+1, @SUM(1+1))",
+    "91_html_script_class_names.csv": '(<script>alert(1)</script>, <img src=x onerror=alert(2)>, "><svg',
+    "93_very_long_class_name.csv": "3 classes (aaaa",
+}
+
+#: Read, but not to the numbers of the table in all their digits.
+LOADED_OTHERWISE = {
+    "14_rows_sum_0.999.csv": 24, "17_binary_one_column.csv": 24, "18_binary_labels_minus1_plus1.csv": 24,
+    "19_confidence_correct.csv": 24, "20_top1_pred_label.csv": 24, "28_one_row.csv": 1, "29_one_class_only.csv": 24,
+    "37_logits_targets.npz": 24,
+}  # fmt: skip
+
+#: Refused, with these words.
+REFUSED = {
+    "50_empty.csv": ["empty"],
+    "51_header_only.csv": ["header", "no rows"],
+    "52_rows_sum_1.2.csv": ["24 of 24 rows sum to 1.2", "not probabilities"],
+    "53_nan_and_empty_cells.csv": ["row 5", "'p_dog' is NaN", "row 10", "'p_cat' is empty", "2 rows of 24"],
+    "54_inf.csv": ["row 5", "'p_dog' is infinite"],
+    "56_label_out_of_range.csv": ["row 8", "label 3 but there are 3 classes (0..2)"],
+    "57_unknown_class_name.csv": ["row 8", "'wolf' has no probability column", "known: cat, dog, fox"],
+    "59_ragged_rows.csv": ["line 7 has 3", "line 13 has 5", "expected 4"],
+    "60_non_numeric_cells.csv": ["row 4", "'p_dog' = 'n/a?'", "row 9", "'p_cat' = '0.2O1'", "not numbers"],
+    "61_no_label_column.csv": ["no label column", "3 probability columns found"],
+    "62_labels_only.csv": ["no probability columns"],
+    "65_object_dtype.npz": ["probs", "Python objects", "refused"],
+    "66_pickle_payload.npz": ["probs", "Python objects", "refused"],
+    "67_pickle_payload.pkl": ["pickle"],
+    "68_declared_1e12_rows.npz": ["1,000,000,000,000 x 3 float64", "21.8 TiB", "80 bytes"],
+    "69_zip_bomb_400MB.npz": ["limit", "CALVIZ_MAX_EXPANSION"],
+    "71_truncated.parquet": ["damaged or incomplete"],
+    "72_truncated.npz": ["damaged or incomplete"],
+    "73_table.xlsx": ["Excel files are not supported", "CSV"],
+    "75_wide_200k_columns.csv": ["200,000", "limit of 20,000 classes", "CALVIZ_MAX_CLASSES"],
+    "77_nul_bytes.csv": ["line 6", "NUL bytes", "not a text file"],
+    "78_length_mismatch.npz": ["24 rows of probabilities", "23 labels"],
+    "80_3d_probs.npz": ["probs", "(4, 6, 3)", "2-D"],
+    "82_path_traversal.zip": ["zip archives are not supported"],
+    "15_percent_0_100.csv": ["percentages", "sum to 100"],
+}  # fmt: skip
 
 Cells = Iterable[Iterable[object]]
 
@@ -128,6 +191,7 @@ def _wide() -> bytes:
     return f"label,{head}\n0,{','.join(['0.000005'] * k)}\n".encode()
 
 
+@cache
 def made() -> dict[str, bytes]:
     """All of them, by the name of the file."""
     plain = _table()
