@@ -28,8 +28,10 @@ LIBRARIES = (
     "MAPIE",
     "model-diagnostics",
     "numpy",
+    "pandas",
     "pycalib",
     "scikit-learn",
+    "scipy",
     "uncertainty-calibration",
 )
 Arrays = tuple[np.ndarray, np.ndarray]
@@ -165,21 +167,26 @@ def recalibrated(p: np.ndarray, labels: np.ndarray, split: np.ndarray) -> dict[s
 
 
 def _all_columns(p: np.ndarray, y: np.ndarray, q: np.ndarray) -> dict[str, Any]:
-    from sklearn.isotonic import IsotonicRegression
+    import written_objectives as written
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import log_loss
 
-    one_vs_rest = np.stack(
-        [
-            IsotonicRegression(out_of_bounds="clip").fit(p[:, c], y == c).predict(q[:, c])
-            for c in range(p.shape[1])
-        ],
-        axis=1,
-    )
-    one_vs_rest += 1e-9 * q  # where every class has 0
+    squared = written.temperature(p, y, q, squared=True)
+    warmer = (written.softmax(np.log(rows) / squared[0]["T"]) for rows in (p, q))
+    tempered, judged = warmer
     found: dict[str, Any] = {
-        "irova@sklearn": ({}, one_vs_rest / one_vs_rest.sum(axis=1, keepdims=True))
+        "irova@sklearn": ({}, written.one_vs_rest(p, y, q)),
+        "irm@sklearn": written.pooled_isotonic(p, y, q),
+        "irova_ts@sklearn": ({}, written.one_vs_rest(tempered, y, judged)),
+        "temperature_nll@scipy": written.temperature(p, y, q, squared=False),
+        "temperature_mse@scipy": squared,
+        "spline_top1@scipy": written.spline(p, y, q, r=1),
+        "spline_within_top2@scipy": written.spline(p, y, q, r=2),
+        "cwmcs_ts@numpy": written.class_temperatures(p, y, q),
     }
+    for strength in written.STRENGTHS:
+        made = written.dirichlet_odir(p, y, q, strength=strength)
+        found[f"dirichlet_odir{strength:g}@scipy"] = made
     if p.shape[1] <= 10:
         model = LogisticRegression(C=np.inf, solver="newton-cg", tol=1e-8, max_iter=10_000)
         model.fit(np.log(p), y)
@@ -190,6 +197,7 @@ def _all_columns(p: np.ndarray, y: np.ndarray, q: np.ndarray) -> dict[str, Any]:
 
 def _one_column(both: np.ndarray, y: np.ndarray, q: np.ndarray) -> dict[str, Any]:
     import calibration as uc
+    import written_objectives as written
     from betacal import BetaCalibration
     from sklearn.isotonic import IsotonicRegression
     from sklearn.linear_model import LogisticRegression
@@ -223,6 +231,7 @@ def _one_column(both: np.ndarray, y: np.ndarray, q: np.ndarray) -> dict[str, Any
             {"map": [float(v) for v in beta.calibrator_.map_]},
             beta.predict(judged[:, None]),
         ),
+        "hist_ew10@pandas": written.histogram(p, y, judged, bins=10),
         "hist_em10@uncertainty-calibration": ({}, histogram.calibrate(judged)),
         "platt_binner10@uncertainty-calibration": ({}, binner.calibrate(judged)),
     }

@@ -8,10 +8,11 @@ import os
 import threading
 import zlib
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import cached_property
 from gzip import BadGzipFile, GzipFile
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, Self, cast
 
 from calviz.core.errors import InputError
 from calviz.core.limits import EXPANSION_FLOOR, MAX_FILE, check_expansion
@@ -28,6 +29,11 @@ class Source:
     source : str, PathLike, bytes or binary file object
     name : str, optional
         What to call it; the file's own name if left out.
+
+    Attributes
+    ----------
+    while_read : ExitStack
+        What a format keeps open until the file is read; the source is a context that ends then.
     """
 
     def __init__(
@@ -35,6 +41,7 @@ class Source:
     ) -> None:
         self.path: Path | None = None
         self.data: bytes | None = None
+        self.while_read = ExitStack()
         if isinstance(source, bytes | bytearray | memoryview):
             self.data = bytes(source)
             self.name = name or "upload"
@@ -54,6 +61,12 @@ class Source:
             MAX_FILE.check(self.size, f"the file has {MAX_FILE.written(self.size)}")
         except InputError as error:
             raise error.in_file(self.name) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.while_read.close()
 
     def _check_path(self, path: Path) -> None:
         try:

@@ -52,9 +52,8 @@ def read(
     OptionError
         Where an option does not fit the file.
     """
-    opened = Source(source, name)
     # Values that are not finite are looked for, and named.
-    with np.errstate(all="ignore"):
+    with Source(source, name) as opened, np.errstate(all="ignore"):
         return _read(opened, options)
 
 

@@ -9,14 +9,11 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.inputs import examples
 from tests.inputs.relatives import HOSTILE_NAMES, REFUSED, REPAIRED, SAME, hostile
 
 ROOT = Path(__file__).resolve().parents[2]
-INPUTS = ROOT.parent / "shared" / "inputs"
-EXAMPLES = sorted(path.name for path in INPUTS.glob("[0-9]*")) if INPUTS.is_dir() else []
-#: What the first digit of an example file's name says.
-READ_ALTHOUGH = ("90_", "91_", "93_")
-REFUSED_ALTHOUGH = ("15_", "82_")
+EXAMPLES = sorted({*examples.LOADED_AS_BASE, *examples.LOADED_OTHERWISE, *examples.REFUSED})
 #: In the library all relatives are tried, here one of each kind.
 RELATIVES = [
     "utf16.csv", "cp1252.csv", "decimal_comma.csv", "one_hot.csv", "logits.csv", "objects.jsonl", "splits.npz",
@@ -72,11 +69,7 @@ def words(app: AppTest) -> str:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example_files(session: Session, name: str) -> None:
-    content = (INPUTS / name).read_bytes()
-    if (name < "50" or name.startswith(READ_ALTHOUGH)) and not name.startswith(REFUSED_ALTHOUGH):
-        session.reads(name, content)
-    else:
-        session.refuses(name, content)
+    (session.refuses if name in examples.REFUSED else session.reads)(name, examples.made()[name])
     assert [path.name for path in Path().glob("calviz_*")] == []
 
 

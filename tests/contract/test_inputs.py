@@ -1,97 +1,104 @@
-"""Every example file of the shared inputs: read to the same numbers, or refused in one sentence."""
+"""Every example file: read to the same numbers, or refused in one sentence.
+
+The files are made by ``tests/inputs/examples.py``, of a table of its own; those of the same names in a folder `shared` beside
+the checkout, where there is one, are held to the same.
+"""
 
 from __future__ import annotations
 
 import json
 import tracemalloc
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from pycalib.metrics import binary_ECE, conf_ECE, conf_MCE
+from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 
 import calviz
 from calviz.cli import main
 from calviz.core.errors import InputError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.data import ReadingOptions, read
+from tests.inputs import examples
+from tests.inputs.examples import LOADED_AS_BASE, LOADED_OTHERWISE, REFUSED
 from tests.inputs.oracle import plain_ece, plain_metrics
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 INPUTS, DATA = SHARED / "inputs", SHARED / "data"
 
-pytestmark = pytest.mark.skipif(not INPUTS.is_dir(), reason="the shared example files are absent")
 
-BASE = {"accuracy": 0.5416666667, "nll": 0.9054668899, "brier": 0.5261529930}
-BASE |= {"ece10": 0.2121994583, "ece15": 0.2279787083}
-MCE10 = 0.3463953333
-LOADED_AS_BASE = {
-    "01_plain.csv": "CSV separated by ','",
-    "02_bom_crlf.csv": "CSV separated by ','",
-    "03_semicolon.csv": "CSV separated by ';'",
-    "05_tab.tsv": "CSV separated by tabs",
-    "06_latin1_header.csv": "classes (été, automne, hiver)",
-    "07_labels_as_class_names.csv": "label 'label' (class name)",
-    "09_class_names_with_commas.csv": 'classes (cat, tabby, dog, "mutt", fox)',
-    "10_prob_columns_out_of_order.csv": "classes (fox, cat, dog)",
-    "11_extra_id_split_group.csv": "split 'split' (cal 12, test 12), identifiers 'id', groups hospital",
-    "12_logits.csv": "logits logit_cat … logit_fox (their softmax is taken)",
-    "23_blank_lines_and_comment.csv": "3 classes (cat, dog, fox)",
-    "25_sci_notation_and_spaces.csv": "3 classes (cat, dog, fox)",
-    "30_gzip.csv.gz": "CSV separated by ','",
-    "31_jsonl.jsonl": "JSON Lines: 24 rows, 3 classes (cat, dog, fox)",
-    "32_jsonl_list_probs.jsonl": "JSON Lines: 24 rows, 3 classes (0, 1, 2)",
-    "33_table.parquet": "Parquet: 24 rows, 3 classes (cat, dog, fox)",
-    "35_probs_labels.npz": "NPZ: 24 rows, 3 classes (0, 1, 2), probabilities probs",
-    "36_y_true_y_prob.npz": "probabilities y_prob, label 'y_true'",
-    "39_val_and_test.npz": "(val 12, test 12)",
-    "40_label_last_column.npy": "NPY: 24 rows, 3 classes",
-    "90_formula_injection_class_names.csv": "classes (=cmd|' /C calc'!A0, +1+1, @SUM(1+1))",
-    "91_html_script_class_names.csv": '(<script>alert(1)</script>, <img src=x onerror=alert(2)>, "><svg',
-    "93_very_long_class_name.csv": "3 classes (aaaa",
-}
-REFUSED = {
-    "50_empty.csv": ["empty"],
-    "51_header_only.csv": ["header", "no rows"],
-    "52_rows_sum_1.2.csv": ["24 of 24 rows sum to 1.2", "not probabilities"],
-    "53_nan_and_empty_cells.csv": ["row 5", "'p_dog' is NaN", "row 10", "'p_cat' is empty", "2 rows of 24"],
-    "54_inf.csv": ["row 5", "'p_dog' is infinite"],
-    "56_label_out_of_range.csv": ["row 8", "label 3 but there are 3 classes (0..2)"],
-    "57_unknown_class_name.csv": ["row 8", "'wolf' has no probability column", "known: cat, dog, fox"],
-    "59_ragged_rows.csv": ["line 7 has 3", "line 13 has 5", "expected 4"],
-    "60_non_numeric_cells.csv": ["row 4", "'p_dog' = 'n/a?'", "row 9", "'p_cat' = '0.2O1'", "not numbers"],
-    "61_no_label_column.csv": ["no label column", "3 probability columns found"],
-    "62_labels_only.csv": ["no probability columns"],
-    "65_object_dtype.npz": ["probs", "Python objects", "refused"],
-    "66_pickle_payload.npz": ["probs", "Python objects", "refused"],
-    "67_pickle_payload.pkl": ["pickle"],
-    "68_declared_1e12_rows.npz": ["1,000,000,000,000 x 3 float64", "21.8 TiB", "80 bytes"],
-    "69_zip_bomb_400MB.npz": ["limit", "CALVIZ_MAX_EXPANSION"],
-    "71_truncated.parquet": ["damaged or incomplete"],
-    "72_truncated.npz": ["damaged or incomplete"],
-    "73_table.xlsx": ["Excel files are not supported", "CSV"],
-    "75_wide_200k_columns.csv": ["200,000", "limit of 20,000 classes", "CALVIZ_MAX_CLASSES"],
-    "77_nul_bytes.csv": ["line 6", "NUL bytes", "not a text file"],
-    "78_length_mismatch.npz": ["24 rows of probabilities", "23 labels"],
-    "80_3d_probs.npz": ["probs", "(4, 6, 3)", "2-D"],
-    "82_path_traversal.zip": ["zip archives are not supported"],
-    "15_percent_0_100.csv": ["percentages", "sum to 100"],
-}  # fmt: skip
+@dataclass(frozen=True)
+class Examples:
+    """A folder of example files, and the numbers of the tables they were made from."""
+
+    folder: Path
+    base: dict[str, float]
+    mce10: float
+    #: Of the table of two classes: accuracy at 0.5, NLL, Brier score, and ECE of 10 and 15 bins.
+    two: tuple[float, float, float, float, float]
+
+
+def of_shared() -> Examples:
+    """As scikit-learn, pycalib and netcal gave them."""
+    base = {"accuracy": 0.5416666667, "nll": 0.9054668899, "brier": 0.5261529930}
+    base |= {"ece10": 0.2121994583, "ece15": 0.2279787083}
+    two = (0.5, 0.8144721561, 0.3024021472, 0.2536911667, 0.3387936667)
+    return Examples(INPUTS, base, 0.3463953333, two)
+
+
+def of_made(folder: Path) -> Examples:
+    """As scikit-learn and pycalib give them."""
+    y, p = examples.LABELS, examples.PROBS
+    one_hot = np.eye(3)[y]
+    base = {
+        "accuracy": accuracy_score(y, p.argmax(axis=1)),
+        "nll": log_loss(y, p),
+        "brier": brier_score_loss(y, p, labels=range(3), scale_by_half=False),
+        "ece10": conf_ECE(one_hot, p, bins=10),
+        "ece15": conf_ECE(one_hot, p, bins=15),
+    }
+    y, q = examples.HAPPENED, examples.POSITIVE
+    two = (
+        accuracy_score(y, q >= 0.5),
+        log_loss(y, q),
+        brier_score_loss(y, q),
+        binary_ECE(y, q, bins=10),
+        binary_ECE(y, q, bins=15),
+    )
+    return Examples(folder, base, conf_MCE(one_hot, p, bins=10), two)
+
+
+@pytest.fixture(scope="module", params=["made", *(["shared"] if INPUTS.is_dir() else [])])
+def example(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Examples:
+    if request.param == "shared":
+        return of_shared()
+    folder = tmp_path_factory.mktemp("inputs")
+    for name, content in examples.made().items():
+        (folder / name).write_bytes(content)
+    return of_made(folder)
+
+
+def test_every_example_file_is_tried(example: Examples) -> None:
+    files = {path.name for path in example.folder.iterdir()} - {"EXPECTED.md"}
+    assert files == {*LOADED_AS_BASE, *LOADED_OTHERWISE, *REFUSED}
 
 
 @pytest.mark.parametrize("name", LOADED_AS_BASE)
-def test_loads_as_base(name: str) -> None:
-    loaded = read(INPUTS / name)
+def test_loads_as_base(example: Examples, name: str) -> None:
+    loaded = read(example.folder / name)
     data = loaded.first
     assert isinstance(data, Predictions)
     assert LOADED_AS_BASE[name] in loaded.recognition.sentence()
     found = plain_metrics(data.probs.astype(float), data.labels)
-    assert found == pytest.approx(BASE, abs=tolerance_of(name))
+    assert found == pytest.approx(example.base, abs=tolerance_of(name))
     results = calviz.evaluate(
         data, ["accuracy", "nll", "brier", "ece", "mce"], bins=10, findings=False
     )
     assert {r.key: r.value for r in results} == pytest.approx(
-        {key: BASE[key] for key in ("accuracy", "nll", "brier")} | {"ece": BASE["ece10"], "mce": MCE10},
+        {key: example.base[key] for key in ("accuracy", "nll", "brier")} | {"ece": example.base["ece10"], "mce": example.mce10},
         abs=tolerance_of(name),
     )  # fmt: skip
 
@@ -100,74 +107,67 @@ def tolerance_of(name: str) -> float:
     return {"12_logits.csv": 2e-6, "35_probs_labels.npz": 1e-6}.get(name, 1e-9)
 
 
-def audit(name: str, *options: str) -> tuple[int, str, str]:
-    result = CliRunner().invoke(main, ["audit", str(INPUTS / name), "--json", "-", *options])
+def audit(example: Examples, name: str, *options: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(
+        main, ["audit", str(example.folder / name), "--json", "-", *options]
+    )
     assert "Traceback" not in result.stderr
     return result.exit_code, result.stdout, result.stderr
 
 
-#: Read, but not to the numbers of the base table in all their digits.
-LOADED_OTHERWISE = {
-    "14_rows_sum_0.999.csv": 24, "17_binary_one_column.csv": 24, "18_binary_labels_minus1_plus1.csv": 24,
-    "19_confidence_correct.csv": 24, "20_top1_pred_label.csv": 24, "28_one_row.csv": 1, "29_one_class_only.csv": 24,
-    "37_logits_targets.npz": 24,
-}  # fmt: skip
-
-
-def test_every_example_file_is_tried() -> None:
-    files = {path.name for path in INPUTS.iterdir()} - {"EXPECTED.md"}
-    assert files == {*LOADED_AS_BASE, *LOADED_OTHERWISE, *REFUSED}
-
-
 @pytest.mark.parametrize("name", [*LOADED_AS_BASE, *LOADED_OTHERWISE])
-def test_loads_on_the_command_line(name: str) -> None:
-    code, out, err = audit(name)
+def test_loads_on_the_command_line(example: Examples, name: str) -> None:
+    code, out, err = audit(example, name)
     assert (code, err) == (0, "")
     told = json.loads(out)
     assert told["rows"] == LOADED_OTHERWISE.get(name, 24)
     if name in LOADED_AS_BASE:
         found = {key: told["metrics"][key]["value"] for key in ("accuracy", "nll", "brier", "ece")}
-        expected = {k: BASE[k] for k in ("accuracy", "nll", "brier")} | {"ece": BASE["ece15"]}
+        expected = {k: example.base[k] for k in ("accuracy", "nll", "brier")} | {
+            "ece": example.base["ece15"]
+        }
         assert found == pytest.approx(expected, abs=tolerance_of(name))
     if "confidence" in name or "top1" in name:
-        assert told["metrics"]["ece"]["value"] == pytest.approx(BASE["ece15"], abs=1e-9)
+        assert told["metrics"]["ece"]["value"] == pytest.approx(example.base["ece15"], abs=1e-9)
         assert told["metrics"]["nll"]["value"] is None
         assert told["metrics"]["nll"]["reason"]
 
 
-def test_names_are_kept_verbatim() -> None:
-    read_names = read(INPUTS / "90_formula_injection_class_names.csv").recognition.class_names
+def test_names_are_kept_verbatim(example: Examples) -> None:
+    read_names = read(
+        example.folder / "90_formula_injection_class_names.csv"
+    ).recognition.class_names
     assert read_names == ("=cmd|' /C calc'!A0", "+1+1", "@SUM(1+1)")
-    long = read(INPUTS / "93_very_long_class_name.csv")
+    long = read(example.folder / "93_very_long_class_name.csv")
     assert len(long.recognition.class_names[0]) == 5000
     assert len(long.recognition.sentence()) < 400
 
 
-def test_latin_1_is_said() -> None:
-    loaded = read(INPUTS / "06_latin1_header.csv")
+def test_latin_1_is_said(example: Examples) -> None:
+    loaded = read(example.folder / "06_latin1_header.csv")
     assert any("UTF-8" in n.message for n in loaded.notices)
     assert loaded.recognition.label == "étiquette"
 
 
-def test_val_and_test_have_their_roles() -> None:
-    recognised = read(INPUTS / "39_val_and_test.npz").recognition
+def test_val_and_test_have_their_roles(example: Examples) -> None:
+    recognised = read(example.folder / "39_val_and_test.npz").recognition
     assert (recognised.fit_split, recognised.eval_split) == ("val", "test")
-    recognised = read(INPUTS / "11_extra_id_split_group.csv").recognition
+    recognised = read(example.folder / "11_extra_id_split_group.csv").recognition
     assert (recognised.fit_split, recognised.eval_split) == ("cal", "test")
 
 
-def test_half_precision_logits() -> None:
-    loaded = read(INPUTS / "37_logits_targets.npz")
+def test_half_precision_logits(example: Examples) -> None:
+    loaded = read(example.folder / "37_logits_targets.npz")
     assert loaded.recognition.kind == "logits"
     assert any("precision" in n.message for n in loaded.notices)
     found = plain_metrics(loaded.first.probs.astype(float), loaded.first.labels)
     assert {k: found[k] for k in ("accuracy", "nll", "brier")} == pytest.approx(
-        {k: BASE[k] for k in ("accuracy", "nll", "brier")}, abs=1e-2
+        {k: example.base[k] for k in ("accuracy", "nll", "brier")}, abs=1e-2
     )
 
 
-def test_sums_of_0_999_are_said_and_renormalising_is_offered() -> None:
-    path = INPUTS / "14_rows_sum_0.999.csv"
+def test_sums_of_0_999_are_said_and_renormalising_is_offered(example: Examples) -> None:
+    path = example.folder / "14_rows_sum_0.999.csv"
     loaded = read(path)
     assert [r.key for r in loaded.repairs_offered] == ["renormalise"]
     assert any(
@@ -176,7 +176,7 @@ def test_sums_of_0_999_are_said_and_renormalising_is_offered() -> None:
     done = read(path, options=ReadingOptions(repair=("renormalise",)))
     assert "24 of 24 rows" in done.repairs_made[0]
     found = plain_metrics(done.first.probs, done.first.labels)
-    assert found == pytest.approx(BASE, abs=2e-6)
+    assert found == pytest.approx(example.base, abs=2e-6)
     assert np.allclose(done.first.probs.sum(axis=1), 1, atol=1e-12)
 
 
@@ -184,64 +184,73 @@ def test_sums_of_0_999_are_said_and_renormalising_is_offered() -> None:
     ("name", "repair", "tolerance"),
     [("15_percent_0_100.csv", "percent", 1e-9), ("52_rows_sum_1.2.csv", "renormalise", 2e-6)],
 )
-def test_offered_repair_gives_base(name: str, repair: str, tolerance: float) -> None:
+def test_offered_repair_gives_base(
+    example: Examples, name: str, repair: str, tolerance: float
+) -> None:
     with pytest.raises(InputError) as caught:
-        read(INPUTS / name)
+        read(example.folder / name)
     assert repair in [r.key for r in caught.value.repairs]
-    done = read(INPUTS / name, options=ReadingOptions(repair=(repair,)))
+    done = read(example.folder / name, options=ReadingOptions(repair=(repair,)))
     assert done.repairs_made
     assert any(done.repairs_made[0] in n.message for n in done.notices)
     found = plain_metrics(done.first.probs, done.first.labels)
-    assert found == pytest.approx(BASE, abs=tolerance)
+    assert found == pytest.approx(example.base, abs=tolerance)
 
 
 @pytest.mark.parametrize("name", ["17_binary_one_column.csv", "18_binary_labels_minus1_plus1.csv"])
-def test_binary(name: str) -> None:
-    loaded = read(INPUTS / name)
+def test_binary(example: Examples, name: str) -> None:
+    loaded = read(example.folder / name)
     data = loaded.first
     p, y = data.probs[:, 1], data.labels
-    assert ((p >= 0.5) == y).mean() == 0.5
-    assert -np.log(np.where(y == 1, p, 1 - p)).mean() == pytest.approx(0.8144721561, abs=1e-9)
-    assert ((p - y) ** 2).mean() == pytest.approx(0.3024021472, abs=1e-9)
-    assert plain_ece(p, y, 10) == pytest.approx(0.2536911667, abs=1e-9)
-    assert plain_ece(p, y, 15) == pytest.approx(0.3387936667, abs=1e-9)
+    found = (
+        ((p >= 0.5) == y).mean(),
+        -np.log(np.where(y == 1, p, 1 - p)).mean(),
+        ((p - y) ** 2).mean(),
+        plain_ece(p, y, 10),
+        plain_ece(p, y, 15),
+    )
+    assert found == pytest.approx(example.two, abs=1e-9)
     if "minus1" in name:
         assert any("-1 and +1" in n.message for n in loaded.notices)
 
 
 @pytest.mark.parametrize("name", ["19_confidence_correct.csv", "20_top1_pred_label.csv"])
-def test_confidence_only(name: str) -> None:
-    data = read(INPUTS / name).first
+def test_confidence_only(example: Examples, name: str) -> None:
+    data = read(example.folder / name).first
     assert isinstance(data, ConfidencePredictions)
-    assert data.correct.mean() == pytest.approx(BASE["accuracy"], abs=1e-9)
-    assert plain_ece(data.confidence, data.correct, 10) == pytest.approx(BASE["ece10"], abs=1e-9)
-    assert plain_ece(data.confidence, data.correct, 15) == pytest.approx(BASE["ece15"], abs=1e-9)
+    assert data.correct.mean() == pytest.approx(example.base["accuracy"], abs=1e-9)
+    assert plain_ece(data.confidence, data.correct, 10) == pytest.approx(
+        example.base["ece10"], abs=1e-9
+    )
+    assert plain_ece(data.confidence, data.correct, 15) == pytest.approx(
+        example.base["ece15"], abs=1e-9
+    )
     if "pred_label" in name:
         assert data.predicted is not None
         assert data.class_names == ("cat", "dog", "fox")
 
 
-def test_one_row_and_one_class_load() -> None:
-    assert read(INPUTS / "28_one_row.csv").first.n == 1
-    labels = read(INPUTS / "29_one_class_only.csv").first.labels
+def test_one_row_and_one_class_load(example: Examples) -> None:
+    assert read(example.folder / "28_one_row.csv").first.n == 1
+    labels = read(example.folder / "29_one_class_only.csv").first.labels
     assert labels is not None
     assert set(labels.tolist()) == {0}
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_in_one_sentence(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    example: Examples, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError) as caught:
-        read(INPUTS / name)
+        read(example.folder / name)
     text = str(caught.value)
     assert text.startswith(name)
     assert "\n" not in text
     assert text.endswith(".")
     for part in REFUSED[name]:
         assert part in text
-    code, out, err = audit(name)
+    code, out, err = audit(example, name)
     assert (code, out) == (2, "")
     assert err.startswith(f"calviz: {text.rstrip('.')}")
     assert err.count("\n") == 1
@@ -250,24 +259,25 @@ def test_refused_in_one_sentence(
 
 
 @pytest.mark.parametrize("name", ["68_declared_1e12_rows.npz", "69_zip_bomb_400MB.npz"])
-def test_memory_stays_flat(name: str) -> None:
+def test_memory_stays_flat(example: Examples, name: str) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(InputError):
-            read(INPUTS / name)
+            read(example.folder / name)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert peak < 5e6
 
 
-def test_missing_values_can_be_dropped_on_request() -> None:
+def test_missing_values_can_be_dropped_on_request(example: Examples) -> None:
     options = ReadingOptions(repair=("drop-missing",))
-    done = read(INPUTS / "53_nan_and_empty_cells.csv", options=options)
+    done = read(example.folder / "53_nan_and_empty_cells.csv", options=options)
     assert done.first.n == 22
     assert "2 of 24 rows" in done.repairs_made[0]
 
 
+beside = pytest.mark.skipif(not DATA.is_dir(), reason="no data beside the checkout")
 REAL = {
     "netcal_cifar/wideresnet-16-4-cifar-10.npz": (10_000, 10, "probabilities"),
     "netcal_cifar/wideresnet-16-4-cifar-100.npz": (10_000, 100, "probabilities"),
@@ -283,6 +293,7 @@ REAL = {
 }
 
 
+@beside
 @pytest.mark.parametrize("name", REAL)
 def test_real_data(name: str) -> None:
     n, k, kind = REAL[name]
@@ -290,6 +301,7 @@ def test_real_data(name: str) -> None:
     assert (data.n, data.n_classes, data.kind) == (n, k, kind)
 
 
+@beside
 def test_real_data_against_pandas() -> None:
     pd = pytest.importorskip("pandas")
     games = pd.read_csv(DATA / "fivethirtyeight" / "nba_games.csv")

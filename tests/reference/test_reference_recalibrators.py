@@ -1,6 +1,7 @@
 """Our recalibrators against independent implementations, on the sample data and on real predictions.
 
-Values on the sample data are recorded by ``benchmarks/record_sample_data.py``; more libraries, on predictions of larger networks, have
+Values on the sample data are recorded by ``benchmarks/record_sample_data.py``, of libraries or from the published equations
+(``written_objectives.py``); more libraries, on predictions of larger networks, have
 theirs in a folder `shared` beside the checkout, where there is one. What only these have is compared with
 recorded values in ``test_recorded_peers.py`` too. Where a peer stops early or clips, ours has to be at least as good on the objective.
 """
@@ -333,6 +334,90 @@ def test_class_wise_temperatures(name):
     assert np.corrcoef(shape_ours, shape_theirs)[0, 1] > 0.98
 
 
+# ---------------------------------------------------------------- the sample data, from the published equations
+
+ALL_COLUMNS = having("irm@sklearn")
+
+
+@pytest.mark.parametrize("name", ALL_COLUMNS)
+@pytest.mark.parametrize(
+    ("key", "entry"),
+    [("temperature", "temperature_nll@scipy"), ("temperature-mse", "temperature_mse@scipy")],
+)
+def test_temperatures_of_the_sample_data(name, key, entry):
+    wanted = value(name, entry)
+    assert fitted(name, key).temperature_ == pytest.approx(wanted["params"]["T"], rel=1e-6)
+    out, y = on_test(name, key)
+    np.testing.assert_allclose(out[:5], wanted["first5"], atol=1e-6)
+    assert nll(out, y) == pytest.approx(wanted["test"]["nll"], rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ALL_COLUMNS)
+@pytest.mark.parametrize(
+    ("key", "entry"),
+    [("irm", "irm@sklearn"), ("temperature-mse+isotonic", "irova_ts@sklearn")],
+)
+def test_isotonic_maps_of_the_sample_data(name, key, entry):
+    test = value(name, entry)["test"]
+    out, y = on_test(name, key, cap=False)
+    assert nll(out, y) == pytest.approx(test["nll"], rel=2e-5)
+    assert (out.argmax(axis=1) == y).mean() == pytest.approx(test["accuracy"], abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ALL_COLUMNS)
+@pytest.mark.parametrize("entry", ["spline_top1@scipy", "spline_within_top2@scipy"])
+def test_splines_of_the_sample_data(name, entry):
+    r = 2 if "within" in entry else 1
+    out, y = on_test(name, "spline", mode="within-top-r" if r == 2 else "top-label", r=2, cap=False)
+    top = np.argsort(-load(name)[2], axis=1, kind="stable")[:, :r]
+    score = out[np.arange(y.size)[:, None], top].sum(axis=1)
+    wanted = value(name, entry)
+    # Its order inside ties is arbitrary, and the nets have some near 1.
+    tolerance = 2e-4 if name == "digits_mlp" else 2e-5
+    np.testing.assert_allclose(score[:50], wanted["params"]["scores"], atol=tolerance)
+    assert score.mean() == pytest.approx(wanted["params"]["mean"], abs=1e-5)
+    if r == 2:  # of the top label alone, ours keeps the predicted class
+        assert nll(out, y) == pytest.approx(wanted["test"]["nll"], rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ALL_COLUMNS)
+@pytest.mark.parametrize("entry", ["dirichlet_odir0.01@scipy", "dirichlet_odir0.001@scipy"])
+def test_dirichlet_odir_of_the_sample_data(name, entry):
+    strength, wanted = float(entry.split("odir")[1].split("@")[0]), value(name, entry)
+    p, y, _, _ = load(name)
+    found = fitted(name, "dirichlet-odir", off_diagonal=strength, intercept=strength)
+    w, b = found.weights_, found.intercepts_
+    k = b.size
+    penalty = (w[~np.eye(k, dtype=bool)] ** 2).mean() + (b**2).mean()
+    ours = nll(found.transform(p.astype(float)), y) + strength * penalty
+    assert ours == pytest.approx(wanted["params"]["objective"], rel=1e-6)
+    out, y = on_test(name, "dirichlet-odir", off_diagonal=strength, intercept=strength)
+    assert nll(out, y) == pytest.approx(wanted["test"]["nll"], rel=1e-5)
+
+
+@pytest.mark.parametrize("name", having("cwmcs_ts@numpy"))
+def test_class_wise_temperatures_of_the_sample_data(name):
+    wanted = value(name, "cwmcs_ts@numpy")["params"]
+    p, y, _, _ = load(name)
+    found = fitted(name, "cwmcs-ts")
+    assert found.temperature_ == pytest.approx(wanted["T"], rel=1e-6)
+    direction = (found.temperatures_ / found.temperature_ - 1) / found.gamma_
+    np.testing.assert_allclose(direction, wanted["direction"], atol=1e-5)
+    out = found.transform(p.astype(float))
+    place = np.ceil(15 * out.max(axis=1)).astype(int) - 1
+    gaps = np.bincount(place, out.max(axis=1) - (out.argmax(axis=1) == y), 15)
+    # Of the whole grid none is better.
+    assert np.abs(gaps).sum() / y.size <= wanted["ece"] + 1e-7
+
+
+@pytest.mark.parametrize("name", having("hist_ew10@pandas"))
+def test_equal_width_histogram_of_the_sample_data(name):
+    out, y = on_test(name, "histogram", bins=10, cap=False)
+    wanted = value(name, "hist_ew10@pandas")
+    np.testing.assert_allclose(out[:5, 1], wanted["first5"], atol=1e-9)
+    assert nll(out, y) == pytest.approx(wanted["test"]["nll"], rel=1e-7)  # single precision
+
+
 def test_uncalibrated_rows():
     for name in having("none@identity"):
         out, y = on_test(name, "identity")
@@ -340,7 +425,7 @@ def test_uncalibrated_rows():
 
 
 def test_every_entry_is_compared_or_has_a_reason():
-    compared = set(re.findall(r'"([a-z0-9_-]+@[A-Za-z_-]+)"', Path(__file__).read_text()))
+    compared = set(re.findall(r'"([a-z0-9_.-]+@[A-Za-z_-]+)"', Path(__file__).read_text()))
     patterns = [r"recal:(vector|ets_mse)@.*", r"recal:hist_ew1[05]@netcal", *NOT_COMPARED]
     unexplained = {
         key

@@ -48,8 +48,10 @@ def open_npz(source: Source) -> Table:
     """Look at the headers of all arrays; see `Format.open`."""
     try:
         _check_directory(source)
-        # Its directory is parsed once; the file is closed with the table.
-        archive = zipfile.ZipFile(source.path or io.BytesIO(source.data or b""))
+        # Its directory is parsed once.
+        archive = source.while_read.enter_context(
+            zipfile.ZipFile(source.path or io.BytesIO(source.data or b""))
+        )
         entries = [e for e in archive.infolist() if e.filename.endswith(".npy")]
         MAX_ARRAYS.check(len(entries), f"the file holds {len(entries):,} arrays")
         members = {e.filename[:-4]: _member(source, archive, e) for e in entries}
