@@ -45,7 +45,7 @@ def _words(app: AppTest) -> str:
 
 
 def _kept(app: AppTest, *files: tuple[str, bytes, str]) -> AppTest:
-    next(c for c in app.button_group if c.label == "What competes").set_value(["kept"]).run()
+    next(c for c in app.button_group if c.label == "What competes").set_value("kept").run()
     app.file_uploader[0].set_value(list(files)).run()
     return _wait(app)
 
