@@ -62,7 +62,9 @@ def test_results_are_judged_filtered_and_closed():
     # TS beats Beta in every other experiment, and nothing always: 1/2 (1/2 + 1) for both.
     table = app.dataframe[0].value
     assert table.set_index("method").loc["TS", "Brier: winrate"] == pytest.approx(0.75)
-    next(s for s in app.selectbox if s.label == "Calibration rows").set_value("below 1,000 rows").run()
+    next(s for s in app.selectbox if s.label == "Calibration rows").set_value(
+        "below 1,000 rows"
+    ).run()
     assert "6 experiments on 6 data sets" in _words(app)
     next(b for b in app.button if b.label == "Close").click().run()
     assert app.file_uploader
@@ -80,5 +82,5 @@ def test_open_models_compete():
     app = _wait(app)
     words = _words(app)
     assert "5 experiments on 1 data set" in words
-    assert "another data set may turn the order round" in words
+    assert "1 data set: another one may turn the order round" in words
     assert "identity" in app.dataframe[0].value["method"].tolist()
