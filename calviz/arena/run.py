@@ -84,7 +84,10 @@ def play(source: Playable, rules: Rules, known: frozenset[Key] = frozenset()) ->
     except Stopped:
         raise
     except CalvizError as error:
-        return Outcome(source.name, problem=str(error))
+        text = str(error)
+        known_by = (source.name, "" if isinstance(source, Loaded) else source.path.name)
+        named = any(name and name in text for name in known_by)
+        return Outcome(source.name, problem=text if named else f"{source.name}: {text}")
     except MemoryError:
         return Outcome(source.name, problem="there is not enough memory for it.")
     return Outcome(source.name, tuple(played))
@@ -217,7 +220,10 @@ def play_all(
         if asked():
             raise Stopped
         first = problems[0] if problems else "there is nothing to play."
-        raise InputError(first, placed=True)
+        several = (
+            f"none of {len(problems):,} files can be used; the first: " if len(problems) > 1 else ""
+        )
+        raise InputError(f"{several}{first}", placed=True)
     # By name: the order in which workers finish is chance.
     results.sort(key=lambda pair: pair[0])
     table = ResultTable.of(results, methods=[spec.key for spec in specs])

@@ -153,6 +153,27 @@ GLOSSARY = tuple(
             "The share of hits against the mean score, bin by bin. On the diagonal the model is "
             "calibrated; below it, overconfident.",
         ),
+        (
+            "Arena",
+            "Every recalibrator on many data sets: fitted on calibration rows, judged on other rows by the Brier score and NLL, "
+            "and ranked over all of them, as in CalArena (2026, arXiv 2605.30188).",
+        ),
+        (
+            "Winrate",
+            "In an arena, the share of the other methods with a strictly larger score, averaged over the experiments and then over "
+            "the benchmarks. 0.5 is the middle of the field; 0.8 says that a method beats four of five others, not by how "
+            "much. A method that failed beats nobody, and gives nobody a win.",
+        ),
+        (
+            "Elo",
+            "Strengths whose differences are the odds that one method beats another (Bradley & Terry 1952): 400 points are a factor "
+            "of ten, and the methods of an arena average 1,000.",
+        ),
+        (
+            "Critical difference",
+            "How far apart the mean ranks of two methods have to be to tell them apart at 5 % (Nemenyi's test after Friedman's; "
+            "Demšar 2006). Models of one data set are ranked together, as their results are not independent.",
+        ),
         ("Risk", "The share of wrong predictions among those that the model decides."),
         (
             "Sharpness, discrimination",

@@ -50,6 +50,10 @@ SOURCES = tuple(
             "Review 78.",
         ),
         (
+            "Buckland et al. 1997",
+            "S. T. Buckland, K. P. Burnham, N. H. Augustin. Model Selection: An Integral Part of Inference. Biometrics 53, 1997.",
+        ),
+        (
             "Corbiere et al. 2019",
             "C. Corbière, N. Thome, A. Bar-Hen, M. Cord, P. Pérez. Addressing Failure Prediction by "
             "Learning Model Confidence. NeurIPS 2019.",

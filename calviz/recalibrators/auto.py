@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import CalvizError, InputError, OptionError
 from calviz.core.watch import checkpoint
 from calviz.numerics.scores import Scores
@@ -21,7 +21,9 @@ from calviz.recalibrators.base import (
     saved_parameters,
 )
 from calviz.recalibrators.fitting.held_out import (
+    TWICE,
     HeldOut,
+    best_shares,
     folds_of,
     order_of_rows,
     rows_to_choose_on,
@@ -36,8 +38,11 @@ from calviz.specs.recalibrator import (
     recalibrator,
 )
 
-#: The mixture counts in full where its held-out gain is so many standard errors, times `caution`, and in proportion below.
-IN_FULL = 0.5
+#: Held-out gains, in standard errors, from which the mixture begins to count, and counts in full. They may be a little below 0: held-out
+#: maps are fitted to fewer rows than the final ones.
+RAMP = (-0.6, 0.2)
+#: Resamples behind the weights that a gain is measured with.
+FEW_RESAMPLES = 200
 #: A method that is best in fewer resamples is not fitted.
 LEAST_SHARE = 0.01
 #: With fewer rows nothing is chosen.
@@ -54,7 +59,7 @@ SEED = 0
     needs="probabilities",
     confidence_only=True,
     reference="calviz; weights as in bootstrap model averaging (Buckland et al. 1997, section 2.2; Rubin 1981), held-out "
-    "losses as in stacking (Wolpert 1992; Yao et al. 2018)",
+    "losses as in stacking (Wolpert 1992)",
     formula=r"(1 - \lambda)\, p + \lambda \sum_m w_m\, T_m(p)",
 )
 class AutomaticRecalibrator(BaseRecalibrator):
@@ -62,16 +67,15 @@ class AutomaticRecalibrator(BaseRecalibrator):
 
     Each method, the uncalibrated model among them, is cross-validated on the calibration rows. Its weight is the share of Bayesian bootstrap resamples of these
     rows in which it has the lowest held-out loss: log loss and Brier score have half of the weight each. The mixture replaces the
-    uncalibrated probabilities only as far as it gains: not at all where it gains nothing in one of the two scores, in full from
-    half a standard error in both, and in proportion between. This gain is measured on rows that neither the methods nor the weights
-    were fitted to.
+    uncalibrated probabilities where it gains in both scores: in full from 0.2 standard errors, not at all below -0.6, and in proportion
+    between. This gain is measured on rows that neither the methods nor the weights were fitted to.
 
     Parameters
     ----------
     combine : {"mixture", "one"}
         Whether methods are averaged, or the one that is best most often is taken alone.
     caution : float
-        Multiplies the standard errors from which a gain counts in full. 0 takes every gain in full.
+        Standard errors that the gain has to exceed on top of that.
     folds : int
         Folds of the cross-validation.
     floor : float, "auto" or None
@@ -106,7 +110,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
         self,
         *,
         combine: Literal["mixture", "one"] = "mixture",
-        caution: float = 1.0,
+        caution: float = 0.0,
         folds: int = 5,
         floor: FloorChoice = "auto",
         input: Input = "probabilities",
@@ -152,59 +156,83 @@ class AutomaticRecalibrator(BaseRecalibrator):
 
     def _held_out(
         self, specs: list[RecalibratorSpec], array: FloatArray, labels: IntArray
-    ) -> tuple[list[RecalibratorSpec], HeldOut]:
-        """Held-out probabilities of every method that could be fitted on all folds, summed up."""
-        fold_of = folds_of(labels, min(self.folds, labels.size), np.random.default_rng(SEED))
-        folds = range(int(fold_of.max()) + 1)
-        seconds = dict.fromkeys((s.key for s in specs), 0.0)
-        failed: dict[str, str] = {}
-        parts: list[dict[str, FloatArray]] = []
-        for fold in folds:
-            fit, held = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
-            part: dict[str, FloatArray] = {}
-            for spec in specs:
-                if spec.key in failed:
-                    continue
-                checkpoint(f"cross-validating {spec.label}: fold {fold + 1} of {len(folds)}")
-                begun = time.perf_counter()
-                try:
-                    made = self._make(spec).fit(array[fit], labels[fit])
-                    part[spec.key] = made.transform(array[held])
-                except CalvizError as error:
-                    failed[spec.key] = str(error)
-                seconds[spec.key] += time.perf_counter() - begun
-            parts.append(part)
-        tried = [s for s in specs if s.key not in failed]
-        held_out = HeldOut.of(
-            [(np.flatnonzero(fold_of == f), [parts[f][s.key] for s in tried]) for f in folds],
-            labels,
-        )
-        self._seconds, self._failed = seconds, failed
+    ) -> tuple[list[RecalibratorSpec], list[HeldOut]]:
+        """Held-out probabilities of every method that could be fitted on all folds, for each division into folds."""
+        rng = np.random.default_rng(SEED)
+        self._seconds = dict.fromkeys((s.key for s in specs), 0.0)
+        self._failed: dict[str, str] = {}
+        divisions: list[list[tuple[IntArray, dict[str, FloatArray]]]] = []
+        for _ in range(2 if labels.size < TWICE else 1):
+            fold_of = folds_of(labels, min(self.folds, labels.size), rng)
+            divisions.append(
+                [
+                    self._on_fold(specs, array, labels, fold_of == f)
+                    for f in range(fold_of.max() + 1)
+                ]
+            )
+        tried = [s for s in specs if s.key not in self._failed]
+        held_out = [
+            HeldOut.of([(rows, [said[s.key] for s in tried]) for rows, said in folds], labels)
+            for folds in divisions
+        ]
         return tried, held_out
 
-    def _choose(self, tried: list[RecalibratorSpec], held_out: HeldOut) -> None:
+    def _on_fold(
+        self, specs: list[RecalibratorSpec], array: FloatArray, labels: IntArray, held: BoolArray
+    ) -> tuple[IntArray, dict[str, FloatArray]]:
+        """Rows of a fold, and what every method says of them that was fitted to the others."""
+        said: dict[str, FloatArray] = {}
+        for spec in specs:
+            if spec.key in self._failed:
+                continue
+            checkpoint(f"cross-validating {spec.label}")
+            begun = time.perf_counter()
+            try:
+                made = self._make(spec).fit(array[~held], labels[~held])
+                said[spec.key] = made.transform(array[held])
+            except CalvizError as error:
+                self._failed[spec.key] = str(error)
+            self._seconds[spec.key] += time.perf_counter() - begun
+        return np.flatnonzero(held), said
+
+    def _choose(self, tried: list[RecalibratorSpec], held_out: list[HeldOut]) -> None:
         """Weights of the methods, and how much of their mixture is taken."""
-        shares = held_out.best_shares(SEED)
+        rng = np.random.default_rng(SEED)
+        losses = np.mean([division.losses for division in held_out], axis=0)
+        shares = best_shares(losses, rng)
         weights = self._weights(shares)
-        gains = held_out.gains(
-            [self._weights(held_out.without(fold).best_shares(SEED)) for fold in held_out.folds]
+        of_rows = np.mean(
+            [
+                division.gains(
+                    [
+                        self._weights(
+                            best_shares(losses[:, division.fold != f], rng, FEW_RESAMPLES)
+                        )
+                        for f in division.folds
+                    ]
+                )
+                for division in held_out
+            ],
+            axis=0,
         )
-        taken = self._taken(gains)
+        gain, error = of_rows.mean(axis=1), of_rows.std(axis=1) / np.sqrt(of_rows.shape[1])
+        taken = self._taken(gain, error)
         weights *= taken
         weights[0] += 1 - taken
         kept = np.flatnonzero(weights)
         self.weights_ = weights[kept]
         self._keys = [tried[i].key for i in kept]
         self.evidence_ = {
-            "rows": int(held_out.n),
+            "rows": int(of_rows.shape[1]),
             "taken": taken,
-            "gain": {score: {"mean": m, "standard_error": e} for score, (m, e) in gains.items()},
+            "gain": {
+                score: {"mean": float(gain[at]), "standard_error": float(error[at])}
+                for at, score in enumerate(_NAMES)
+            },
             "methods": {
                 spec.key: {
-                    "nll": float(held_out.nll[:, i].mean()),
-                    "brier": float(held_out.brier[:, i].mean()),
-                    "best_nll": float(shares["nll"][i]),
-                    "best_brier": float(shares["brier"][i]),
+                    **{score: float(losses[at, :, i].mean()) for at, score in enumerate(_NAMES)},
+                    **{f"best_{score}": float(shares[at, i]) for at, score in enumerate(_NAMES)},
                     "seconds": self._seconds[spec.key],
                 }
                 for i, spec in enumerate(tried)
@@ -212,20 +240,21 @@ class AutomaticRecalibrator(BaseRecalibrator):
             "failed": dict(self._failed),
         }
 
-    def _weights(self, shares: Mapping[str, FloatArray]) -> FloatArray:
-        """Weights of the methods, shape (M,), from the shares of resamples in which each is best."""
-        mean = np.mean(list(shares.values()), axis=0)
+    def _weights(self, shares: FloatArray) -> FloatArray:
+        """Weights of the methods, shape (M,), from the shares of resamples in which each is best, shape (2, M)."""
+        mean = shares.mean(axis=0)
         if self.combine == "one":
             return np.asarray(np.arange(mean.size) == mean.argmax(), dtype=np.float64)
         weights = np.where(mean < LEAST_SHARE, 0.0, mean)
         return np.asarray(weights / weights.sum())
 
-    def _taken(self, gains: Mapping[str, tuple[float, float]]) -> float:
-        """The part of the mixture: 0 where it gains nothing in one of the scores, 1 where both gains are clear."""
-        part = 1.0
-        for mean, error in gains.values():
-            enough = IN_FULL * self.caution * error
-            part = min(part, float(np.clip(mean / enough, 0, 1)) if enough > 0 else float(mean > 0))
+    def _taken(self, gain: FloatArray, error: FloatArray) -> float:
+        """The part of the mixture: 0 where it loses in one of the scores, 1 where it gains in both."""
+        low, high = RAMP
+        with np.errstate(divide="ignore", invalid="ignore"):
+            clear = np.where(error > 0, gain / error, np.sign(gain) * np.inf)
+        least = float(np.nan_to_num(clear, nan=0.0).min()) - self.caution
+        part = float(np.clip((least - low) / (high - low), 0, 1))
         return part if part >= LEAST_SHARE else 0.0
 
     def _fit_parts(self, array: FloatArray, labels: IntArray) -> None:

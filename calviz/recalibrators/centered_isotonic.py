@@ -20,6 +20,7 @@ from calviz.specs.recalibrator import Input, recalibrator
     reference="Oron & Flournoy 2017",
     formula=r"\hat p_k \propto g_k(p_k),\ g_k(\bar p_B) = \frac{H_B + 1/2}{n_B + 1}",
     left_out=reasons_to_leave_out.variant("a variant of isotonic regression."),
+    mixed_up_to=20,
 )
 class CenteredIsotonicRecalibrator(OneVsRest):
     """Isotonic regression whose constant pieces become one point each, at their mean score, with lines between: strictly increasing, one class against the rest.

@@ -22,7 +22,6 @@ from calviz.recalibrators.base import (
 )
 from calviz.recalibrators.reasons_to_leave_out import close_to_simpler, follows_noise, variant
 from calviz.specs.recalibrator import (
-    ANY_CLASSES,
     RECALIBRATORS,
     FloorChoice,
     Input,
@@ -157,9 +156,7 @@ class Composition(BaseRecalibrator):
         return numpy_source.Maps.then(first, second)
 
 
-def composed(
-    key: str, left_out: LeftOut = suggested, *, usual: bool = False, mixed_up_to: int = 0
-) -> RecalibratorSpec:
+def composed(key: str, left_out: LeftOut = suggested, *, usual: bool = False) -> RecalibratorSpec:
     """The entry of the composition that ``first+second`` names (Zhang 2020, section 3.4).
 
     Raises
@@ -193,7 +190,6 @@ def composed(
         make=partial(Composition, first=first.key, second=second.key),
         left_out=left_out,
         usual=usual,
-        mixed_up_to=mixed_up_to,
         interval_columns=second.interval_columns,
     )
 
@@ -209,7 +205,6 @@ RECALIBRATORS.register(
         f"{_T}+{_ISOTONIC}",
         lambda facts: follows_noise(facts) or close_to_simpler(facts),
         usual=True,
-        mixed_up_to=ANY_CLASSES,
     )
 )
 RECALIBRATORS.register(composed(f"{_T}+{_IRM}", variant("a variant of IRM.")))

@@ -16,24 +16,29 @@ if TYPE_CHECKING:
 WINRATE_WORDS = "Winrate: the share of the other methods with a strictly larger score, 0.5 is the middle of the field"
 
 
+def data_sets(board: Leaderboard) -> int:
+    """How many data sets there are."""
+    return len({(e.benchmark, e.dataset) for e in board.table.experiments})
+
+
 def headline(board: Leaderboard) -> str:
     """How much there is, and who is first by each score."""
-    firsts = {score: board.ranking(score)[0].method for score in SCORES}
-    sets = len({(e.benchmark, e.dataset) for e in board.table.experiments})
     where = (
-        f"{board.title}: {counted(len(board.table), 'experiment')} on {counted(sets, 'data set')}, "
+        f"{board.title}: {counted(len(board.table), 'experiment')} on {counted(data_sets(board), 'data set')}, "
         f"{counted(len(board), 'method')}"
     )
+    firsts: dict[str, list[str]] = {}
+    for score in SCORES:
+        firsts.setdefault(board.ranking(score)[0].method, []).append(score)
     parts = []
-    for score, name in firsts.items():
-        worse = board[name].worse_than_none.get(score, math.nan)
-        caution = (
-            ""
-            if name == board.baseline or math.isnan(worse)
-            else f" (worse than none in {percent(worse, 0)})"
-        )
-        parts.append(f"by {METRICS[score].label} {listed([name], limit=60)}{caution}")
-    return f"{where}. First {' and '.join(parts)}."
+    for name, scores in firsts.items():
+        worse = [board[name].worse_than_none.get(score, math.nan) for score in scores]
+        shares = " and ".join(dict.fromkeys(percent(share, 0) for share in worse))
+        known = name != board.baseline and not any(math.isnan(share) for share in worse)
+        caution = f" (worse than none in {shares})" if known else ""
+        labels = " and ".join(METRICS[score].label for score in scores)
+        parts.append(f"by {labels} {listed([name], limit=60)}{caution}")
+    return f"{where}. First {', '.join(parts)}."
 
 
 def blocks_words(c: CriticalDifference) -> str:

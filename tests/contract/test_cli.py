@@ -57,11 +57,12 @@ class TestCommands:
 
     def test_only_what_is_finished_is_listed(self):
         assert sorted(main.list_commands(None)) == sorted(
-            "app apply audit compare compare-models formats methods metrics recalibrate".split()
+            "app apply arena audit compare compare-models formats methods metrics recalibrate".split()
         )
 
     @pytest.mark.parametrize(
-        "name", ["app", "audit", "compare", "compare-models", "formats", "methods", "metrics"]
+        "name",
+        ["app", "arena", "audit", "compare", "compare-models", "formats", "methods", "metrics"],
     )
     def test_every_command_explains_itself(self, name):
         result = run(name, "--help")

@@ -125,7 +125,8 @@ def _played(
     from calviz.arena import Rules, State, play_all
 
     def progress(name: str, done: int, total: int, problem: str) -> None:
-        say(f"[{done}/{total}] {problem or name}")
+        if total > 1 or not problem:  # of a single file, the error says it
+            say(f"[{done}/{total}] {problem or name}")
 
     rules = Rules(methods="all" if chosen is None else chosen, division=division, options=options)
     _ = rules.specs  # an unknown method is an error before a file is begun

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from calviz.figures.winrates import Winrates
 
 _RIGHT, _TOP, _BOTTOM, _ROW = 16, 10, 50, 27
-_NAME, _CHARACTER, _BESIDE = 24, 6.9, 18
+_NAME, _CHARACTER, _BESIDE = 24, 6.3, 18
 #: Rows that the scores of one method are moved apart.
 _APART = 0.17
 

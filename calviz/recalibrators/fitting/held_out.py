@@ -13,6 +13,8 @@ from calviz.core.arrays import FloatArray, IntArray
 MOST_ROWS = 20_000
 #: Bayesian bootstrap resamples, and how many are drawn at once.
 RESAMPLES, AT_ONCE = 1_000, 50
+#: Up to so many rows the division into folds is made twice: it decides, too, and fits take milliseconds.
+TWICE = 2_000
 #: A held-out probability of 0 costs no more than this, as `nll` counts it.
 LEAST = np.finfo(np.float64).eps
 
@@ -60,7 +62,7 @@ def folds_of(labels: IntArray, folds: int, rng: np.random.Generator) -> IntArray
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Losses of M methods, the first of which is the uncalibrated model, on n rows.
+    """Probabilities of M methods on n rows, each from maps that were fitted to the other folds; the first is the uncalibrated model.
 
     Attributes
     ----------
@@ -102,41 +104,19 @@ class HeldOut:
         return cls(own, products, fold)
 
     @property
-    def n(self) -> int:
-        """Rows."""
-        return len(self.own)
-
-    @property
-    def nll(self) -> FloatArray:
-        """Log loss of every row and method, shape (n, M)."""
-        return np.asarray(-np.log(np.maximum(self.own, LEAST)))
-
-    @property
-    def brier(self) -> FloatArray:
-        """Brier score, summed over the classes, of every row and method, shape (n, M)."""
-        squares = np.einsum("nmm->nm", self.products)
-        return np.asarray(squares - 2 * self.own + 1)
-
-    @property
     def folds(self) -> range:
         """Their numbers."""
         return range(int(self.fold.max()) + 1)
 
-    def without(self, fold: int) -> HeldOut:
-        """The rows of all other folds."""
-        rows = self.fold != fold
-        return HeldOut(self.own[rows], self.products[rows], self.fold[rows])
+    @property
+    def losses(self) -> FloatArray:
+        """Log loss and Brier score, summed over the classes, of every row and method, shape (2, n, M)."""
+        nll = -np.log(np.maximum(self.own, LEAST))
+        brier = np.einsum("nmm->nm", self.products) - 2 * self.own + 1
+        return np.stack([nll, brier])
 
-    def best_shares(self, seed: int) -> dict[str, FloatArray]:
-        """Of both scores: the share of resamples in which each method is best, shape (M,)."""
-        rng = np.random.default_rng(seed)
-        return {
-            name: best_shares(losses, rng)
-            for name, losses in (("nll", self.nll), ("brier", self.brier))
-        }
-
-    def gains(self, weights: Sequence[FloatArray]) -> dict[str, tuple[float, float]]:
-        """Mean and standard error of what mixtures gain over the first method, by score.
+    def gains(self, weights: Sequence[FloatArray]) -> FloatArray:
+        """What mixtures gain over the first method in both losses, shape (2, n).
 
         Parameters
         ----------
@@ -145,32 +125,31 @@ class HeldOut:
         """
         of_row = np.array(weights)[self.fold]
         mixed = np.vecdot(self.own, of_row)
-        nll = self.nll[:, 0] + np.log(np.maximum(mixed, LEAST))
         squares = np.einsum("nij,ni,nj->n", self.products, of_row, of_row, optimize=True)
-        brier = self.brier[:, 0] - (squares - 2 * mixed + 1)
-        root = np.sqrt(self.n)
-        return {
-            name: (float(gain.mean()), float(gain.std() / root))
-            for name, gain in (("nll", nll), ("brier", brier))
-        }
+        of_mixture = np.stack([-np.log(np.maximum(mixed, LEAST)), squares - 2 * mixed + 1])
+        return np.asarray(self.losses[:, :, 0] - of_mixture)
 
 
-def best_shares(losses: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """The share of Bayesian bootstrap resamples in which each method has the lowest mean loss, shape (M,).
+def best_shares(
+    losses: FloatArray, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> FloatArray:
+    """The share of Bayesian bootstrap resamples in which each method has the lowest mean loss, shape (S, M).
 
     Methods with the same loss share.
 
     Parameters
     ----------
-    losses : ndarray, shape (n, M)
+    losses : ndarray, shape (S, n, M)
+        By S scores, which are resampled together.
     rng : Generator
+    resamples : int
     """
-    n, methods = losses.shape
-    shares = np.zeros(methods)
-    for _ in range(RESAMPLES // AT_ONCE):
+    _, n, methods = losses.shape
+    shares = np.zeros((losses.shape[0], methods))
+    for _ in range(resamples // AT_ONCE):
         # Exponential weights, divided by their sum, are uniform on the simplex (Rubin 1981); no sum is needed to compare.
         means = rng.standard_exponential((AT_ONCE, n)) @ losses
-        lowest = means.min(axis=1, keepdims=True)
+        lowest = means.min(axis=-1, keepdims=True)
         ties = means <= lowest + 1e-12 * np.abs(lowest)
-        shares += (ties / ties.sum(axis=1, keepdims=True)).sum(axis=0)
-    return np.asarray(shares / RESAMPLES)
+        shares += (ties / ties.sum(axis=-1, keepdims=True)).sum(axis=1)
+    return np.asarray(shares / (resamples // AT_ONCE * AT_ONCE))

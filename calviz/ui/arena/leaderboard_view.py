@@ -17,7 +17,7 @@ from calviz.report.arena_json import arena_record
 from calviz.report.arena_report import arena_report, ranges_table
 from calviz.report.json import to_json
 from calviz.results.arena import SCORES, ResultTable
-from calviz.results.arena_words import headline, rated_words
+from calviz.results.arena_words import data_sets, headline, rated_words
 from calviz.results.leaderboard import Arena, Leaderboard
 from calviz.specs.metric import METRICS
 from calviz.text.export import csv_bytes
@@ -27,8 +27,8 @@ from calviz.ui.widgets import diagram
 from calviz.ui.widgets.text import md
 
 #: Pixels of a picture, two beside each other on a desk.
-WIDTH = 460
-#: Fewer experiments than this say little.
+WIDTH = 452
+#: Fewer data sets than this say little.
 FEW = 10
 _ALL = "all"
 #: In headings.
@@ -51,9 +51,10 @@ def _board(arena: Arena) -> None:
             st.info("No experiment is in both ranges.", icon=":material/info:")
             return
         st.subheader(md(headline(board), 1_000), anchor=False)
-        if len(board.table) < FEW:
+        sets = data_sets(board)
+        if sets < FEW:
             st.warning(
-                f"{counted(len(board.table), 'experiment')}: another data set may turn the order round. Open more files.",
+                f"{counted(sets, 'data set')}: another one may turn the order round. Open more files.",
                 icon=":material/warning:",
             )
         _table(board)

@@ -194,7 +194,7 @@ class TestRefused:
     def test_one_sentence(self, tmp_path, text, words):
         file = tmp_path / "X.csv"
         file.write_text(text)
-        with pytest.raises(InputError, match="X.csv") as error:
+        with pytest.raises(InputError, match=r"X\.csv") as error:
             judge(table_of(file))
         assert words in str(error.value)
 

@@ -149,7 +149,7 @@ def test_damaged_files_are_one_sentence(written, tmp_path):
     whole = written().read_bytes()
     rng = np.random.default_rng(0)
     broken = tmp_path / "broken.h5"
-    refused = 0
+    said = []
     for at in range(60):
         content = bytearray(whole[: len(whole) // 2] if at == 0 else whole)
         for place in rng.integers(0, 3_000, 8):
@@ -159,7 +159,6 @@ def test_damaged_files_are_one_sentence(written, tmp_path):
             for member in find([broken]).playable:
                 list(member.members())
         except InputError as error:
-            refused += 1
-            assert str(error).startswith("broken.h5")
-            assert "\n" not in str(error)
-    assert refused > 10
+            said.append(str(error))
+    assert len(said) > 10
+    assert all(text.startswith("broken.h5") and "\n" not in text for text in said)

@@ -185,7 +185,7 @@ class TestState:
     def test_another_file_is_refused_and_unchanged(self, tmp_path, text):
         path = tmp_path / "mine.csv"
         path.write_text(text)
-        with pytest.raises(InputError, match="mine.csv"):
+        with pytest.raises(InputError, match=r"mine\.csv"):
             State.open(path)
         assert path.read_text() == text
 
@@ -284,7 +284,7 @@ class TestJson:
         ],
     )
     def test_damaged_ones_are_one_sentence(self, text):
-        with pytest.raises(InputError, match="kept.json") as error:
+        with pytest.raises(InputError, match=r"kept\.json") as error:
             results_in(Source(text.encode(), "kept.json"))
         assert "\n" not in str(error.value)
 

@@ -1,0 +1,151 @@
+"""`calviz arena` as a contract: the JSON, the files, codes and sentences."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from calviz.cli import main
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    rng = np.random.default_rng(0)
+    for dataset in ("one", "two"):
+        for model in ("a", "b"):
+            place = tmp_path / "data" / dataset
+            place.mkdir(parents=True, exist_ok=True)
+            arrays = {}
+            for split in ("val", "test"):
+                arrays[f"{split}_probs"] = rng.dirichlet([1, 1, 1], 60)
+                arrays[f"{split}_labels"] = rng.integers(0, 3, 60)
+            np.savez(place / f"{model}.npz", **arrays)
+    return tmp_path / "data"
+
+
+def test_the_json_has_what_is_promised_and_nothing_else_goes_to_standard_output(folder):
+    result = run("arena", folder, "--methods", "temperature,isotonic", "--jobs", 1, "--json", "-")
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)
+    assert found["experiments"] == 4
+    assert set(found["methods"]) == {"identity", "temperature", "isotonic"}
+    for entry in found["methods"].values():
+        assert set(entry["winrate"]) == {"brier", "nll"}
+        assert all(0 <= v <= 1 for v in entry["winrate"].values())
+        assert all(
+            low <= entry["winrate"][key] <= high for key, (low, high) in entry["interval"].items()
+        )
+        assert 0 <= entry["worse_than_none"] <= 1
+        assert entry["seconds"] >= 0
+    assert found["methods"]["identity"]["worse_than_none"] == 0
+    assert "[4/4]" in result.stderr
+
+
+def test_a_table_a_report_and_a_state_that_goes_on(folder, tmp_path):
+    state, page = tmp_path / "state.jsonl", tmp_path / "arena.html"
+    arguments = ("--methods", "temperature,isotonic", "--state", state, "--jobs", 1)
+    first = run("arena", folder / "one", *arguments)
+    assert first.exit_code == 0
+    assert "winrate (95 %)" in first.stdout
+    both = run(
+        "arena",
+        folder,
+        "--methods",
+        "temperature,isotonic",
+        "--resume",
+        state,
+        "--jobs",
+        1,
+        "--html",
+        page,
+    )
+    assert both.exit_code == 0
+    assert "state.jsonl holds 6 results" in both.stderr
+    assert "4 experiments on 2 data sets, 3 methods" in both.stdout
+    html = page.read_text()
+    assert "Arena of recalibrators" in html
+    assert "temperature" in html
+    # The file of the state is an arena by itself.
+    again = run("arena", state, "--resamples", 0)
+    assert again.exit_code == 0
+    assert "4 experiments" in again.stdout
+
+
+def test_json_is_an_arena_by_itself(folder, tmp_path):
+    target = tmp_path / "arena.json"
+    assert (
+        run("arena", folder, "--methods", "temperature", "--jobs", 1, "--json", target).exit_code
+        == 0
+    )
+    again = run("arena", target, "--json", "-")
+    assert json.loads(again.stdout)["methods"] == json.loads(target.read_text())["methods"]
+    only = run("arena", target, "--methods", "nobody")
+    assert only.exit_code == 2
+    assert "there are no results of 'nobody'; known: identity, temperature" in only.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nowhere.npz"], "nowhere.npz: there is no such file"),
+        (["{empty}"], "no files in this folder"),
+        (["{folder}", "--methods", "nonsense"], "nonsense"),
+        (["{folder}", "--state", "{folder}"], "--state"),
+        (["{folder}", "--json", "no/such/place.json"], "place.json"),
+        (["{folder}", "--html", "{folder}"], "--html"),
+        (["{folder}", "--jobs", "0"], "--jobs"),
+        (["{folder}/one/a.npz", "--fit-split", "train"], "there is no split 'train'"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(folder, tmp_path, arguments, words):
+    (tmp_path / "empty").mkdir()
+    given = [a.format(folder=folder, empty=tmp_path / "empty") for a in arguments]
+    result = run("arena", *given)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert words in result.stderr
+    assert result.stderr.strip().count("\n") == 0
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_it_and_what_is_done_is_kept(folder, tmp_path):
+    state = tmp_path / "state.jsonl"
+    for at in range(40):
+        (folder / f"more{at}").mkdir()
+        (folder / f"more{at}" / "a.npz").write_bytes((folder / "one" / "a.npz").read_bytes())
+    command = [sys.executable, "-m", "calviz", "arena", folder, "--state", state, "--jobs", "2"]
+    process = subprocess.Popen(
+        [str(part) for part in command],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    for _ in range(600):
+        if state.exists() and len(state.read_text().splitlines()) > 2:
+            break
+        time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped by Ctrl-C" in said
+    assert "Traceback" not in said
+    held = len(state.read_text().splitlines()) - 1
+    assert 1 <= held < 44
+    again = run("arena", state, "--resamples", 0)
+    assert again.exit_code == 0
