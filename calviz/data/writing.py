@@ -73,7 +73,8 @@ def _columns(data: Dataset) -> dict[str, Any]:
     else:
         columns["confidence"] = data.confidence
         columns["correct"] = data.correct.astype(np.int8)
-    return columns | data.numbers
+    columns |= data.numbers
+    return columns
 
 
 def _arrays(data: Dataset) -> dict[str, Any]:

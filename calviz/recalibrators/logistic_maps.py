@@ -22,7 +22,7 @@ from calviz.recalibrators.log_odds_maps import LogOddsMaps
 class LogisticMaps(LogOddsMaps):
     """Base of Platt scaling, beta calibration and the like: one logistic regression per class."""
 
-    fitted = ("coefficients_",)
+    fitted: ClassVar[tuple[str, ...]] = ("coefficients_",)
     #: Shape (D, C): one column per class, or one in all where there are two classes; the last row holds the intercepts.
     coefficients_: FloatArray
     names: ClassVar[tuple[str, ...]]

@@ -33,7 +33,7 @@ class OneVsRest(BaseRecalibrator):
 
     needs: ClassVar[Needs] = "probabilities"
     #: All of them are lists with one `Piecewise` per map.
-    fitted = ("maps_",)
+    fitted: ClassVar[tuple[str, ...]] = ("maps_",)
     #: How much of the original probability is added.
     epsilon: ClassVar[float] = EPSILON
     #: One map per class, or the map of class 1 alone where there are two.

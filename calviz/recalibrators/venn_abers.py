@@ -95,7 +95,7 @@ class VennAbers(OneVsRest):
         return out
 
     def _described(self) -> dict[str, Any]:
-        """As of other maps, and how far p0 and p1 lie apart: on average over the steps, and at most."""
+        """As of other maps, and how far p0 and p1 lie apart at most."""
         widths = [
             u(x) - low(x)
             for low, u, x in zip(

@@ -285,3 +285,15 @@ def test_maps_are_capped_unless_the_papers_form_is_asked_for():
     app = opened(overconfident())
     app.multiselect(key="methods").set_value(["temperature", "bbq"]).run()
     assert not [t for t in app.toggle if t.key == "uncapped"]
+
+
+def test_the_rows_after_a_method_show_its_intervals():
+    app = opened(overconfident())
+    app.multiselect(key="methods").set_value(["venn-abers"]).run()
+    compared(app)
+    app.selectbox(key="method").set_value("venn-abers").run()
+    assert not app.exception
+    (table,) = (d.value for d in app.dataframe if "score before" in d.value and "score" in d.value)
+    assert {f"interval_p{end}_{of}" for end in (0, 1) for of in "abc"} <= set(table)
+    assert len(table) == 200
+    assert (table["interval_p0_a"] <= table["interval_p1_a"]).all()

@@ -132,7 +132,9 @@ class Cells:
         place = cell * folds + np.arange(n) % folds
         shape = (int(cell[-1]) + 1, folds)
         rows = np.bincount(place, minlength=shape[0] * folds).reshape(shape).astype(np.float64)
-        hits = np.bincount(place, weights=hit, minlength=shape[0] * folds).reshape(shape)
+        hits = (
+            np.bincount(place, weights=hit, minlength=rows.size).reshape(shape).astype(np.float64)
+        )
         mean = np.bincount(cell, weights=z) / np.bincount(cell)
         return cls(mean, rows, hits)
 
@@ -159,9 +161,9 @@ class Basis:
         """With at most so many knots, at quantiles of the log-odds."""
         rows = cells.rows.sum(axis=1)
         below = np.cumsum(rows) - rows / 2
-        at = np.interp(np.linspace(0, rows.sum(), knots), below, cells.z)
-        if cells.z.size <= knots:
-            at = cells.z
+        at = cells.z
+        if at.size > knots:
+            at = np.interp(np.linspace(0, rows.sum(), knots), below, cells.z)
         spread = at[-1] - at[0]
         apart = np.append(True, np.diff(at) > _ROOM * spread)
         at = at[apart]
@@ -251,7 +253,7 @@ class _Problem:
         rows = cells.rows.sum(axis=1, keepdims=True) - cells.rows
         hits = cells.hits.sum(axis=1, keepdims=True) - cells.hits
         miss_loss, hit_loss = [], []
-        theta = np.zeros((cells.rows.shape[1], self.x.shape[1]))
+        theta: FloatArray = np.zeros((cells.rows.shape[1], self.x.shape[1]))
         for strength in STRENGTHS:
             checkpoint()
             theta = self._fit(rows, hits, strength, theta, _ROUGH)
