@@ -10,15 +10,33 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import script_runner
 
 
-@pytest.fixture(autouse=True)
-def _warm_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    # AppTest forgets between runs that `pages/` is not the older kind of multi-page app.
-    def run_main(path: str) -> None:
-        code = compile(Path(path).read_text(encoding="utf-8"), path, "exec")
-        exec(code, {"__name__": "__main__", "__file__": path})
+def _run_main(path: str) -> None:
+    code = compile(Path(path).read_text(encoding="utf-8"), path, "exec")
+    exec(code, {"__name__": "__main__", "__file__": path})
 
-    monkeypatch.setattr(script_runner, "_mpa_v1", run_main)
-    # All AppTests are one session to the caches.
+
+@pytest.fixture(autouse=True)
+def _warm_server() -> Iterator[None]:
+    # AppTest forgets between runs that `pages/` is not the older kind of multi-page app.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(script_runner, "_mpa_v1", _run_main)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _module_caches() -> Iterator[None]:
+    # All AppTests are one session to the caches: what one test of a module has computed, the next one finds.
     st.cache_resource.clear()
     yield
     st.cache_resource.clear()
+
+
+@pytest.fixture(autouse=True)
+def _own_caches(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that changes how something is computed finds nothing and leaves nothing."""
+    changes = "monkeypatch" in request.fixturenames
+    if changes:
+        st.cache_resource.clear()
+    yield
+    if changes:
+        st.cache_resource.clear()

@@ -27,14 +27,11 @@ GOOD = b"label,p_cat,p_dog,p_fox\ncat,0.81,0.12,0.07\ndog,0.25,0.55,0.2\nfox,0.1
 
 
 def _app(query: str = "", page: str = "overview") -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=180)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     for part in filter(None, query.split("&")):
         name, _, value = part.partition("=")
         app.query_params[name] = value
-    app.run()
-    if page != "overview":
-        app.switch_page(f"pages/{page}.py").run()
-    return app
+    return app.switch_page(f"pages/{page}.py").run()
 
 
 def _quiet(app: AppTest) -> AppTest:

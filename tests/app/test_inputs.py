@@ -26,8 +26,7 @@ class Session:
     """One session with the app; it knows what it has loaded last, which must never be lost."""
 
     def __init__(self) -> None:
-        self.app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-        self.app.run()
+        self.app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
         self.app.switch_page("pages/data.py").run()
         self.loaded = "kept.csv"
         self.upload(self.loaded, SAME["quoted_crlf.csv"])

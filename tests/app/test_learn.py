@@ -8,8 +8,7 @@ APP = Path(__file__).resolve().parents[2] / "app.py"
 
 
 def _learn(entry: str) -> AppTest:
-    app = AppTest.from_file(str(APP), default_timeout=180)
-    app.run()
+    app = AppTest.from_file(str(APP), default_timeout=600)
     app.switch_page("pages/learn.py")
     app.query_params["entry"] = entry
     return app.run()

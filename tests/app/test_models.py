@@ -19,11 +19,10 @@ pytestmark = pytest.mark.slow
 
 
 def _open(page: str, query: str = "") -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     for part in filter(None, query.split("&")):
         name, _, value = part.partition("=")
         app.query_params[name] = value
-    app.run()
     return _wait(app.switch_page(f"pages/{page}.py").run())
 
 
@@ -46,10 +45,10 @@ def _finish(app: AppTest, button: str) -> AppTest:
 
 
 def _wait(app: AppTest) -> AppTest:
-    for _ in range(240):
+    for _ in range(1_200):
         if not any(b.label == "Stop" for b in app.button):
             return _quiet(app)
-        time.sleep(0.25)
+        time.sleep(0.05)
         app.run()
     raise AssertionError("the job did not end")
 

@@ -37,8 +37,7 @@ def overconfident(n=600, splits=True):
 
 
 def opened(content, name="net.csv", **query):
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-    app.run()
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     app.switch_page("pages/data.py").run()
     app.file_uploader[0].set_value((name, content, "text/csv")).run()
     app.switch_page("pages/recalibrate.py")
