@@ -14,6 +14,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 #: Starting a server and loading the first page on a busy machine takes a while.
-PATIENCE = 40_000
+PATIENCE = 120_000
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -65,10 +66,22 @@ def browser() -> Iterator[Any]:
         found.close()
 
 
+#: Below the ports that the system hands out by itself. Each worker of xdist has its own, and two test runs start at different ones,
+#: so that no two servers are after the same: a test might then be answered by the other one.
+_PORTS = count(
+    20_000 + 1_000 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) + os.getpid() % 900
+)
+
+
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    for port in _PORTS:
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("unreachable")
 
 
 @dataclass
@@ -135,9 +148,9 @@ def _wait_for(server: Server) -> None:
     raise AssertionError(f"the server did not start: {server.log.read_text()}")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One freshly started server for the tests of a module."""
+    """One server for all tests that do not need their own; every tab is another visitor of it."""
     with _started(tmp_path_factory.mktemp("server")) as running:
         yield running
 
