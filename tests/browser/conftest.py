@@ -33,7 +33,7 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 #: Starting a server and loading the first page on a busy machine takes a while.
-PATIENCE = 40_000
+PATIENCE = 120_000
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -213,9 +213,11 @@ class TestStreams:
         assert run("audit", plain, "--json", out).stdout == run("audit", plain).stdout
         assert json.loads(out.read_text())["rows"] == 4
 
+    @pytest.mark.slow
     def test_nothing_is_coloured_in_a_pipe(self, plain):
         assert "\x1b" not in subprocess_run("audit", str(plain), "--ci").stdout
 
+    @pytest.mark.slow
     @pytest.mark.skipif(sys.platform == "win32", reason="pipes are closed otherwise there")
     def test_a_closed_pipe_is_no_error(self):
         reader, writer = os.pipe()
@@ -236,6 +238,7 @@ class TestStreams:
         assert result.exit_code == 130
         assert "Traceback" not in result.output
 
+    @pytest.mark.slow
     def test_a_console_that_knows_ascii_only_is_enough(self, tmp_path):
         file = tmp_path / "names.csv"
         file.write_text("label,p_\u00e9t\u00e9,p_\u732b\n0,0.9,0.1\n1,0.2,0.8\n", encoding="utf-8")

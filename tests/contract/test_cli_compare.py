@@ -104,6 +104,7 @@ def test_compare_json_says_what_the_verdicts_go_by(file):
     assert wider > 10
 
 
+@pytest.mark.slow
 def test_compare_says_what_zeros_cost_and_are_read_as(tmp_path):
     rng = np.random.default_rng(0)
     p = rng.integers(0, 11, 600) / 10
@@ -207,6 +208,7 @@ def test_out_must_be_a_format_that_is_written(file, tmp_path):
     assert "one map per fold" in out.stderr
 
 
+@pytest.mark.slow
 def test_confidence_only_files_go_through(tmp_path):
     rng = np.random.default_rng(1)
     c = rng.uniform(0.3, 1, 300)
@@ -222,6 +224,7 @@ def test_confidence_only_files_go_through(tmp_path):
     assert record["beta"]["ok"]
 
 
+@pytest.mark.slow
 def test_compare_models_says_how_the_rows_were_matched_and_writes_json(tmp_path):
     header, rows = "id,label,p_a,p_b\n", ["r1,a,0.9,0.1\n", "r2,b,0.3,0.7\n", "r3,a,0.6,0.4\n"]
     one, other = tmp_path / "one.csv", tmp_path / "other.csv"
@@ -245,6 +248,7 @@ def test_compare_models_says_how_the_rows_were_matched_and_writes_json(tmp_path)
     assert json.loads(piped.stdout)["models"].keys() == {"one", "other"}
 
 
+@pytest.mark.slow
 def test_compare_models_of_one_file_and_what_it_refuses(file, tmp_path):
     assert run("compare-models", file).exit_code == 2
     bad = run("compare-models", file, file, "--model", "nobody")
@@ -258,6 +262,7 @@ def test_compare_models_of_one_file_and_what_it_refuses(file, tmp_path):
     assert "1. predictions, 1. predictions (2)" in same.stdout
 
 
+@pytest.mark.slow
 def test_parameters_of_methods_can_be_set(file, tmp_path):
     target = tmp_path / "out.json"
     out = run(

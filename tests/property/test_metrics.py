@@ -174,6 +174,7 @@ def test_both_types_agree(data):
     same(values(data.take(rows)), values(twin), rel=1e-5, abs_=1e-6)
 
 
+@pytest.mark.slow
 @quick
 @given(data=predictions(min_rows=2), seed=st.integers(0, 9))
 def test_the_same_seed_gives_the_same_numbers(data, seed):
@@ -194,6 +195,7 @@ def test_a_metric_alone_is_the_metric_in_company(key):
     assert alone == calviz.evaluate(data, **options)[key]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", METRICS.keys())
 def test_noise_floors_hold_what_they_promise(key):
     """On calibrated predictions p-values below 10 % are about as rare as 10 %."""

@@ -269,6 +269,7 @@ def test_the_verdict_has_the_numbers_of_the_evaluation(data):
 KEYS = ["accuracy", "ece", "ece_equal_mass", "mcs", "nll", "brier"]
 
 
+@pytest.mark.slow
 def test_p_values_of_a_calibrated_model_are_uniform():
     p_values = {key: [] for key in KEYS}
     for seed in range(150):
@@ -292,6 +293,7 @@ def test_p_values_of_an_overconfident_model_are_small():
     assert found["mcs"].noise_floor.p_value == pytest.approx(1 / 200)
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
     # The truth: the mean over an independent sample a hundred times as large.
     keys = ["accuracy", "mcs", "nll", "brier"]

@@ -34,6 +34,7 @@ def quick(data):
     return checks.other_view.other_view(Sample(data, "positive", resamples=199))
 
 
+@pytest.mark.slow
 def test_the_top_label_hides_forecasts_that_are_too_high():
     forecast, frequency, confidence, accuracy = means(SHIFTED)
     said = other_view(SHIFTED)
@@ -49,6 +50,7 @@ def test_the_top_label_hides_forecasts_that_are_too_high():
     assert f"too high by {gap:.1f} points" in found.sentence
 
 
+@pytest.mark.slow
 def test_the_mean_of_the_positive_class_hides_overconfidence():
     _, _, confidence, accuracy = means(SHARP)
     said = other_view(SHARP)
@@ -69,12 +71,14 @@ def test_nothing_where_there_is_no_other_view_or_it_shows_the_same():
     assert other_view(only) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "runs"), [(100, 60), (1_000, 40)])
 def test_a_calibrated_file_gets_it_in_three_of_a_hundred_samples_at_most(n, runs):
     alarms = sum(quick(forecasts(n, seed)) is not None for seed in range(runs))
     assert alarms <= binom.ppf(0.999, runs, 0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("truth", [lambda z: z - 0.35, lambda z: z / 1.5])
 def test_it_is_said_where_it_matters(truth):
     assert sum(quick(forecasts(2_000, seed, truth)) is not None for seed in range(20)) >= 18

@@ -53,6 +53,7 @@ def true_ece(slope, shift, spread=1.5):
     return quad(gap, -12, 12, points=[0], limit=200)[0]
 
 
+@pytest.mark.slow
 def test_what_is_overconfident_everywhere_is_never_called_underconfident_in_others():
     # Logits x 1.05 make every largest probability larger: no confidence is too low.
     runs, wrong, spoken = 40, 0, 0
@@ -66,6 +67,7 @@ def test_what_is_overconfident_everywhere_is_never_called_underconfident_in_othe
     assert spoken > runs / 4
 
 
+@pytest.mark.slow
 def test_both_directions_are_said_where_both_are_there():
     said = 0
     for seed in range(20):
@@ -144,6 +146,7 @@ def test_sure_scores_that_all_hit_may_still_be_off():
     assert v.sentence.endswith("ECE is below 4.96 points with 95 % confidence.")
 
 
+@pytest.mark.slow
 def test_useless_probabilities_are_said_to_be():
     # Calibrated, and all about 1/2.
     said = 0
@@ -166,6 +169,7 @@ def test_few_rare_events_are_no_reason_to_call_a_model_useless():
     assert wrong <= at_most(0.01, 100, errors=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [50, 200, 1_000])
 def test_models_with_skill_are_not_called_useless(n):
     runs = 200
@@ -199,6 +203,7 @@ def test_shuffling_against_all_orders_of_the_labels():
     assert label_shuffling(one).effect() == pytest.approx(apart * np.sqrt(39 / 40))
 
 
+@pytest.mark.slow
 def test_slices_of_rare_events_are_not_called_off_by_chance():
     runs, called = 200, 0
     for seed in range(runs):
@@ -242,6 +247,7 @@ def test_the_worst_bin_and_mce_are_judged_alike():
     assert f"{100 * exact.low:.1f} % to {100 * exact.high:.1f} %" in noise
 
 
+@pytest.mark.slow
 def test_a_p_value_alone_is_said_to_be_alone():
     # One card of a calibrated model is below 0.05 sooner or later; the verdict then says what counts.
     for seed in range(30):

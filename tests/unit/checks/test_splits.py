@@ -40,6 +40,7 @@ def test_cal010_accuracy_differs():
     assert not messages(confidence(correct, np.full(600, "a")), "CAL010")
 
 
+@pytest.mark.slow
 def test_cal010_is_rare_by_chance():
     rng = np.random.default_rng(0)
     splits = np.arange(300) % 3

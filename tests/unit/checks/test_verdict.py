@@ -69,6 +69,7 @@ def test_calibrated(seed):
     )
 
 
+@pytest.mark.slow
 def test_a_calibrated_model_is_rarely_called_anything_else():
     calls = [judge(confidence(400, 0.0, seed=seed), resamples=300).direction for seed in range(120)]
     wrong = sum(direction not in ("calibrated", "undecided") for direction in calls)

@@ -98,6 +98,7 @@ def test_isotonic_levels_against_scikit_learn():
     assert (first <= last).all()
 
 
+@pytest.mark.slow
 def test_bands_hold_what_they_promise():
     stays, inside = 0, []
     for seed in range(40):
@@ -161,6 +162,7 @@ def test_a_gap_that_lasts_to_the_end_is_written_once_only():
     assert len(up_to) == len(overall)
 
 
+@pytest.mark.slow
 def test_a_million_rows_are_light():
     figure = Cumulative.compute(binary(1_000_000, power=1.02), reduction="positive")
     assert figure.score.size <= 602

@@ -105,6 +105,7 @@ def test_bins_are_checked(bins):
         evaluated(*sample(n=5), ["classwise_ece"], bins=bins)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "decimals"), [(5, None), (5, 1), (40, None)])
 def test_error_bars_are_those_of_resampled_rows_and_redrawn_labels(k, decimals):
     probs, labels = sample(k=k, decimals=decimals)

@@ -61,6 +61,7 @@ def test_is_the_absolute_mcs_where_the_sign_never_changes(sign):
     assert result["ks_signed"].value == pytest.approx(0.2 * sign)
 
 
+@pytest.mark.slow
 def test_interval_is_that_of_resampled_rows():
     rng = np.random.default_rng(1)
     score = rng.random(200)
@@ -73,6 +74,7 @@ def test_interval_is_that_of_resampled_rows():
     assert interval == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.012)
 
 
+@pytest.mark.slow
 def test_noise_floor_is_that_of_redrawn_labels():
     rng = np.random.default_rng(2)
     score = np.round(rng.random(300), 2)

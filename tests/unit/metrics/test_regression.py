@@ -198,6 +198,7 @@ def test_impossible_scores():
     assert result["spiegelhalter_z"].reason == "undefined: all scores are exactly 0, 1/2 or 1."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decimals", [10, 1])
 def test_intervals_are_those_of_resampled_rows(decimals):
     score, hit = sample(200, decimals, seed=2)

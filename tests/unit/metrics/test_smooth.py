@@ -142,6 +142,7 @@ def test_smece_of_perfect_scores_is_zero():
     assert evaluated([0.0, 1.0, 1.0], [0, 1, 1])["smece"].value == 0
 
 
+@pytest.mark.slow
 def test_error_bars_are_those_of_resampled_rows_and_redrawn_labels():
     keys = ("kde_ece", "kde_ece_l2", "smece")
     score, hit = sample(300, seed=5)

@@ -42,6 +42,7 @@ def test_warp_is_fine_near_zero():
     np.testing.assert_allclose(warp(np.array([0.0, -np.expm1(1.0)])), [0, -1], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_learns_what_a_temperature_cannot():
     rng = np.random.default_rng(2)
     n, k = 6_000, 8
@@ -67,12 +68,14 @@ def test_is_temperature_scaling_where_that_is_right():
     np.testing.assert_allclose(gp.transform(z), softmax(z / 1.7), atol=0.03)
 
 
+@pytest.mark.slow
 def test_large_data_are_thinned_and_that_is_said():
     z, y = simulate(400, 5)
     fitted = GaussianProcess(max_pairs=1_000, input="logits").fit(z, y)
     assert fitted.warnings_[0] == "fitted on every 2. row (200 of 400), for its cost."
 
 
+@pytest.mark.slow
 def test_the_prior_mean_is_temperature_scaling():
     z, y = simulate(400, 3, temperature=2.0, seed=5)
     p = softmax(z)
