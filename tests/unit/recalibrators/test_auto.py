@@ -95,19 +95,23 @@ def test_few_rows_leave_the_model_alone_and_say_so():
 
 
 @pytest.mark.slow
-def test_a_calibrated_model_is_mostly_left_alone_and_an_overconfident_one_is_not():
+def test_a_calibrated_model_is_hardly_changed_and_an_overconfident_one_is_mended():
     rng = np.random.default_rng(5)
-    left = worse = 0
-    for _ in range(30):
+    cost, worse, flexible = [], 0, []
+    for _ in range(6):
         p, labels = drawn(rng, 400)
-        taken = AutomaticRecalibrator().fit(p, labels).evidence_["taken"]
-        left += taken == 0
+        fresh, truth = drawn(rng, 4_000)
+        maps = AutomaticRecalibrator(), RECALIBRATORS["isotonic"].make()
+        for into, fitted in zip((cost, flexible), maps, strict=True):
+            after = fitted.fit(p, labels).transform(fresh)
+            into.append(log_loss(truth, after) - log_loss(truth, fresh))
         p, labels = drawn(rng, 400, scale=2)
         fitted = AutomaticRecalibrator().fit(p, labels)
         fresh, truth = drawn(rng, 2_000, scale=2)
         worse += log_loss(truth, fitted.transform(fresh)) > log_loss(truth, fresh)
-    # Maps that cost more than they gain must seem to gain in both scores.
-    assert left >= 20
+    # A parameter that is not needed costs 1 / (2 n) = 0.00125 on average; vector scaling has five.
+    assert np.mean(cost) < 2 * 0.00125
+    assert np.mean(flexible) > 5 * 0.00125
     assert worse == 0
 
 
@@ -120,7 +124,7 @@ def test_all_or_one_and_caution():
     assert len(one.parts_) == 1
     alone = RECALIBRATORS[one.parts_[0].key].make().fit(p, labels)
     np.testing.assert_array_equal(one.transform(p), alone.transform(p))
-    careful = AutomaticRecalibrator(caution=1e6).fit(p, labels)
+    careful = AutomaticRecalibrator(caution=100).fit(p, labels)
     assert [part.key for part in careful.parts_] == [UNCALIBRATED]
     np.testing.assert_allclose(careful.transform(p), p, atol=1e-12)
     assert "left as it is" in careful.reason
@@ -157,7 +161,7 @@ def test_a_saved_mixture_that_was_changed_is_refused():
         load_map(record)
 
 
-@pytest.mark.parametrize("wrong", [{"caution": -1}, {"caution": float("nan")}, {"folds": 1}])
+@pytest.mark.parametrize("wrong", [{"caution": -1.0}, {"caution": float("nan")}, {"folds": 1}])
 def test_impossible_parameters(wrong):
     with pytest.raises(OptionError, match=next(iter(wrong))):
         AutomaticRecalibrator(**wrong).fit([[0.5, 0.5]] * 4, [0, 1, 0, 1])
