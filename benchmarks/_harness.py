@@ -276,3 +276,19 @@ def write_section(title: str, text: str, file: Path = ROOT / "benchmarks" / "RES
     kept = [section for section in sections if section.split("\n", 1)[0] != title]
     ordered = sorted([*kept, f"{title}\n\n{text.strip()}\n"])
     file.write_text("\n## ".join([head, *ordered]))
+
+
+def write_between(name: str, text: str, file: Path) -> None:
+    """Replace what a document has between ``<!-- name -->`` and ``<!-- end of name -->``.
+
+    Raises
+    ------
+    ValueError
+        Where the document has not both marks, in this order.
+    """
+    before, (begin, end) = file.read_text(), (f"<!-- {name} -->", f"<!-- end of {name} -->")
+    head, found, rest = before.partition(begin)
+    _, found_end, tail = rest.partition(end)
+    if not (found and found_end):
+        raise ValueError(f"{file.name} has no place for '{name}': {begin} and {end}")
+    file.write_text(f"{head}{begin}\n\n{text.strip()}\n\n{end}{tail}")

@@ -1,0 +1,273 @@
+"""All recalibrators on many data sets, beside those of other libraries: the tables and pictures of the arena.
+
+    python benchmarks/arena.py FOLDER [--state FILE] [--calarena FOLDER] [--jobs 2] [--limit 60] [--no-peers] [--write]
+
+FOLDER holds files of predictions with the splits "val" and "test", in a folder for each data set. What is done is kept in ``--state``, and
+not done again. ``--calarena`` is a folder of CalArena's published results (BENCHMARK/METHOD.csv). Peers take part where they are
+installed (``_arena_peers.py`` names them), or where the state holds them. With ``--write`` the tables go to ``RESULTS.md`` and, between
+their marks, to ``docs/arena.md``, and the pictures to ``docs/images`` (which needs playwright and a Chromium).
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from _arena_peers import SLOW_ROWS, Peer, peers, play_peers
+from _arena_tables import (
+    beside_each_other,
+    by_range,
+    data_sets,
+    halves,
+    harm,
+    leads,
+    ordered,
+    pairs,
+    standings,
+)
+from _harness import ROOT, machine, write_between, write_section
+
+from calviz.arena import Rules, State, find, judge, play_all, results_in
+from calviz.arena.boards import leaderboard
+from calviz.arena.sources import Playable
+from calviz.comparison.rows import Division
+from calviz.core.errors import NotAvailable
+from calviz.core.predictions import Predictions
+from calviz.data.file_bytes import Source
+from calviz.figures import CriticalRanks, Winrates
+from calviz.figures.base import Figure
+from calviz.results.arena import SCORES, ResultTable
+from calviz.results.leaderboard import Arena, Leaderboard
+from calviz.specs.recalibrator import RECALIBRATORS
+
+DOCUMENT = ROOT / "docs" / "arena.md"
+IMAGES = DOCUMENT.parent / "images"
+#: A search for strengths on top of others, and minutes for an experiment: their families are there without them.
+LEFT_OUT = ("gp", "matrix-odir")
+DIVISION = Division(fit_split="val", eval_split="test")
+#: What is said about times where results of an earlier run were taken.
+RESUMED = ", some of them from earlier runs, while the machine had other work, too: they are good for orders of magnitude"
+#: The first methods, whose losses are shown.
+HARM = 6
+LIBRARIES = ("scipy", "netcal", "probmetrics", "torch", "betacal", "cir-model", "venn-abers")
+
+
+@dataclass(frozen=True)
+class Studied:
+    """What was carried out: our methods, and all with the peers."""
+
+    ours: ResultTable
+    all: ResultTable
+    beside: tuple[Peer, ...]
+    resumed: bool
+    #: Names of experiments whose probabilities have exact zeros.
+    zeros: frozenset[tuple[str, str, str]]
+
+
+def say(text: str) -> None:
+    """Progress, beside the tables."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def run_peers(sources: list[Playable], state: State, jobs: int, limit: float) -> None:
+    """Add the results of all peers that are installed and not in the state."""
+    known = frozenset(state.done)
+    # A process that has loaded torch is not to be forked.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+        running = {pool.submit(play_peers, s, DIVISION, known, limit): s for s in sources}
+        for done, future in enumerate(as_completed(running), start=1):
+            for experiment, played in future.result():
+                if played:
+                    state.add(experiment, played)
+            say(f"peers [{done}/{len(running)}] {running[future].name}")
+
+
+def carry_out(folder: Path, state: State, jobs: int, limit: float, *, with_peers: bool) -> Studied:
+    """Our methods, then the peers; what the state holds is not done again."""
+    sources, resumed = list(find([folder]).playable), bool(state.done)
+    methods = tuple(spec.key for spec in RECALIBRATORS if spec.key not in LEFT_OUT)
+    ours, problems = play_all(
+        sources,
+        Rules(methods=methods, division=DIVISION),
+        state=state,
+        jobs=jobs,
+        progress=lambda name, done, total, problem: say(f"[{done}/{total}] {problem or name}"),
+    )
+    for problem in problems:
+        say(problem)
+    if with_peers:
+        run_peers(sources, state, jobs, limit)
+    kept = results_in(Source(state.path))
+    assert kept is not None
+    played = {e.name for e in ours.experiments}
+    whole = ResultTable.of([pair for pair in kept[0] if pair[0].name in played])
+    beside = tuple(one for one in peers() if one.key in whole.methods) if with_peers else ()
+    chosen = whole.take(np.arange(len(whole)), (*ours.methods, *(p.key for p in beside)))
+    zeros = frozenset(
+        (m.benchmark, m.dataset, m.model)
+        for source in sources
+        for m in source.members()
+        if isinstance(m.data, Predictions) and (m.data.probs == 0).any()
+    )
+    return Studied(ours, chosen, beside, resumed, zeros)
+
+
+def overview(table: ResultTable) -> str:
+    """How much there is."""
+    rows = sorted(e.rows for e in table.experiments)
+    classes = sorted({e.classes for e in table.experiments})
+    return (
+        f"{len(table)} experiments on {data_sets(table.experiments)} data sets, {rows[0]:,} to {rows[-1]:,} calibration rows, "
+        f"{classes[0]} to {classes[-1]} classes."
+    )
+
+
+def in_one_field(studied: Studied) -> Leaderboard:
+    """Ours and those peers that take part in every experiment."""
+    everywhere = [
+        name
+        for name, entered in zip(studied.all.methods, studied.all.entered.T, strict=True)
+        if entered.all()
+    ]
+    return leaderboard(studied.all.take(np.arange(len(studied.all)), everywhere), rated=False)
+
+
+def peer_words(studied: Studied) -> str:
+    """What the table of pairs shows."""
+    slow = ", ".join(p.key for p in studied.beside if p.slow)
+    some = (
+        f" {slow}: only on experiments with two classes and at most {SLOW_ROWS:,} calibration rows."
+        if slow
+        else ""
+    )
+    return (
+        "Share of the experiments in which the score of ours is smaller / larger, by more than 0.0001. All are given the same "
+        "probabilities, peers in double precision; what an exact zero counts as is left to each library's defaults, and "
+        f"the experiments with zeros stand apart.{some}"
+    )
+
+
+def tables(studied: Studied, arena: Arena) -> Iterator[tuple[str, str]]:
+    """What goes between the marks of the document, by name."""
+    board, ranges = arena.overall, by_range(studied.ours)
+    yield "arena: all", f"{overview(studied.ours)}\n\n{standings(board)}"
+    for name in ("rows", "classes"):
+        chosen = [b for b in ranges if b.key.startswith(name)]
+        if chosen:
+            yield f"arena: {name}", beside_each_other(chosen, board)
+    yield "arena: harm", harm(studied.ours, [s.method for s in ordered(board)][:HARM])
+    yield "arena: halves", leads([("all", studied.ours), *halves(studied.ours)])
+    if studied.beside:
+        beside = [
+            (p.key, lambda e, p=p: p.ours_of_more if p.ours_of_more and e.classes > 2 else p.ours)
+            for p in studied.beside
+        ]
+        yield (
+            "arena: peers",
+            f"{peer_words(studied)}\n\n{pairs(studied.all, beside, studied.zeros)}",
+        )
+
+
+def published(arena: Arena) -> Iterator[tuple[str, str]]:
+    """The tables of CalArena's results, by the name of their place in the document."""
+    for board in arena.boards:
+        yield f"calarena: {board.key}", standings(board)
+        if ranges := by_range(board.table):
+            yield f"calarena: {board.key} by range", beside_each_other(ranges, board)
+
+
+def pictures(
+    name: str, boards: Iterator[Leaderboard] | tuple[Leaderboard, ...]
+) -> dict[Path, Figure]:
+    """Winrates, and mean ranks by each score where they can be told apart."""
+    found: dict[Path, Figure] = {}
+    for board in boards:
+        stem = name if board.key == "all" else f"{name}-{board.key}"
+        found[IMAGES / f"{stem}-winrates.svg"] = Winrates.compute(board)
+        if board.key == "all":
+            for score in SCORES:
+                try:
+                    figure = CriticalRanks.compute(board, score=score)
+                except NotAvailable:
+                    continue
+                found[IMAGES / f"{stem}-ranks-{score}.svg"] = figure
+    return found
+
+
+def picture_block(files: dict[Path, Figure]) -> str:
+    """Pictures as Markdown, described in words."""
+    return "\n".join(
+        f"![{figure.describe().rstrip('.')}](images/{file.name})" for file, figure in files.items()
+    )
+
+
+def results_section(studied: Studied, blocks: dict[str, str]) -> str:
+    """The section of RESULTS.md."""
+    libraries = [name for name in LIBRARIES if studied.beside or name == "scipy"]
+    parts = [
+        f"`python benchmarks/arena.py FOLDER --write` on {machine(*libraries)}. {overview(studied.ours)} Every method is fitted "
+        "to the calibration rows and judged on the test rows; times are medians of fit and application, with one thread"
+        f"{RESUMED if studied.resumed else ''}. "
+        "[docs/arena.md](../docs/arena.md) explains.",
+        "### Ours",
+        blocks["arena: all"].split("\n\n", 1)[1],
+    ]
+    for b in by_range(studied.ours):
+        parts += [f"### Ours, {b.title} ({len(b.table)} experiments)", standings(b)]
+    if studied.beside:
+        parts += [
+            "### With the peers that take part in every experiment",
+            standings(in_one_field(studied)),
+            "### Peer by peer",
+            blocks["arena: peers"],
+        ]
+    return "\n\n".join(parts)
+
+
+def main() -> None:
+    """Carry out, print, and write what is asked for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--state", type=Path)
+    parser.add_argument("--calarena", type=Path)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--limit", type=float, default=60.0)
+    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    state = State.open(options.state or Path(tempfile.mkdtemp()) / "arena.jsonl")
+    studied = carry_out(
+        options.folder, state, options.jobs, options.limit, with_peers=not options.no_peers
+    )
+    arena = judge(studied.ours)
+    blocks = dict(tables(studied, arena))
+    drawn = pictures("arena", (arena.overall,))
+    blocks["arena: pictures"] = picture_block(drawn)
+    if options.calarena is not None:
+        found = find([options.calarena])
+        theirs = judge(ResultTable.of(found.results, baseline=found.baseline))
+        blocks |= dict(published(theirs))
+        more = pictures("calarena", tuple(b for b in theirs.boards if b.key != "apart"))
+        blocks["calarena: pictures"] = picture_block(more)
+        drawn |= more
+    for name, text in blocks.items():
+        print(f"\n{name}\n\n{text}", flush=True)
+    if options.write:
+        from _figure_files import write_figures
+
+        write_figures(drawn)
+        for name, text in blocks.items():
+            write_between(name, text, DOCUMENT)
+        write_section("Arena", results_section(studied, blocks))
+
+
+if __name__ == "__main__":
+    main()
