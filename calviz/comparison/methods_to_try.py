@@ -9,8 +9,8 @@ from calviz.comparison.arena_evidence import Group, evidence
 from calviz.core.predictions import Dataset, Predictions
 from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED, FitFacts
 
-#: So many of the methods that win most often on such data are suggested, and so many of those that keep every predicted class.
-BEST, BEST_KEEPING = 5, 2
+#: So many of the methods that win most often on such data are suggested, besides the usual ones that keep every predicted class.
+BEST = 5
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,9 @@ def suggest(data: Dataset, fit_rows: int) -> Suggestion:
             possible.append(spec.key)
     known = evidence(facts.classes, fit_rows)
     winning = [key for key in known.ranking if key in possible][:BEST]
-    winning += [key for key in known.keeping() if key in possible][:BEST_KEEPING]
-    winning += [key for key in possible if RECALIBRATORS[key].family == "Automatic"]
+    specs = [RECALIBRATORS[key] for key in possible]
+    winning += [s.key for s in specs if s.usual and s.accuracy_preserving]
+    winning += [s.key for s in specs if s.family == "Automatic"]
     # A method that the experiments do not know is not held against it.
     methods = [key for key in possible if key in winning or key not in known.records]
     left_out |= {key: _rank(key, known) for key in possible if key not in methods}
