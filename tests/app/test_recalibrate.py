@@ -276,7 +276,8 @@ def test_maps_are_capped_unless_the_papers_form_is_asked_for():
         assert capped[key].metrics["nll"].value != plain[key].metrics["nll"].value
     assert capped["temperature"].metrics["nll"].value == plain["temperature"].metrics["nll"].value
     # A link has it.
-    assert opened(overconfident(), uncapped="true").toggle(key="uncapped").value is True
+    linked = opened(overconfident(), methods=["isotonic"], uncapped="true")
+    assert linked.toggle(key="uncapped").value is True
     # It is one choice for all pages that fit.
     app.switch_page("pages/learning_curve.py").run()
     assert app.toggle(key="uncapped").value is True
