@@ -6,7 +6,7 @@ import hashlib
 import multiprocessing
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     Future,
@@ -15,6 +15,7 @@ from concurrent.futures import (
     wait,
 )
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -205,17 +206,18 @@ def play_all(
     problems: list[str] = []
     asked = stop or (lambda: False)
     workers = max(1, min(jobs or available_cores(), len(sources)))
-    outcomes = _outcomes(sources, rules, known, workers, asked)
-    for finished, outcome in enumerate(outcomes, start=1):
-        for experiment, played in outcome.played:
-            new = {key: one for key, one in played.items() if key not in known}
-            if new and state is not None:
-                state.add(experiment, new)
-            results.append((experiment, [done.get(key, one) for key, one in played.items()]))
-        if outcome.problem:
-            problems.append(outcome.problem)
-        if progress is not None:
-            progress(outcome.name, finished, len(sources), outcome.problem)
+    # Closed at once where the work ends early: no worker outlives it.
+    with closing(_outcomes(sources, rules, known, workers, asked)) as outcomes:
+        for finished, outcome in enumerate(outcomes, start=1):
+            for experiment, played in outcome.played:
+                new = {key: one for key, one in played.items() if key not in known}
+                if new and state is not None:
+                    state.add(experiment, new)
+                results.append((experiment, [done.get(key, one) for key, one in played.items()]))
+            if outcome.problem:
+                problems.append(outcome.problem)
+            if progress is not None:
+                progress(outcome.name, finished, len(sources), outcome.problem)
     if not results:
         if asked():
             raise Stopped
@@ -236,7 +238,7 @@ def _outcomes(
     known: frozenset[Key],
     workers: int,
     stop: Callable[[], bool],
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     if workers == 1:
         yield from _one_by_one(sources, rules, known, stop)
         return
