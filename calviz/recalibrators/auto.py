@@ -14,7 +14,6 @@ from calviz.core.watch import checkpoint
 from calviz.numerics.scores import Scores
 from calviz.recalibrators import numpy_source
 from calviz.recalibrators.base import (
-    MAP_VERSION,
     BaseRecalibrator,
     check_map,
     plain,
@@ -324,21 +323,11 @@ class AutomaticRecalibrator(BaseRecalibrator):
 
     # ---------------------------------------------------------------- taking it home
 
-    def to_dict(self) -> dict[str, Any]:
-        """The weights and all maps as plain values, ready for JSON."""
+    def _saved(self) -> dict[str, Any]:
         return {
-            "calviz_map": MAP_VERSION,
-            "method": self.key,
-            "classes": int(self.classes_.size),
-            "parameters": {k: plain(v) for k, v in self.get_params(deep=False).items()},
-            "floor": 0.0,
-            "floor_clips": True,
-            "fitted": {
-                "weights": plain(self.weights_),
-                "parts": [part.to_dict() for part in self.parts_],
-                "evidence": plain(self.evidence_),
-            },
-            "warnings": list(self.warnings_),
+            "weights": plain(self.weights_),
+            "parts": [part.to_dict() for part in self.parts_],
+            "evidence": plain(self.evidence_),
         }
 
     @classmethod

@@ -291,9 +291,13 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "parameters": {k: plain(v) for k, v in self.get_params(deep=False).items()},
             "floor": self.floor_,
             "floor_clips": self.floor_clips_,
-            "fitted": {name: plain(getattr(self, name)) for name in self.fitted},
+            "fitted": self._saved(),
             "warnings": list(self.warnings_),
         }
+
+    def _saved(self) -> dict[str, Any]:
+        """What was fitted, as plain values; maps that consist of others save these."""
+        return {name: plain(getattr(self, name)) for name in self.fitted}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:

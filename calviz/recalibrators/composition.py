@@ -14,10 +14,8 @@ from calviz.numerics.blocks import row_blocks
 from calviz.numerics.scores import Scores
 from calviz.recalibrators import ets, irm, isotonic, numpy_source, temperature
 from calviz.recalibrators.base import (
-    MAP_VERSION,
     BaseRecalibrator,
     check_map,
-    plain,
     saved_parameters,
 )
 from calviz.recalibrators.reasons_to_leave_out import close_to_simpler, follows_noise, variant
@@ -118,18 +116,8 @@ class Composition(BaseRecalibrator):
         """The fitted parameters of both parts."""
         return {self.first: self.first_.describe(), self.second: self.second_.describe()}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Both maps as plain values, ready for JSON."""
-        return {
-            "calviz_map": MAP_VERSION,
-            "method": self.key,
-            "classes": int(self.classes_.size),
-            "parameters": {k: plain(v) for k, v in self.get_params(deep=False).items()},
-            "floor": 0.0,
-            "floor_clips": True,
-            "fitted": {"first": self.first_.to_dict(), "second": self.second_.to_dict()},
-            "warnings": list(self.warnings_),
-        }
+    def _saved(self) -> dict[str, Any]:
+        return {"first": self.first_.to_dict(), "second": self.second_.to_dict()}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
