@@ -134,10 +134,6 @@ class AutomaticRecalibrator(BaseRecalibrator):
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
         array = scores.array
-        specs = [
-            RECALIBRATORS[UNCALIBRATED],
-            *(s for s in RECALIBRATORS if s.mixed_up_to >= array.shape[1]),
-        ]
         if labels.size < LEAST_ROWS:
             self._warn(
                 f"{labels.size} calibration rows are too few to choose among methods, at least {LEAST_ROWS} are needed: the model "
@@ -149,9 +145,17 @@ class AutomaticRecalibrator(BaseRecalibrator):
             return
         order = order_of_rows(scores.block(slice(None)), labels)
         rows = order[rows_to_choose_on(labels.size)]
+        specs = self._candidates(array.shape[1])
         tried, held_out = self._held_out(specs, array[rows], labels[rows])
         self._choose(tried, held_out)
         self._fit_parts(array, labels)
+
+    def _candidates(self, classes: int) -> list[RecalibratorSpec]:
+        """No calibration, and every method that is mixed for so many classes."""
+        return [
+            RECALIBRATORS[UNCALIBRATED],
+            *(s for s in RECALIBRATORS if s.mixed_up_to >= classes),
+        ]
 
     def _held_out(
         self, specs: list[RecalibratorSpec], array: FloatArray, labels: IntArray

@@ -58,15 +58,22 @@ def test_every_file_in_pages_is_registered_and_no_other_is():
     }
 
 
-@pytest.mark.parametrize("page", [page.key for page in PAGES])
-@pytest.mark.parametrize(
-    "sample",
-    [
-        pytest.param(s.key, marks=[] if s.key == "breast_cancer" else [pytest.mark.slow])
-        for s in SAMPLES
-    ],
-)
-def test_every_page_shows_every_sample(page, sample):
+#: All pages with a sample of two classes and with one of a hundred; of the others, those that differ most from these.
+SHOWN = [
+    pytest.param(
+        sample.key,
+        page.key,
+        marks=[] if sample.key == "breast_cancer" and page.key != "metrics" else [pytest.mark.slow],
+    )
+    for sample in SAMPLES
+    for page in PAGES
+    if sample.key in ("breast_cancer", "simulated_100_classes")
+    or page.key in ("overview", "classwise", "recalibrate", "slices")
+]
+
+
+@pytest.mark.parametrize(("sample", "page"), SHOWN)
+def test_every_page_shows_every_sample(sample, page):
     app = _quiet(_app(f"data={sample}", page))
     assert next(p.question for p in PAGES if p.key == page) in _words(app)
 
@@ -85,6 +92,7 @@ def test_it_opens_on_sample_data_with_a_verdict_and_five_numbers():
     assert "Sample data" in "".join(b.value for b in app.markdown)
 
 
+@pytest.mark.slow
 def test_the_evaluation_split_is_the_one_whose_name_says_so():
     app = _app()
     assert app.selectbox(key="split").value == "test"
@@ -96,6 +104,7 @@ def test_the_evaluation_split_is_the_one_whose_name_says_so():
     assert "all splits" in _words(_quiet(app))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "reduction"),
     [
@@ -111,6 +120,7 @@ def test_a_link_without_a_reduction_shows_the_default_of_the_data(query, reducti
     assert app.selectbox(key="reduction").value == reduction
 
 
+@pytest.mark.slow
 def test_the_overview_says_what_the_other_view_of_two_classes_shows():
     entry = b"label,p\n" + b"1,0.6\n" * 300 + b"0,0.6\n" * 700 + b"1,0.1\n" * 2 + b"0,0.1\n" * 98
     app = _quiet(_upload(_app(), "high.csv", entry).switch_page("pages/overview.py").run())
@@ -121,6 +131,7 @@ def test_the_overview_says_what_the_other_view_of_two_classes_shows():
     assert "Seen by the positive class, the forecasts are " in _words(app)
 
 
+@pytest.mark.slow
 def test_another_data_set_brings_its_default_where_nothing_was_chosen():
     app = _app("data=digits")
     pick = app.selectbox(key="calviz.pick")
@@ -148,6 +159,7 @@ def test_reductions(reduction):
         assert "top 3" in _words(_quiet(app))
 
 
+@pytest.mark.slow
 def test_a_slice_looks_at_some_rows():
     app = _app()
     app.selectbox(key="slice").set_value("condition").run()
@@ -158,6 +170,7 @@ def test_a_slice_looks_at_some_rows():
     assert "condition" not in _words(_quiet(app))
 
 
+@pytest.mark.slow
 def test_a_slice_of_two_columns_is_said_on_every_page():
     lines = [f"{i % 2},0.{3 + i % 5},{'xy'[i % 3 > 0]},{'uv'[i % 7 > 2]}" for i in range(210)]
     content = "\n".join(["label,p,site,shift", *lines, ""]).encode()
@@ -185,6 +198,7 @@ def test_settings_that_do_not_fit_the_data_are_left_out():
     assert app.selectbox(key="model").value == "MLP"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["equal-mass", "sturges"])
 def test_the_ece_shown_is_of_the_bins_drawn(scheme):
     app = _app(f"scheme={scheme}", "reliability")
@@ -192,6 +206,7 @@ def test_the_ece_shown_is_of_the_bins_drawn(scheme):
     assert "**ECE" in _words(app)
 
 
+@pytest.mark.slow
 def test_classes_of_confidence_only_data_have_no_range_and_say_so():
     lines = [f"{'ab'[i % 2]},{'ab'[i % 3 % 2]},0.{50 + i}" for i in range(40)]
     content = "\n".join(["true_label,pred_label,confidence", *lines]).encode()
@@ -210,6 +225,7 @@ def test_classes_of_confidence_only_data_have_no_range_and_say_so():
     assert not {"calibrated", "beyond"} & set(table.value.columns)
 
 
+@pytest.mark.slow
 def test_a_file_is_read_and_looked_at():
     app = _quiet(_upload(_app(), "mine.csv", GOOD))
     assert "3 rows, 3 classes (cat, dog, fox)" in _words(app)
@@ -222,6 +238,8 @@ def test_a_file_is_read_and_looked_at():
 def test_unusual_files_are_shown_on_every_page(kind):
     app = _quiet(_upload(_app(), "mine.csv", FILES[kind]))
     for page in PAGES:
+        if page.key in ("learn", "arena"):  # they do not show the file
+            continue
         app.switch_page(page.file).run()
         _quiet(app)
         # Nothing to be warned of but what the data themselves are, and whether they can be fitted on.
@@ -232,6 +250,7 @@ def test_unusual_files_are_shown_on_every_page(kind):
         assert _words(app).count("n = 1: not meaningful") == 5
 
 
+@pytest.mark.slow
 def test_a_bad_file_gives_one_sentence_and_what_was_loaded_stays():
     app = _upload(_app(), "mine.csv", GOOD)
     _upload(app, "broken.csv", b"label,p_a,p_b\na,x,0.5\nb,0.5,0.5\n")
@@ -245,6 +264,7 @@ def test_a_bad_file_gives_one_sentence_and_what_was_loaded_stays():
     _quiet(app)
 
 
+@pytest.mark.slow
 def test_repairs_are_offered_made_on_request_and_undone():
     app = _upload(_app(), "mine.csv", b"label,p_a,p_b\na,80.9,19.1\nb,24.9,75.1\n")
     button = next(b for b in app.button if "100" in b.label)
@@ -255,6 +275,7 @@ def test_repairs_are_offered_made_on_request_and_undone():
     assert not app.exception
 
 
+@pytest.mark.slow
 def test_what_was_recognised_can_be_said_otherwise():
     app = _upload(_app(), "mine.csv", b"label,second,p_a,p_b\na,b,0.8,0.2\nb,a,0.3,0.7\n")
     label = next(s for s in app.selectbox if s.label == "Label column")
@@ -264,6 +285,7 @@ def test_what_was_recognised_can_be_said_otherwise():
     assert "label 'second'" in _words(app)
 
 
+@pytest.mark.slow
 def test_a_link_waits_for_its_file_and_gives_it_its_settings():
     app = _app("data=0123456789abcdef&bins=4&reduction=class&class=fox")
     assert "0123456789abcdef" in _words(app)
@@ -282,6 +304,7 @@ def test_a_link_that_waits_can_be_left():
     assert len(_quiet(app).metric) == 5
 
 
+@pytest.mark.slow
 def test_an_unforeseen_error_is_one_sentence(monkeypatch):
     from calviz.figures import Reliability
 
@@ -343,12 +366,14 @@ def test_values_alone_are_shown_without_error_bars():
     assert "95 % interval" not in _table(_quiet(app)).columns
 
 
+@pytest.mark.slow
 def test_a_family_can_be_looked_at_alone():
     app = _app("data=breast_cancer", "metrics")
     app.selectbox(key="family").set_value("Binned").run()
     assert set(_table(_quiet(app))["family"]) == {"Binned"}
 
 
+@pytest.mark.slow
 def test_the_same_predictions_by_other_libraries():
     app = _quiet(_app("data=breast_cancer", "metrics"))
     libraries = app.dataframe[1].value
@@ -370,6 +395,7 @@ def test_the_export_holds_all_metrics(form):
     assert {"CSV": "ece_debiased,", "Markdown": "| NLL |", "LaTeX": r"\toprule"}[form] in text
 
 
+@pytest.mark.slow
 def test_what_is_not_available_says_why():
     app = _upload(_app(), "mine.csv", FILES["confidence"])
     app.switch_page("pages/metrics.py").run()
@@ -381,6 +407,7 @@ def test_what_is_not_available_says_why():
     assert "Keeping" in _words(_quiet(app))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reduction", ["top-r", "within-top-r", "class"])
 def test_the_cumulative_plot_follows_the_reduction(reduction):
     app = _app(page="cumulative")
@@ -391,6 +418,7 @@ def test_the_cumulative_plot_follows_the_reduction(reduction):
     assert len(app.get("plotly_chart")) == 4
 
 
+@pytest.mark.slow
 def test_a_class_leads_to_its_own_diagram():
     app = _upload(_app(), "mine.csv", GOOD)
     app.switch_page("pages/classwise.py").run()
@@ -407,6 +435,7 @@ def test_a_class_leads_to_its_own_diagram():
     assert "class 'fox' against the rest" in _words(_quiet(app))
 
 
+@pytest.mark.slow
 def test_a_link_restores_both_curves_and_is_copied_with_both():
     app = _app("data=breast_cancer")
     app.switch_page("pages/reliability.py")
@@ -417,6 +446,7 @@ def test_a_link_restores_both_curves_and_is_copied_with_both():
     assert "curves=kernel&curves=isotonic" in link
 
 
+@pytest.mark.slow
 def test_the_classes_of_many_rows_are_work_that_can_be_stopped(monkeypatch):
     monkeypatch.setattr(errors, "MANY_ROWS", 100)
     monkeypatch.setattr(errors, "PATIENCE", 0.0)
@@ -442,6 +472,7 @@ def test_the_classes_of_many_rows_are_work_that_can_be_stopped(monkeypatch):
     assert "10 predicted classes" in _words(_quiet(app.run()))
 
 
+@pytest.mark.slow
 def test_the_table_of_classes_is_in_the_order_of_the_bars():
     app = _app(page="classwise")
     # By what is outside the range; inside it, by the error.
@@ -492,6 +523,7 @@ def test_a_slider_says_what_a_threshold_does(by, ranking):
     assert "the accuracy is" in _words(_quiet(app))
 
 
+@pytest.mark.slow
 def test_curves_are_drawn_over_the_bars():
     app = _app("data=breast_cancer", "reliability")
     app.segmented_control(key="curves").set_value(["kernel", "isotonic"]).run()
@@ -520,6 +552,7 @@ def test_before_and_after_are_judged_on_rows_that_the_map_has_not_seen():
     assert "both curves are of all other rows (20 rows)" in words
 
 
+@pytest.mark.slow
 def test_models_are_compared_where_their_rows_are_the_same():
     app = _upload(_app(), "one.csv", GOOD)
     _upload(app, "two.csv", GOOD.replace(b"0.81,0.12", b"0.71,0.22"))
@@ -532,6 +565,7 @@ def test_models_are_compared_where_their_rows_are_the_same():
     assert "two.csv is not drawn" not in words
 
 
+@pytest.mark.slow
 def test_too_few_rows_to_fit_on_is_one_sentence():
     app = _upload(_app(), "mine.csv", GOOD)
     app.switch_page("pages/risk_coverage.py").run()
@@ -540,6 +574,7 @@ def test_too_few_rows_to_fit_on_is_one_sentence():
     assert "a recalibrator needs at least 10" in _words(app)
 
 
+@pytest.mark.slow
 def test_costs_that_make_no_sense_are_one_sentence():
     app = _app("data=breast_cancer", "risk_coverage")
     assert "miscalibration costs" in _words(_quiet(app))
@@ -548,6 +583,7 @@ def test_costs_that_make_no_sense_are_one_sentence():
     assert "a wrong prediction must cost more than a right one" in _words(app)
 
 
+@pytest.mark.slow
 def test_a_click_while_the_first_file_is_read_does_not_lose_it(tmp_path, monkeypatch):
     file = tmp_path / "mine.csv"
     file.write_text("label,p_a,p_b\n" + "a,0.8,0.2\nb,0.4,0.6\n" * 20)
@@ -570,6 +606,7 @@ def test_a_click_while_the_first_file_is_read_does_not_lose_it(tmp_path, monkeyp
     assert app.sidebar.selectbox[0].value == next(iter(app.session_state["calviz.files"]))
 
 
+@pytest.mark.slow
 def test_no_widget_has_a_default_and_a_value_set_beside_it(monkeypatch):
     # streamlit warns of two values once per process, in the log of the server only.
     from streamlit.elements.lib import policies

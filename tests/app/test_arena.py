@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+pytestmark = pytest.mark.usefixtures("few_candidates")
+
 ROOT = Path(__file__).resolve().parents[2]
 
 RESULTS = "dataset,model,cal_size,test_size,{m}_brier,{m}_logloss,{m}_time\n" + "".join(
@@ -50,6 +52,7 @@ def _kept(app: AppTest, *files: tuple[str, bytes, str]) -> AppTest:
     return _wait(app)
 
 
+@pytest.mark.slow
 def test_results_are_judged_filtered_and_closed():
     app = _kept(
         _open(),

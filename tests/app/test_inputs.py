@@ -93,6 +93,7 @@ def test_repairs_are_a_button_away_and_are_said(session: Session, name: str) -> 
     session.loaded = name
 
 
+@pytest.mark.slow
 def test_hostile_names_come_to_the_page_as_text(session: Session) -> None:
     session.reads("names.csv", hostile())
     app = session.app

@@ -215,6 +215,7 @@ sys.stdin.readline()
 """
 
 
+@pytest.mark.slow
 def test_a_server_removes_its_folder_and_those_of_killed_servers_but_no_other(tmp_path):
     (tmp_path / "calviz-server-link").symlink_to(tmp_path)
     command = [sys.executable, "-c", SERVER, str(tmp_path)]
@@ -281,6 +282,7 @@ def test_results_of_samples_are_everybodys_and_those_of_files_need_their_session
         results("a", looking_at(None))
 
 
+@pytest.mark.slow
 def test_only_the_first_visitor_of_a_server_is_sent_through_the_navigation(monkeypatch):
     entered = []
     monkeypatch.setattr(temporary_folder, "settle", lambda: entered.append(1))
@@ -294,6 +296,7 @@ def test_only_the_first_visitor_of_a_server_is_sent_through_the_navigation(monke
 # ---------------------------------------------------------------- what runs out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "words"),
     [(errno.ENOSPC, "The server's disk is full"), (None, "There is not enough memory for this")],

@@ -15,6 +15,7 @@ from calviz.ui.widgets.text import md
 JOINER = "\u2060"
 
 
+@pytest.mark.slow
 @given(st.text(max_size=80))
 def test_escaped_text_reads_as_it_was(text):
     shown = html.unescape(md(text)).replace(JOINER, "")

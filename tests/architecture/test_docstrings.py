@@ -35,6 +35,7 @@ def array_functions(code: str) -> Iterator[tuple[str, str]]:
                 yield prefix + node.name, ast.get_docstring(node) or ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", ["numerics", "sample", "metrics"])
 def test_array_functions_name_shapes(room):
     seen, silent = 0, []

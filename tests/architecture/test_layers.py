@@ -23,6 +23,7 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_import_contracts_hold():
     pytest.importorskip("importlinter")
     found = run(
@@ -65,6 +66,7 @@ def modules_named(code: str) -> list[tuple[int, str]]:
     ]
 
 
+@pytest.mark.slow
 def test_no_file_names_a_module_of_a_room_above_it():
     """An import by name goes down like any other; `calviz/__init__.py`, above all rooms, may name them."""
     depth = levels()
@@ -94,6 +96,7 @@ def test_importing_calviz_is_cheap():
     assert found.stdout.strip() == "[]", found.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [["--version"], ["metrics"], ["formats"], ["audit", "{file}", "--ci"]]
 )
@@ -120,7 +123,11 @@ def test_the_command_line_leaves_the_screens_alone(arguments, tmp_path):
 @pytest.mark.slow
 def test_library_command_line_and_figures_work_where_streamlit_does_not():
     """Tests that go through all of it once more, in a process in which streamlit cannot be imported."""
-    parts = ["tests/contract/test_api.py", "tests/contract/test_cli_audit.py", "tests/unit/report"]
+    parts = [
+        "tests/contract/test_api.py",
+        "tests/unit/report",
+        "tests/contract/test_cli_documents.py",
+    ]
     found = run(
         f"""
         import sys

@@ -49,6 +49,7 @@ def test_drawing(p):
     assert figure.plot().to_plotly_json()["data"]
 
 
+@pytest.mark.slow
 def test_the_names_come_with_a_plain_import():
     code = (
         "import calviz; print(calviz.load.__name__, calviz.figures.Reliability.__name__,"

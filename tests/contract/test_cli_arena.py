@@ -136,6 +136,8 @@ def test_ctrl_c_ends_it_and_what_is_done_is_kept(folder, tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # Shells start what runs in the background with Ctrl-C ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     for _ in range(600):
         if state.exists() and len(state.read_text().splitlines()) > 2:

@@ -168,6 +168,7 @@ class TestRecord:
         assert 0 < floor["mean"] < floor["q95"]
         assert 0 < floor["p_value"] <= 1
 
+    @pytest.mark.slow
     def test_the_same_seed_gives_the_same_bytes(self, file):
         runs = [run(file, "--ci", "--resamples", 50, "--seed", s, "--json", "-") for s in (1, 1, 2)]
         assert runs[0].stdout == runs[1].stdout
@@ -367,6 +368,7 @@ class TestThreshold:
         with pytest.raises(NotAvailable, match=r"'ece>0\.05' cannot be judged: no such"):
             Threshold.of("ece>0.05").crossed(self.result(math.nan, reason="no such thing."))
 
+    @pytest.mark.slow
     def test_the_exit_codes(self, file, confidence_file):
         value = audit(file)["metrics"]["ece"]["value"]
         assert run(file, "--fail-on", f"ece>{value + 0.001}").exit_code == 0
@@ -433,6 +435,7 @@ def test_real_files_give_every_metric_or_its_reason(name):
     assert rows == record["rows"]
 
 
+@pytest.mark.slow
 def test_sample_data_agree_with_independent_peers():
     """As recorded by ``benchmarks/record_sample_data.py``."""
     recorded = ROOT / "tests" / "reference" / "recorded_sample_data.json"

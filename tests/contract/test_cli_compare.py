@@ -39,6 +39,7 @@ def test_methods_lists_them_all():
         assert spec.key in out.stdout
 
 
+@pytest.mark.slow
 def test_compare_writes_the_documented_json(file, tmp_path):
     target = tmp_path / "out.json"
     out = run("compare", file, "--methods", "ets,isotonic,temperature+irm", "--json", target)
@@ -128,6 +129,7 @@ def test_compare_says_what_zeros_cost_and_are_read_as(tmp_path):
     assert "from 3 refits" in text
 
 
+@pytest.mark.slow
 def test_compare_gives_nothing_but_json_on_standard_output(file):
     out = run("compare", file, "--methods", "platt", "--fit-fraction", "0.5", "--json", "-")
     assert json.loads(out.stdout)["fit"]["split"] is None

@@ -21,6 +21,7 @@ def file(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_an_audit_writes_the_same_report_twice(file, tmp_path):
     for name in ("one", "two"):
         result = run(
@@ -36,6 +37,7 @@ def test_an_audit_writes_the_same_report_twice(file, tmp_path):
     assert b"reduction top-label, 50 resamples" in html
 
 
+@pytest.mark.slow
 def test_several_files_are_several_parts(file, tmp_path):
     other = tmp_path / "snow.csv"
     other.write_text(file.read_text())
@@ -59,6 +61,7 @@ def test_a_place_that_cannot_be_written_is_found_out_first(command, option, file
         assert result.stdout == ""
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_used_leaves_no_report(file, tmp_path):
     target = tmp_path / "report.html"
     result = run("audit", file, tmp_path / "missing.csv", "--resamples", 20, "--html", target)
@@ -66,6 +69,7 @@ def test_a_file_that_cannot_be_used_leaves_no_report(file, tmp_path):
     assert not target.exists()
 
 
+@pytest.mark.slow
 def test_a_comparison_writes_a_report(file, tmp_path):
     target = tmp_path / "report.html"
     result = run(*("compare", file, "--methods", "platt", "--fit-fraction", 0.5, "--html", target))
@@ -75,6 +79,7 @@ def test_a_comparison_writes_a_report(file, tmp_path):
     assert "60\u00a0rows" in html or "60 rows" in html
 
 
+@pytest.mark.slow
 def test_models_of_two_files_are_parts_of_one_report(file, tmp_path):
     other = tmp_path / "snow.csv"
     other.write_text(file.read_text())

@@ -81,6 +81,7 @@ def example(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return of_made(folder)
 
 
+@pytest.mark.slow
 def test_every_example_file_is_tried(example: Examples) -> None:
     files = {path.name for path in example.folder.iterdir()} - {"EXPECTED.md"}
     assert files == {*LOADED_AS_BASE, *LOADED_OTHERWISE, *REFUSED}

@@ -68,6 +68,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, f
     return {name: tuple(found) for name, found in json.loads(done.stdout).items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
 def test_bombs_are_refused_in_flat_memory(
     name: str, measured: dict[str, tuple[int, float, str]]
@@ -135,6 +136,7 @@ def test_the_page_of_limits_is_complete() -> None:
     assert "8.0 GiB, or half of the machine's memory where that is less" in page
 
 
+@pytest.mark.slow
 def test_as_many_classes_as_are_accepted_are_recognised_in_time() -> None:
     k = 20_000
     header = ",".join(f"x{j}" for j in range(k))

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pandas as pd
 import plotly.graph_objects as go
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "examples" / "audit.ipynb"
 
 
+@pytest.mark.slow
 def test_the_notebook_runs_and_holds_no_output(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]

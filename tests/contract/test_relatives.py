@@ -82,6 +82,7 @@ def test_refused_in_one_sentence(
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REPAIRED)
 def test_repairs_are_offered_made_when_asked_for_and_recorded(name: str, tmp_path: Path) -> None:
     content, repair, words = REPAIRED[name]
@@ -128,6 +129,7 @@ def test_damage_at_many_offsets_is_refused(name: str) -> None:
         assert data.n < len(LABELS)
 
 
+@pytest.mark.slow
 def test_hostile_names_are_kept_and_written_as_text(tmp_path: Path) -> None:
     loaded = read(hostile(), name="names.csv")
     assert loaded.recognition.class_names == HOSTILE_NAMES

@@ -8,6 +8,8 @@ import calviz
 from calviz.cli import main
 from calviz.specs.recalibrator import RECALIBRATORS
 
+pytestmark = pytest.mark.usefixtures("few_candidates")
+
 ROWS = 240
 
 

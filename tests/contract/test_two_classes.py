@@ -74,6 +74,7 @@ def test_models_of_which_one_has_confidences_only_share_the_top_label():
     assert found["full"].metrics["ece"].value == found["only"].metrics["ece"].value
 
 
+@pytest.mark.slow
 def test_figures():
     for figure in (Reliability, Cumulative, BinSensitivity):
         assert figure.compute(P).reduction.key == "positive"
@@ -101,6 +102,7 @@ def test_one_score_column_is_two_classes(file):
     assert calviz.evaluate(calviz.load(file), ["mcs"])["mcs"].value == pytest.approx(GAP)
 
 
+@pytest.mark.slow
 def test_command_line_report_and_json_say_what_the_other_view_shows(file, tmp_path):
     said = other_view(calviz.load(file))
     assert said.startswith("Seen by the top label, ")

@@ -11,6 +11,8 @@ from calviz.core.errors import CalvizError
 from calviz.specs.recalibrator import RECALIBRATORS
 from tests.property.budget import examples
 
+pytestmark = pytest.mark.usefixtures("few_candidates")
+
 KEYS = RECALIBRATORS.keys()
 #: They divide the rows by their place, to choose a strength or to bin on rows that they were not fitted on.
 ORDERED = {"matrix-odir", "dirichlet-odir", "scaling-binning", "gp", "cwmcs-ts"}

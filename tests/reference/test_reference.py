@@ -84,12 +84,16 @@ def load(dataset, part):
 
 
 @cache
-def evaluated(dataset, part, reduction="top-label", bins=15):
-    return calviz.evaluate(load(dataset, part), reduction=reduction, bins=bins, ci=False)
+def sample(dataset, part, reduction="top-label", bins=15):
+    return Sample.of(load(dataset, part), reduction=reduction, bins=bins)
+
+
+def evaluated(dataset, part, key, reduction="top-label", bins=15):
+    return calviz.evaluate(sample(dataset, part, reduction, bins), [key], ci=False)[key]
 
 
 def metric(key, reduction="top-label", bins=15):
-    return lambda dataset, part: evaluated(dataset, part, reduction, bins)[key].value
+    return lambda dataset, part: evaluated(dataset, part, key, reduction, bins).value
 
 
 def events(dataset, part, reduction="top-label"):
@@ -113,11 +117,11 @@ def accuracy(dataset, part):
 
 
 def brier_per_class(dataset, part):
-    return evaluated(dataset, part)["brier"].value / load(dataset, part).n_classes
+    return evaluated(dataset, part, "brier").value / load(dataset, part).n_classes
 
 
 def brier_for_sklearn(dataset, part):
-    result = evaluated(dataset, part)["brier"]
+    result = evaluated(dataset, part, "brier")
     return result.details.get("one_column", result.value)
 
 
@@ -138,8 +142,8 @@ def theirs_by_true_class(value):
 
 
 def calzone(dataset, part):
-    binned = evaluated(dataset, part, "positive")
-    return [evaluated(dataset, part)["ece"].value, binned["ece"].value, binned["mce"].value]
+    binned = [evaluated(dataset, part, key, "positive").value for key in ("ece", "mce")]
+    return [evaluated(dataset, part, "ece").value, *binned]
 
 
 def theirs_calzone(value):
@@ -147,7 +151,7 @@ def theirs_calzone(value):
 
 
 def root(key, reduction="top-label"):
-    return lambda dataset, part: evaluated(dataset, part, reduction)[key].details["root"]
+    return lambda dataset, part: evaluated(dataset, part, key, reduction).details["root"]
 
 
 def root_of_class_mean(dataset, part):
@@ -183,9 +187,9 @@ def kde_as_the_authors(dataset, part):
 
 
 def corp(dataset, part):
-    result = evaluated(dataset, part, "positive")
     parts = [
-        result[f"brier_{key}"].value for key in ("miscalibration", "discrimination", "uncertainty")
+        evaluated(dataset, part, f"brier_{key}", "positive").value
+        for key in ("miscalibration", "discrimination", "uncertainty")
     ]
     return [*parts, parts[0] - parts[1] + parts[2]]
 
@@ -195,9 +199,8 @@ def theirs_corp(value):
 
 
 def cox(dataset, part):
-    keys = ("spiegelhalter_z", "calibration_slope", "calibration_intercept", "ici")
-    result = evaluated(dataset, part, "positive", 10)
-    return [*(result[key].value for key in keys), result["ece"].value]
+    keys = ("spiegelhalter_z", "calibration_slope", "calibration_intercept", "ici", "ece")
+    return [evaluated(dataset, part, key, "positive", 10).value for key in keys]
 
 
 def theirs_cox(value):
@@ -206,7 +209,7 @@ def theirs_cox(value):
 
 
 def mapie_tests(dataset, part):
-    z = evaluated(dataset, part, "positive")["spiegelhalter_z"]
+    z = evaluated(dataset, part, "spiegelhalter_z", "positive")
     half = z.details["p_value"] / 2  # theirs is one-sided
     return [z.value, half if z.value > 0 else 1 - half]
 

@@ -229,6 +229,7 @@ def test_dirichlet_without_penalties(name):
     assert nll(out, y) == pytest.approx(wanted["test"]["nll"], rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", having("dirichlet_odir1e-3@dirichletcal"))
 def test_dirichlet_odir_at_its_strengths(name):
     """dirichletcal adds lambda times the sum of squares, not their mean, and fixes the last row at zero."""
@@ -323,6 +324,7 @@ def test_scaling_binning(name):
     assert nll(out, y) == pytest.approx(wanted["test"]["nll"], rel=rel)
 
 
+@pytest.mark.slow
 @beside
 @pytest.mark.parametrize("name", ["netcal_cifar10_wrn16_4", "plambda_cifar10_vgg"])
 def test_class_wise_temperatures(name):
@@ -395,6 +397,7 @@ def test_dirichlet_odir_of_the_sample_data(name, entry):
     assert nll(out, y) == pytest.approx(wanted["test"]["nll"], rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", having("cwmcs_ts@numpy"))
 def test_class_wise_temperatures_of_the_sample_data(name):
     wanted = value(name, "cwmcs_ts@numpy")["params"]

@@ -243,6 +243,7 @@ def test_confidence_only_data_have_classes_where_they_have_labels():
     assert math.isnan(rows[1].ece)
 
 
+@pytest.mark.slow
 def test_findings_and_verdict_are_those_of_the_checks(data):
     sample = Sample(data.split("test"), "top-2", bins=10, seed=2)
     full = calviz.evaluate(data, split="test", reduction="top-2", bins=10, seed=2, resamples=200)
@@ -257,6 +258,7 @@ def test_findings_and_verdict_are_those_of_the_checks(data):
         calviz.verdict(data, seed=-1)
 
 
+@pytest.mark.slow
 def test_the_verdict_has_the_numbers_of_the_evaluation(data):
     full = calviz.evaluate(data, ci=True, seed=5)
     found = calviz.verdict(data, seed=5)

@@ -22,6 +22,8 @@ from calviz.specs.metric import METRICS
 from calviz.specs.recalibrator import RECALIBRATORS
 from tests.inputs.oracle import plain_metrics
 
+pytestmark = pytest.mark.usefixtures("few_candidates")
+
 ROOT = Path(__file__).resolve().parents[2]
 N = 300
 RNG = np.random.default_rng(8)

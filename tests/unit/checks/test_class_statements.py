@@ -36,6 +36,7 @@ def said(data, codes=CODES, reduction=None):
     return [f for f in find(Sample(data, reduction, resamples=200)) if f.code in codes]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "k", "concentration"),
     [(200, 2, 0.3), (1_000, 2, 0.03), (500, 10, 0.1), (2_000, 10, 0.02), (1_000, 100, 0.05)],
@@ -64,6 +65,7 @@ def test_ranges_hold_all_classes_of_a_calibrated_model(n, k, concentration):
     assert max(outside.values()) <= limit, outside
 
 
+@pytest.mark.slow
 def test_calibrated_files_get_no_statement_about_classes_labels_or_dependence():
     spoken = [
         f
@@ -124,6 +126,7 @@ def hidden(seed, n=3_000):
     return calviz.Predictions(probs=probs, labels=labels), q
 
 
+@pytest.mark.slow
 def test_cal012_sees_other_classes_that_are_off_behind_an_exact_top_label():
     spoken = 0
     for seed in range(10):
@@ -136,6 +139,7 @@ def test_cal012_sees_other_classes_that_are_off_behind_an_exact_top_label():
     assert of_the_top_label(Sample(model(3_000, 5, 0, 0.5))) == ""
 
 
+@pytest.mark.slow
 def test_cal012_sees_two_classes_whose_errors_cancel_in_the_top_label():
     # Forecasts that are shifted: too sure of one class as often as not sure enough of the other.
     spoken = 0
@@ -157,6 +161,7 @@ def test_large_data_are_judged_on_some_rows_and_it_is_said(monkeypatch):
     assert "(judged on 2,000 of 3,000 rows drawn at random)" in found.words
 
 
+@pytest.mark.slow
 def test_the_verdict_says_what_it_is_about_and_which_classes_are_off():
     data, _ = hidden(0)
     sentence = calviz.verdict(data).sentence

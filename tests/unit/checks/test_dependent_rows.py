@@ -29,6 +29,7 @@ def said(probs, labels, **own):
     return list(dependent_rows(Sample(calviz.Predictions(probs=probs, labels=labels, **own))))
 
 
+@pytest.mark.slow
 def test_columns_that_have_nothing_to_do_with_it_are_left_alone():
     spoken = 0
     for seed in range(150):

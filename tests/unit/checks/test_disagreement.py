@@ -32,6 +32,7 @@ def classes(n=4_000, k=4, seed=0, sharpen=1.0):
     )
 
 
+@pytest.mark.slow
 def test_calibrated_models_have_neither():
     spoken = []
     for seed in range(20):
@@ -41,6 +42,7 @@ def test_calibrated_models_have_neither():
     assert len(spoken) <= 3, spoken
 
 
+@pytest.mark.slow
 def test_cal012_mcs_hides_what_cancels():
     data = positive(6_000, lambda s: 0.5 + 0.5 * (s - 0.5))
     found = messages(data, "CAL012", "positive")
@@ -64,11 +66,13 @@ def test_cal012_ks_cancels_where_signs_alternate():
     assert "errors that alternate along the scores" in text
 
 
+@pytest.mark.slow
 def test_cal012_ks_agrees_where_the_sign_stays():
     off = positive(20_000, lambda s: np.clip(s - 0.04, 0, 1))
     assert not messages(off, "CAL012", "positive")
 
 
+@pytest.mark.slow
 def test_cal012_bins_drown_a_small_error():
     found = []
     for seed in range(8):
@@ -77,6 +81,7 @@ def test_cal012_bins_drown_a_small_error():
     assert any(t.startswith("KS sees an error that the ECE does not") for t in found)
 
 
+@pytest.mark.slow
 def test_cal012_classes_hide_behind_the_confidence():
     rng = np.random.default_rng(0)
     n = 6_000

@@ -105,6 +105,7 @@ def test_cal006_many_classes_are_not_all_listed():
     assert "950 of 1,000 classes have no rows ('50', '51', '52' and 947 more)" in f.message
 
 
+@pytest.mark.slow
 def test_cal007_saturated():
     score = np.linspace(0.01, 0.99, 200)
     score[:4] = 1.0
@@ -129,6 +130,7 @@ def test_cal008_probability_zero():
     assert "CAL008" not in findings(calibrated())
 
 
+@pytest.mark.slow
 def test_cal009_ties():
     p = binary(np.tile([0.2, 0.4, 0.8], 50), np.arange(150) % 2)
     assert "only 3 different values" in findings(p, "positive")["CAL009"][0].message

@@ -59,6 +59,7 @@ def test_the_mean_of_the_positive_class_hides_overconfidence():
     assert "is not off on average but in places" in other_view(SHARP, reduction="top-label")
 
 
+@pytest.mark.slow
 def test_nothing_where_there_is_no_other_view_or_it_shows_the_same():
     three = calviz.Predictions(probs=np.full((50, 3), 1 / 3), labels=[0, 0, 0, 0, 1] * 10)
     assert other_view(three) is None

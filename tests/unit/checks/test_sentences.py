@@ -77,6 +77,7 @@ def test_both_directions_are_said_where_both_are_there():
     assert said >= 18
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reduction", ["top-label", "positive"])
 def test_both_views_of_two_classes_say_what_the_worse_one_shows(reduction):
     # Events are rarer than forecast: by 5.7 points on average, whatever the view that was asked for.

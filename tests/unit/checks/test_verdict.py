@@ -87,6 +87,7 @@ def test_not_off_on_average_but_off_everywhere_else():
     assert v.ece == pytest.approx(0.125, abs=0.02)
 
 
+@pytest.mark.slow
 def test_off_on_average_and_in_both_directions():
     v = judge(positive(9_000, lambda s: 0.5 * (s - 0.4), low=0.0, high=1.0), "positive")
     assert v.direction == "mixed"

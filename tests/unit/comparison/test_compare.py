@@ -19,6 +19,8 @@ from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.watch import Stopped, checkpoint
 from calviz.specs.recalibrator import RECALIBRATORS, RecalibratorSpec
 
+pytestmark = pytest.mark.usefixtures("few_candidates")
+
 METRICS = ["accuracy", "nll", "brier", "ece"]
 
 
@@ -168,6 +170,7 @@ def test_logits_are_used_where_there_are_any():
     assert found.calibrated.logits is None
 
 
+@pytest.mark.slow
 def test_all_methods_run_and_a_failing_one_is_a_row(data, monkeypatch):
     def broken(**options):
         raise NotAvailable("not today.")
@@ -280,6 +283,7 @@ def test_cross_fitting_calibrates_every_row_by_a_map_that_never_saw_it(plain):
     assert found.recalibrator is None
 
 
+@pytest.mark.slow
 def test_confidence_only_data_have_what_has_a_meaning_for_them():
     z, y = simulate(800, 4, 3.0)
     p = softmax(z)

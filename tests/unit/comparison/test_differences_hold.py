@@ -71,7 +71,7 @@ def test_a_difference_is_covered_declared_and_hardly_biased():
 
 @pytest.mark.slow
 def test_none_of_eight_equal_models_is_called_worse():
-    runs, rng = 60, np.random.default_rng(2)
+    runs, rng = 40, np.random.default_rng(2)
     keys = ("nll", "ece", "ks")
     worse = dict.fromkeys(keys, 0)
     for _ in range(runs):

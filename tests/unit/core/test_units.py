@@ -26,6 +26,7 @@ def test_what_may_lie_on_both_sides_of_zero_is_best_there():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [150, 600, 5_000, 30_000])
 @pytest.mark.parametrize("power", [0.7, 0.97, 1.6])
 @pytest.mark.parametrize("kind", ["top-label", "positive"])

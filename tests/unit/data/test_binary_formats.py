@@ -399,6 +399,7 @@ def test_options_reach_arrays() -> None:
     assert check(data).class_names == ("no", "yes")
 
 
+@pytest.mark.slow
 def test_tables_are_read_without_pandas(tmp_path: Path) -> None:
     # pyarrow imports it for its to_numpy, which takes longer than reading most files.
     table = pa.table({"label": ["a", "b", "b"], "site": Y, "p_a": P[:, 0], "p_b": P[:, 1]})

@@ -55,6 +55,7 @@ def test_npy_headers_that_no_parser_takes(header: bytes) -> None:
     assert "header cannot be read" in refused(zipped({"probs.npy": data}), "x.npz")
 
 
+@pytest.mark.slow
 def test_npy_headers_are_not_read_before_their_length_is_known() -> None:
     # NumPy's own reader unpacks all of it and then says that it is too long.
     size = 64 << 20

@@ -173,6 +173,7 @@ def test_refused(text: str) -> None:
     assert BAD[text] in str(refused(text))
 
 
+@pytest.mark.slow
 def test_truncated_and_exploding_gzip(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = gzip.compress(np.random.default_rng(0).bytes(5_000).hex().encode())
     assert "damaged or incomplete" in str(refused(whole[:-20], "x.csv.gz"))

@@ -32,6 +32,7 @@ def test_every_value_is_the_metric(n, decimals):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [200, 5_000])
 def test_floor_is_that_of_the_metric(n):
     p = binary(n, power=1.4)
@@ -56,6 +57,7 @@ def test_what_is_drawn_is_the_frame():
     assert "With 20 equal-mass bins it is" in figure.describe()
 
 
+@pytest.mark.slow
 def test_words():
     off = BinSensitivity.compute(binary(20_000, power=1.6), reduction="positive").describe()
     assert off.endswith("above what noise explains for every number of bins.")
@@ -77,6 +79,7 @@ def test_options_are_checked():
         BinSensitivity.compute(binary(10), most=0)
 
 
+@pytest.mark.slow
 def test_a_million_rows_are_quick_and_light():
     p = binary(1_000_000, power=1.02)
     start = time.perf_counter()

@@ -132,6 +132,7 @@ def test_options_are_checked():
         Cumulative.compute(binary(20), level=0.0)
 
 
+@pytest.mark.slow
 def test_the_reading():
     figure = Cumulative.compute(binary(20_000, power=1.5), reduction="positive")
     # The mean of s - s^1.5 is 0.1, and it has one sign.

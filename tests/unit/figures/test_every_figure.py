@@ -124,6 +124,7 @@ def test_the_caption_is_there_when_it_is_asked_for(key):
     assert with_caption > without
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", KEYS)
 def test_same_seed_same_figure(key):
     one, two = (FIGURES[key].compute(classes(), seed=3).frame() for _ in range(2))

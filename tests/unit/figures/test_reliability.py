@@ -381,6 +381,7 @@ def test_escaped_text_reads_as_it_was():
 # Everything that may come ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_reduction_and_scheme():
     many = ("top-label", "top-2", "within-top-2", f"class:{multiclass(200).class_names[1]}")
     for p, texts in ((multiclass(200), many), (binary(200), ("positive", "top-label"))):

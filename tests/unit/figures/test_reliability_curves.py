@@ -19,6 +19,7 @@ def binary(n, seed=0, power=1.0):
     return calviz.Predictions(probs=score, labels=rng.random(n) < score**power, name="binary")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [200, 5_000])
 def test_the_kernel_curve_is_that_of_kde_ece(n):
     p = binary(n, power=1.5)

@@ -160,6 +160,7 @@ def test_what_is_refused():
             call()
 
 
+@pytest.mark.slow
 def test_many_rows_are_light():
     rng = np.random.default_rng(0)
     score = rng.random(1_000_000)

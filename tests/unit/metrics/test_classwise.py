@@ -60,6 +60,7 @@ def test_class_wise_ece_against_uncertainty_calibration():
     assert evaluated(probs, labels)["classwise_ece"].value == pytest.approx(theirs)
 
 
+@pytest.mark.slow
 def test_many_classes_agree_with_few_at_a_time():
     # 500 columns are summed and sorted in groups.
     probs, labels = sample(n=3000, k=500, dtype=np.float32)

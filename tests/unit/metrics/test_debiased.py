@@ -39,6 +39,7 @@ def test_bins_of_one_row_add_nothing():
     assert evaluated([0.3, 0.7], [1, 0], bins=2)["ece_debiased"].value == 0
 
 
+@pytest.mark.slow
 def test_is_around_zero_for_calibrated_scores():
     rng = np.random.default_rng(1)
     values = []

@@ -75,6 +75,7 @@ def test_the_fixed_key_is_one_of_them():
     assert (at_90.value, at_90.interval) == (fixed.value, fixed.interval)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "options", "plain"),
     [

@@ -213,6 +213,7 @@ def test_intervals_are_those_of_resampled_rows(decimals):
         assert r.interval == pytest.approx((low, high), abs=0.2 * (high - low)), r.key
 
 
+@pytest.mark.slow
 def test_resampled_fits_are_each_the_fit_of_their_resample():
     from calviz.core.events import BinaryEvents
     from calviz.metrics.kernels import logistic_recalibration

@@ -102,6 +102,7 @@ def test_looks_at_the_top_label_whatever_the_reduction():
     assert [r.value for r in one] == [r.value for r in other]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decimals", [8, 1])
 def test_intervals_are_those_of_resampled_rows(decimals):
     confidence, correct = sample(300, decimals)

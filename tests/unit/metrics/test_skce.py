@@ -72,6 +72,7 @@ def test_options_are_checked(options):
         evaluated(*sample(), **options)
 
 
+@pytest.mark.slow
 def test_is_unbiased_and_its_floor_fits_under_calibration():
     rng = np.random.default_rng(1)
     values, p_values = [], []

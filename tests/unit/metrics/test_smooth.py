@@ -44,6 +44,7 @@ def direct_smooth(score, hit, sigma):
     return np.trapezoid(np.abs(kernel @ np.tile(score - hit, 6)) / len(score), t)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("saturated", [0, 30])
 @pytest.mark.parametrize("width", [None, 0.02, 0.3])
 def test_kde_ece_is_the_direct_sum(width, saturated):

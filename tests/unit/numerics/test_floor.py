@@ -123,6 +123,7 @@ def test_an_underflow_that_no_true_class_refutes_is_halved():
     assert automatic_floor(p, np.array([0, 1])).value == 5e-21
 
 
+@pytest.mark.slow
 def test_large_data_are_chosen_from_in_a_moment_and_find_rare_zeros():
     p, y = underflowed(100_000, 0.0)
     wrong = np.flatnonzero(p.min(axis=1) == 0)[:20]

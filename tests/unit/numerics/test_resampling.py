@@ -80,6 +80,7 @@ def row_calibration(events, value, bins):
     return summarise(value, rows, (member * score).sum(axis=0), hit @ member)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [ece, mcs], ids=["ece", "mcs"])
 @pytest.mark.parametrize(("n", "bins"), [(30, 5), (300, 15), (2000, 15), (2000, 1)])
 def test_bootstrap_of_sums_is_bootstrap_of_rows(n, bins, value):

@@ -77,6 +77,7 @@ def test_nothing_else_asked_is_the_same_sample():
         seen.but(seed=-1)
 
 
+@pytest.mark.slow
 def test_what_is_large_can_be_let_go_and_results_stay():
     rng = np.random.default_rng(2)
     score = rng.random(20_000)

@@ -184,6 +184,7 @@ def test_confidence_only():
     assert top.value == full["mapie_top_label"].value
 
 
+@pytest.mark.slow
 def test_noise_is_the_mean_for_a_calibrated_model():
     # With all scores 1/2 and one bin the gap is half the distance of a coin's share from a half.
     data = calviz.Predictions(probs=np.full(400, 0.5), labels=np.arange(400) % 2)
@@ -197,6 +198,7 @@ def test_noise_is_the_mean_for_a_calibrated_model():
     assert again.frame().equals(found.frame())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["equal-width", "equal-mass"])
 @pytest.mark.parametrize("resamples", [200, 1_000])
 def test_what_the_same_ece_would_be_is_one_number(scheme, resamples):

@@ -98,7 +98,7 @@ def test_few_rows_leave_the_model_alone_and_say_so():
 def test_a_calibrated_model_is_hardly_changed_and_an_overconfident_one_is_mended():
     rng = np.random.default_rng(5)
     cost, worse, flexible = [], 0, []
-    for _ in range(6):
+    for _ in range(4):
         p, labels = drawn(rng, 400)
         fresh, truth = drawn(rng, 4_000)
         maps = AutomaticRecalibrator(), RECALIBRATORS["isotonic"].make()
@@ -115,6 +115,7 @@ def test_a_calibrated_model_is_hardly_changed_and_an_overconfident_one_is_mended
     assert worse == 0
 
 
+@pytest.mark.slow
 def test_all_or_one_and_caution():
     rng = np.random.default_rng(6)
     p, labels = drawn(rng, 400, scale=1.8)
@@ -130,6 +131,7 @@ def test_all_or_one_and_caution():
     assert "left as it is" in careful.reason
 
 
+@pytest.mark.slow
 def test_the_mixture_is_the_weighted_mean_of_its_parts():
     rng = np.random.default_rng(7)
     p, labels = drawn(rng, 300, scale=1.8)
@@ -141,6 +143,7 @@ def test_the_mixture_is_the_weighted_mean_of_its_parts():
     np.testing.assert_allclose(fitted.transform(p), by_hand, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_what_was_tried_is_told():
     rng = np.random.default_rng(8)
     p, labels = drawn(rng, 300, scale=1.8)
@@ -152,6 +155,7 @@ def test_what_was_tried_is_told():
     json.dumps(told)
 
 
+@pytest.mark.slow
 def test_a_saved_mixture_that_was_changed_is_refused():
     rng = np.random.default_rng(9)
     p, labels = drawn(rng, 300, scale=1.8)

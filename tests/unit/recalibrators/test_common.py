@@ -12,6 +12,8 @@ from calviz.specs.recalibrator import FAMILIES, RECALIBRATORS
 
 from .conftest import simulate, softmax
 
+pytestmark = pytest.mark.usefixtures("few_candidates")
+
 KEYS = RECALIBRATORS.keys()
 EXTRA = ["vector+spline-classwise", "platt+histogram", "beta+bbq"]
 every = pytest.mark.parametrize("key", KEYS)

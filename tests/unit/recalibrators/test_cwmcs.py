@@ -44,6 +44,7 @@ def test_gamma_has_the_lowest_ece_of_the_whole_grid():
     assert error <= min(every) + 1e-12
 
 
+@pytest.mark.slow
 def test_the_short_search_comes_close(monkeypatch):
     z, y = unequal(n=2_000)
     scores, direction = Scores(z, "logits", "logits"), np.array([1.0, 0.2, -0.3, -0.8])
@@ -72,6 +73,7 @@ def test_clipping_outliers_first():
     np.testing.assert_allclose(fitted._direction(mcs), np.minimum(mcs, top) / top)
 
 
+@pytest.mark.slow
 def test_the_authors_equations_step_by_step():
     """Every step of Ao 2023, section 3, written down plainly, over the whole grid of gamma."""
     z, y = unequal(n=400, k=3)

@@ -150,6 +150,7 @@ def test_a_search_on_some_rows_first_ends_in_the_same_place():
     assert found.converged
 
 
+@pytest.mark.slow
 def test_float32_reaches_the_optimum():
     p, y = binary(n=1_200_000)
     narrow = p.astype(np.float32)

@@ -59,6 +59,7 @@ def test_float32_and_float64_agree():
     assert a == pytest.approx(b, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_many_rows_in_single_precision_reach_the_optimum():
     z, y = simulate(60_000, 50, temperature=1.4)
     narrow = z.astype(np.float32)

@@ -14,6 +14,8 @@ from calviz.specs.recalibrator import RECALIBRATORS
 
 from .conftest import simulate, softmax
 
+pytestmark = pytest.mark.usefixtures("few_candidates")
+
 KEYS = RECALIBRATORS.keys()
 MAPS = [k for k in KEYS if k != "identity"]
 #: The methods that take logarithms of all scores, which an exact 0 used to ruin.
@@ -209,6 +211,7 @@ def maps_of(fitted):
     return fitted.maps_ if hasattr(fitted, "maps_") else [fitted.map_]
 
 
+@pytest.mark.slow
 def test_every_map_that_could_be_certain_by_its_fit_is_capped():
     default = {
         key: next(p.default for p in RECALIBRATORS[key].parameters if p.name == "cap")

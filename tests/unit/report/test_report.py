@@ -70,6 +70,7 @@ def shown(page: Page) -> str:
     return " ".join(" ".join(page.text).replace("\u00a0", " ").split())
 
 
+@pytest.mark.slow
 def test_the_same_data_and_settings_give_the_same_bytes(subject, report, html):
     data = predictions(240, subject.sample.data.class_names)
     again = replace(subject, sample=subject.sample.with_data(data))
@@ -242,6 +243,7 @@ def test_progress_is_told_section_by_section(subject):
     assert seen == [("Findings", 0, 2), ("Data and provenance", 1, 2)]
 
 
+@pytest.mark.slow
 def test_several_models_are_several_parts_with_anchors_of_their_own(subject):
     other = Subject(Sample(predictions(50, ("a", "b"), seed=1), resamples=100), title="other")
     keys = ["verdict", "reliability", "definitions"]
@@ -254,6 +256,7 @@ def test_several_models_are_several_parts_with_anchors_of_their_own(subject):
     assert other.verdict.sentence in shown(page)
 
 
+@pytest.mark.slow
 def test_what_a_kind_of_data_does_not_have_is_said():
     from calviz.core.predictions import ConfidencePredictions
 

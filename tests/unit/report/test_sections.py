@@ -29,6 +29,7 @@ def data():
     )
 
 
+@pytest.mark.slow
 def test_slices_are_those_of_the_library_function(data):
     report = report_of(Subject(Sample(data, bins=10)), "slices")
     found = calviz.slices(data, usual_columns(data), pairs=False, bins=10, rate=USUAL_RATE)
