@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from calviz.core.ways_in import ways_in
 from calviz.specs.registry import look_in
 
 if TYPE_CHECKING:
@@ -67,6 +68,13 @@ look_in(
     metric="calviz.metrics",
     recalibrator="calviz.recalibrators",
     section="calviz.report.sections",
+)
+
+# Where predictions are made of what is in memory.
+ways_in(
+    arrays="calviz.data.making.arrays.from_arrays",
+    estimator="calviz.data.making.estimators.from_estimator",
+    frame="calviz.data.making.frames.from_frame",
 )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -61,18 +63,30 @@ def _read(opened: Source, options: ReadingOptions) -> Loaded:
     try:
         digest = opened.hasher()
         table = format_of(opened).open(opened)
-        layout = recognise(table, options)
-        built = build(table, layout, options, _stem(opened.name))
+        loaded = of_table(table, options, name=_stem(opened.name))
     except InputError as error:
         raise error.in_file(opened.name) from None
     except MemoryError:
         raise InputError("there is not enough memory to read it", file=opened.name) from None
+    return replace(loaded, file=opened.name, size=opened.size, hash=digest)
+
+
+def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
+    """Recognise the columns of a table and build its predictions, which are called `name` where there is one model.
+
+    Raises
+    ------
+    InputError, OptionError
+        As `read`, without the name of a file.
+    """
+    layout = recognise(table, options)
+    built = build(table, layout, options, name)
     return Loaded(
-        file=opened.name,
-        size=opened.size,
+        file=name,
+        size=0,
         models=built.models,
         recognition=_recognition(table, layout, built),
-        hash=digest,
+        hash=lambda: "",
         notices=_notices(table, layout, built),
         repairs_offered=tuple(built.offered),
         repairs_made=tuple(built.made),
@@ -99,15 +113,22 @@ def load(path: str | os.PathLike[str], *, model: str | None = None, **options: A
     InputError, OptionError
         As `read`; also where the file holds several models and none was chosen.
     """
-    try:
-        reading = ReadingOptions(**options)
-    except TypeError:
-        known = set(ReadingOptions.__dataclass_fields__)
-        wrong = ", ".join(sorted(set(options) - known)) or "?"
+    return one_model(read(path, options=options_of(options)), model)
+
+
+def options_of(options: Mapping[str, Any]) -> ReadingOptions:
+    """Reading options by name; raises OptionError on one that there is not."""
+    known = set(ReadingOptions.__dataclass_fields__)
+    if wrong := sorted(set(options) - known):
         raise OptionError(
-            f"there is no reading option '{wrong}'; known: {', '.join(sorted(known))}."
-        ) from None
-    models = read(path, options=reading).models
+            f"there is no reading option '{', '.join(wrong)}'; known: {', '.join(sorted(known))}."
+        )
+    return ReadingOptions(**options)
+
+
+def one_model(loaded: Loaded, model: str | None) -> Dataset:
+    """The chosen model of a file, or its only one; raises OptionError where that is not clear."""
+    models = loaded.models
     if model is None and len(models) > 1:
         raise OptionError(f"the file holds several models; choose one of: {', '.join(models)}.")
     if model is not None and model not in models:

@@ -5,21 +5,17 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from calviz.core.errors import InputError
-from calviz.core.factor import Factor
-from calviz.core.limits import MAX_COLUMNS, MAX_JSON, MAX_ROWS, check_expansion
-from calviz.data.allocation import allocate
+from calviz.core.limits import MAX_JSON, MAX_ROWS, check_expansion
 from calviz.data.file_bytes import Source
 from calviz.data.format import FORMATS, Format
-from calviz.data.table import SAMPLE_ROWS, Fetched, Table
+from calviz.data.formats.arrow.memory import ArrowRows, columns_of
+from calviz.data.table import Table
 
 _KEY = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
 _KEY_BLOCK = 1 << 20
@@ -29,59 +25,8 @@ _ODD_ESCAPE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 _ROOM = 8
 
 
-@dataclass(eq=False, kw_only=True)
-class JsonTable(Table):
-    """Parsed objects as columns; lists of numbers and objects of numbers are score blocks."""
-
-    data: Any
-    lines: npt.NDArray[np.int64] | None = None
-
-    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
-        """Copy the columns that are asked for; see `Table.fetch`."""
-        from calviz.data.formats.arrow import columns as arrow_columns
-
-        arrays = tuple(self._scores(group) for group in scores)
-        single: dict[str, npt.NDArray[Any] | Factor] = {
-            name: arrow_columns.single(self.data.column(name)) for name in columns
-        }
-        return Fetched(arrays, single)
-
-    def _scores(self, group: tuple[str, ...]) -> Any:
-        from calviz.data.formats.arrow import columns as arrow_columns
-
-        width = self[group[0]].width if len(group) == 1 else None
-        out = allocate(self.data.num_rows, width or len(group), np.float64)
-        if width is not None:
-            try:
-                arrow_columns.fill_block(out, self.data.column(group[0]), group[0], 0)
-            except InputError as error:
-                line = self.line(error.row - 1) if error.row else None
-                raise InputError(error.what, row=error.row, line=line, column=group[0]) from None
-        else:
-            arrow_columns.fill(out, [self.data.column(name) for name in group])
-        return out
-
-    def line(self, row: int) -> int | None:
-        """The line of a row; blank lines are counted."""
-        if self.lines is None:
-            return None
-        return int(self.lines[row])
-
-    def is_empty(self, row: int, name: str) -> bool:
-        """Whether a value is absent rather than a written NaN."""
-        outer, _, inner = name.partition("[")
-        if outer not in self:
-            return False
-        value = self.data.column(outer)[row].as_py()
-        if isinstance(value, dict):
-            value = value.get(inner.removesuffix("]"))
-        return value is None
-
-
 def open_json(source: Source) -> Table:
     """Parse the objects; see `Format.open`."""
-    from calviz.data.formats.arrow import columns as arrow_columns
-
     listed = source.head(8192).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
     with source.open() as stream:
         data = stream.read(MAX_JSON.value // (_ROOM if listed else 1) + 1)
@@ -105,17 +50,11 @@ def open_json(source: Source) -> Table:
         listed = by_column is not None
         table = by_column if listed else _parsed_lines(data)
         lines = None if listed else lines
-    MAX_COLUMNS.check(table.num_columns, f"the objects have {table.num_columns:,} keys")
-    if not table.num_rows:
-        raise InputError(
-            "there are no rows of data", remedy="save the file with at least one row of predictions"
-        )
-    columns = []
-    for name in table.column_names:
-        head = partial(table.column(name).slice, 0, SAMPLE_ROWS)
-        columns.append(arrow_columns.describe(name, table.column(name).type, head))
-    return JsonTable(
-        format="JSON" if listed else "JSON Lines", columns=tuple(columns), data=table, lines=lines
+    return ArrowRows(
+        format="JSON" if listed else "JSON Lines",
+        columns=columns_of(table, "the objects have"),
+        data=table,
+        lines=lines,
     )
 
 
