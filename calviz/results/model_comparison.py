@@ -11,7 +11,9 @@ from calviz.core.errors import OptionError
 from calviz.results.comparison import Comparison, Difference
 from calviz.results.comparison_table import Column, Remark, ordered, remarks_on_values
 from calviz.results.evaluation import MetricResult
-from calviz.text.words import bins_words
+from calviz.results.shown import Shown, Summary
+from calviz.specs.metric import METRICS
+from calviz.text.words import bins_words, counted, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,8 +73,8 @@ class ModelResult:
         return self.reason is None
 
 
-@dataclass(frozen=True, eq=False)
-class ModelComparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelComparison(Shown):
     """Models side by side on the same rows; iterates over its results.
 
     Attributes
@@ -123,6 +125,16 @@ class ModelComparison:
     def rows(self) -> int:
         """Rows that were compared."""
         return self.alignment.rows
+
+    def summary(self) -> Summary:
+        """The result in a few words: the models by the first metrics."""
+        columns = self.columns(METRICS.in_table("models"))
+        return Summary(
+            title=f"of {counted(len(self), 'model')}: {counted(self.rows, 'row')}, {shorten(self.reduction)}",
+            header=("model", *(c.heading for c in columns)),
+            rows=tuple((m.name, *(c.text(m.name) for c in columns)) for m in self if m.ok),
+            notes=tuple(f"{m.name}: {m.reason}" for m in self if not m.ok),
+        )
 
     def difference(self, metric: str, one: str, other: str) -> Difference | None:
         """The metric of `one` minus that of `other`; None if there are no paired resamples of it."""

@@ -8,7 +8,6 @@ import re
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from calviz.core.errors import InputError
 from calviz.core.limits import MAX_JSON, MAX_ROWS, check_expansion

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import InputError, OptionError, shortened
@@ -16,6 +15,7 @@ from calviz.core.predictions import Predictions
 from calviz.data.building.labels import PAIRS
 from calviz.data.recognition.column_names import by_prefix
 
+_NO_LABEL = "the labels hold lists or other things that are no label"
 _UNKNOWN = "give class_names, the classes in the order of the columns"
 
 
@@ -70,6 +70,11 @@ def from_arrays(
 
 
 def _scores(y_prob: Any) -> FloatArray:
+    if y_prob is None:
+        raise InputError(
+            "no probabilities were given",
+            remedy="give what predict_proba returns beside the labels",
+        )
     try:
         scores = np.asarray(y_prob)
     except (ValueError, TypeError):
@@ -103,7 +108,11 @@ def _column_names(y_prob: Any, scores: FloatArray) -> tuple[Any, ...] | None:
     if columns == tuple(range(len(columns))):
         return None
     stripped = tuple(by_prefix(c)[0] if isinstance(c, str) else c for c in columns)
-    return stripped if all(s != "" for s in stripped) and len(set(stripped)) == len(stripped) else columns
+    return (
+        stripped
+        if all(s != "" for s in stripped) and len(set(stripped)) == len(stripped)
+        else columns
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +131,10 @@ class _Labels:
     def of(cls, y_true: Any) -> _Labels:
         categories = getattr(getattr(y_true, "dtype", None), "categories", None)
         known = () if categories is None else tuple(_plain(c) for c in categories)
-        column = np.asarray(y_true)
+        try:
+            column = np.asarray(y_true)
+        except ValueError:
+            raise InputError(_NO_LABEL, remedy="give one class per row") from None
         if column.ndim == 2 and column.shape[1] == 1:
             column = column[:, 0]
         if column.ndim != 1:
@@ -133,7 +145,9 @@ class _Labels:
         if column.dtype.kind in "fc":
             missing: BoolArray = np.isnan(column)
         elif column.dtype == object:
-            missing = np.array([v is None or v != v or type(v).__name__ == "NAType" for v in column])
+            missing = np.array(
+                [v is None or v != v or type(v).__name__ == "NAType" for v in column]
+            )
         else:
             missing = np.zeros(column.shape, dtype=bool)
         if missing.any():
@@ -146,11 +160,11 @@ class _Labels:
         if column.dtype == object:
             seen: dict[Any, int] = {}
             try:
-                codes = np.array([seen.setdefault(_plain(v), len(seen)) for v in column], dtype=np.int32)
+                codes = np.array(
+                    [seen.setdefault(_plain(v), len(seen)) for v in column], dtype=np.int32
+                )
             except TypeError:
-                raise InputError(
-                    "the labels hold lists or other things that are no label", remedy="give one class per row"
-                ) from None
+                raise InputError(_NO_LABEL, remedy="give one class per row") from None
             return cls(codes, tuple(seen), known)
         distinct, inverse = np.unique(column, return_inverse=True)
         return cls(inverse.astype(np.int32), tuple(_plain(v) for v in distinct), known)
@@ -192,9 +206,7 @@ def _with_positive(
         raise OptionError(f"pos_label is for two classes, there are {k:,}.")
     known = names or (labels.known if len(labels.known) == 2 else ()) or labels.values
     if positive not in known and not (len(known) == 1 and one):
-        raise OptionError(
-            f"pos_label={positive!r} is none of the labels ({_some(known)})."
-        )
+        raise OptionError(f"pos_label={positive!r} is none of the labels ({_some(known)}).")
     others = [v for v in known if v != positive]
     if len(others) > 1:
         raise InputError(
@@ -232,7 +244,7 @@ def _two(labels: _Labels) -> tuple[Any, ...]:
 def _sorted(labels: _Labels, k: int) -> tuple[Any, ...]:
     """The classes of K columns: column numbers where the labels are such, else all labels in sorted order."""
     whole = all(isinstance(v, int) for v in labels.values)
-    if whole and 0 <= min(labels.values) and max(labels.values) < k:
+    if whole and min(labels.values) >= 0 and max(labels.values) < k:
         if all(isinstance(v, bool) for v in labels.values):
             return (False, True)
         return tuple(range(k))

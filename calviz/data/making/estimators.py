@@ -74,7 +74,8 @@ def responses(estimator: Any, X: Any, method: str = "predict_proba") -> FloatArr
         raise InputError(f"{what}.{method} failed: {_first_line(error)}") from error
     if isinstance(found, list) and found and np.ndim(found[0]) == 2:
         raise InputError(
-            f"{what} has {len(found):,} outputs", remedy="give the scores of one by calviz.Predictions.from_arrays"
+            f"{what} has {len(found):,} outputs",
+            remedy="give the scores of one by calviz.Predictions.from_arrays",
         )
     return np.asarray(found)
 

@@ -29,19 +29,26 @@ def _arrow(frame: Any) -> Any:
     """The frame as a pyarrow table, collected if it is lazy."""
     import narwhals as nw
 
-    names = getattr(frame, "columns", None)
-    if type(frame).__module__.startswith("pandas") and names is not None:
+    if type(frame).__module__.startswith("pandas") and hasattr(frame, "set_axis"):
         # pandas lets columns be numbers; here they have names, as in a file.
-        frame = frame.set_axis([str(c) for c in names], axis=1)
+        names = [str(c) for c in frame.columns]
+        if len(set(names)) < len(names):
+            double = next(name for name in names if names.count(name) > 1)
+            raise InputError(
+                f"there are two columns called '{shortened(double)}'",
+                remedy="give each column a name of its own",
+            )
+        frame = frame.set_axis(names, axis=1)
     try:
         known = nw.from_native(frame)
-        return (known.collect("pyarrow") if isinstance(known, nw.LazyFrame) else known).to_arrow()
     except TypeError:
         raise InputError(
             f"got {type(frame).__name__}, expected a data frame with rows and columns",
             remedy="arrays are taken by calviz.Predictions.from_arrays(y_true, y_prob)",
         ) from None
+    try:
+        return (known.collect("pyarrow") if isinstance(known, nw.LazyFrame) else known).to_arrow()
     except Exception as error:
-        # Whatever the frame's own library raises: two columns of one name, mixed types in one column.
+        # Whatever the frame's own library raises, such as on mixed types in one column.
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise InputError(f"the frame cannot be read ({shortened(lines[0])})") from error
