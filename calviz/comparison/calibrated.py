@@ -132,6 +132,8 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
 
     def _held_out(self, X: Any, y: npt.NDArray[Any]) -> FloatArray:
         """What the classifier says of folds that it was not fitted on; afterwards it is fitted on all rows."""
+        if not y.size:
+            raise InputError("there are no rows", remedy="give rows of at least two classes")
         classes, counts = np.unique(y, return_counts=True)
         if classes.size < 2:
             raise InputError(

@@ -32,6 +32,11 @@ class Format:
         Whether it is text, which may be gzip-compressed.
     summary : str
         What may be in it, in one sentence.
+    special : bool
+        Whether it is a special case of another format, which is asked after it.
+    answers : callable, optional
+        ``answers(source)`` gives the answers of a log of a language model (`calviz.data.formats.answers`), so that several logs
+        can be read together.
     """
 
     key: str
@@ -41,6 +46,8 @@ class Format:
     open: Callable[[Source], Table]
     text: bool = False
     summary: str = ""
+    special: bool = False
+    answers: Callable[[Source], Any] | None = None
 
 
 FORMATS: Registry[Format] = Registry("format")
@@ -58,6 +65,8 @@ _REFUSED: tuple[tuple[re.Pattern[bytes], str, str], ...] = tuple(
          "save the sheet as CSV"),
         (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "Excel files are not supported",
          "save the sheet as CSV"),
+        (rb"PK\x03\x04.{22,26}_journal/", "Inspect's own form of logs (.eval) is not read",
+         "convert it: inspect log convert --to json"),
         (rb"PK(\x03\x04|\x05\x06)", "zip archives are not supported", _ARCHIVE),
         (rb"7z\xbc\xaf\x27\x1c|Rar!", "archives are not supported", _ARCHIVE),
         (rb".{257}ustar", "tar archives are not supported", _ARCHIVE),
@@ -89,7 +98,7 @@ def format_of(source: Source) -> Format:
         raise InputError("the file is empty")
     if source.compressed:
         check_gzip(source)
-    for entry in FORMATS:
+    for entry in sorted(FORMATS, key=lambda entry: not entry.special):
         if entry.key != "csv" and entry.matches(head):
             if source.compressed and not entry.text:
                 raise InputError(

@@ -15,6 +15,7 @@ from calviz.core.finding import Finding
 from calviz.core.predictions import Dataset
 from calviz.data.building.build import Built, build
 from calviz.data.file_bytes import Source
+from calviz.data.folders import Folder
 from calviz.data.format import format_of
 from calviz.data.loaded import Loaded, ReadingOptions, Recognition
 from calviz.data.recognition.layout import Layout
@@ -35,7 +36,7 @@ def read(
     Parameters
     ----------
     source : str, PathLike, bytes or binary file object
-        The file. Nothing in it is ever executed or unpickled.
+        The file, or a folder of logs of language models, which are read as one. Nothing in it is ever executed or unpickled.
     name : str, optional
         What to call it; the file's own name if left out.
     options : ReadingOptions
@@ -55,8 +56,21 @@ def read(
         Where an option does not fit the file.
     """
     # Values that are not finite are looked for, and named.
-    with Source(source, name) as opened, np.errstate(all="ignore"):
-        return _read(opened, options)
+    with np.errstate(all="ignore"):
+        if isinstance(source, str | os.PathLike) and Path(source).is_dir():
+            return _read_folder(Path(source), name, options)
+        with Source(source, name) as opened:
+            return _read(opened, options)
+
+
+def _read_folder(path: Path, name: str | None, options: ReadingOptions) -> Loaded:
+    folder = Folder(path, name)
+    try:
+        digest = folder.hasher()
+        loaded = of_table(folder.table(), options, name=folder.name)
+    except InputError as error:
+        raise error.in_file(folder.name) from None
+    return replace(loaded, file=folder.name, size=folder.size, hash=digest)
 
 
 def _read(opened: Source, options: ReadingOptions) -> Loaded:

@@ -31,7 +31,7 @@ def open_json(source: Source) -> Table:
         data = stream.read(MAX_JSON.value // (_ROOM if listed else 1) + 1)
     data = data.removeprefix(b"\xef\xbb\xbf")
     if listed:
-        _check_room(data)
+        check_room(data)
     MAX_JSON.check(len(data), "there is more text")
     _check_keys(data)
     lines = None
@@ -66,7 +66,7 @@ def _check_keys(data: bytes) -> None:
         check_expansion("a table of all keys", 8 * len(names) * rows, len(data))
 
 
-def _check_room(data: bytes) -> None:
+def check_room(data: bytes) -> None:
     """Raise InputError if Python's parser, which takes twenty times the text, would need too much."""
     MAX_JSON.check(_ROOM * len(data), f"JSON that is not one object per line counts {_ROOM} times")
 
@@ -93,11 +93,11 @@ def _parsed_lines(data: bytes) -> Any:
     except (pl.exceptions.PolarsError, ValueError, OverflowError):
         pass
     # Python's parser knows NaN, names the line of a mistake, and takes mixed types.
-    _check_room(data)
+    check_room(data)
     rows: list[Any] = []
     for number, line in enumerate(data.split(b"\n"), start=1):
         if line.strip():
-            rows.append(_object(line, number))
+            rows.append(parsed_object(line, number))
     return _from_objects(rows)
 
 
@@ -112,7 +112,7 @@ def _reason(error: Exception) -> str:
 
 def _columnar(data: bytes) -> Any:
     """One object whose values are lists of one length: a table by columns; None otherwise."""
-    _check_room(data)
+    check_room(data)
     try:
         value = _loads(data)
     except (ValueError, RecursionError):
@@ -128,7 +128,8 @@ def _columnar(data: bytes) -> Any:
     return pa.table({str(key): _array(str(key), v) for key, v in value.items()})
 
 
-def _object(line: bytes, number: int) -> Any:
+def parsed_object(line: bytes, number: int) -> dict[str, Any]:
+    """One line as a JSON object; raises InputError, naming the line, where it is none."""
     try:
         value = _loads(line)
     except (ValueError, RecursionError) as error:
@@ -143,13 +144,18 @@ def _object(line: bytes, number: int) -> Any:
     return value
 
 
-def _parsed_list(data: bytes) -> Any:
+def parsed_json(data: bytes) -> Any:
+    """Text as one JSON value; raises InputError, naming the line, where it is none."""
     try:
-        rows = _loads(data)
+        return _loads(data.removeprefix(b"\xef\xbb\xbf"))
     except (ValueError, RecursionError) as error:
         reason = _reason(error)
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
         raise InputError(f"the text is not valid JSON ({reason})", line=line) from None
+
+
+def _parsed_list(data: bytes) -> Any:
+    rows = parsed_json(data)
     if not all(isinstance(row, dict) for row in rows):
         raise InputError("the JSON array holds other things than objects")
     return _from_objects(rows)

@@ -71,7 +71,7 @@ def responses(estimator: Any, X: Any, method: str = "predict_proba") -> FloatArr
         raise
     except Exception as error:
         # Whatever an estimator of somebody else raises: not fitted, other columns, text where numbers belong.
-        raise InputError(f"{what}.{method} failed: {_first_line(error)}") from error
+        raise InputError(f"{what}.{method} failed: {_in_one_line(error)}") from error
     if isinstance(found, list) and found and np.ndim(found[0]) == 2:
         raise InputError(
             f"{what} has {len(found):,} outputs",
@@ -80,6 +80,8 @@ def responses(estimator: Any, X: Any, method: str = "predict_proba") -> FloatArr
     return np.asarray(found)
 
 
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return shortened(lines[0]) if lines else type(error).__name__
+def _in_one_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    # Between the first and the last line of scikit-learn's messages there may be an array.
+    ends = lines[:1] + lines[-1:] if len(lines) > 1 else lines
+    return " ".join(line.strip()[:300] for line in ends)
