@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from calviz.core.errors import InputError
 from calviz.data.file_bytes import Source, check_gzip

@@ -17,6 +17,7 @@ from calviz.data.building.build import Built, build
 from calviz.data.file_bytes import Source
 from calviz.data.folders import Folder
 from calviz.data.format import format_of
+from calviz.data.joining import LabelFile, join
 from calviz.data.loaded import Loaded, ReadingOptions, Recognition
 from calviz.data.recognition.layout import Layout
 from calviz.data.recognition.recognise import recognise
@@ -30,6 +31,7 @@ def read(
     *,
     name: str | None = None,
     options: ReadingOptions = _EMPTY,
+    labels: LabelFile | None = None,
 ) -> Loaded:
     """Read a file of predictions: any format, any layout that can be told.
 
@@ -41,6 +43,8 @@ def read(
         What to call it; the file's own name if left out.
     options : ReadingOptions
         What is known about it; everything else is recognised.
+    labels : LabelFile, optional
+        Another file that holds the labels of the same rows, by an identifier.
 
     Returns
     -------
@@ -57,10 +61,10 @@ def read(
     """
     # Values that are not finite are looked for, and named.
     with np.errstate(all="ignore"):
-        if isinstance(source, str | os.PathLike) and Path(source).is_dir():
+        if isinstance(source, str | os.PathLike) and Path(source).is_dir() and labels is None:
             return _read_folder(Path(source), name, options)
         with Source(source, name) as opened:
-            return _read(opened, options)
+            return _read(opened, options, labels)
 
 
 def _read_folder(path: Path, name: str | None, options: ReadingOptions) -> Loaded:
@@ -73,10 +77,12 @@ def _read_folder(path: Path, name: str | None, options: ReadingOptions) -> Loade
     return replace(loaded, file=folder.name, size=folder.size, hash=digest)
 
 
-def _read(opened: Source, options: ReadingOptions) -> Loaded:
+def _read(opened: Source, options: ReadingOptions, labels: LabelFile | None) -> Loaded:
     try:
         digest = opened.hasher()
         table = format_of(opened).open(opened)
+        if labels is not None:
+            table, options = join(table, opened.name, labels, options)
         loaded = of_table(table, options, name=_stem(opened.name))
     except InputError as error:
         raise error.in_file(opened.name) from None
@@ -107,14 +113,26 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
     )
 
 
-def load(path: str | os.PathLike[str], *, model: str | None = None, **options: Any) -> Dataset:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    model: str | None = None,
+    labels: str | os.PathLike[str] | None = None,
+    on: str | None = None,
+    **options: Any,
+) -> Dataset:
     """Read one set of predictions from a file.
 
     Parameters
     ----------
     path : str or PathLike
+        A file, or a folder of logs of language models.
     model : str, optional
         Which model, where the file holds several.
+    labels : str or PathLike, optional
+        Another file that holds the labels of the same rows.
+    on : str, optional
+        The column that identifies the rows in both files.
     **options
         Fields of `ReadingOptions` (``label="y"``, ``kind="logits"``, ``repair=["renormalise"]``).
 
@@ -127,7 +145,12 @@ def load(path: str | os.PathLike[str], *, model: str | None = None, **options: A
     InputError, OptionError
         As `read`; also where the file holds several models and none was chosen.
     """
-    return one_model(read(path, options=options_of(options)), model)
+    if on is not None and labels is None:
+        raise OptionError(
+            "'on' names the identifier of two files: give the file with the labels too."
+        )
+    other = None if labels is None else LabelFile(labels, on)
+    return one_model(read(path, options=options_of(options), labels=other), model)
 
 
 def options_of(options: Mapping[str, Any]) -> ReadingOptions:

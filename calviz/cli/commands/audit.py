@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from calviz.cli.group import CROSSED, FINE, WRONG
-from calviz.cli.reading import reading_options
+from calviz.cli.reading import label_file_options, reading_options
 from calviz.cli.reduction import reduction_option
 from calviz.cli.report_options import Documents, document_options
 from calviz.cli.text import say, sentence
@@ -20,7 +20,7 @@ from calviz.core.whole_files import write_output
 
 if TYPE_CHECKING:
     from calviz.core.reduction import Reduction
-    from calviz.data import Loaded, ReadingOptions
+    from calviz.data import LabelFile, Loaded, ReadingOptions
     from calviz.report.document import Part
     from calviz.results.evaluation import Evaluation
     from calviz.results.model_comparison import ModelComparison
@@ -51,6 +51,18 @@ class Audit:
     help="Add the ECE as scikit-learn, torchmetrics, netcal and others define it, and why they differ.",
 )
 @click.option(
+    "--by",
+    metavar="COL",
+    help="Add a line for each value of a group column, such as the task: is it off, and from which confidence on is it right?",
+)
+@click.option(
+    "--risk",
+    default=0.1,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="Share of wrong predictions that is allowed (with --by).",
+)
+@click.option(
     "--json",
     "json_path",
     metavar="PATH",
@@ -76,6 +88,7 @@ class Audit:
     metavar="NAME",
     help="The models to use, if the file holds several (repeatable); all if left out.",
 )
+@label_file_options
 @reading_options
 def command(
     files: tuple[str, ...],
@@ -85,11 +98,14 @@ def command(
     fail_on: tuple[str, ...],
     models: tuple[str, ...],
     reading: ReadingOptions,
+    labels: LabelFile | None,
     split: str | None,
     reduction: Reduction | None,
     bins: int,
     ci: bool,
     conventions: bool,
+    by: str | None,
+    risk: float,
     seed: int,
     resamples: int,
 ) -> int:
@@ -115,7 +131,15 @@ def command(
     for file in files:
         try:
             for audit in _audit(
-                file, reading, models, how, ci, conventions, quiet=json_path == "-"
+                file,
+                reading,
+                labels,
+                models,
+                how,
+                ci,
+                conventions,
+                quiet=json_path == "-",
+                by=(by, risk),
             ):
                 crossed |= _crosses(audit, thresholds)
                 if json_path is not None:
@@ -144,19 +168,22 @@ def command(
 def _audit(
     file: str,
     reading: ReadingOptions,
+    labels: LabelFile | None,
     models: tuple[str, ...],
     how: Mapping[str, Any],
     ci: bool,
     conventions: bool,
     *,
     quiet: bool,
+    by: tuple[str | None, float] = (None, 0.1),
 ) -> Iterator[Audit]:
     from calviz import analysis
     from calviz.cli.audit_text import print_conventions, print_evaluation, print_recognition
+    from calviz.cli.by_group import print_groups
     from calviz.data import read
     from calviz.sample.sample import Sample
 
-    loaded = read(file, options=reading)
+    loaded = read(file, options=reading, labels=labels)
     unknown = [name for name in models if name not in loaded.models]
     if unknown:
         known = ", ".join(loaded.models)
@@ -172,6 +199,8 @@ def _audit(
             print_evaluation(audit.evaluation, named=len(loaded.models) > 1)
             if audit.conventions is not None:
                 print_conventions(audit.conventions)
+            if by[0] is not None:
+                print_groups(sample, by[0], by[1])
         yield audit
         sample.let_go()  # room for the next model
 

@@ -213,7 +213,7 @@ def _top_only(answer: Answer) -> Answer:
 FORMATS.register(
     Format(
         key="inspect",
-        label="Inspect log (JSON)",
+        label="Inspect (log as JSON)",
         suffixes=(),
         matches=lambda head: _HEAD.match(head) is not None,
         open=open_log,
