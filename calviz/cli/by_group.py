@@ -1,4 +1,4 @@
-"""The table of `calviz audit --by`: for which part of the rows can it be believed, and from which confidence on?"""
+"""The table of `calviz audit --by`: which rows can be believed, and from which confidence on."""
 
 from __future__ import annotations
 
@@ -6,11 +6,21 @@ from rich.table import Table
 
 from calviz.cli.text import cell, console, short_name
 from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.predictions import Dataset
 from calviz.sample.sample import Sample
 from calviz.text.words import counted, decimal, percent, points, shorten
 
 #: Levels with fewer rows are named and not judged, as nothing could be said of them.
 LEAST_ROWS = 20
+
+
+def check_column(data: Dataset, column: str) -> None:
+    """Raise OptionError where there is no such group column."""
+    if column not in data.groups:
+        known = ", ".join(shorten(name) for name in data.groups) or "there is none"
+        raise OptionError(
+            f"there is no group column '{shorten(column)}' to look by; known: {known}."
+        )
 
 
 def print_groups(sample: Sample, column: str, risk: float) -> None:
@@ -24,11 +34,7 @@ def print_groups(sample: Sample, column: str, risk: float) -> None:
     from calviz.figures.risk_coverage import RiskCoverage
     from calviz.sample.slices import slices
 
-    if column not in sample.data.groups:
-        known = ", ".join(shorten(name) for name in sample.data.groups) or "there is none"
-        raise OptionError(
-            f"there is no group column '{shorten(column)}' to look by; known: {known}."
-        )
+    check_column(sample.data, column)
     levels = sample.data.groups[column].counts()
     try:
         found = slices(sample, [column], pairs=False, min_rows=LEAST_ROWS)

@@ -14,6 +14,7 @@ from calviz.core.limits import MAX_JSON, MAX_ROWS, check_expansion
 from calviz.data.file_bytes import Source
 from calviz.data.format import FORMATS, Format
 from calviz.data.formats.arrow.memory import ArrowRows, columns_of
+from calviz.data.formats.uneven import evened
 from calviz.data.table import Table
 
 _KEY = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
@@ -49,11 +50,13 @@ def open_json(source: Source) -> Table:
         listed = by_column is not None
         table = by_column if listed else _parsed_lines(data)
         lines = None if listed else lines
+    table, said = evened(table)
     return ArrowRows(
         format="JSON" if listed else "JSON Lines",
         columns=columns_of(table, "the objects have"),
         data=table,
         lines=lines,
+        notices=said,
     )
 
 
