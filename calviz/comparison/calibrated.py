@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from sklearn.utils import get_tags
+from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
 
@@ -103,7 +103,12 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
             )
         X, y = indexable(X, y)
         y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
+        try:
+            if y.dtype.kind == "f":
+                assert_all_finite(y, input_name="y")
+            check_classification_targets(y)
+        except ValueError as error:
+            raise InputError(str(error).strip().splitlines()[0]) from None
         frozen = isinstance(self.estimator, FrozenEstimator)
         self.estimator_ = self.estimator if frozen else clone(self.estimator)
         scores = self._scores(X) if frozen else self._held_out(X, y)
@@ -137,13 +142,13 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         classes, counts = np.unique(y, return_counts=True)
         if classes.size < 2:
             raise InputError(
-                f"all {y.size:,} rows have one class, {classes[0]!r}: there is nothing to fit",
+                f"all {y.size:,} rows have one class, {classes.tolist()[0]!r}: there is nothing to fit",
                 remedy="give rows of at least two classes",
             )
         rarest = int(counts.argmin())
         if counts[rarest] < 2:
             raise InputError(
-                f"the class {classes[rarest]!r} has one row, so no fold can be held out",
+                f"the class {classes.tolist()[rarest]!r} has one row, so no fold can be held out",
                 remedy="leave it out, or give more rows of it",
             )
         if not callable(getattr(self.estimator_, self.response_method, None)):
@@ -161,7 +166,7 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         if wrong.any():
             row = int(np.argmax(wrong))
             raise InputError(
-                f"label {y[row]!r:.60} is none of the classes that {name_of(self.estimator_)} knows "
+                f"label {y[row : row + 1].tolist()[0]!r:.60} is none of the classes that {name_of(self.estimator_)} knows "
                 f"({shortened(', '.join(map(repr, self.classes_.tolist()[:5])))})",
                 row=row + 1,
                 remedy="leave these rows out, or fit the classifier on them",

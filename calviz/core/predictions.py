@@ -103,7 +103,7 @@ class _Rows:
 
     def _facts(self) -> dict[str, str]:
         """What is known beside the number of rows, by what it is."""
-        facts = {"kind": self.kind}
+        facts: dict[str, str] = {"kind": self.kind}
         if self.class_names:
             facts["classes"] = f"{len(self.class_names):,} classes ({_few(self.class_names)})"
         if self.split_names:

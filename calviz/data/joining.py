@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
@@ -14,13 +15,14 @@ from calviz.core.arrays import IntArray
 from calviz.core.errors import InputError, OptionError
 from calviz.core.factor import Factor
 from calviz.core.finding import Finding
-from calviz.data.building.labels import whole
 from calviz.data.file_bytes import Source
 from calviz.data.format import format_of
 from calviz.data.loaded import ReadingOptions, known_columns, short
 from calviz.data.recognition import column_names
 from calviz.data.recognition.table_view import View
 from calviz.data.table import MISSING, SAMPLE_ROWS, Column, Fetched, Table
+
+_FRACTION = re.compile(r"([+-]?\d+)\.0+")
 
 
 @dataclass(frozen=True)
@@ -133,18 +135,18 @@ def join(
 
 def _identifier(table: Table, truth: Table, on: str | None, file: str, other: str) -> str:
     if on is not None:
-        for one, name in ((table, file), (truth, other)):
-            if on not in one:
+        for given, name in ((table, file), (truth, other)):
+            if on not in given:
                 raise OptionError(
-                    f"the column '{short(on)}' to join on is not in {name}; {known_columns(one.names)}."
+                    f"the column '{short(on)}' to join on is not in {name}; {known_columns(given.names)}."
                 )
         return on
     plain = ReadingOptions()
     views = View(table, plain), View(truth, plain)
     for known in column_names.IDS:
-        names = {view.plain.get(known) for view in views}
-        if len(names) == 1 and (name := names.pop()) is not None:
-            return name
+        one, two = (view.plain.get(known) for view in views)
+        if one is not None and one == two:
+            return one
     raise OptionError(
         f"no column that identifies the rows is in both {file} and {other}; name it (--on, on=)."
     )
@@ -165,14 +167,14 @@ def _label(truth: Table, on: str) -> str:
 
 def _keys(values: npt.NDArray[Any] | Factor) -> list[str]:
     """Identifiers as text; 1.0 is 1, as a column with gaps was read as fractions on its way."""
-    if isinstance(values, Factor):
-        levels = [level.strip() for level in values.levels]
-        return [levels[code] for code in values.codes.tolist()]
-    if values.dtype.kind == "f":
-        return [
-            str(v) if (number := whole(str(v))) is None else str(number) for v in values.tolist()
-        ]
-    return [str(v) for v in values.tolist()]
+    factor = values if isinstance(values, Factor) else Factor.of(values)
+    levels = [_whole(level.strip()) for level in factor.levels]
+    return [levels[code] for code in factor.codes.tolist()]
+
+
+def _whole(text: str) -> str:
+    match = _FRACTION.fullmatch(text)
+    return match[1] if match else text
 
 
 def _places(keys: list[str], file: str, table: Table) -> dict[str, int]:

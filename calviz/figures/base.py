@@ -41,13 +41,12 @@ class Figure(ABC):
         return f"<{type(self).__name__}: {visible(self.describe())}>"
 
     def _repr_mimebundle_(self, **asked: Any) -> dict[str, Any]:
-        bundle: dict[str, Any] = self.plot()._repr_mimebundle_(**asked)
-        return bundle
+        return _bundle(self.plot(), **asked)
 
     def _repr_html_(self) -> str | None:
         drawn = self.plot()
         # A notebook that knows plotly gets its own form, see above; elsewhere the page has to hold all that it needs.
-        if drawn._repr_mimebundle_():
+        if _bundle(drawn):
             return None
         page: str = drawn.to_html(full_html=False, include_plotlyjs=True)
         return page
@@ -202,6 +201,12 @@ class Figure(ABC):
             package, _, file = type(self).__module__.rpartition(".")
             draw = getattr(import_module(f"{package}.drawing.{file}"), how)
         return go.Figure(**draw(self, Sheet(PALETTES[theme], text, width), **options))
+
+
+def _bundle(drawn: Any, **asked: Any) -> dict[str, Any]:
+    """What plotly gives a notebook that knows it; empty elsewhere."""
+    bundle: dict[str, Any] = drawn._repr_mimebundle_(**asked)
+    return bundle
 
 
 def named(name: str, split: str | None) -> str:

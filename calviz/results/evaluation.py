@@ -151,7 +151,7 @@ class Evaluation(Shown):
         from calviz.text.metric_values import Written, name_of
         from calviz.text.words import counted, shorten
 
-        rows = []
+        rows: list[tuple[str, ...]] = []
         for r in self:
             if not r.available:
                 continue
@@ -164,7 +164,7 @@ class Evaluation(Shown):
             floor = f"{w.of(r.noise_floor.mean)}" if r.noise_floor else ""
             unit = f" ({w.unit_words})" if w.unit_words else ""
             rows.append((name_of(r) + unit, w.value, interval, floor))
-        header = ("metric", "value", "95 % interval", "if calibrated")
+        header: tuple[str, ...] = ("metric", "value", "95 % interval", "if calibrated")
         if not any(row[2] or row[3] for row in rows):
             header, rows = header[:2], [row[:2] for row in rows]
         split = f", split {shorten(self.split)}" if self.split else ""

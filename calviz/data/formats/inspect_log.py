@@ -58,7 +58,7 @@ def answers_of(source: Source) -> tuple[list[Answer], list[Finding]]:
     samples = log.get("samples")
     if not isinstance(samples, list) or not samples:
         raise InputError("the Inspect log has no samples", remedy="log them (log_samples=True)")
-    about = log.get("eval") if isinstance(log.get("eval"), Mapping) else {}
+    about = log["eval"] if isinstance(log.get("eval"), Mapping) else {}
     named = {
         key: shortened(about[key]) for key in ("task", "model") if isinstance(about.get(key), str)
     }
@@ -168,7 +168,9 @@ def _by_tokens(
         found = dict.fromkeys(letters, 0.0)
         tops = token.get("top_logprobs")
         for top in tops if isinstance(tops, list) else ():
-            name = _letter(top.get("token")) if isinstance(top, Mapping) else None
+            if not isinstance(top, Mapping):
+                continue
+            name = _letter(top.get("token"))
             value = top.get("logprob") if name in found else None
             if isinstance(value, int | float) and not isinstance(value, bool) and value <= 0:
                 found[str(name)] += math.exp(value)

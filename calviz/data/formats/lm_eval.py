@@ -197,7 +197,7 @@ def _misses(row: Mapping[str, Any], label: int | None) -> bool:
     scores = row["scores"]
     best = max(scores)
     # Of a tie either may have been taken.
-    return scores.count(best) == 1 and (scores.index(best) == label) != (own == 1.0)
+    return bool(scores.count(best) == 1 and (scores.index(best) == label) != (own == 1.0))
 
 
 def looks_like_it(head: bytes) -> bool:

@@ -46,6 +46,8 @@ def name_of(estimator: Any) -> str:
     """What an estimator is called: its class, of a pipeline that of its last step."""
     steps = getattr(estimator, "steps", None)
     last = steps[-1][1] if isinstance(steps, list) and steps else estimator
+    if type(last).__name__ == "FrozenEstimator":
+        return name_of(last.estimator)
     return shortened(type(last).__name__)
 
 
