@@ -46,7 +46,7 @@ def answers_of(source: Source) -> tuple[list[Answer], list[Finding]]:
         # One row per filter: the same answer, cut out in several ways.
         first = next(iter(filters))
         rows = [(number, row) for number, row in rows if row.get("filter") == first]
-        text = f"the log holds the answers of {len(filters)} filters; read are those of '{shortened(str(first))}'"
+        text = f"the log holds the answers of {len(filters)} filters; read are those of '{shortened(first)}'"
         said.append(Finding("DATA012", "info", text))
     told = _Targets(rows)
     answers = [told.answer(number, row, named) for number, row in rows]
@@ -57,6 +57,7 @@ def _rows(found: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, dict[str, A
     for number, line in found:
         row = parsed_object(line, number)
         kept = {key: row.get(key) for key in ("doc_id", "target", "filter", "metrics", "acc")}
+        kept["filter"] = str(kept["filter"])
         kept["scores"] = _scores(row, number)
         kept["choices"] = _choices(row.get("arguments"))
         doc = row.get("doc")
