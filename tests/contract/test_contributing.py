@@ -163,7 +163,7 @@ def test_the_examples_follow_the_house_style(project: Path, arguments: list[str]
 
 
 def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
-    (code,) = blocks("README.md", "python")
+    code = "\n".join(blocks("README.md", "python"))
     script = tmp_path / "readme.py"
     script.write_text(f"import sys; sys.path.insert(0, {str(ROOT)!r})\n" + code, encoding="utf-8")
     assert "Interval(" in run(ROOT, str(script))
@@ -195,6 +195,12 @@ def test_the_command_lines_of_the_readme_run(
     for name in ("predictions.csv", "mlp.csv", "forest.csv"):
         frame.to_csv(tmp_path / name, index=False)
     frame.to_parquet(tmp_path / "predictions.parquet")
+    named = frame.assign(id=range(len(frame)))
+    named.drop(columns="label").to_csv(tmp_path / "scores.csv", index=False)
+    named[["id", "label"]].to_csv(tmp_path / "truth.csv", index=False)
+    (tmp_path / "harness_output").mkdir()
+    for log in (ROOT / "tests/inputs/logs").glob("samples_*.jsonl"):
+        shutil.copy(log, tmp_path / "harness_output")
     (tmp_path / "folder").mkdir()
     divided = frame.assign(split=["calibration"] * 24 + ["test"] * 24)
     for name in ("mlp.csv", "forest.csv"):
