@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calviz.core.errors import InputError
+from calviz.core.extra_packages import needs
 from calviz.data.file_bytes import Source, check_gzip
 from calviz.data.table import Table
 from calviz.specs.registry import Registry
@@ -38,6 +39,8 @@ class Format:
     answers : callable, optional
         ``answers(source)`` gives the answers of a log of a language model (`calviz.data.formats.answers`), so that several logs
         can be read together.
+    package : str
+        The package that it needs and that calviz does without, if there is one (`calviz.core.extra_packages`).
     """
 
     key: str
@@ -49,6 +52,7 @@ class Format:
     summary: str = ""
     special: bool = False
     answers: Callable[[Source], Any] | None = None
+    package: str = ""
 
 
 FORMATS: Registry[Format] = Registry("format")
@@ -93,7 +97,14 @@ def refuse_unreadable(head: bytes) -> None:
 
 
 def format_of(source: Source) -> Format:
-    """The format of a file, from its content; raises InputError if it cannot be read."""
+    """The format of a file, from its content; raises InputError if it cannot be read, MissingPackage where that needs one."""
+    found = _recognised(source)
+    if found.package:
+        needs(found.package)
+    return found
+
+
+def _recognised(source: Source) -> Format:
     head = source.head(8192)
     if not head:
         raise InputError("the file is empty")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from calviz.core.errors import OptionError
+from calviz.core.extra_packages import needs
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.whole_files import replacing
 
@@ -43,6 +44,7 @@ def _write(data: Dataset, target: Path) -> None:
         with target.open("wb") as stream:  # savez gives a path another end where it ends in ".NPZ"
             np.savez(stream, **_arrays(data))  # no objects: nothing in it can be a pickle
         return
+    needs("pandas")
     import pandas as pd
 
     frame = pd.DataFrame(_columns(data))

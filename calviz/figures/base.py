@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from calviz.core.errors import OptionError, visible
 from calviz.core.predictions import Predictions
+from calviz.core.extra_packages import needs
 from calviz.figures.drawing.sheet import Sheet
 from calviz.figures.drawing.style import PALETTES
 from calviz.specs.figure import Theme
@@ -164,6 +165,7 @@ class Figure(ABC):
 
     def frame(self) -> pd.DataFrame:
         """Exactly what is drawn, as a table."""
+        needs("pandas")
         import pandas as pd
 
         return pd.DataFrame(dict(self.columns()))
@@ -193,6 +195,7 @@ class Figure(ABC):
         **options: Any,
     ) -> go.Figure:
         """Draw it by its own method, or by the function of that name in its drawing's file."""
+        needs("plotly")
         import plotly.graph_objects as go
 
         text = self.caption() if caption is True else tuple(str(caption or "").splitlines())

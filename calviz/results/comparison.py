@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from calviz.core.bins import DEFAULT_BINS, Scheme
 from calviz.core.errors import OptionError
+from calviz.core.extra_packages import needs
 from calviz.results.advice import Advice
 from calviz.results.comparison_table import Column, Remark, ordered, remarks_on_values
 from calviz.results.evaluation import Interval, MetricResult
@@ -330,6 +331,7 @@ class Comparison(Shown):
 
     def frame(self) -> pd.DataFrame:
         """One row per method: the metrics, what changed, times, and the reason where it failed."""
+        needs("pandas")
         import pandas as pd
 
         rows = []

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from calviz.core.errors import OptionError
+from calviz.core.extra_packages import needs
 from calviz.core.finding import Finding
 from calviz.results.shown import Shown, Summary
 from calviz.specs.metric import IntervalMethod
@@ -188,6 +189,7 @@ class Evaluation(Shown):
     def frame(self) -> pd.DataFrame:
         """One row per metric: value, interval, noise floor, p-value, reason."""
         # Here and not above: half a second that a number on the command line does not need.
+        needs("pandas")
         import pandas as pd
 
         return pd.DataFrame(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from calviz.core.bins import DEFAULT_BINS, Scheme
 from calviz.core.errors import OptionError
+from calviz.core.extra_packages import needs
 from calviz.results.comparison import RowsUsed, Verdict
 from calviz.results.comparison_table import badness
 from calviz.results.evaluation import MetricResult
@@ -208,6 +209,7 @@ class LearningCurve(Shown):
 
     def frame(self) -> pd.DataFrame:
         """One row per method, number of rows and metric."""
+        needs("pandas")
         import pandas as pd
 
         return pd.DataFrame([vars(p) for p in self.points])

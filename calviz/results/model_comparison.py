@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from calviz.core.bins import DEFAULT_BINS, Scheme
 from calviz.core.errors import OptionError
+from calviz.core.extra_packages import needs
 from calviz.results.comparison import Comparison, Difference
 from calviz.results.comparison_table import Column, Remark, ordered, remarks_on_values
 from calviz.results.evaluation import MetricResult
@@ -192,6 +193,7 @@ class ModelComparison(Shown):
 
     def frame(self) -> pd.DataFrame:
         """One row per model: its metrics, and the reason where it has none."""
+        needs("pandas")
         import pandas as pd
 
         return pd.DataFrame(
@@ -205,6 +207,7 @@ class ModelComparison(Shown):
 
     def differences(self, reference: str) -> pd.DataFrame:
         """One row per metric and other model: its value minus that of `reference`, with the interval."""
+        needs("pandas")
         import pandas as pd
 
         rows = []
@@ -241,6 +244,7 @@ class ModelsByMethods:
 
     def frame(self, metric: str) -> pd.DataFrame:
         """One row per model, one column per method; ``nan`` where a method failed."""
+        needs("pandas")
         import pandas as pd
 
         return pd.DataFrame(

@@ -9,6 +9,7 @@ import numpy as np
 
 from calviz.core.arrays import BoolArray
 from calviz.core.errors import OptionError
+from calviz.core.extra_packages import needs
 from calviz.core.predictions import Dataset
 from calviz.results.evaluation import Interval
 from calviz.results.shown import Shown, Summary
@@ -157,6 +158,7 @@ class Slices(Shown):
 
     def frame(self) -> pd.DataFrame:
         """One row per slice."""
+        needs("pandas")
         import pandas as pd
 
         return pd.DataFrame(

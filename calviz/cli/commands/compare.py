@@ -11,7 +11,7 @@ from calviz.cli.group import FINE
 from calviz.cli.method_options import method_options, parse
 from calviz.cli.reading import label_file_options, reading_options
 from calviz.cli.reduction import reduction_option
-from calviz.cli.report_options import Documents, document_options
+from calviz.cli.report_options import Documents, document_options, only_one_output
 from calviz.cli.text import say
 from calviz.core.whole_files import write_output
 
@@ -81,7 +81,7 @@ def command(
     documents = Documents(html_path, markdown_path)
     documents.check()
     loaded = read(file, options=reading, labels=labels)
-    quiet = json_path == "-"
+    quiet = only_one_output(json_path, documents)
     if not quiet:
         print_recognition(file, loaded)
 
@@ -107,7 +107,7 @@ def command(
         from calviz.report.json import to_json
 
         text = to_json(comparison_record(comparison, file=file, digest=loaded.digest))
-        if quiet:
+        if json_path == "-":
             click.echo(text, nl=False)
         else:
             write_output(json_path, text)

@@ -211,5 +211,6 @@ FORMATS.register(
         open=open_json,
         text=True,
         summary='One object per line: {"label": "cat", "probs": {"cat": 0.9, "dog": 0.1}}.',
+        package="pyarrow",
     )
 )
