@@ -14,10 +14,12 @@ from calviz.core.whole_files import replacing
 
 #: Formats by the end of the file's name.
 SUFFIXES = (".csv", ".parquet", ".npz")
+#: Packages that they are written with and that calviz does without.
+_NEEDED = {".csv": ("pandas",), ".parquet": ("pandas", "pyarrow")}
 
 
 def check_target(path: str | Path) -> Path:
-    """The path, if its format can be written and its directory is there; raises OptionError otherwise."""
+    """The path, if its format can be written and its directory is there; raises OptionError or MissingPackage otherwise."""
     target = Path(path)
     if target.suffix.lower() not in SUFFIXES:
         raise OptionError(
@@ -25,6 +27,7 @@ def check_target(path: str | Path) -> Path:
         )
     if not target.absolute().parent.is_dir():
         raise OptionError(f"'{target.name}': there is no such directory.")
+    needs(*_NEEDED.get(target.suffix.lower(), ()))
     return target
 
 
@@ -44,7 +47,6 @@ def _write(data: Dataset, target: Path) -> None:
         with target.open("wb") as stream:  # savez gives a path another end where it ends in ".NPZ"
             np.savez(stream, **_arrays(data))  # no objects: nothing in it can be a pickle
         return
-    needs("pandas")
     import pandas as pd
 
     frame = pd.DataFrame(_columns(data))
