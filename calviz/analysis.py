@@ -215,7 +215,7 @@ def audit(
         },
     )
     wanted = first_metrics(sample) if metrics is None else None if metrics == "all" else metrics
-    return evaluate(sample, wanted, ci=ci, **({"findings": True} | options))
+    return replace(evaluate(sample, wanted, ci=ci, **({"findings": True} | options)), sample=sample)
 
 
 class Scorer:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from calviz.report.document import Report
 
-#: What may be logged: with an evaluation alone there are no rows to draw figures and a report of.
+#: What may be logged: an evaluation that keeps no rows has no figures and no report.
 Result = Dataset | Sample | Evaluation
 #: The picture that is logged beside the report, which holds all; a choice.
 FIGURES = ("reliability",)
@@ -45,11 +45,11 @@ class Gathered:
     def of(cls, result: Result) -> Gathered:
         """Evaluate what has not been evaluated; raises OptionError for anything that is no result."""
         if isinstance(result, Evaluation):
-            return cls(result, getattr(result, "sample", None))
+            return cls(result, result.sample)
         if not isinstance(result, Sample | Predictions | ConfidencePredictions):
             raise OptionError(
-                f"there is nothing to log in a {type(result).__name__}; give predictions, a sample, or what "
-                "calviz.evaluate has returned."
+                f"there is nothing to log in a {type(result).__name__}; give what calviz.audit returns, predictions, "
+                "or a sample."
             )
         sample = Sample.of(result)
         return cls(evaluate(sample, ci=not sample.is_large), sample)

@@ -30,9 +30,9 @@ def log(
 
     Parameters
     ----------
-    result : Predictions, Sample or Evaluation
-        With predictions or a sample all metrics are evaluated, with error bars where the rows are not many. An
-        evaluation without rows has no figures and no report.
+    result : Evaluation, Predictions or Sample
+        What `calviz.audit` returns; what `calviz.evaluate` returns has no rows, so no figures and no report. Of predictions
+        and samples all metrics are evaluated, with error bars where the rows are not many.
     run_id : str, optional
         The run; the active one if left out, and a new one where none is active.
     prefix : str

@@ -22,7 +22,7 @@ def log(
 
     Parameters
     ----------
-    result : Predictions, Sample or Evaluation
+    result : Evaluation, Predictions or Sample
         As of `calviz.integrations.mlflow.log`.
     run : wandb.Run, optional
         The run; the active one if left out.

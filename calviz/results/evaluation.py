@@ -126,6 +126,8 @@ class Evaluation(Shown):
         Empty where they were not asked for.
     verdict : Verdict or None
         What the findings come to; None if they were not asked for.
+    sample : Sample or None
+        The rows that were judged, for figures and a report of them (`calviz.integrations`): kept by `calviz.audit` only.
     """
 
     name: str
@@ -138,6 +140,7 @@ class Evaluation(Shown):
     classes: tuple[ClassRow, ...] = ()
     findings: tuple[Finding, ...] = ()
     verdict: Verdict | None = None
+    sample: Any = field(default=None, repr=False, compare=False)
 
     def __getitem__(self, key: str) -> MetricResult:
         try:

@@ -36,7 +36,7 @@ def test_requirements_are_the_package_and_what_the_app_needs():
 def test_the_core_is_light():
     names = {re.split(r"[<>=]", line)[0] for line in PROJECT["project"]["dependencies"]}
     light = {"click", "numpy", "polars", "rich", "scikit-learn", "scipy"}
-    assert names == light | {"threadpoolctl"}  # which scikit-learn brings
+    assert names == light | {"narwhals", "threadpoolctl"}  # which scikit-learn brings
 
 
 @pytest.mark.parametrize("package", sorted(PURPOSES))

@@ -223,5 +223,6 @@ FORMATS.register(
         text=True,
         special=True,
         summary="Log-probabilities of the letters of choices, or a confidence in a score's metadata; task, model and metadata are groups.",
+        package="pyarrow",
     )
 )

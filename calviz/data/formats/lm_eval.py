@@ -218,5 +218,6 @@ FORMATS.register(
         special=True,
         answers=answers_of,
         summary="What --log_samples writes: log-likelihoods of choices become probabilities by their softmax; task and subject are groups.",
+        package="pyarrow",
     )
 )

@@ -46,7 +46,7 @@ def test_a_run_holds_numbers_verdict_figure_and_report(mlflow, tmp_path):
     rows = frame()
     p = calviz.Predictions.from_arrays(rows["rain"], rows["p"])
     with mlflow.start_run() as run:
-        logged = log(p)
+        logged = log(calviz.audit(rows["rain"], rows["p"]))
     data, names = stored(mlflow, run.info.run_id)
     # By hand: the mean squared error of both classes, of rows that are judged alone.
     brier = 2 * np.mean((rows["p"] - rows["rain"]) ** 2)

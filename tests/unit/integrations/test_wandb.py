@@ -45,7 +45,7 @@ def wandb(monkeypatch):
 def test_a_run_is_given_what_the_recorded_one_kept(wandb):
     wandb.run = Run()
     p = predictions()
-    logged = log(p)
+    logged = log(calviz.audit(p, metrics="all"))
     kept = wandb.run.kept
     # By hand: the mean squared error of both classes.
     brier = 2 * np.mean((p.probs[:, 1] - p.labels) ** 2)
