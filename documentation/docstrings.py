@@ -6,6 +6,7 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterator
+from types import FunctionType
 from typing import Any
 
 #: Modules whose public names are written down, and what they are for.
@@ -16,8 +17,9 @@ MODULES = {
     "calviz.integrations.wandb": "Weights & Biases",
     "calviz.integrations.pytest_plugin": "pytest",
 }
+#: Longest line of a signature.
+LINE = 88
 _SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
-_ITEM = re.compile(r"^(\S.*)$", re.MULTILINE)
 
 
 def python_pages() -> str:
@@ -33,7 +35,9 @@ def public(module: Any) -> dict[str, Any]:
         if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
     ]
     found = {name: getattr(module, name) for name in names if not name.startswith("_")}
-    return {name: value for name, value in found.items() if inspect.getdoc(value) and callable(value)}
+    return {
+        name: value for name, value in found.items() if inspect.getdoc(value) and callable(value)
+    }
 
 
 def _modules() -> Iterator[str]:
@@ -45,29 +49,49 @@ def _modules() -> Iterator[str]:
 
 
 def _entry(name: str, value: Any) -> str:
-    parts = [f"### {name.rpartition('.')[2]}", f"```python\n{name}{_signature(value)}\n```"]
+    parts = [
+        f"### {name.rpartition('.')[2]}",
+        f"```python\n{name}{_signature(value, name=name)}\n```",
+    ]
     parts.append(markdown(inspect.getdoc(value) or ""))
     if inspect.isclass(value):
         for key, member in vars(value).items():
             bound = getattr(value, key, None)
-            if key.startswith("_") or not (inspect.isfunction(bound) or inspect.ismethod(bound)):
+            if key.startswith("_") or not isinstance(member, FunctionType | classmethod):
                 continue
             first = (inspect.getdoc(member) or "").split("\n\n")[0].replace("\n", " ")
             parts.append(f"- `{key}{_signature(bound)}` {first}")
     return "\n\n".join(parts)
 
 
-def _signature(value: Any) -> str:
+def _signature(value: Any, *, name: str = "") -> str:
+    """The parameters with their defaults, one a line where they are long; kinds are in the docstring."""
     try:
-        return str(inspect.signature(value)).replace("'", "")
+        found = inspect.signature(value)
     except (TypeError, ValueError):
         return "(...)"
+    bare = [p.replace(annotation=p.empty) for p in found.parameters.values() if p.name != "self"]
+    text = str(found.replace(parameters=bare, return_annotation=found.empty))
+    if len(name) + len(text) <= LINE or not name:
+        return text
+    lines = [f"    {part}," for part in _parts(bare)]
+    return "\n".join(["(", *lines, ")"])
+
+
+def _parts(parameters: list[inspect.Parameter]) -> Iterator[str]:
+    """The parameters as they are written, with the star before those that have to be named."""
+    starred = False
+    for p in parameters:
+        if p.kind is p.KEYWORD_ONLY and not starred:
+            yield "*"
+        starred |= p.kind in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)
+        yield str(p)
 
 
 def markdown(docstring: str) -> str:
-    """A numpydoc docstring as Markdown: sections in bold, entries as a list, examples as code.
+    r"""A numpydoc docstring as Markdown: sections in bold, entries as a list, examples as code.
 
-    >>> print(markdown("Add.\\n\\nParameters\\n----------\\nx : int\\n    A number."))
+    >>> print(markdown("Add.\n\nParameters\n----------\nx : int\n    A number."))
     Add.
     <BLANKLINE>
     **Parameters**
@@ -79,7 +103,8 @@ def markdown(docstring: str) -> str:
     for title, body in zip(rest[::2], rest[1::2], strict=True):
         parts.append(f"**{title}**")
         parts.append(_body(title, body.rstrip()))
-    return "\n\n".join(part for part in parts if part).replace("``", "`")
+    # One backtick is code in Markdown, two are in numpydoc; three are a block.
+    return re.sub(r"(?<!`)``(?!`)", "`", "\n\n".join(part for part in parts if part))
 
 
 def _body(title: str, body: str) -> str:
@@ -95,7 +120,8 @@ def _body(title: str, body: str) -> str:
             items[-1] = items[-1].replace("\n: ", ": ")
         elif line.strip():
             name, colon, kind = line.partition(" : ")
-            items.append(f"- **{name}**{colon}{kind}\n")
+            starred = name.replace("*", r"\*")
+            items.append(f"- **{starred}**{colon}{kind}\n")
     return "\n".join(item.rstrip("\n") for item in items)
 
 

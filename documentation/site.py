@@ -17,7 +17,7 @@ from documentation.notebooks import ROOT, Cell, carried_out
 
 #: Where plotly.js lies in the site: nothing is fetched from elsewhere.
 PLOTLY = "assets/plotly.min.js"
-#: The page of the repository, for links that lead out of the site; none while it is not public.
+#: A link to a file that is not in the site.
 _OUT = re.compile(r"\[([^\]]+)\]\((\.\./[^)\s]+)\)")
 
 
@@ -43,7 +43,7 @@ def _parts(cell: Cell) -> Iterator[str]:
         return
     yield f"```python\n{cell.source}\n```"
     if cell.printed:
-        yield f"<pre>{escape(cell.printed.rstrip())}</pre>"
+        yield _text(cell.printed.rstrip())
     if cell.shown is not None:
         yield _shown(cell.shown)
 
@@ -54,13 +54,18 @@ def _shown(value: Any) -> str:
         script = f'<script src="../{PLOTLY}"></script>'
         return f"<div>{script}{value.to_html(full_html=False, include_plotlyjs=False)}</div>"
     html = getattr(value, "_repr_html_", lambda: None)()
-    return f"<div>{html}</div>" if html else f"<pre>{escape(repr(value))}</pre>"
+    return f"<div>{html}</div>" if html else _text(repr(value))
+
+
+def _text(text: str) -> str:
+    return f'<pre style="white-space: pre-wrap">{escape(text)}</pre>'
 
 
 def on_files(files: Any, config: Any) -> Any:
     """Add the pages that are made; called by mkdocs."""
     from mkdocs.structure.files import File
 
+    sys.path.insert(0, str(ROOT))  # mkdocs has taken away what was set above
     for address, content in made():
         files.append(File.generated(config, address, content=content))
     return files

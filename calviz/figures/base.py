@@ -9,8 +9,8 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from calviz.core.errors import OptionError, visible
-from calviz.core.predictions import Predictions
 from calviz.core.extra_packages import needs
+from calviz.core.predictions import Predictions
 from calviz.figures.drawing.sheet import Sheet
 from calviz.figures.drawing.style import PALETTES
 from calviz.specs.figure import Theme

@@ -3,7 +3,6 @@
 import json
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ import calviz
 from calviz.core.errors import OptionError
 from calviz.core.extra_packages import MissingPackage
 from calviz.integrations.wandb import log
+from tests.inputs.wandb_stub import Run, stub
 from tests.reference.wandb_input import predictions
 
 RECORDED = json.loads(
@@ -19,27 +19,12 @@ RECORDED = json.loads(
 )
 
 
-class Run:
-    """A run that keeps what is logged."""
-
-    def __init__(self):
-        self.kept, self.summary = {}, {}
-
-    def log(self, values):
-        self.kept |= values
-
-
 @pytest.fixture
 def wandb(monkeypatch):
-    """The part of wandb that is used: media of the types that it records, and the active run."""
-    kind = {
-        "Plotly": lambda figure: SimpleNamespace(type="plotly-file", of=figure),
-        "Html": lambda text, *, inject: SimpleNamespace(type="html-file", of=text),
-        "Table": lambda columns, *, data: SimpleNamespace(type="table-file", of=data),
-    }
-    stub = SimpleNamespace(**kind, run=None, __spec__=SimpleNamespace())
-    monkeypatch.setitem(sys.modules, "wandb", stub)
-    return stub
+    """What stands in for wandb."""
+    made = stub()
+    monkeypatch.setitem(sys.modules, "wandb", made)
+    return made
 
 
 def test_a_run_is_given_what_the_recorded_one_kept(wandb):
