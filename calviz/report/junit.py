@@ -54,9 +54,9 @@ def to_junit(gates: Iterable[Gate]) -> str:
     for gate in gates:
         suites.setdefault(gate.file, []).append(gate)
     everything = [gate for suite in suites.values() for gate in suite]
-    root = Xml.Element("testsuites", name="calviz", **_counts(everything))
+    root = Xml.Element("testsuites", {"name": "calviz", **_counts(everything)})
     for file, suite in suites.items():
-        element = Xml.SubElement(root, "testsuite", name=visible(file), **_counts(suite))
+        element = Xml.SubElement(root, "testsuite", {"name": visible(file), **_counts(suite)})
         for gate in suite:
             where = ".".join(visible(part) for part in (file, gate.model) if part)
             case = Xml.SubElement(element, "testcase", classname=where, name=visible(gate.name))

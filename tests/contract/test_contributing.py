@@ -208,8 +208,8 @@ def test_the_python_of_a_page_runs(
     monkeypatch.chdir(ROOT)
     with warnings.catch_warnings():
         if any("mlflow" in code for code in codes):
-            request.getfixturevalue("trackers")
             warnings.simplefilter("ignore")  # what MLflow warns of is its own
+            request.getfixturevalue("trackers")
         names: dict[str, object] = {}
         for number, code in enumerate(codes, start=1):
             exec(compile(code, f"{page}, snippet {number}", "exec"), names)
