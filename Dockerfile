@@ -1,8 +1,8 @@
 # The dashboard for a shared server:  docker build -t calviz . && docker run --rm -p 127.0.0.1:8501:8501 calviz
 FROM python:3.11-slim
 
-# Nothing needs a right on the machine; only the home folder is written to.
-RUN useradd --create-home --uid 10001 calviz
+# Nothing needs a right on the machine; only the home folder is written to. Hugging Face Spaces run a container as user 1000.
+RUN useradd --create-home --uid 1000 calviz
 
 WORKDIR /opt/calviz
 COPY requirements.txt ./

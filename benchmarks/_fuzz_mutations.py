@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import io
+import json
 import random
 import re
 import struct
@@ -11,6 +13,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from _fuzz_seeds import members
 
@@ -194,6 +197,47 @@ def _inside_zip(data: bytes, rng: random.Random) -> bytes:
     return stream.getvalue()
 
 
+#: What may stand anywhere in JSON, and belongs nowhere.
+_VALUES = (
+    None, True, False, 0, 1, -1, 2, 1e308, float("nan"), float("inf"), 10**400, "", "A", "C", "\ud800", "0", "x" * 3_000,
+    [], {}, [[]], [None], {"a": None}, [["-1", "True"]], {"logprob": "a"},
+)  # fmt: skip
+_KEYS = ("task", "label", "id", "metadata", "confidence", "scores")
+
+
+def _inside_json(data: bytes, rng: random.Random) -> bytes:
+    """Other values, keys and lengths in text that stays valid JSON; the text itself where it is none."""
+    try:
+        value = (
+            [json.loads(line) for line in data.splitlines()]
+            if data.count(b"\n{")
+            else json.loads(data)
+        )
+    except (ValueError, RecursionError):
+        return data
+    changed = _changed(value, rng)
+    if data.count(b"\n{") and isinstance(changed, list):
+        return b"\n".join(json.dumps(row).encode() for row in changed)
+    return json.dumps(changed, indent=1).encode()
+
+
+def _changed(value: Any, rng: random.Random) -> Any:
+    """The value with one thing in it changed, at whatever depth."""
+    if not isinstance(value, dict | list) or not value or rng.random() > 0.85:
+        return copy.deepcopy(rng.choice(_VALUES))
+    at = rng.choice(list(value)) if isinstance(value, dict) else rng.randrange(len(value))
+    kind = rng.random()
+    if kind < 0.1:
+        value.pop(at)
+    elif kind < 0.2 and isinstance(value, dict):
+        value[rng.choice(_KEYS)] = value.pop(at)
+    elif kind < 0.2:
+        value.append(copy.deepcopy(value[at]))
+    else:
+        value[at] = _changed(value[at], rng)
+    return value
+
+
 def _splice(data: bytes, others: Sequence[bytes], rng: random.Random) -> bytes:
     other = rng.choice(others)
     return data[: _place(data, rng)] + other[_place(other, rng) :]
@@ -205,6 +249,8 @@ def mutate(data: bytes, others: Sequence[bytes], rng: random.Random) -> bytes:
         data = _inside_gzip(data, rng)
     elif data[:4] == b"PK\x03\x04" and rng.random() < 0.6:
         data = _inside_zip(data, rng)
+    elif data[:1] in (b"{", b"[") and rng.random() < 0.5:
+        return _inside_json(data, rng)[:_LONGEST]
     elif rng.random() < 0.06:
         data = _splice(data, others, rng)
     else:

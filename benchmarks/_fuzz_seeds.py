@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import zipfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ SPLITS = np.where(np.arange(ROWS) < 12, "val", "test")
 
 def seeds() -> dict[str, bytes]:
     """Contents by file name."""
-    return _texts() | _json() | _numpy() | _tables()
+    return _texts() | _json() | _numpy() | _tables() | _logs()
 
 
 def _csv(separator: str = ",", decimal: str = ".", header: bool = True) -> str:
@@ -70,6 +71,29 @@ def _json() -> dict[str, bytes]:
         "columns.json": json.dumps({"labels": LABELS.tolist(), "probs": PROBS.tolist()}).encode(),
         "packed.jsonl.gz": gzip.compress(lines, mtime=0),
     }
+
+
+def _logs() -> dict[str, bytes]:
+    """Logs of language models as the tools write them, rows with other numbers of choices, and predictions whose labels are elsewhere."""
+    uneven: list[dict[str, Any]] = [
+        {"probs": {"a": 0.25, "b": 0.75}, "label": "b", "task": "two"},
+        {"probs": {"a": 0.5, "b": 0.25, "c": 0.25}, "label": "c", "task": "three"},
+    ]
+    (two,) = _LOGS.glob("samples_two_*.jsonl")
+    return {
+        "samples_two_2026-01-01T00-00-00.jsonl": b"\n".join(two.read_bytes().splitlines()[:8]),
+        "inspect_letters.json": (_LOGS / "inspect_letters.json").read_bytes(),
+        "inspect_stated.json": (_LOGS / "inspect_stated.json").read_bytes(),
+        "uneven.jsonl": "\n".join(map(json.dumps, uneven * 4)).encode(),
+        PREDICTIONS: b"id,cat,dog\n1,0.5,0.5\n2,0.25,0.75\n3,0.9,0.1\n",
+        "stated.csv": b"confidence,correct\n90,1\n75,0\n100,1\n55,1\n",
+    }
+
+
+#: Read with the labels of another file.
+PREDICTIONS = "predictions.csv"
+TRUTH = b"id,label,site\n3,cat,a\n1,dog,b\n2,dog,a\n4,cat,b\n"
+_LOGS = Path(__file__).parents[1] / "tests" / "inputs" / "logs"
 
 
 def _npz(compressed: bool = False, **arrays: Any) -> bytes:

@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 from _fuzz_mutations import mutate  # noqa: E402
-from _fuzz_seeds import seeds  # noqa: E402
+from _fuzz_seeds import PREDICTIONS, TRUTH, seeds  # noqa: E402
 
 #: Seconds of the processor's time that one input may take, and of the clock's.
 SECONDS, PATIENCE = 5.0, 30.0
@@ -91,10 +91,11 @@ def options_for(rng: random.Random) -> Any:
 def attempt(name: str, data: bytes, options: Any) -> tuple[str, str]:
     """("read", ""), ("refused", sentence) or ("find", what is wrong)."""
     from calviz.core.errors import InputError, OptionError
-    from calviz.data import read
+    from calviz.data import LabelFile, read
 
+    labels = LabelFile(TRUTH) if name == PREDICTIONS else None
     try:
-        loaded = read(data, name=name, options=options)
+        loaded = read(data, name=name, options=options, labels=labels)
         for model in loaded.models.values():
             check(model)
         assert "\n" not in loaded.recognition.sentence()

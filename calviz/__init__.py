@@ -11,12 +11,21 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from calviz.core.ways_in import ways_in
 from calviz.specs.registry import look_in
 
 if TYPE_CHECKING:
     from calviz import figures as figures
-    from calviz.analysis import conventions, evaluate, verdict
-    from calviz.comparison import compare, compare_models, learning_curve, recalibrate, slices
+    from calviz import recalibrators as recalibrators
+    from calviz.analysis import audit, conventions, evaluate, scorer, verdict
+    from calviz.comparison import (
+        Calibrated,
+        compare,
+        compare_models,
+        learning_curve,
+        recalibrate,
+        slices,
+    )
     from calviz.core.predictions import ConfidencePredictions, Predictions
     from calviz.core.reduction import Reduction
     from calviz.data import load
@@ -24,10 +33,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Calibrated",
     "ConfidencePredictions",
     "Predictions",
     "Reduction",
     "__version__",
+    "audit",
     "compare",
     "compare_models",
     "conventions",
@@ -36,6 +47,8 @@ __all__ = [
     "learning_curve",
     "load",
     "recalibrate",
+    "recalibrators",
+    "scorer",
     "slices",
     "verdict",
 ]
@@ -43,9 +56,11 @@ __all__ = [
 # Where each public name lives. They are imported on first use, so that the command line starts
 # at once and a script that only measures never pays for the readers or for plotly.
 _HOMES = {
+    "Calibrated": "calviz.comparison",
     "ConfidencePredictions": "calviz.core.predictions",
     "Predictions": "calviz.core.predictions",
     "Reduction": "calviz.core.reduction",
+    "audit": "calviz.analysis",
     "compare": "calviz.comparison",
     "compare_models": "calviz.comparison",
     "conventions": "calviz.analysis",
@@ -53,6 +68,7 @@ _HOMES = {
     "learning_curve": "calviz.comparison",
     "load": "calviz.data",
     "recalibrate": "calviz.comparison",
+    "scorer": "calviz.analysis",
     "slices": "calviz.comparison",
     "verdict": "calviz.analysis",
 }
@@ -69,10 +85,17 @@ look_in(
     section="calviz.report.sections",
 )
 
+# Where predictions are made of what is in memory.
+ways_in(
+    arrays="calviz.data.making.arrays.from_arrays",
+    estimator="calviz.data.making.estimators.from_estimator",
+    frame="calviz.data.making.frames.from_frame",
+)
+
 
 def __getattr__(name: str) -> Any:
-    if name == "figures":
-        return importlib.import_module("calviz.figures")
+    if name in ("figures", "recalibrators"):
+        return importlib.import_module(f"calviz.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'calviz' has no attribute '{name}'")
     value = getattr(importlib.import_module(_HOMES[name]), name)

@@ -149,8 +149,10 @@ def _candidates(sample: Sample) -> Iterator[tuple[str, IntArray, float]]:
 
 
 def _codes(keys: npt.NDArray[Any]) -> IntArray:
-    from pandas import factorize  # many times as fast on texts as sorting them
-
+    try:
+        from pandas import factorize  # many times as fast on texts as sorting them
+    except ImportError:
+        return np.unique(keys, return_inverse=True)[1].astype(np.intp)
     return np.asarray(factorize(keys)[0], dtype=np.intp)
 
 

@@ -16,6 +16,7 @@ from calviz import __version__
 from calviz.cli import commands
 from calviz.cli.text import say, sentence
 from calviz.core.errors import CalvizError
+from calviz.core.extra_packages import PURPOSES, MissingPackage
 
 #: Exit codes: everything is fine; a --fail-on threshold is crossed; wrong input or arguments.
 FINE, CROSSED, WRONG = 0, 1, 2
@@ -72,6 +73,9 @@ class Group(click.Group):
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else WRONG
         except Exception as error:
+            if isinstance(error, ModuleNotFoundError) and error.name in PURPOSES:
+                say(str(MissingPackage(error.name)))
+                sys.exit(WRONG)
             if os.environ.get("CALVIZ_DEBUG"):
                 raise
             say(

@@ -106,3 +106,30 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         with_reading = option(with_reading)
     return with_reading
+
+
+def label_file_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of labels in another file; the command receives them as one `LabelFile`, or None."""
+
+    @click.option(
+        "--labels",
+        "label_file",
+        metavar="FILE",
+        help="Another file that holds the labels of the same rows.",
+    )
+    @click.option(
+        "--on", metavar="COL", help="Column that identifies the rows in both files (with --labels)."
+    )
+    @functools.wraps(command)
+    def with_labels(*args: Any, label_file: str | None, on: str | None, **kwargs: Any) -> Any:
+        from calviz.core.errors import OptionError
+        from calviz.data import LabelFile
+
+        if on is not None and label_file is None:
+            raise OptionError(
+                "--on names the identifier of two files: give the other one by --labels."
+            )
+        labels = None if label_file is None else LabelFile(label_file, on)
+        return command(*args, labels=labels, **kwargs)
+
+    return with_labels

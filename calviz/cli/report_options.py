@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from calviz.core.errors import OptionError
+from calviz.core.extra_packages import REPORT, needs
 from calviz.core.whole_files import write_output
 
 if TYPE_CHECKING:
@@ -22,7 +23,12 @@ _OPTIONS = (
         metavar="PATH",
         help="Write a report as one HTML file that opens anywhere, offline.",
     ),
-    click.option("--markdown", "markdown_path", metavar="PATH", help="Write it as a model card."),
+    click.option(
+        "--markdown",
+        "markdown_path",
+        metavar="PATH",
+        help="Write it as a model card; with - it goes to standard output, and nothing else does.",
+    ),
 )
 
 
@@ -33,13 +39,20 @@ class Documents:
     html: str | None
     markdown: str | None
 
+    @property
+    def quiet(self) -> bool:
+        """Whether the report goes to standard output, and nothing else does."""
+        return self.markdown == "-"
+
     def __bool__(self) -> bool:
         return self.html is not None or self.markdown is not None
 
     def check(self) -> None:
         """Find out before the work is done whether they can be written; raises OptionError."""
+        if self:
+            needs(*REPORT)
         for name, path in (("--html", self.html), ("--markdown", self.markdown)):
-            if path is None:
+            if path is None or (path == "-" and name == "--markdown"):
                 continue
             if path in ("", "-") or Path(path).is_dir():
                 raise OptionError(f"{name} '{path}' is not a file; give the name of a file.")
@@ -51,7 +64,11 @@ class Documents:
         if self.html is not None:
             write_output(self.html, report.html())
         if self.markdown is not None:
-            write_output(self.markdown, report.markdown())
+            text = report.markdown()
+            if self.quiet:
+                click.echo(text, nl=False)
+            else:
+                write_output(self.markdown, text)
 
 
 def document_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -59,3 +76,12 @@ def document_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def only_one_output(json_path: str | None, documents: Documents) -> bool:
+    """Whether JSON or a report takes standard output for itself; raises OptionError where both would."""
+    if json_path == "-" and documents.quiet:
+        raise OptionError(
+            "--json - and --markdown - cannot share standard output; give one a file."
+        )
+    return json_path == "-" or documents.quiet

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from threading import Event
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -42,7 +42,7 @@ def compare(
     cross_fit: int | None = None,
     seed: int = 0,
     in_sample: bool = False,
-    metrics: Iterable[str] | None = None,
+    metrics: Iterable[str] | Literal["all"] | None = None,
     reduction: Reduction | str | None = None,
     bins: int = DEFAULT_BINS,
     scheme: Scheme = "equal-width",
@@ -66,8 +66,8 @@ def compare(
         Keys of recalibrators; the uncalibrated model always comes first.
     fit_split, eval_split, fit_fraction, cross_fit, seed, in_sample
         Which rows (see `calviz.comparison.rows.Division`).
-    metrics : iterable of str, optional
-        All metrics if left out.
+    metrics : iterable of str or "all", optional
+        Keys; those that the tables of a comparison show if left out.
     reduction : Reduction or str, optional
         Which (score, hit) pair the calibration metrics look at; if left out, the positive class of
         two classes, else the top label.
@@ -101,7 +101,7 @@ def compare(
             seed=seed,
             in_sample=in_sample,
         ),
-        metrics=None if metrics is None else tuple(metrics),
+        metrics=_measured(metrics),
         reduction=reduction,
         bins=bins,
         scheme=scheme,
@@ -111,6 +111,15 @@ def compare(
         options=options or {},
     )
     return carry_out(plan, data, jobs=jobs, progress=progress, activity=activity, stop=stop)
+
+
+def _measured(metrics: Iterable[str] | None) -> tuple[str, ...] | None:
+    """What a plan measures: the metrics of the tables where nothing is asked for; None is all of them."""
+    if metrics is None:
+        return METRICS.in_table("methods")
+    if isinstance(metrics, str):
+        return None if metrics == "all" else (metrics,)
+    return tuple(metrics)
 
 
 def carry_out(

@@ -17,7 +17,7 @@ from calviz.comparison.rows import Division
 from calviz.comparison.same_rows_of_models import align
 from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
 from calviz.core.errors import InputError, NotAvailable, OptionError
-from calviz.core.predictions import Dataset
+from calviz.core.predictions import Dataset, check_dataset
 from calviz.core.reduction import Reduction
 from calviz.core.watch import Stopped, checkpoint
 from calviz.results.comparison import Comparison, MethodResult
@@ -250,6 +250,8 @@ def same_rows(
 
 
 def _by_name(models: Mapping[str, Dataset] | Sequence[Dataset]) -> dict[str, Dataset]:
+    for data in models.values() if isinstance(models, Mapping) else models:
+        check_dataset(data)
     if not isinstance(models, Mapping):
         names = [m.name for m in models]
         double = next((n for n in names if names.count(n) > 1), None)

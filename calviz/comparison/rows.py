@@ -10,7 +10,7 @@ import numpy as np
 from calviz.comparison.stratified_parts import dealt, stratified_sample
 from calviz.core.arrays import IntArray
 from calviz.core.errors import InputError, OptionError
-from calviz.core.predictions import Dataset, Predictions
+from calviz.core.predictions import Dataset, Predictions, check_dataset
 from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS
 from calviz.results.comparison import RowsUsed
 from calviz.text.words import counted, percent
@@ -59,6 +59,7 @@ class Division:
 
     def rows(self, data: Dataset) -> Rows:
         """The rows of these data; raises InputError or OptionError if they cannot be divided in this way."""
+        check_dataset(data)
         by_split = self.fit_split is not None or self.eval_split is not None
         ways = [by_split, self.fit_fraction is not None, self.cross_fit is not None]
         if sum(ways) > 1:

@@ -16,6 +16,8 @@ import numpy.typing as npt
 from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
 from calviz.core.errors import InputError, Repair, shortened
 from calviz.core.factor import Factor
+from calviz.core.notebook import html_block
+from calviz.core.ways_in import WaysIn
 
 Kind = Literal["probabilities", "logits", "confidence"]
 
@@ -54,7 +56,7 @@ class RowSums:
         return max(abs(self.low - 1), abs(self.high - 1))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class _Rows:
     """What full predictions and confidence-only data have in common: the columns other than scores."""
 
@@ -88,6 +90,38 @@ class _Rows:
                     f"'{shortened(key)}' has {length:,} rows but there are {n:,} predictions"
                 )
 
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        facts = [f"{self.n:,} row{'s' if self.n != 1 else ''}", *self._facts().values()]
+        return f"<{type(self).__name__} '{shortened(self.name)}': {', '.join(facts)}>"
+
+    def _repr_html_(self) -> str:
+        rows = [("rows", f"{self.n:,}"), *self._facts().items()]
+        return html_block(shortened(self.name), rows=rows)
+
+    def _facts(self) -> dict[str, str]:
+        """What is known beside the number of rows, by what it is."""
+        facts: dict[str, str] = {"kind": self.kind}
+        if self.class_names:
+            facts["classes"] = f"{len(self.class_names):,} classes ({_few(self.class_names)})"
+        if self.split_names:
+            facts["splits"] = f"splits {_few(self.split_names)}"
+        if self.groups:
+            facts["groups"] = f"groups {_few(tuple(self.groups))}"
+        return facts
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        raise NotImplementedError
+
+    @property
+    def kind(self) -> Kind:
+        """What the scores are."""
+        raise NotImplementedError
+
     def _columns_at(self, rows: npt.NDArray[Any]) -> dict[str, Any]:
         return {
             "splits": None if self.splits is None else self.splits.take(rows),
@@ -116,8 +150,8 @@ class _Rows:
             digest.update(np.ascontiguousarray(self.numbers[key]).data)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Predictions(_Rows):
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Predictions(WaysIn, _Rows):
     """Class probabilities of a classifier and the true labels, validated once, read-only.
 
     Parameters
@@ -277,7 +311,7 @@ class Predictions(_Rows):
         return digest.hexdigest()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class ConfidencePredictions(_Rows):
     """Confidence-only data: the top probability and whether the prediction was right.
 
@@ -380,6 +414,21 @@ class ConfidencePredictions(_Rows):
 
 
 Dataset: TypeAlias = Predictions | ConfidencePredictions
+
+
+def check_dataset(data: Any) -> None:
+    """Raise InputError unless these are predictions, with the way to make them of what was given."""
+    if not isinstance(data, Predictions | ConfidencePredictions):
+        raise InputError(
+            f"expected Predictions, got {type(data).__name__}",
+            remedy="calviz.load reads a file, calviz.Predictions.from_arrays(y_true, y_prob) takes arrays, and "
+            "calviz.audit(y_true, y_prob) judges them at once",
+        )
+
+
+def _few(names: tuple[str, ...]) -> str:
+    shown = [shortened(name) for name in names]
+    return ", ".join(shown if len(shown) <= 5 else [*shown[:3], "…", shown[-1]])
 
 
 def _split_mask(data: Dataset, split: str) -> BoolArray:

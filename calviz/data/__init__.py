@@ -6,7 +6,17 @@ Nothing here computes a metric, and nothing in a file is ever executed or unpick
 """
 
 from calviz.data.format import FORMATS
+from calviz.data.joining import LabelFile
 from calviz.data.loaded import REPAIRS, Loaded, ReadingOptions, Recognition
 from calviz.data.reading import load, read
 
-__all__ = ["FORMATS", "REPAIRS", "Loaded", "ReadingOptions", "Recognition", "load", "read"]
+__all__ = [
+    "FORMATS",
+    "REPAIRS",
+    "LabelFile",
+    "Loaded",
+    "ReadingOptions",
+    "Recognition",
+    "load",
+    "read",
+]

@@ -78,6 +78,8 @@ class Source:
                 raise InputError("this is not a regular file", file=self.name)
             with path.open("rb"):
                 pass
+        except InputError:
+            raise
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise InputError(f"cannot be opened ({reason})", file=self.name) from None

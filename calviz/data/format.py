@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from calviz.core.errors import InputError
+from calviz.core.extra_packages import needs
 from calviz.data.file_bytes import Source, check_gzip
 from calviz.data.table import Table
 from calviz.specs.registry import Registry
@@ -32,6 +34,13 @@ class Format:
         Whether it is text, which may be gzip-compressed.
     summary : str
         What may be in it, in one sentence.
+    special : bool
+        Whether it is a special case of another format, which is asked after it.
+    answers : callable, optional
+        ``answers(source)`` gives the answers of a log of a language model (`calviz.data.formats.answers`), so that several logs
+        can be read together.
+    package : str
+        The package that it needs and that calviz does without, if there is one (`calviz.core.extra_packages`).
     """
 
     key: str
@@ -41,6 +50,9 @@ class Format:
     open: Callable[[Source], Table]
     text: bool = False
     summary: str = ""
+    special: bool = False
+    answers: Callable[[Source], Any] | None = None
+    package: str = ""
 
 
 FORMATS: Registry[Format] = Registry("format")
@@ -58,6 +70,8 @@ _REFUSED: tuple[tuple[re.Pattern[bytes], str, str], ...] = tuple(
          "save the sheet as CSV"),
         (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "Excel files are not supported",
          "save the sheet as CSV"),
+        (rb"PK\x03\x04.{22,26}_journal/", "Inspect's own form of logs (.eval) is not read",
+         "convert it: inspect log convert --to json"),
         (rb"PK(\x03\x04|\x05\x06)", "zip archives are not supported", _ARCHIVE),
         (rb"7z\xbc\xaf\x27\x1c|Rar!", "archives are not supported", _ARCHIVE),
         (rb".{257}ustar", "tar archives are not supported", _ARCHIVE),
@@ -83,13 +97,20 @@ def refuse_unreadable(head: bytes) -> None:
 
 
 def format_of(source: Source) -> Format:
-    """The format of a file, from its content; raises InputError if it cannot be read."""
+    """The format of a file, from its content; raises InputError if it cannot be read, MissingPackage where that needs one."""
+    found = _recognised(source)
+    if found.package:
+        needs(found.package)
+    return found
+
+
+def _recognised(source: Source) -> Format:
     head = source.head(8192)
     if not head:
         raise InputError("the file is empty")
     if source.compressed:
         check_gzip(source)
-    for entry in FORMATS:
+    for entry in sorted(FORMATS, key=lambda entry: not entry.special):
         if entry.key != "csv" and entry.matches(head):
             if source.compressed and not entry.text:
                 raise InputError(

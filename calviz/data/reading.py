@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,7 +15,9 @@ from calviz.core.finding import Finding
 from calviz.core.predictions import Dataset
 from calviz.data.building.build import Built, build
 from calviz.data.file_bytes import Source
+from calviz.data.folders import Folder
 from calviz.data.format import format_of
+from calviz.data.joining import LabelFile, join
 from calviz.data.loaded import Loaded, ReadingOptions, Recognition
 from calviz.data.recognition.layout import Layout
 from calviz.data.recognition.recognise import recognise
@@ -27,17 +31,20 @@ def read(
     *,
     name: str | None = None,
     options: ReadingOptions = _EMPTY,
+    labels: LabelFile | None = None,
 ) -> Loaded:
     """Read a file of predictions: any format, any layout that can be told.
 
     Parameters
     ----------
     source : str, PathLike, bytes or binary file object
-        The file. Nothing in it is ever executed or unpickled.
+        The file, or a folder of logs of language models, which are read as one. Nothing in it is ever executed or unpickled.
     name : str, optional
         What to call it; the file's own name if left out.
     options : ReadingOptions
         What is known about it; everything else is recognised.
+    labels : LabelFile, optional
+        Another file that holds the labels of the same rows, by an identifier.
 
     Returns
     -------
@@ -53,40 +60,79 @@ def read(
         Where an option does not fit the file.
     """
     # Values that are not finite are looked for, and named.
-    with Source(source, name) as opened, np.errstate(all="ignore"):
-        return _read(opened, options)
+    with np.errstate(all="ignore"):
+        if isinstance(source, str | os.PathLike) and Path(source).is_dir() and labels is None:
+            return _read_folder(Path(source), name, options)
+        with Source(source, name) as opened:
+            return _read(opened, options, labels)
 
 
-def _read(opened: Source, options: ReadingOptions) -> Loaded:
+def _read_folder(path: Path, name: str | None, options: ReadingOptions) -> Loaded:
+    folder = Folder(path, name)
+    try:
+        digest = folder.hasher()
+        loaded = of_table(folder.table(), options, name=folder.name)
+    except InputError as error:
+        raise error.in_file(folder.name) from None
+    return replace(loaded, file=folder.name, size=folder.size, hash=digest)
+
+
+def _read(opened: Source, options: ReadingOptions, labels: LabelFile | None) -> Loaded:
     try:
         digest = opened.hasher()
         table = format_of(opened).open(opened)
-        layout = recognise(table, options)
-        built = build(table, layout, options, _stem(opened.name))
+        if labels is not None:
+            table, options = join(table, opened.name, labels, options)
+        loaded = of_table(table, options, name=_stem(opened.name))
     except InputError as error:
         raise error.in_file(opened.name) from None
     except MemoryError:
         raise InputError("there is not enough memory to read it", file=opened.name) from None
+    return replace(loaded, file=opened.name, size=opened.size, hash=digest)
+
+
+def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
+    """Recognise the columns of a table and build its predictions, which are called `name` where there is one model.
+
+    Raises
+    ------
+    InputError, OptionError
+        As `read`, without the name of a file.
+    """
+    layout = recognise(table, options)
+    built = build(table, layout, options, name)
     return Loaded(
-        file=opened.name,
-        size=opened.size,
+        file=name,
+        size=0,
         models=built.models,
         recognition=_recognition(table, layout, built),
-        hash=digest,
+        hash=lambda: "",
         notices=_notices(table, layout, built),
         repairs_offered=tuple(built.offered),
         repairs_made=tuple(built.made),
     )
 
 
-def load(path: str | os.PathLike[str], *, model: str | None = None, **options: Any) -> Dataset:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    model: str | None = None,
+    labels: str | os.PathLike[str] | None = None,
+    on: str | None = None,
+    **options: Any,
+) -> Dataset:
     """Read one set of predictions from a file.
 
     Parameters
     ----------
     path : str or PathLike
+        A file, or a folder of logs of language models.
     model : str, optional
         Which model, where the file holds several.
+    labels : str or PathLike, optional
+        Another file that holds the labels of the same rows.
+    on : str, optional
+        The column that identifies the rows in both files.
     **options
         Fields of `ReadingOptions` (``label="y"``, ``kind="logits"``, ``repair=["renormalise"]``).
 
@@ -99,15 +145,27 @@ def load(path: str | os.PathLike[str], *, model: str | None = None, **options: A
     InputError, OptionError
         As `read`; also where the file holds several models and none was chosen.
     """
-    try:
-        reading = ReadingOptions(**options)
-    except TypeError:
-        known = set(ReadingOptions.__dataclass_fields__)
-        wrong = ", ".join(sorted(set(options) - known)) or "?"
+    if on is not None and labels is None:
         raise OptionError(
-            f"there is no reading option '{wrong}'; known: {', '.join(sorted(known))}."
-        ) from None
-    models = read(path, options=reading).models
+            "'on' names the identifier of two files: give the file with the labels too."
+        )
+    other = None if labels is None else LabelFile(labels, on)
+    return one_model(read(path, options=options_of(options), labels=other), model)
+
+
+def options_of(options: Mapping[str, Any]) -> ReadingOptions:
+    """Reading options by name; raises OptionError on one that there is not."""
+    known = set(ReadingOptions.__dataclass_fields__)
+    if wrong := sorted(set(options) - known):
+        raise OptionError(
+            f"there is no reading option '{', '.join(wrong)}'; known: {', '.join(sorted(known))}."
+        )
+    return ReadingOptions(**options)
+
+
+def one_model(loaded: Loaded, model: str | None) -> Dataset:
+    """The chosen model of a file, or its only one; raises OptionError where that is not clear."""
+    models = loaded.models
     if model is None and len(models) > 1:
         raise OptionError(f"the file holds several models; choose one of: {', '.join(models)}.")
     if model is not None and model not in models:

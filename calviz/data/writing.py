@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 
 from calviz.core.errors import OptionError
+from calviz.core.extra_packages import needs
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.whole_files import replacing
 
 #: Formats by the end of the file's name.
 SUFFIXES = (".csv", ".parquet", ".npz")
+#: Packages that they are written with and that calviz does without.
+_NEEDED = {".csv": ("pandas",), ".parquet": ("pandas", "pyarrow")}
 
 
 def check_target(path: str | Path) -> Path:
-    """The path, if its format can be written and its directory is there; raises OptionError otherwise."""
+    """The path, if its format can be written and its directory is there; raises OptionError or MissingPackage otherwise."""
     target = Path(path)
     if target.suffix.lower() not in SUFFIXES:
         raise OptionError(
@@ -24,6 +27,7 @@ def check_target(path: str | Path) -> Path:
         )
     if not target.absolute().parent.is_dir():
         raise OptionError(f"'{target.name}': there is no such directory.")
+    needs(*_NEEDED.get(target.suffix.lower(), ()))
     return target
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import OptionError
+from calviz.core.extra_packages import needs
 from calviz.core.options import check_level
 from calviz.core.predictions import Dataset
 from calviz.figures.base import NAME, Figure, facts, named
@@ -240,6 +241,7 @@ class ClassBars(Figure):
 
     def frame(self, order: Order = "beyond") -> pd.DataFrame:
         """All classes as a table, one row each, in the order of drawing."""
+        needs("pandas")
         import pandas as pd
 
         return pd.DataFrame(dict(self.columns(order)))

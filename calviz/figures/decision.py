@@ -11,6 +11,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
+from calviz.core.extra_packages import needs
 from calviz.core.predictions import Dataset
 from calviz.figures.base import NAME, Figure, facts, named
 from calviz.figures.kernels.expert_referral import Costs, best_threshold, cost_at, kept_and_wrong
@@ -267,6 +268,7 @@ class Decision(Figure):
 
     def table(self) -> pd.DataFrame:
         """The rules, one row each, costs per prediction."""
+        needs("pandas")
         import pandas as pd
 
         rules = self.rules.values()

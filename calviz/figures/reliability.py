@@ -11,6 +11,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
+from calviz.core.extra_packages import needs
 from calviz.core.options import check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
@@ -283,6 +284,7 @@ class Reliability(Figure):
 
     def curves_frame(self) -> pd.DataFrame:
         """The points of the curves, one row each; empty without curves."""
+        needs("pandas")
         import pandas as pd
 
         names = [kind for kind, curve in self.curves.items() for _ in curve.score]

@@ -101,6 +101,10 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 keep_predicted_classes(array, out)
         return out
 
+    def predict_proba(self, X: npt.ArrayLike) -> FloatArray:
+        """The same as `transform`, shape (n, K): a map at the end of a pipeline stands for a model."""
+        return self.transform(X)
+
     def intervals(self, X: npt.ArrayLike) -> FloatArray:
         """What the method says beside the probability of a class: a lower and an upper one, before the classes are normalised.
 

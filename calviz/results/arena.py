@@ -11,6 +11,7 @@ import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
 from calviz.core.errors import InputError
+from calviz.core.extra_packages import needs
 from calviz.specs.recalibrator import UNCALIBRATED
 
 if TYPE_CHECKING:
@@ -215,6 +216,7 @@ class ResultTable:
 
     def frame(self) -> pd.DataFrame:
         """One row per experiment and method."""
+        needs("pandas")
         import pandas as pd
 
         rows: list[dict[str, Any]] = [

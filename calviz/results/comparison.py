@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from calviz.core.bins import DEFAULT_BINS, Scheme
 from calviz.core.errors import OptionError
+from calviz.core.extra_packages import needs
 from calviz.results.advice import Advice
 from calviz.results.comparison_table import Column, Remark, ordered, remarks_on_values
 from calviz.results.evaluation import Interval, MetricResult
+from calviz.results.shown import Shown, Summary
 from calviz.specs.metric import METRICS, RANKED_BY
 from calviz.specs.recalibrator import UNCALIBRATED, zero_words
-from calviz.text.words import bins_words, counted
+from calviz.text.words import bins_words, counted, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -182,8 +184,8 @@ class MethodResult:
         return not self.accuracy_preserving
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Shown):
     """Recalibrators side by side on the same rows; iterates over its results.
 
     Attributes
@@ -241,6 +243,19 @@ class Comparison:
 
     def __len__(self) -> int:
         return len(self.methods)
+
+    def summary(self) -> Summary:
+        """The result in a few words: the advice, the methods by the first metrics, why some failed."""
+        columns = self.columns(METRICS.in_table("methods"))
+        rows = [(m.key, *(c.text(m.key) for c in columns)) for m in self.ready]
+        advice = self.advice
+        return Summary(
+            title=f"of '{shorten(self.name)}': {counted(len(self), 'method')}, {self.rows_words()}",
+            verdict="" if advice is None else advice.headline,
+            header=("method", *(c.heading for c in columns)),
+            rows=tuple(rows),
+            notes=tuple(f"{m.key}: {m.reason}" for m in self if not m.ok),
+        )
 
     def rows_words(self, written: Callable[[str], str] = str) -> str:
         """Which rows fitted and which judged; `written` escapes or cuts the names of splits."""
@@ -316,6 +331,7 @@ class Comparison:
 
     def frame(self) -> pd.DataFrame:
         """One row per method: the metrics, what changed, times, and the reason where it failed."""
+        needs("pandas")
         import pandas as pd
 
         rows = []

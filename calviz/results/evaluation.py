@@ -7,7 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from calviz.core.errors import OptionError
+from calviz.core.extra_packages import needs
 from calviz.core.finding import Finding
+from calviz.results.shown import Shown, Summary
 from calviz.specs.metric import IntervalMethod
 
 if TYPE_CHECKING:
@@ -100,8 +103,8 @@ class ClassRow:
     ks: float
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Shown):
     """All metrics of one sample, by key; iterates over its results.
 
     Attributes
@@ -123,6 +126,8 @@ class Evaluation:
         Empty where they were not asked for.
     verdict : Verdict or None
         What the findings come to; None if they were not asked for.
+    sample : Sample or None
+        The rows that were judged, for figures and a report of them (`calviz.integrations`): kept by `calviz.audit` only.
     """
 
     name: str
@@ -135,9 +140,48 @@ class Evaluation:
     classes: tuple[ClassRow, ...] = ()
     findings: tuple[Finding, ...] = ()
     verdict: Verdict | None = None
+    sample: Any = field(default=None, repr=False, compare=False)
 
     def __getitem__(self, key: str) -> MetricResult:
-        return self.metrics[key]
+        try:
+            return self.metrics[key]
+        except KeyError:
+            known = ", ".join(self.metrics)
+            raise OptionError(f"'{key}' was not measured; there are {known}.") from None
+
+    def summary(self) -> Summary:
+        """The result in a few words: the verdict, the metrics with their error bars, what else was found."""
+        # Text of metrics knows this module.
+        from calviz.text.metric_values import Written, name_of
+        from calviz.text.words import counted, shorten
+
+        rows: list[tuple[str, ...]] = []
+        for r in self:
+            if not r.available:
+                continue
+            w = Written(r)
+            interval = (
+                f"{w.of(r.interval.low, unit=False)} to {w.of(r.interval.high)}"
+                if r.interval
+                else ""
+            )
+            floor = f"{w.of(r.noise_floor.mean)}" if r.noise_floor else ""
+            unit = f" ({w.unit_words})" if w.unit_words else ""
+            rows.append((name_of(r) + unit, w.value, interval, floor))
+        header: tuple[str, ...] = ("metric", "value", "95 % interval", "if calibrated")
+        if not any(row[2] or row[3] for row in rows):
+            header, rows = header[:2], [row[:2] for row in rows]
+        split = f", split {shorten(self.split)}" if self.split else ""
+        judged = self.verdict
+        return Summary(
+            title=f"of '{shorten(self.name)}': {counted(self.rows, 'row')}{split}, {shorten(self.reduction)}, "
+            + counted(len(self), "metric"),
+            verdict="" if judged is None else judged.sentence,
+            lines=(judged.other_view,) if judged is not None and judged.other_view else (),
+            header=header,
+            rows=tuple(rows),
+            notes=tuple(f"{f.code} {f.message}" for f in self.findings),
+        )
 
     def __iter__(self) -> Iterator[MetricResult]:
         return iter(self.metrics.values())
@@ -148,6 +192,7 @@ class Evaluation:
     def frame(self) -> pd.DataFrame:
         """One row per metric: value, interval, noise floor, p-value, reason."""
         # Here and not above: half a second that a number on the command line does not need.
+        needs("pandas")
         import pandas as pd
 
         return pd.DataFrame(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from calviz.core.errors import OptionError
+from calviz.core.extra_packages import needs
 from calviz.results.arena import SCORES, ResultTable
 from calviz.results.evaluation import Interval
 
@@ -152,6 +153,7 @@ class Leaderboard:
 
     def frame(self) -> pd.DataFrame:
         """One row per method, the best by the Brier score first."""
+        needs("pandas")
         import pandas as pd
 
         return pd.DataFrame([_row(s) for s in self]).set_index("method")

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from calviz.core.bins import DEFAULT_BINS, Scheme
 from calviz.core.errors import OptionError
+from calviz.core.extra_packages import needs
 from calviz.results.comparison import RowsUsed, Verdict
 from calviz.results.comparison_table import badness
 from calviz.results.evaluation import MetricResult
+from calviz.results.shown import Shown, Summary
 from calviz.specs.recalibrator import UNCALIBRATED
-from calviz.text.words import bins_words, counted
+from calviz.text.words import bins_words, counted, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,8 +76,8 @@ class LabelsNeeded:
     gain: float
 
 
-@dataclass(frozen=True, eq=False)
-class LearningCurve:
+@dataclass(frozen=True, eq=False, repr=False)
+class LearningCurve(Shown):
     """Metrics against the number of calibration rows (Zhang 2020, figure 6).
 
     Attributes
@@ -116,6 +118,24 @@ class LearningCurve:
     def bins_words(self) -> str:
         """The bins: "15 equal-width bins"."""
         return bins_words(self.bins, self.scheme)
+
+    def summary(self) -> Summary:
+        """The result in a few words: how many labels each method needs, by each metric."""
+        found = [
+            need
+            for metric in self.directions
+            for method in self.methods
+            if (need := self.needed(method, metric)) is not None
+        ]
+        return Summary(
+            title=f"of '{shorten(self.name)}': {counted(len(self.methods), 'method')}, "
+            + counted(len({p.rows for p in self.points}), "size"),
+            header=("method", "metric", "better from", "settled from"),
+            rows=tuple(
+                (n.method, n.metric, _rows(n.better_from), _rows(n.settled_from)) for n in found
+            ),
+            notes=tuple(f"{key}: {reason}" for key, reason in self.failures.items()),
+        )
 
     def rows_words(self, written: Callable[[str], str] = str) -> str:
         """Which rows judged and which were drawn from, in two sentences; `written` escapes or cuts the names of splits."""
@@ -189,6 +209,7 @@ class LearningCurve:
 
     def frame(self) -> pd.DataFrame:
         """One row per method, number of rows and metric."""
+        needs("pandas")
         import pandas as pd
 
         return pd.DataFrame([vars(p) for p in self.points])
@@ -200,3 +221,7 @@ def _first_of_the_end(points: tuple[LearningPoint, ...], holds: list[bool]) -> i
         return None
     last = max((i for i, ok in enumerate(holds) if not ok), default=-1)
     return points[last + 1].rows
+
+
+def _rows(count: int | None) -> str:
+    return "never" if count is None else f"{count:,} rows"

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Literal
 
 from calviz.core.bins import DEFAULT_BINS, Scheme
 from calviz.core.errors import OptionError
+from calviz.core.extra_packages import needs
 from calviz.results.comparison import Comparison, Difference
 from calviz.results.comparison_table import Column, Remark, ordered, remarks_on_values
 from calviz.results.evaluation import MetricResult
-from calviz.text.words import bins_words
+from calviz.results.shown import Shown, Summary
+from calviz.specs.metric import METRICS
+from calviz.text.words import bins_words, counted, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,8 +74,8 @@ class ModelResult:
         return self.reason is None
 
 
-@dataclass(frozen=True, eq=False)
-class ModelComparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelComparison(Shown):
     """Models side by side on the same rows; iterates over its results.
 
     Attributes
@@ -123,6 +126,16 @@ class ModelComparison:
     def rows(self) -> int:
         """Rows that were compared."""
         return self.alignment.rows
+
+    def summary(self) -> Summary:
+        """The result in a few words: the models by the first metrics."""
+        columns = self.columns(METRICS.in_table("models"))
+        return Summary(
+            title=f"of {counted(len(self), 'model')}: {counted(self.rows, 'row')}, {shorten(self.reduction)}",
+            header=("model", *(c.heading for c in columns)),
+            rows=tuple((m.name, *(c.text(m.name) for c in columns)) for m in self if m.ok),
+            notes=tuple(f"{m.name}: {m.reason}" for m in self if not m.ok),
+        )
 
     def difference(self, metric: str, one: str, other: str) -> Difference | None:
         """The metric of `one` minus that of `other`; None if there are no paired resamples of it."""
@@ -180,6 +193,7 @@ class ModelComparison:
 
     def frame(self) -> pd.DataFrame:
         """One row per model: its metrics, and the reason where it has none."""
+        needs("pandas")
         import pandas as pd
 
         return pd.DataFrame(
@@ -193,6 +207,7 @@ class ModelComparison:
 
     def differences(self, reference: str) -> pd.DataFrame:
         """One row per metric and other model: its value minus that of `reference`, with the interval."""
+        needs("pandas")
         import pandas as pd
 
         rows = []
@@ -229,6 +244,7 @@ class ModelsByMethods:
 
     def frame(self, metric: str) -> pd.DataFrame:
         """One row per model, one column per method; ``nan`` where a method failed."""
+        needs("pandas")
         import pandas as pd
 
         return pd.DataFrame(

@@ -9,9 +9,11 @@ import numpy as np
 
 from calviz.core.arrays import BoolArray
 from calviz.core.errors import OptionError
+from calviz.core.extra_packages import needs
 from calviz.core.predictions import Dataset
 from calviz.results.evaluation import Interval
-from calviz.text.words import shorten
+from calviz.results.shown import Shown, Summary
+from calviz.text.words import counted, percent, points, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,8 +92,8 @@ class Slice:
         return ", ".join(f"{column} = {value}" for column, value in self.where)
 
 
-@dataclass(frozen=True)
-class Slices:
+@dataclass(frozen=True, repr=False)
+class Slices(Shown):
     """All slices that have enough rows, the most surely off first.
 
     Attributes
@@ -128,6 +130,27 @@ class Slices:
     small: int
     skipped: tuple[str, ...] = ()
 
+    def summary(self) -> Summary:
+        """The result in a few words: the slices, those that are most surely off first."""
+        shown = self.slices[:20]
+        more = len(self.slices) - len(shown)
+        return Summary(
+            title=f"of '{shorten(self.name)}': {counted(len(self.slices), 'slice')}, {len(self.off)} off beyond chance",
+            header=("slice", "rows", "score", "hits", "gap (points)", "off"),
+            rows=tuple(
+                (
+                    s.name,
+                    f"{s.rows:,}",
+                    percent(s.score),
+                    percent(s.hits),
+                    points(s.gap),
+                    "yes" if s in self.off else "",
+                )
+                for s in shown
+            ),
+            notes=((f"and {more} more",) if more else ()) + self.skipped,
+        )
+
     @property
     def off(self) -> tuple[Slice, ...]:
         """Slices that are off beyond chance, all of them looked at together."""
@@ -135,6 +158,7 @@ class Slices:
 
     def frame(self) -> pd.DataFrame:
         """One row per slice."""
+        needs("pandas")
         import pandas as pd
 
         return pd.DataFrame(

@@ -12,7 +12,7 @@ import numpy as np
 from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
 from calviz.core.events import BinaryEvents
 from calviz.core.options import check_choice, check_whole
-from calviz.core.predictions import Dataset
+from calviz.core.predictions import Dataset, check_dataset
 from calviz.core.reduction import Reduction
 from calviz.results.slices import Where, rows_where, where_words
 from calviz.sample.binning import BinSums, bin_events, reweighted
@@ -112,6 +112,7 @@ class Sample:
         if sample is not None and split is None and not where:
             return sample
         whole = data.data if isinstance(data, Sample) else data
+        check_dataset(whole)
         chosen = whole if split is None else whole.split(split)
         mask = rows_where(chosen, where)
         if mask is not None and not mask.all():

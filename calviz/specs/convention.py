@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from calviz.core.extra_packages import needs
 from calviz.specs.registry import Registry
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ class Conventions:
 
     def frame(self) -> pd.DataFrame:
         """One row per convention: value, difference to calviz's ECE, noise, what it is, why it differs."""
+        needs("pandas")
         import pandas as pd
 
         return pd.DataFrame(

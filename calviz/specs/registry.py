@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
 from calviz.core.errors import OptionError
+from calviz.specs.plugins import load_plugins
 
 _PACKAGES: dict[str, str] = {}
 
@@ -75,9 +76,24 @@ class Registry(Generic[T]):
                 package = importlib.import_module(_PACKAGES[self.kind])
                 for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
                     importlib.import_module(f"{package.__name__}.{module}")
+                self._load_plugins()
                 self._discovered = True
             finally:
                 self._discovering = False
+
+    def _load_plugins(self) -> None:
+        """Add the entries of other packages; what a broken one has registered is taken out again."""
+        whole = dict(self._entries)
+
+        def undo() -> None:
+            self._entries.clear()
+            self._entries.update(whole)
+
+        def loaded() -> None:
+            whole.clear()
+            whole.update(self._entries)
+
+        load_plugins(self.kind, undo=undo, done=loaded)
 
     def __getitem__(self, key: str) -> T:
         self._discover()

@@ -39,3 +39,18 @@ def test_it_does_not_run_as_root_and_is_watched():
     last, command = instructions[-1]
     assert last == "CMD"
     assert command.startswith('["calviz", "app"')
+
+
+def test_a_space_finds_the_container():
+    """The front matter of README.md, as Hugging Face Spaces read it; their containers run as user 1000."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    head, rest = text.removeprefix("---\n").split("---\n", 1)
+    space = dict(line.split(": ", 1) for line in head.splitlines())
+    colours = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
+    assert space["sdk"] == "docker"
+    assert re.search(rf"^EXPOSE {space['app_port']}$", DOCKERFILE, re.M)
+    assert f'"--port", "{space["app_port"]}"' in DOCKERFILE
+    assert "useradd --create-home --uid 1000 " in DOCKERFILE
+    assert {space["colorFrom"], space["colorTo"]} <= colours
+    assert len(space["short_description"]) <= 60
+    assert rest.startswith("\n# calviz\n")

@@ -1,5 +1,6 @@
 """What is installed is what is in the repository, with the app inside."""
 
+import importlib
 import re
 import tomllib
 import zipfile
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import calviz
+from calviz.core.extra_packages import PURPOSES
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -18,8 +20,39 @@ def requirements(name: str) -> list[str]:
     return sorted(line for line in map(str.strip, lines) if line and not line.startswith("#"))
 
 
-def test_requirements_are_the_dependencies_of_the_package():
-    assert requirements("requirements.txt") == sorted(PROJECT["project"]["dependencies"])
+def with_extra(name: str) -> set[str]:
+    """What an extra brings, through the extras that it names."""
+    found = set(PROJECT["project"]["dependencies"])
+    for line in PROJECT["project"]["optional-dependencies"][name]:
+        inner = re.fullmatch(r"calviz\[(\w+)\]", line)
+        found |= with_extra(inner[1]) if inner else {line}
+    return found
+
+
+def test_requirements_are_the_package_and_what_the_app_needs():
+    assert requirements("requirements.txt") == sorted(with_extra("app"))
+
+
+def test_the_core_is_light():
+    names = {re.split(r"[<>=]", line)[0] for line in PROJECT["project"]["dependencies"]}
+    light = {"click", "numpy", "polars", "rich", "scikit-learn", "scipy"}
+    assert names == light | {"narwhals", "threadpoolctl"}  # which scikit-learn brings
+
+
+@pytest.mark.parametrize("package", sorted(PURPOSES))
+def test_what_is_named_as_missing_is_an_extra(package):
+    extras = {
+        line for name in PROJECT["project"]["optional-dependencies"] for line in with_extra(name)
+    }
+    assert any(re.match(rf"{package}\b", line) for line in extras)
+
+
+def test_the_entry_points_lead_somewhere():
+    for group, entries in PROJECT["project"]["entry-points"].items():
+        for target in entries.values():
+            module, _, name = target.partition(":")
+            found = importlib.import_module(module)
+            assert not name or hasattr(found, name), f"{group}: {target}"
 
 
 def test_the_development_requirements_start_from_them():

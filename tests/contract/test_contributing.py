@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +21,7 @@ from click.testing import CliRunner
 
 from calviz.cli import main
 from calviz.data import read
+from tests.inputs.wandb_stub import stub
 
 pytestmark = pytest.mark.slow
 
@@ -162,27 +166,120 @@ def test_the_examples_follow_the_house_style(project: Path, arguments: list[str]
     run(project, "-m", "ruff", *arguments, "--no-cache", *examples())
 
 
-def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
-    (code,) = blocks("README.md", "python")
-    script = tmp_path / "readme.py"
-    script.write_text(f"import sys; sys.path.insert(0, {str(ROOT)!r})\n" + code, encoding="utf-8")
-    assert "Interval(" in run(ROOT, str(script))
-
-
-LINES = [
-    line.removeprefix("python -m calviz ")
-    for code in blocks("README.md", "sh")
-    for line in code.splitlines()
-    if line.startswith("python -m calviz ") and not line.startswith("python -m calviz app")
+#: Pages whose snippets are run; CONTRIBUTING.md is put into a copy of the project above.
+PAGES = [
+    str(path.relative_to(ROOT))
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 ]
+
+
+def snippets(page: str) -> list[str]:
+    """The Python of a page, but for files that it names."""
+    return [code for code in blocks(page, "python") if not code.startswith("# test_")]
+
+
+@pytest.fixture
+def trackers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A folder for MLflow's runs, its evaluator found, and a stand-in for wandb."""
+    monkeypatch.setitem(sys.modules, "wandb", stub())
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    monkeypatch.setenv("DO_NOT_TRACK", "true")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    mlflow = pytest.importorskip(
+        "mlflow", reason="mlflow is not installed: pip install mlflow-skinny"
+    )
+    from mlflow.models.evaluation.evaluator_registry import _model_evaluation_registry
+
+    from calviz.integrations.mlflow import Evaluator
+
+    _model_evaluation_registry.register("calviz", Evaluator)
+    before = mlflow.get_tracking_uri()
+    mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
+    yield
+    mlflow.set_tracking_uri(before)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if snippets(page)])
+def test_the_python_of_a_page_runs(
+    page: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From its first snippet to its last, from the folder that holds sample_data."""
+    codes = snippets(page)
+    monkeypatch.chdir(ROOT)
+    with warnings.catch_warnings():
+        if any("mlflow" in code for code in codes):
+            warnings.simplefilter("ignore")  # what MLflow warns of is its own
+            request.getfixturevalue("trackers")
+        names: dict[str, object] = {}
+        for number, code in enumerate(codes, start=1):
+            exec(compile(code, f"{page}, snippet {number}", "exec"), names)
+
+
+def test_the_tests_of_the_pages_pass(tmp_path: Path) -> None:
+    """With the fixture that pytest finds where calviz is installed."""
+    files = {
+        match[1]: code
+        for page in PAGES
+        for code in blocks(page, "python")
+        if (match := re.match(r"# (test_\w+\.py)\n", code))
+    }
+    assert files
+    for name, code in files.items():
+        (tmp_path / name).write_text(code, encoding="utf-8")
+    plugin = ("-p", "calviz.integrations.pytest_plugin", "-p", "no:cacheprovider")
+    out = run(ROOT, "-m", "pytest", "-q", "-c", os.devnull, *plugin, str(tmp_path))
+    assert re.search(rf"\b{sum(c.count('def test_') for c in files.values())} passed", out)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "yaml")])
+def test_the_yaml_of_a_page_is_what_the_tools_read(page: str, tmp_path: Path) -> None:
+    """Inputs of the action, and identifiers of hooks; what they hand to ``calviz audit`` is run."""
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    seen = []
+    for code in blocks(page, "yaml"):
+        (entry,) = yaml.safe_load(code)
+        if "with" in entry:
+            assert set(entry["with"]) <= set(action["inputs"])
+            gates = [f"--fail-on={gate}" for gate in entry["with"]["fail-on"].split("\n") if gate]
+            seen.append([*gates, *entry["with"]["options"].split()])
+        for hook in entry.get("hooks", ()):
+            assert hook["id"] in {known["id"] for known in hooks}
+            seen.append(hook["args"])
+    predictions(tmp_path)
+    for arguments in seen:
+        line = ["audit", "--resamples", "20", *arguments, str(tmp_path / "predictions.csv")]
+        result = CliRunner().invoke(main, line)
+        assert result.exit_code in (0, 1), result.stderr
+
+
+#: Commands that are run by nobody here: they install, build or serve.
+OTHERS = ("python3 -m venv .venv && ", ".venv/bin/", "python benchmarks/")
+
+
+def test_other_lines_are_those_that_are_known() -> None:
+    for page in (*PAGES, "CONTRIBUTING.md"):
+        for code in blocks(page, "sh"):
+            for line in code.splitlines():
+                assert line.startswith(("python -m calviz ", *OTHERS)), f"{page}: {line}"
+
+
+LINES = list(
+    dict.fromkeys(
+        line.removeprefix("python -m calviz ")
+        for page in PAGES
+        for code in blocks(page, "sh")
+        for line in code.splitlines()
+        if line.startswith("python -m calviz ") and not line.startswith("python -m calviz app")
+    )
+)
 #: The first line of each command has a process of its own, as it would have; the others share this one.
 ALONE = {line.split()[0]: line for line in reversed(LINES)}
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_the_command_lines_of_the_readme_run(
-    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def predictions(folder: Path) -> None:
+    """The files that the lines name."""
     frame = pd.DataFrame(
         {
             "label": ["cat", "dog", "fox", "dog"] * 12,
@@ -193,11 +290,24 @@ def test_the_command_lines_of_the_readme_run(
         }
     )
     for name in ("predictions.csv", "mlp.csv", "forest.csv"):
-        frame.to_csv(tmp_path / name, index=False)
-    frame.to_parquet(tmp_path / "predictions.parquet")
-    (tmp_path / "folder").mkdir()
+        frame.to_csv(folder / name, index=False)
+    frame.to_parquet(folder / "predictions.parquet")
+    named = frame.assign(id=range(len(frame)))
+    named.drop(columns="label").to_csv(folder / "scores.csv", index=False)
+    named[["id", "label"]].to_csv(folder / "truth.csv", index=False)
+    (folder / "harness_output").mkdir()
+    for log in (ROOT / "tests/inputs/logs").glob("samples_*.jsonl"):
+        shutil.copy(log, folder / "harness_output")
+    (folder / "folder").mkdir()
     divided = frame.assign(split=["calibration"] * 24 + ["test"] * 24)
-    divided.to_csv(tmp_path / "folder" / "mlp.csv", index=False)
+    divided.to_csv(folder / "folder" / "mlp.csv", index=False)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_the_command_lines_of_the_pages_run(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    predictions(tmp_path)
     if line in ALONE.values():
         code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from calviz.cli import main; main()"
         done = subprocess.run(
@@ -221,16 +331,18 @@ def test_the_command_lines_of_the_readme_run(
 
 
 def test_links_in_the_documents_lead_somewhere() -> None:
-    documents = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md",
-                 ROOT / "CHANGELOG.md", ROOT / "sample_data" / "README.md"]  # fmt: skip
+    pages = (*PAGES, "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "sample_data/README.md")
+    documents = [ROOT / page for page in pages]
     for document in documents:
         text = document.read_text(encoding="utf-8")
         for target in re.findall(r"\]\(([^)#\s]+)", text):
             if "://" not in target:
-                assert (document.parent / target).exists(), f"{document.name}: {target}"
+                notebook = ROOT / "examples" / f"{Path(target).stem}.ipynb"
+                shown = target.startswith("tutorials/") and notebook.exists()  # a page of the site
+                assert shown or (document.parent / target).exists(), f"{document.name}: {target}"
 
 
-#: A row or two for every layout in the README's table: header, rows, models, kind, splits, groups.
+#: A row or two for every layout in the table of docs/how-to/files.md: header, rows, models, kind, splits, groups.
 LAYOUTS = {
     "label,p_cat,p_dog,p_fox": ("dog,0.1,0.8,0.1\ncat,0.7,0.2,0.1", 1, "probabilities"),
     "label,logit_cat,logit_dog,logit_fox": ("1,0.5,2.0,-1.0\n0,3.0,-2.5,1.0", 1, "logits"),
@@ -246,16 +358,16 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("header", LAYOUTS)
-def test_the_layouts_of_the_readme_are_read(header: str) -> None:
+def test_the_layouts_of_the_page_are_read(header: str) -> None:
     rows, models, kind = LAYOUTS[header]
-    assert f"`{header}`" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"`{header}`" in (ROOT / "docs/how-to/files.md").read_text(encoding="utf-8")
     loaded = read(f"{header}\n{rows}\n".encode(), name="layout.csv")
     assert len(loaded.models) == models
     assert {data.kind for data in loaded.models.values()} == {kind}
     assert all(data.n == 2 for data in loaded.models.values())
 
 
-def test_other_columns_of_the_readme_are_read() -> None:
+def test_other_columns_of_the_page_are_read() -> None:
     text = (
         b"id,split,hospital,p_a,p_b,y_a,y_b\nr1,test,north,0.9,0.1,1,0\nr2,cal,south,0.2,0.8,0,1\n"
     )
@@ -267,7 +379,7 @@ def test_other_columns_of_the_readme_are_read() -> None:
     assert data.labels.tolist() == [0, 1]
 
 
-def test_the_arrays_of_the_readme_are_read() -> None:
+def test_the_arrays_of_the_page_are_read() -> None:
     probs, labels = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0, 1])
     for keys in (
         ("probs", "labels"),

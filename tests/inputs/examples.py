@@ -274,3 +274,79 @@ def made() -> dict[str, bytes]:
         ),
         "93_very_long_class_name.csv": _named(("a" * 5_000, "dog", "fox")),
     }  # fmt: skip
+
+
+#: Logs of language models that are refused, with these words.
+REFUSED_LOGS = {
+    "generated.jsonl": ["line 1", "generated text without log-likelihoods", "multiple-choice"],
+    "one_choice.jsonl": ["line 1", "one log-likelihood, of a task without choices"],
+    "other_version.jsonl": ["line 1", "no 'filtered_resps'", "version 0.4"],
+    "no_such_choice.jsonl": ["line 2", "target '7' is none of the 2 choices"],
+    "two_targets.jsonl": ["line 2", "target [0, 1] is none of the 2 choices"],
+    "not_finite.jsonl": ["line 2", "not a finite number"],
+    "broken_line.jsonl": ["line 2", "not a JSON object"],
+    "inspect_version_9.json": ["version 9", "version 2 is read", "inspect log convert"],
+    "inspect_empty.json": ["no samples"],
+    "inspect_not_scored.json": ["no sample", "was scored"],
+    "inspect_partly_right.json": ["row 1", "'judge'", "neither a hit nor a miss"],
+    "inspect_no_confidence.json": ["row 1", "neither a stated confidence nor the log-probability"],
+    "inspect_own_form.eval": ["Inspect's own form", "inspect log convert"],
+}
+
+
+def _harness(*changes: dict[str, Any]) -> bytes:
+    """Rows as lm-evaluation-harness writes them, the last ones changed."""
+    row = {
+        "doc_id": 0,
+        "doc": {"question": "?"},
+        "target": "0",
+        "arguments": [["q", " yes"], ["q", " no"]],
+    }
+    row |= {"filtered_resps": [["-0.5", "True"], ["-1.5", "False"]], "filter": "none", "acc": 1.0}
+    rows = [
+        row,
+        *({k: v for k, v in (row | change).items() if v is not None} for change in changes),
+    ]
+    return "\n".join(json.dumps(one) for one in (rows if len(changes) < 2 else rows[1:])).encode()
+
+
+def _inspect(samples: list[dict[str, Any]], version: int = 2) -> bytes:
+    log = {
+        "version": version,
+        "status": "success",
+        "eval": {"task": "t", "model": "m"},
+        "samples": samples,
+    }
+    return json.dumps(log, indent=1).encode()
+
+
+@cache
+def logs() -> dict[str, bytes]:
+    """Logs of language models, whole and broken, by the name of the file."""
+    text = {"filtered_resps": ["forty-two"]}
+    one = {"filtered_resps": [["-3.5", "True"]]}
+    old = {"filtered_resps": None, "logit_0": -1.5}
+    judged = {
+        "id": 1,
+        "target": "A",
+        "choices": ["x", "y"],
+        "scores": {"judge": {"value": "C", "answer": "A"}},
+    }
+    stated = judged | {"metadata": {"confidence": 0.75, "subject": "law"}}
+    return {
+        "harness.jsonl": _harness({"doc_id": 1}),
+        "generated.jsonl": _harness(text, text),
+        "one_choice.jsonl": _harness(one, one),
+        "other_version.jsonl": _harness(old, old),
+        "no_such_choice.jsonl": _harness({"target": "7"}),
+        "two_targets.jsonl": _harness({"target": [0, 1]}),
+        "not_finite.jsonl": _harness({"filtered_resps": [["nan", "True"], ["-1", "False"]]}),
+        "broken_line.jsonl": _harness({"doc_id": 1})[:-9],
+        "inspect.json": _inspect([stated, stated | {"id": 2, "scores": {"judge": {"value": "I"}}}]),
+        "inspect_version_9.json": _inspect([stated], version=9),
+        "inspect_empty.json": _inspect([]),
+        "inspect_not_scored.json": _inspect([{"id": 1, "scores": {}}]),
+        "inspect_partly_right.json": _inspect([stated | {"scores": {"judge": {"value": "P"}}}]),
+        "inspect_no_confidence.json": _inspect([judged]),
+        "inspect_own_form.eval": zipped({"_journal/start.json": b"{}", "header.json": b"{}"}),
+    }  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import runpy
 import socket
@@ -14,6 +13,7 @@ from pathlib import Path
 import click
 
 from calviz.core.errors import InputError, OptionError
+from calviz.core.extra_packages import REPORT, needs
 
 #: Tells the app which file to open first.
 OPEN_VARIABLE = "CALVIZ_OPEN"
@@ -39,10 +39,7 @@ def command(file: Path | None, port: int | None, host: str, no_browser: bool) ->
     """
     from calviz.data.samples import project_root
 
-    if importlib.util.find_spec("streamlit") is None:
-        raise OptionError(
-            "the dashboard needs streamlit, which is not installed; run: pip install streamlit."
-        )
+    needs("streamlit", "pyarrow", *REPORT)
     root = project_root()
     if not (root / "app.py").is_file():
         raise InputError("the dashboard is not part of this installation", file="app.py")

@@ -10,7 +10,7 @@ from calviz.cli.fit_row_options import fitting_options
 from calviz.cli.group import FINE
 from calviz.cli.method_options import method_options, parse
 from calviz.cli.reading import reading_options
-from calviz.cli.report_options import Documents, document_options
+from calviz.cli.report_options import Documents, document_options, only_one_output
 from calviz.cli.text import say
 from calviz.core.whole_files import write_output
 
@@ -84,6 +84,7 @@ def command(
         check_json(json_path)
     documents = Documents(html_path, markdown_path)
     documents.check()
+    quiet = only_one_output(json_path, documents)
     names = tuple(dict.fromkeys(name.strip() for name in methods.split(",")))
     chosen = None if methods == "all" else names
     found = find(paths, reading)
@@ -95,7 +96,6 @@ def command(
     else:
         table = _given(found, chosen)
     arena = judge(table, resamples=resamples, seed=division.seed)
-    quiet = json_path == "-"
     if not quiet:
         print_arena(arena)
     if json_path is not None:
@@ -103,7 +103,7 @@ def command(
         from calviz.report.json import to_json
 
         text = to_json(arena_record(arena, problems=problems, seed=division.seed))
-        if quiet:
+        if json_path == "-":
             click.echo(text, nl=False)
         else:
             write_output(json_path, text)

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from calviz.cli.group import CROSSED, FINE, WRONG
-from calviz.cli.reading import reading_options
+from calviz.cli.reading import label_file_options, reading_options
 from calviz.cli.reduction import reduction_option
-from calviz.cli.report_options import Documents, document_options
+from calviz.cli.report_options import Documents, document_options, only_one_output
 from calviz.cli.text import say, sentence
 from calviz.cli.threshold import Threshold
 from calviz.core.errors import CalvizError, InputError, OptionError
 from calviz.core.whole_files import write_output
+from calviz.report.junit import Gate, Outcome, to_junit
 
 if TYPE_CHECKING:
     from calviz.core.reduction import Reduction
-    from calviz.data import Loaded, ReadingOptions
+    from calviz.data import LabelFile, Loaded, ReadingOptions
     from calviz.report.document import Part
     from calviz.results.evaluation import Evaluation
     from calviz.results.model_comparison import ModelComparison
@@ -51,6 +52,18 @@ class Audit:
     help="Add the ECE as scikit-learn, torchmetrics, netcal and others define it, and why they differ.",
 )
 @click.option(
+    "--by",
+    metavar="COL",
+    help="Add a line for each value of a group column, such as the task: is it off, and from which confidence on is it right?",
+)
+@click.option(
+    "--risk",
+    default=0.1,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="Share of wrong predictions that is allowed (with --by).",
+)
+@click.option(
     "--json",
     "json_path",
     metavar="PATH",
@@ -65,6 +78,12 @@ class Audit:
     help='Exit with 1 if this holds (repeatable), such as "ece>0.05"; values are fractions. '
     "With --ci it has to hold for the value and for its whole interval.",
 )
+@click.option(
+    "--junit",
+    "junit_path",
+    metavar="PATH",
+    help="Write every --fail-on as a test in JUnit XML, which build servers show; also where one is crossed.",
+)
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
 @click.option(
     "--resamples", default=1_000, show_default=True, type=click.IntRange(min=1, max=100_000)
@@ -76,6 +95,7 @@ class Audit:
     metavar="NAME",
     help="The models to use, if the file holds several (repeatable); all if left out.",
 )
+@label_file_options
 @reading_options
 def command(
     files: tuple[str, ...],
@@ -83,20 +103,24 @@ def command(
     html_path: str | None,
     markdown_path: str | None,
     fail_on: tuple[str, ...],
+    junit_path: str | None,
     models: tuple[str, ...],
     reading: ReadingOptions,
+    labels: LabelFile | None,
     split: str | None,
     reduction: Reduction | None,
     bins: int,
     ci: bool,
     conventions: bool,
+    by: str | None,
+    risk: float,
     seed: int,
     resamples: int,
 ) -> int:
     """Measure the calibration of the predictions in FILE, and say what was found.
 
     Files that cannot be used are named and the others are judged; the exit code is then 2, and no
-    JSON or report is written. A report has one part per model of each file; it always holds error bars.
+    JSON or report is written (JUnit XML is, and says so). A report has one part per model of each file; it always holds error bars.
     """
     thresholds = [Threshold.of(text) for text in fail_on]
     how = {
@@ -106,18 +130,29 @@ def command(
         "seed": seed,
         "resamples": resamples,
     }
-    _check_writable(json_path)
+    _check_writable("--json", json_path)
+    _check_writable("--junit", junit_path)
     documents = Documents(html_path, markdown_path)
     documents.check()
+    quiet = only_one_output(json_path, documents)
     parts: list[Part] = []
     records: list[dict[str, Any]] = []
-    crossed = wrong = False
+    gates: list[Gate] = []
+    wrong = False
     for file in files:
         try:
             for audit in _audit(
-                file, reading, models, how, ci, conventions, quiet=json_path == "-"
+                file,
+                reading,
+                labels,
+                models,
+                how,
+                ci,
+                conventions,
+                quiet=quiet,
+                by=(by, risk),
             ):
-                crossed |= _crosses(audit, thresholds)
+                gates += _judged(audit, thresholds)
                 if json_path is not None:
                     records.append(_record(audit, ci))
                 if documents:
@@ -128,8 +163,12 @@ def command(
         except BrokenPipeError:
             raise
         except (CalvizError, OSError) as error:
-            say(_in_file(error, file))
+            reason = _in_file(error, file)
+            say(reason)
+            gates.append(Gate(file, "", "audit", "error", reason))
             wrong = True
+    if junit_path is not None:
+        write_output(junit_path, to_junit(gates))
     if wrong:
         return WRONG
     if json_path is not None:
@@ -138,31 +177,36 @@ def command(
         from calviz.report.document import bind
 
         documents.write(bind(parts))
-    return CROSSED if crossed else FINE
+    return CROSSED if any(gate.outcome == "failure" for gate in gates) else FINE
 
 
 def _audit(
     file: str,
     reading: ReadingOptions,
+    labels: LabelFile | None,
     models: tuple[str, ...],
     how: Mapping[str, Any],
     ci: bool,
     conventions: bool,
     *,
     quiet: bool,
+    by: tuple[str | None, float] = (None, 0.1),
 ) -> Iterator[Audit]:
     from calviz import analysis
     from calviz.cli.audit_text import print_conventions, print_evaluation, print_recognition
+    from calviz.cli.by_group import check_column, print_groups
     from calviz.data import read
     from calviz.sample.sample import Sample
 
-    loaded = read(file, options=reading)
+    loaded = read(file, options=reading, labels=labels)
     unknown = [name for name in models if name not in loaded.models]
     if unknown:
         known = ", ".join(loaded.models)
         raise OptionError(f"there is no model '{unknown[0]}'; known: {known}.")
     for number, name in enumerate(models or loaded.models):
         sample = Sample.of(loaded.models[name], **how)
+        if by[0] is not None:
+            check_column(sample.data, by[0])
         evaluation = analysis.evaluate(sample, ci=ci)
         others = analysis.conventions(sample, noise=ci) if conventions else None
         audit = Audit(file, loaded, sample, evaluation, others)
@@ -172,17 +216,25 @@ def _audit(
             print_evaluation(audit.evaluation, named=len(loaded.models) > 1)
             if audit.conventions is not None:
                 print_conventions(audit.conventions)
+            if by[0] is not None:
+                print_groups(sample, by[0], by[1])
         yield audit
         sample.let_go()  # room for the next model
 
 
-def _crosses(audit: Audit, thresholds: list[Threshold]) -> bool:
+def _judged(audit: Audit, thresholds: list[Threshold]) -> Iterator[Gate]:
+    """The verdict, which is no gate of its own, and each threshold; says which are crossed."""
     several = len(audit.loaded.models) > 1
-    where = f"{audit.file}, {audit.evaluation.name}" if several else audit.file
-    crossed = [what for t in thresholds if (what := t.crossed(audit.evaluation))]
-    for what in crossed:
-        say(f"{where}: {what}.")
-    return bool(crossed)
+    model = audit.evaluation.name if several else ""
+    where = f"{audit.file}, {model}" if several else audit.file
+    verdict = audit.evaluation.verdict
+    yield Gate(audit.file, model, "audit", text=verdict.sentence if verdict else "")
+    for threshold in thresholds:
+        what = threshold.crossed(audit.evaluation)
+        if what:
+            say(f"{where}: {what}.")
+        outcome: Outcome = "failure" if what else "passed"
+        yield Gate(audit.file, model, str(threshold), outcome, what or "")
 
 
 def _record(audit: Audit, ci: bool) -> dict[str, Any]:
@@ -258,14 +310,14 @@ def _write(value: Any, path: str) -> None:
         write_output(path, text)
 
 
-def _check_writable(path: str | None) -> None:
+def _check_writable(option: str, path: str | None) -> None:
     """Find out before the work is done, and without touching what is there."""
     if path is None or path == "-":
         return
     if Path(path).is_dir():
-        raise OptionError(f"--json {path} is a directory; give the name of a file.")
+        raise OptionError(f"{option} {path} is a directory; give the name of a file.")
     if not Path(path).absolute().parent.is_dir():
-        raise OptionError(f"--json {path}: there is no such directory.")
+        raise OptionError(f"{option} {path}: there is no such directory.")
 
 
 def _in_file(error: CalvizError | OSError, file: str) -> str:

@@ -9,16 +9,16 @@ import click
 from calviz.cli.fit_row_options import fitting_options, one_model
 from calviz.cli.group import FINE
 from calviz.cli.method_options import method_options, parse
-from calviz.cli.reading import reading_options
+from calviz.cli.reading import label_file_options, reading_options
 from calviz.cli.reduction import reduction_option
-from calviz.cli.report_options import Documents, document_options
+from calviz.cli.report_options import Documents, document_options, only_one_output
 from calviz.cli.text import say
 from calviz.core.whole_files import write_output
 
 if TYPE_CHECKING:
     from calviz.comparison.rows import Division
     from calviz.core.reduction import Reduction
-    from calviz.data import Loaded, ReadingOptions
+    from calviz.data import LabelFile, Loaded, ReadingOptions
     from calviz.report.document import Report
     from calviz.results.comparison import Comparison, MethodResult
 
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     "--json", "json_path", metavar="PATH", help="Write JSON; with - it goes to standard output."
 )
 @document_options
+@label_file_options
 @reading_options
 def command(
     file: str,
@@ -62,6 +63,7 @@ def command(
     html_path: str | None,
     markdown_path: str | None,
     reading: ReadingOptions,
+    labels: LabelFile | None,
 ) -> int:
     """Fit recalibrators on some rows of FILE and compare them on others.
 
@@ -78,8 +80,8 @@ def command(
         check_json(json_path)
     documents = Documents(html_path, markdown_path)
     documents.check()
-    loaded = read(file, options=reading)
-    quiet = json_path == "-"
+    loaded = read(file, options=reading, labels=labels)
+    quiet = only_one_output(json_path, documents)
     if not quiet:
         print_recognition(file, loaded)
 
@@ -105,7 +107,7 @@ def command(
         from calviz.report.json import to_json
 
         text = to_json(comparison_record(comparison, file=file, digest=loaded.digest))
-        if quiet:
+        if json_path == "-":
             click.echo(text, nl=False)
         else:
             write_output(json_path, text)

@@ -10,7 +10,7 @@ import click
 from calviz.cli.group import FINE
 from calviz.cli.reading import reading_options
 from calviz.cli.reduction import reduction_option
-from calviz.cli.report_options import Documents, document_options
+from calviz.cli.report_options import Documents, document_options, only_one_output
 from calviz.core.errors import InputError, OptionError
 from calviz.core.whole_files import write_output
 
@@ -69,7 +69,7 @@ def command(
         check_json(json_path)
     documents = Documents(html_path, markdown_path)
     documents.check()
-    quiet = json_path == "-"
+    quiet = only_one_output(json_path, documents)
     loaded: list[Loaded] = []
     for file in files:
         try:
@@ -98,7 +98,7 @@ def command(
         from calviz.report.models_json import models_record
 
         text = to_json(models_record(comparison, files=[one.file for one in loaded]))
-        if quiet:
+        if json_path == "-":
             click.echo(text, nl=False)
         else:
             write_output(json_path, text)

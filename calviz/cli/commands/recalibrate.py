@@ -10,7 +10,7 @@ import click
 from calviz.cli.fit_row_options import fitting_options, one_model
 from calviz.cli.group import FINE
 from calviz.cli.method_options import method_options, parse
-from calviz.cli.reading import reading_options
+from calviz.cli.reading import label_file_options, reading_options
 from calviz.cli.text import say
 from calviz.core.errors import OptionError
 from calviz.core.whole_files import write_output
@@ -18,7 +18,7 @@ from calviz.specs.recalibrator import zero_words
 
 if TYPE_CHECKING:
     from calviz.comparison.rows import Division
-    from calviz.data import ReadingOptions
+    from calviz.data import LabelFile, ReadingOptions
 
 
 @click.command()
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 @click.option(
     "--save-snippet", metavar="MAP.py", help="Save it as Python code that needs only NumPy."
 )
+@label_file_options
 @reading_options
 def command(
     file: str,
@@ -45,6 +46,7 @@ def command(
     save_map: str | None,
     save_snippet: str | None,
     reading: ReadingOptions,
+    labels: LabelFile | None,
 ) -> int:
     """Fit a recalibrator on some rows of FILE and write all rows, calibrated.
 
@@ -64,7 +66,7 @@ def command(
             check_json(path)
     if division.cross_fit is not None and (save_map or save_snippet):
         raise OptionError("cross-fitting has one map per fold: there is none to save.")
-    loaded = read(file, options=reading)
+    loaded = read(file, options=reading, labels=labels)
     print_recognition(file, loaded)
     data = one_model(loaded, model)
     done = calibrate(data, method, **division.given, **own.get(method, {}))

@@ -17,6 +17,7 @@ from calviz.core.predictions import ConfidencePredictions, Dataset, Kind, Predic
 from calviz.data.building import diagnose, labels
 from calviz.data.building.logit_agreement import disagreement
 from calviz.data.loaded import DROP_MISSING, RENORMALISE, ReadingOptions, short, span
+from calviz.data.percentages import PERCENT_WORDS, are_percentages
 from calviz.data.recognition.layout import Confidence, Layout, Scores
 from calviz.data.table import Fetched, Table
 
@@ -375,6 +376,15 @@ class _Builder:
             predicted = None if predicted is None else predicted[keep]
             columns = _taken(columns, keep)
         scores = Scores((layout.score,), (), "probabilities", 1)
+        if layout.log:
+            score = np.exp(score)
+            text = (
+                f"'{short(layout.score)}' holds logarithms: the confidences are their exponentials"
+            )
+            self.notices.append(Finding("DATA011", "info", text))
+        elif "percent" not in self.options.repair and are_percentages(score):
+            score = score / 100
+            self.notices.append(Finding("DATA011", "info", PERCENT_WORDS))
         _, array = self._repaired(scores, score[:, None])
         problem = diagnose.Problem(self.table, scores, array, lambda row: row)
         try:

@@ -5,21 +5,17 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from calviz.core.errors import InputError
-from calviz.core.factor import Factor
-from calviz.core.limits import MAX_COLUMNS, MAX_JSON, MAX_ROWS, check_expansion
-from calviz.data.allocation import allocate
+from calviz.core.limits import MAX_JSON, MAX_ROWS, check_expansion
 from calviz.data.file_bytes import Source
 from calviz.data.format import FORMATS, Format
-from calviz.data.table import SAMPLE_ROWS, Fetched, Table
+from calviz.data.formats.arrow.memory import ArrowRows, columns_of
+from calviz.data.formats.uneven import evened
+from calviz.data.table import Table
 
 _KEY = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
 _KEY_BLOCK = 1 << 20
@@ -29,65 +25,14 @@ _ODD_ESCAPE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 _ROOM = 8
 
 
-@dataclass(eq=False, kw_only=True)
-class JsonTable(Table):
-    """Parsed objects as columns; lists of numbers and objects of numbers are score blocks."""
-
-    data: Any
-    lines: npt.NDArray[np.int64] | None = None
-
-    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
-        """Copy the columns that are asked for; see `Table.fetch`."""
-        from calviz.data.formats.arrow import columns as arrow_columns
-
-        arrays = tuple(self._scores(group) for group in scores)
-        single: dict[str, npt.NDArray[Any] | Factor] = {
-            name: arrow_columns.single(self.data.column(name)) for name in columns
-        }
-        return Fetched(arrays, single)
-
-    def _scores(self, group: tuple[str, ...]) -> Any:
-        from calviz.data.formats.arrow import columns as arrow_columns
-
-        width = self[group[0]].width if len(group) == 1 else None
-        out = allocate(self.data.num_rows, width or len(group), np.float64)
-        if width is not None:
-            try:
-                arrow_columns.fill_block(out, self.data.column(group[0]), group[0], 0)
-            except InputError as error:
-                line = self.line(error.row - 1) if error.row else None
-                raise InputError(error.what, row=error.row, line=line, column=group[0]) from None
-        else:
-            arrow_columns.fill(out, [self.data.column(name) for name in group])
-        return out
-
-    def line(self, row: int) -> int | None:
-        """The line of a row; blank lines are counted."""
-        if self.lines is None:
-            return None
-        return int(self.lines[row])
-
-    def is_empty(self, row: int, name: str) -> bool:
-        """Whether a value is absent rather than a written NaN."""
-        outer, _, inner = name.partition("[")
-        if outer not in self:
-            return False
-        value = self.data.column(outer)[row].as_py()
-        if isinstance(value, dict):
-            value = value.get(inner.removesuffix("]"))
-        return value is None
-
-
 def open_json(source: Source) -> Table:
     """Parse the objects; see `Format.open`."""
-    from calviz.data.formats.arrow import columns as arrow_columns
-
     listed = source.head(8192).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
     with source.open() as stream:
         data = stream.read(MAX_JSON.value // (_ROOM if listed else 1) + 1)
     data = data.removeprefix(b"\xef\xbb\xbf")
     if listed:
-        _check_room(data)
+        check_room(data)
     MAX_JSON.check(len(data), "there is more text")
     _check_keys(data)
     lines = None
@@ -105,17 +50,13 @@ def open_json(source: Source) -> Table:
         listed = by_column is not None
         table = by_column if listed else _parsed_lines(data)
         lines = None if listed else lines
-    MAX_COLUMNS.check(table.num_columns, f"the objects have {table.num_columns:,} keys")
-    if not table.num_rows:
-        raise InputError(
-            "there are no rows of data", remedy="save the file with at least one row of predictions"
-        )
-    columns = []
-    for name in table.column_names:
-        head = partial(table.column(name).slice, 0, SAMPLE_ROWS)
-        columns.append(arrow_columns.describe(name, table.column(name).type, head))
-    return JsonTable(
-        format="JSON" if listed else "JSON Lines", columns=tuple(columns), data=table, lines=lines
+    table, said = evened(table)
+    return ArrowRows(
+        format="JSON" if listed else "JSON Lines",
+        columns=columns_of(table, "the objects have"),
+        data=table,
+        lines=lines,
+        notices=said,
     )
 
 
@@ -128,7 +69,7 @@ def _check_keys(data: bytes) -> None:
         check_expansion("a table of all keys", 8 * len(names) * rows, len(data))
 
 
-def _check_room(data: bytes) -> None:
+def check_room(data: bytes) -> None:
     """Raise InputError if Python's parser, which takes twenty times the text, would need too much."""
     MAX_JSON.check(_ROOM * len(data), f"JSON that is not one object per line counts {_ROOM} times")
 
@@ -155,11 +96,11 @@ def _parsed_lines(data: bytes) -> Any:
     except (pl.exceptions.PolarsError, ValueError, OverflowError):
         pass
     # Python's parser knows NaN, names the line of a mistake, and takes mixed types.
-    _check_room(data)
+    check_room(data)
     rows: list[Any] = []
     for number, line in enumerate(data.split(b"\n"), start=1):
         if line.strip():
-            rows.append(_object(line, number))
+            rows.append(parsed_object(line, number))
     return _from_objects(rows)
 
 
@@ -174,7 +115,7 @@ def _reason(error: Exception) -> str:
 
 def _columnar(data: bytes) -> Any:
     """One object whose values are lists of one length: a table by columns; None otherwise."""
-    _check_room(data)
+    check_room(data)
     try:
         value = _loads(data)
     except (ValueError, RecursionError):
@@ -190,7 +131,8 @@ def _columnar(data: bytes) -> Any:
     return pa.table({str(key): _array(str(key), v) for key, v in value.items()})
 
 
-def _object(line: bytes, number: int) -> Any:
+def parsed_object(line: bytes, number: int) -> dict[str, Any]:
+    """One line as a JSON object; raises InputError, naming the line, where it is none."""
     try:
         value = _loads(line)
     except (ValueError, RecursionError) as error:
@@ -205,13 +147,18 @@ def _object(line: bytes, number: int) -> Any:
     return value
 
 
-def _parsed_list(data: bytes) -> Any:
+def parsed_json(data: bytes) -> Any:
+    """Text as one JSON value; raises InputError, naming the line, where it is none."""
     try:
-        rows = _loads(data)
+        return _loads(data.removeprefix(b"\xef\xbb\xbf"))
     except (ValueError, RecursionError) as error:
         reason = _reason(error)
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
         raise InputError(f"the text is not valid JSON ({reason})", line=line) from None
+
+
+def _parsed_list(data: bytes) -> Any:
+    rows = parsed_json(data)
     if not all(isinstance(row, dict) for row in rows):
         raise InputError("the JSON array holds other things than objects")
     return _from_objects(rows)
@@ -264,5 +211,6 @@ FORMATS.register(
         open=open_json,
         text=True,
         summary='One object per line: {"label": "cat", "probs": {"cat": 0.9, "dog": 0.1}}.',
+        package="pyarrow",
     )
 )

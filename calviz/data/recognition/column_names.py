@@ -41,7 +41,14 @@ PROBABILITIES = (
     "probability_1", "output", "prediction", "pred_prob", "forecast", "risk", "prob_positive",
     "p_positive", "test_probs", "arr_0", "probability_positive", "proba_1",
 )  # fmt: skip
-LOGITS = ("logits", "logit", "y_logits", "pred_logits", "raw_scores", "log_odds", "logodds")
+LOGITS = (
+    "logits", "logit", "y_logits", "pred_logits", "raw_scores", "log_odds", "logodds", "logprobs",
+    "log_probs", "log_probabilities", "log_likelihoods", "loglikelihoods",
+)  # fmt: skip
+#: Logarithms of the probability of the answer.
+LOG_CONFIDENCES = (
+    "logprob", "log_prob", "log_probability", "answer_logprob", "sequence_logprob", "loglik", "log_likelihood",
+)  # fmt: skip
 
 #: Beginnings of the names of score columns, in order of preference, and what they say.
 PREFIXES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
@@ -51,6 +58,7 @@ PREFIXES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
          r"[_.: ](?P<name>.+)", "probabilities"),
         (r"(?:p|prob|proba|probability)\((?P<name>.+)\)", "probabilities"),
         (r"(?:p|prob|proba|softmax|probability)(?P<name>\d+)", "probabilities"),
+        (r"(?:log_?probs?|log_?lik(?:elihood)?)[_.: ](?P<name>.+)", "logits"),
         (r"(?:(?:y_)?logits?(?:[_.: ]|(?=\d))|(?:y_)?logit)(?P<name>.+)", "logits"),
         (r"(?:score|scores|y_score|output)[_.: ](?P<name>.+)", ""),
         (r"prob(?P<name>[^_].*)", "probabilities"),

@@ -40,11 +40,12 @@ class Scores:
 
 @dataclass(frozen=True)
 class Confidence:
-    """Confidence-only data: the score, and `correct` or the predicted label."""
+    """Confidence-only data: the score (its logarithm, if `log`), and `correct` or the predicted label."""
 
     score: str
     correct: str | None = None
     predicted: str | None = None
+    log: bool = False
 
 
 @dataclass(frozen=True)

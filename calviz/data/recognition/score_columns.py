@@ -199,13 +199,22 @@ def confidence(view: View, taken: set[str]) -> Confidence | None:
     predicted = view.named(column_names.PREDICTED, taken)
     if score is None and (correct is not None):
         score = view.named(column_names.PROBABILITIES, {*taken, predicted or "", correct})
+    log = (
+        score is None
+        and (
+            score := view.named(
+                column_names.LOG_CONFIDENCES, {*taken, predicted or "", correct or ""}
+            )
+        )
+        is not None
+    )
     if score is None or not view.table[score].numeric or view.table[score].width is not None:
         return None
     if correct is not None and correct != score:
-        return Confidence(score, correct=correct, predicted=predicted)
+        return Confidence(score, correct=correct, predicted=predicted, log=log)
     label = view.options.label or view.named(column_names.LABELS, taken)
     if predicted is not None and label is not None and predicted != score:
-        return Confidence(score, predicted=predicted)
+        return Confidence(score, predicted=predicted, log=log)
     return None
 
 

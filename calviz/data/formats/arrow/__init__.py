@@ -23,5 +23,6 @@ FORMATS.register(
         matches=lambda head: head.startswith((b"ARROW1", b"\xff\xff\xff\xff")),
         open=_open,
         summary="Columns as in CSV, or one column 'probs' of lists.",
+        package="pyarrow",
     )
 )

@@ -22,5 +22,6 @@ FORMATS.register(
         matches=lambda head: head.startswith(b"PAR1"),
         open=_open,
         summary="Columns as in CSV, or one column 'probs' of lists.",
+        package="pyarrow",
     )
 )

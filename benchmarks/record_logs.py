@@ -1,0 +1,157 @@
+"""Make the logs in tests/inputs/logs with the tools themselves, lm-evaluation-harness and Inspect, and what the harness says of them.
+
+    python benchmarks/record_logs.py
+
+Needs ``pip install lm-eval inspect-ai``; no model and no network: the harness has a model that answers at random ("dummy"), Inspect one
+that says what it is told ("mockllm").
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+TARGET = Path(__file__).parents[1] / "tests" / "inputs" / "logs"
+TASK = """task: {name}_choices
+dataset_path: json
+dataset_kwargs:
+  data_files:
+    test: {file}
+test_split: test
+output_type: multiple_choice
+doc_to_text: "Question: {{{{question}}}} Answer:"
+doc_to_choice: "{{{{choices}}}}"
+doc_to_target: "{{{{answer}}}}"
+metric_list:
+  - metric: acc
+  - metric: acc_norm
+"""
+
+
+def documents() -> dict[str, list[dict[str, Any]]]:
+    """Questions with four choices, numbers among them, and with two."""
+    four = [
+        {
+            "question": f"What is {i}+{i}?",
+            "choices": [str(2 * i), str(2 * i + 1), str(2 * i + 2), "none of these"],
+            "answer": 0,
+            "subject": "arithmetic" if i % 2 else "sums",
+        }
+        for i in range(30)
+    ]
+    two = [
+        {"question": f"Is {i} even?", "choices": ["yes", "no"], "answer": i % 2} for i in range(20)
+    ]
+    return {"four": four, "two": two}
+
+
+def harness(folder: Path) -> dict[str, Any]:
+    """Run the tasks and keep the samples; gives the accuracies that the harness reports."""
+    for name, docs in documents().items():
+        file = folder / f"{name}.jsonl"
+        file.write_text("".join(json.dumps(doc) + "\n" for doc in docs))
+        (folder / f"{name}.yaml").write_text(TASK.format(name=name, file=file))
+    tasks = ",".join(f"{name}_choices" for name in documents())
+    command = f"-m lm_eval --model dummy --tasks {tasks} --include_path {folder} --log_samples --output_path {folder / 'out'}"
+    offline = os.environ | {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+    subprocess.run([sys.executable, *command.split()], env=offline, check=True)
+    for log in (folder / "out").rglob("samples_*.jsonl"):
+        (TARGET / log.name).write_text(log.read_text())
+    (results,) = (folder / "out").rglob("results_*.json")
+    said = json.loads(results.read_text())["results"]
+    return {task: {key: said[task][f"{key},none"] for key in ("acc", "acc_norm")} for task in said}
+
+
+def inspect(folder: Path) -> None:
+    """Two logs of six samples: the log-probabilities of the letters, and a stated confidence; without the transcript of events."""
+    from inspect_ai import Task, eval
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.model import (
+        ChatCompletionChoice,
+        ChatMessageAssistant,
+        Logprob,
+        Logprobs,
+        ModelOutput,
+        ModelUsage,
+        TopLogprob,
+        get_model,
+    )
+    from inspect_ai.scorer import Score, accuracy, choice, scorer
+    from inspect_ai.solver import multiple_choice
+
+    def said(letter: str, probs: dict[str, float]) -> ModelOutput:
+        tops = [TopLogprob(token=t, logprob=math.log(p), bytes=None) for t, p in probs.items()]
+        token = Logprob(token=letter, logprob=math.log(probs[letter]), top_logprobs=tops)
+        message = ChatMessageAssistant(content=f"ANSWER: {letter}", source="generate")
+        first = ChatCompletionChoice(
+            message=message, stop_reason="stop", logprobs=Logprobs(content=[token])
+        )
+        usage = ModelUsage(input_tokens=5, output_tokens=2, total_tokens=7)
+        return ModelOutput(usage=usage, model="mockllm/model", choices=[first])
+
+    @scorer(metrics=[accuracy()])
+    def stated() -> Any:
+        async def score(state: Any, target: Any) -> Score:
+            answer = state.output.completion[-1]
+            right = "C" if answer == target.text else "I"
+            return Score(value=right, answer=answer, metadata={"confidence": 70})
+
+        return score
+
+    outputs = [
+        said("A", {"A": 0.7, "B": 0.2, "C": 0.06}),
+        said("B", {"A": 0.3, "B": 0.5, "C": 0.1}),
+        said("C", {"A": 0.1, "B": 0.1, "C": 0.7}),
+    ] * 2
+    samples = [
+        Sample(
+            input=f"q{i}",
+            choices=["one", "two", "three"],
+            target="ABC"[(i * 2) % 3],
+            id=i + 1,
+            metadata={"subject": "math" if i % 2 else "law"},
+        )
+        for i in range(6)
+    ]
+    for name, judge in (("letters", choice()), ("stated", stated())):
+        task = Task(
+            dataset=MemoryDataset(samples, name="demo"),
+            solver=[multiple_choice()],
+            scorer=judge,
+            name=name,
+        )
+        model = get_model("mockllm/model", custom_outputs=outputs)
+        (log,) = eval(task, model=model, log_dir=str(folder), log_format="json", display="none")
+        kept = json.loads(Path(log.location).read_text())
+        kept["eval"] = {
+            k: v for k, v in kept["eval"].items() if k in ("task", "model", "created", "dataset")
+        }
+        for sample in kept["samples"]:
+            for key in ("events", "attachments", "events_data", "store"):
+                sample.pop(key, None)
+        shown = {k: kept[k] for k in ("version", "status", "eval", "results", "samples")}
+        (TARGET / f"inspect_{name}.json").write_text(json.dumps(shown, indent=1) + "\n")
+
+
+def main() -> None:
+    """Write all of them."""
+    TARGET.mkdir(exist_ok=True)
+    for old in TARGET.glob("samples_*.jsonl"):
+        old.unlink()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        accuracies = harness(folder)
+        inspect(folder / "inspect")
+    record = {"versions": {p: version(p) for p in ("lm_eval", "inspect_ai")}, "results": accuracies}
+    (TARGET / "recorded.json").write_text(json.dumps(record, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

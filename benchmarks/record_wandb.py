@@ -1,0 +1,49 @@
+"""What an offline run of Weights & Biases keeps of `calviz.integrations.wandb.log`, with its version.
+
+    python benchmarks/record_wandb.py
+
+It writes tests/reference/recorded_wandb.json. wandb is no requirement of the tests: it takes 60 MB, and a run 10 seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT)]
+
+from tests.reference.wandb_input import predictions  # noqa: E402
+
+TARGET = ROOT / "tests" / "reference" / "recorded_wandb.json"
+
+
+def main() -> None:
+    """Log once, and write down what the run holds."""
+    folder = Path(tempfile.mkdtemp())
+    for name in ("WANDB_CACHE_DIR", "WANDB_CONFIG_DIR", "WANDB_DATA_DIR"):
+        os.environ[name] = str(folder / "own")
+    import wandb
+
+    from calviz.integrations.wandb import log
+
+    with wandb.init(mode="offline", dir=str(folder), project="test") as run:
+        log(predictions())
+        summary = dict(run.summary)
+    media = {key: value["_type"] for key, value in summary.items() if hasattr(value, "keys")}
+    files = {path.suffix for path in (folder / "wandb").rglob("media/**/*") if path.is_file()}
+    record = {
+        "wandb": wandb.__version__,
+        "brier": summary["calviz/brier"],
+        "verdict": type(summary["calviz/verdict"]).__name__,
+        "media": dict(sorted(media.items())),
+        "files": sorted(files),
+    }
+    TARGET.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""A classifier with a recalibrator behind it, in the scikit-learn way."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.utils import assert_all_finite, get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import InputError, shortened
+from calviz.core.options import check_choice, check_whole
+from calviz.data.making.estimators import name_of, responses
+from calviz.specs.recalibrator import RECALIBRATORS
+
+
+class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier whose probabilities go through a recalibrator.
+
+    A classifier that is fitted already stands in a ``FrozenEstimator``, and `fit` fits the recalibrator on rows that the classifier has
+    not seen. Any other is fitted by `fit`, and the recalibrator on what it says of held-out folds of the same rows.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With ``predict_proba`` or, where it is asked for by name, ``decision_function``.
+    method : str
+        Key of a recalibrator ("auto", "temperature", ...; ``calviz methods`` lists them), or ``first+second``.
+    response_method : {"predict_proba", "decision_function"}
+        Which one is asked; what "decision_function" gives is read as logits.
+    cv : int
+        Number of stratified folds for an estimator that is not frozen.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (K,)
+    estimator_ : estimator
+        The fitted classifier.
+    recalibrator_ : transformer
+        The fitted map; its `describe`, `to_dict` and `snippet` say what it is.
+    n_features_in_ : int
+        Where the classifier has it.
+
+    Examples
+    --------
+    >>> import calviz
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = GaussianNB().fit(X[:200], y[:200])
+    >>> model = calviz.Calibrated(FrozenEstimator(clf), method="temperature").fit(X[200:400], y[200:400])
+    >>> before, after = (calviz.scorer("nll")(m, X[400:], y[400:]) for m in (clf, model))
+    >>> after > before
+    True
+    """
+
+    estimator_: Any
+    recalibrator_: Any
+    classes_: npt.NDArray[Any]
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        method: str = "auto",
+        response_method: Literal["predict_proba", "decision_function"] = "predict_proba",
+        cv: int = 5,
+    ) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.response_method = response_method
+        self.cv = cv
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the recalibrator, and first the classifier unless it is frozen.
+
+        Parameters
+        ----------
+        X : array_like or data frame
+            What the classifier takes.
+        y : array_like, shape (n,)
+
+        Raises
+        ------
+        InputError, OptionError
+            Where the classifier gives no scores or does not know a label, a class has too few rows, or a parameter is not allowed.
+        """
+        check_choice(
+            "response_method", self.response_method, ("predict_proba", "decision_function")
+        )
+        check_whole("cv", self.cv, least=2)
+        spec = RECALIBRATORS[self.method]
+        if y is None:
+            raise InputError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None"
+            )
+        X, y = indexable(X, y)
+        y = column_or_1d(y, warn=True)
+        try:
+            if y.dtype.kind == "f":
+                assert_all_finite(y, input_name="y")
+            check_classification_targets(y)
+        except ValueError as error:
+            raise InputError(str(error).strip().splitlines()[0]) from None
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        self.estimator_ = self.estimator if frozen else clone(self.estimator)
+        scores = self._scores(X) if frozen else self._held_out(X, y)
+        self.classes_ = np.asarray(self.estimator_.classes_)
+        kind = "probabilities" if self.response_method == "predict_proba" else "logits"
+        self.recalibrator_ = spec.make(input=kind).fit(scores, self._indices(y))
+        if hasattr(self.estimator_, "n_features_in_"):
+            self.n_features_in_ = self.estimator_.n_features_in_
+        if hasattr(self.estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.estimator_.feature_names_in_
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Calibrated probabilities, shape (n, K), in the order of `classes_`."""
+        check_is_fitted(self, "recalibrator_")
+        found: FloatArray = self.recalibrator_.transform(self._scores(X))
+        return found
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class with the largest calibrated probability of each row, shape (n,)."""
+        probs = self.predict_proba(X)
+        return np.asarray(self.classes_[probs.argmax(axis=1)])
+
+    def _scores(self, X: Any) -> FloatArray:
+        return _columns(responses(self.estimator_, X, self.response_method), self.response_method)
+
+    def _held_out(self, X: Any, y: npt.NDArray[Any]) -> FloatArray:
+        """What the classifier says of folds that it was not fitted on; afterwards it is fitted on all rows."""
+        if not y.size:
+            raise InputError("there are no rows", remedy="give rows of at least two classes")
+        classes, counts = np.unique(y, return_counts=True)
+        if classes.size < 2:
+            raise InputError(
+                f"all {y.size:,} rows have one class, {classes.tolist()[0]!r}: there is nothing to fit",
+                remedy="give rows of at least two classes",
+            )
+        rarest = int(counts.argmin())
+        if counts[rarest] < 2:
+            raise InputError(
+                f"the class {classes.tolist()[rarest]!r} has one row, so no fold can be held out",
+                remedy="leave it out, or give more rows of it",
+            )
+        if not callable(getattr(self.estimator_, self.response_method, None)):
+            responses(self.estimator_, X, self.response_method)  # says what there is instead
+        folds = StratifiedKFold(min(self.cv, int(counts[rarest])))
+        found = cross_val_predict(self.estimator_, X, y, cv=folds, method=self.response_method)
+        self.estimator_.fit(X, y)
+        return _columns(np.asarray(found), self.response_method)
+
+    def _indices(self, y: npt.NDArray[Any]) -> IntArray:
+        order = np.argsort(self.classes_)
+        place = np.searchsorted(self.classes_[order], y)
+        found = order[np.minimum(place, order.size - 1)]
+        wrong = self.classes_[found] != y
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise InputError(
+                f"label {y[row : row + 1].tolist()[0]!r:.60} is none of the classes that {name_of(self.estimator_)} knows "
+                f"({shortened(', '.join(map(repr, self.classes_.tolist()[:5])))})",
+                row=row + 1,
+                remedy="leave these rows out, or fit the classifier on them",
+            )
+        return np.asarray(found)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags = inner.input_tags
+        return tags
+
+
+def _columns(scores: FloatArray, method: str) -> FloatArray:
+    """One column per class: the first of two has the logit 0 where the classifier gives that of the second only."""
+    if scores.ndim == 1 and method == "decision_function":
+        return np.stack([np.zeros_like(scores), scores], axis=1)
+    if scores.ndim != 2:
+        raise InputError(
+            f"{method} gave an array of shape {scores.shape}, expected (rows, classes)"
+        )
+    return scores

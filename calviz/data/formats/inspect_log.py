@@ -1,0 +1,228 @@
+"""Logs of Inspect (inspect_ai) as JSON: ``eval(..., log_format="json")``, or ``inspect log convert --to json``.
+
+A log is one object: ``version``, ``status``, ``eval`` (task, model) and ``samples``. A sample has ``choices``, ``target``, ``scores`` by scorer
+(``value`` "C" or "I", ``answer``, ``metadata``) and ``output``, with the log-probabilities of its tokens if these were asked for. Seen in logs of
+inspect_ai 0.3.285 and in its documentation (``inspect_ai.log.EvalLog``).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from calviz.core.errors import InputError, shortened
+from calviz.core.finding import Finding
+from calviz.core.limits import MAX_JSON
+from calviz.data.file_bytes import Source
+from calviz.data.format import FORMATS, Format
+from calviz.data.formats.answers import Answer, as_table
+from calviz.data.formats.jsonl import check_room, parsed_json
+from calviz.data.percentages import PERCENT_WORDS, are_percentages
+from calviz.data.table import Table
+
+_HEAD = re.compile(
+    rb'(?:\xef\xbb\xbf)?\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"\w+"\s*,\s*"eval"\s*:'
+)
+_TOOL = "Inspect log"
+_VERSION = 2
+#: Where a stated confidence is looked for.
+_CONFIDENCES = ("confidence", "stated_confidence", "probability", "prob")
+_RIGHT = {"C": True, "I": False, "N": False, True: True, False: False}
+_LETTER = re.compile(r"[^A-Za-z]*([A-Za-z])[^A-Za-z]*")
+
+
+def open_log(source: Source) -> Table:
+    """Read the samples; see `Format.open`."""
+    answers, said = answers_of(source)
+    return as_table(answers, _TOOL, said)
+
+
+def answers_of(source: Source) -> tuple[list[Answer], list[Finding]]:
+    """The answers of a log, and what to know about them; raises InputError, naming the sample, where one has no confidence."""
+    with source.open() as stream:
+        data = stream.read(MAX_JSON.value + 1)
+    check_room(data)
+    log = parsed_json(data)
+    del data
+    version = log.get("version") if isinstance(log, Mapping) else None
+    if version != _VERSION:
+        raise InputError(
+            f"the Inspect log has version {version!r:.20}, and version {_VERSION} is read",
+            remedy="convert it with the 'inspect log convert' of a current inspect_ai",
+        )
+    samples = log.get("samples")
+    if not isinstance(samples, list) or not samples:
+        raise InputError("the Inspect log has no samples", remedy="log them (log_samples=True)")
+    about = log["eval"] if isinstance(log.get("eval"), Mapping) else {}
+    named = {
+        key: shortened(about[key]) for key in ("task", "model") if isinstance(about.get(key), str)
+    }
+    told = [_told(sample, at, named) for at, sample in enumerate(samples, start=1)]
+    answers = [answer for answer in told if answer is not None]
+    said = list(_said(log, len(told) - len(answers), len(told)))
+    if not answers:
+        raise InputError(
+            "no sample of the Inspect log was scored", remedy="score it (inspect score)"
+        )
+    stated = np.array([a.confidence for a in answers if not a.scores])
+    if are_percentages(stated):
+        answers = [a if a.scores else replace(a, confidence=a.confidence / 100) for a in answers]
+        said.append(Finding("DATA011", "info", PERCENT_WORDS))
+    if any(a.scores for a in answers) and not all(a.scores for a in answers):
+        # Some choices are not among the tokens that were logged: all are judged by the answer alone.
+        answers = [_top_only(a) for a in answers]
+    return answers, said
+
+
+def _said(log: Mapping[str, Any], left: int, count: int) -> Iterator[Finding]:
+    status = log.get("status")
+    if status != "success":
+        text = f"the run ended with the status '{shortened(str(status))}': the log may lack samples"
+        yield Finding("DATA012", "warning", text)
+    if left:
+        yield Finding(
+            "DATA012", "warning", f"{left:,} of {count:,} samples have no score, and were left out"
+        )
+
+
+def _told(sample: Any, at: int, named: Mapping[str, str]) -> Answer | None:
+    if not isinstance(sample, Mapping):
+        raise InputError("the sample is no object", row=at)
+    scores = sample.get("scores")
+    scores = (
+        {k: v for k, v in scores.items() if isinstance(v, Mapping)}
+        if isinstance(scores, Mapping)
+        else {}
+    )
+    judged = [(name, s) for name, s in scores.items() if _is_mark(s.get("value"))]
+    if not judged:
+        return None
+    scorer, score = judged[0]
+    correct = _mark(score["value"], at, scorer)
+    metadata = sample.get("metadata")
+    columns = dict(named) | {
+        str(key): value
+        for key, value in (metadata.items() if isinstance(metadata, Mapping) else ())
+        if isinstance(value, str) and len(value) <= 40
+    }
+    epoch = sample.get("epoch", 1)
+    common: dict[str, Any] = {
+        "id": "/".join(str(p) for p in (*named.values(), sample.get("id", at), epoch)),
+        "correct": correct,
+        "columns": columns,
+    }
+    stated = _stated(sample, scores)
+    if stated is not None:
+        return Answer(confidence=stated, **common)
+    return _by_tokens(sample, score, at, common)
+
+
+def _is_mark(value: Any) -> bool:
+    return isinstance(value, bool) or value in ("C", "I", "P", "N", 0, 1)
+
+
+def _mark(value: Any, at: int, scorer: str) -> bool:
+    if value == "P":
+        raise InputError(
+            f"the scorer '{shortened(scorer)}' says that the answer is partly right, which is neither a hit nor a miss",
+            row=at,
+            remedy="score it as right or wrong",
+        )
+    return _RIGHT[value]
+
+
+def _stated(sample: Mapping[str, Any], scores: Mapping[str, Mapping[str, Any]]) -> float | None:
+    """A confidence that the model was asked for: beside a score, a score of that name, or in the sample's own metadata."""
+    places = [s.get("metadata") for s in scores.values()]
+    places += [{name: s.get("value") for name, s in scores.items()}]
+    places += [sample.get("metadata"), sample.get("store")]
+    for place in places:
+        for key in _CONFIDENCES if isinstance(place, Mapping) else ():
+            value = place.get(key)
+            if (
+                isinstance(value, int | float)
+                and not isinstance(value, bool)
+                and math.isfinite(value)
+            ):
+                return float(value)
+    return None
+
+
+def _by_tokens(
+    sample: Mapping[str, Any], score: Mapping[str, Any], at: int, common: Mapping[str, Any]
+) -> Answer:
+    """The log-probabilities of the letters, at the last token that is the letter of a choice."""
+    choices = sample.get("choices")
+    many = len(choices) if isinstance(choices, list) else 0
+    letters = [chr(ord("A") + j) for j in range(min(many, 26))]
+    for token in reversed(_tokens(sample)):
+        letter = _letter(token.get("token"))
+        own = token.get("logprob")
+        if letter not in letters or not isinstance(own, int | float) or not math.isfinite(own):
+            continue
+        found = dict.fromkeys(letters, 0.0)
+        tops = token.get("top_logprobs")
+        for top in tops if isinstance(tops, list) else ():
+            if not isinstance(top, Mapping):
+                continue
+            name = _letter(top.get("token"))
+            value = top.get("logprob") if name in found else None
+            if isinstance(value, int | float) and not isinstance(value, bool) and value <= 0:
+                found[str(name)] += math.exp(value)
+        if many > 1 and all(p > 0 for p in found.values()):
+            label = _target(sample.get("target"), letters)
+            if label is not None:
+                scores = tuple(math.log(p) for p in found.values())
+                return Answer(scores=scores, label=label, confidence=math.exp(own), **common)
+        return Answer(confidence=math.exp(min(own, 0.0)), **common)
+    raise InputError(
+        "the sample has neither a stated confidence nor the log-probability of its answer",
+        row=at,
+        remedy="run it with logprobs=True and top_logprobs, or write a 'confidence' into the metadata of its score",
+    )
+
+
+def _tokens(sample: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    try:
+        content = sample["output"]["choices"][0]["logprobs"]["content"]
+    except (KeyError, IndexError, TypeError):
+        return []
+    return [t for t in content if isinstance(t, Mapping)] if isinstance(content, list) else []
+
+
+def _letter(token: Any) -> str | None:
+    match = _LETTER.fullmatch(token) if isinstance(token, str) else None
+    return match[1].upper() if match else None
+
+
+def _target(target: Any, letters: Sequence[str]) -> int | None:
+    if isinstance(target, list):
+        target = target[0] if len(target) == 1 else None
+    return letters.index(target) if target in letters else None
+
+
+def _top_only(answer: Answer) -> Answer:
+    return Answer(
+        id=answer.id, confidence=answer.confidence, correct=answer.correct, columns=answer.columns
+    )
+
+
+FORMATS.register(
+    Format(
+        key="inspect",
+        label="Inspect (log as JSON)",
+        suffixes=(),
+        matches=lambda head: _HEAD.match(head) is not None,
+        open=open_log,
+        answers=answers_of,
+        text=True,
+        special=True,
+        summary="Log-probabilities of the letters of choices, or a confidence in a score's metadata; task, model and metadata are groups.",
+        package="pyarrow",
+    )
+)

@@ -1,0 +1,223 @@
+"""Logs of lm-evaluation-harness: ``samples_<task>_<date>.jsonl``, which ``--log_samples`` writes.
+
+A row holds the document, the requests (``arguments``: context and choice) and what the model gave to each of them
+(``filtered_resps``: log-likelihood and whether greedy decoding gives the choice, as numbers or as text), and ``target``, the index or the
+text of the right choice. Seen in logs of lm_eval 0.4.13 and in its documentation (docs/interface.md, ``evaluator.py``).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from calviz.core.errors import InputError, shortened
+from calviz.core.finding import Finding
+from calviz.data.file_bytes import Source
+from calviz.data.format import FORMATS, Format
+from calviz.data.formats.answers import Answer, as_table, lines
+from calviz.data.formats.jsonl import parsed_object
+from calviz.data.table import Table
+
+#: The first keys of a row, in the order in which the harness writes them.
+_HEAD = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"doc_id"\s*:[^,{}\[\]]{1,60},\s*"doc"\s*:')
+_FILE = re.compile(r"samples_(?P<task>.+?)(?:_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl", re.IGNORECASE)
+#: What documents call the part of a task that they belong to.
+_PARTS = ("subject", "category", "subcategory", "topic", "task", "subset", "language", "difficulty", "level")  # fmt: skip
+_TOOL = "lm-evaluation-harness samples"
+
+
+def open_log(source: Source) -> Table:
+    """Read the rows; see `Format.open`."""
+    answers, said = answers_of(source)
+    return as_table(answers, _TOOL, said)
+
+
+def answers_of(source: Source) -> tuple[list[Answer], list[Finding]]:
+    """The answers of a log, and what to know about them; raises InputError, naming the line, where a row holds none."""
+    task = _FILE.fullmatch(source.name.removesuffix(".gz"))
+    named = {"task": task["task"]} if task else {}
+    with source.open() as stream:
+        rows = list(_rows(lines(stream)))
+    filters = dict.fromkeys(row.get("filter") for _, row in rows)
+    said = []
+    if len(filters) > 1:
+        # One row per filter: the same answer, cut out in several ways.
+        first = next(iter(filters))
+        rows = [(number, row) for number, row in rows if row.get("filter") == first]
+        text = f"the log holds the answers of {len(filters)} filters; read are those of '{shortened(first)}'"
+        said.append(Finding("DATA012", "info", text))
+    told = _Targets(rows)
+    answers = [told.answer(number, row, named) for number, row in rows]
+    return answers, said + told.said(answers)
+
+
+def _rows(found: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in found:
+        row = parsed_object(line, number)
+        kept = {key: row.get(key) for key in ("doc_id", "target", "filter", "metrics", "acc")}
+        kept["filter"] = str(kept["filter"])
+        kept["scores"] = _scores(row, number)
+        kept["choices"] = _choices(row.get("arguments"))
+        doc = row.get("doc")
+        kept["parts"] = {
+            part: shortened(doc[part])
+            for part in _PARTS
+            if isinstance(doc, Mapping) and isinstance(doc.get(part), str)
+        }
+        yield number, kept
+
+
+def _scores(row: Mapping[str, Any], number: int) -> list[float]:
+    given = row.get("filtered_resps", row.get("resps"))
+    if not isinstance(given, list) or not given:
+        raise InputError(
+            "the row has no 'filtered_resps': another version of lm-evaluation-harness wrote it",
+            line=number,
+            remedy="logs of version 0.4 and later are read, written by --log_samples",
+        )
+    found = [_number(_first(one)) for one in given]
+    if any(value is None for value in found):
+        raise InputError(
+            "the answer is generated text without log-likelihoods of choices, so it has no probability",
+            line=number,
+            remedy="log a multiple-choice task, or save each answer's confidence beside whether it was right",
+        )
+    scores = [value for value in found if value is not None]
+    if len(scores) == 1:
+        raise InputError(
+            "there is one log-likelihood, of a task without choices",
+            line=number,
+            remedy="log a multiple-choice task",
+        )
+    if any(not math.isfinite(value) for value in scores):
+        raise InputError("a log-likelihood is not a finite number", line=number)
+    metrics = row.get("metrics")
+    if isinstance(metrics, list) and "acc_mutual_info" in metrics and len(scores) % 2 == 0:
+        # The second half are the choices without the question.
+        return scores[: len(scores) // 2]
+    return scores
+
+
+def _first(value: Any) -> Any:
+    """The log-likelihood: the first of a pair, in as many lists as the version writes."""
+    while isinstance(value, list):
+        if not value:
+            return None
+        value = value[0]
+    return value
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _choices(arguments: Any) -> tuple[str, ...]:
+    """The texts of the choices, in either form of the requests."""
+    requests: Sequence[Any] = ()
+    if isinstance(arguments, Mapping):
+        requests = [r.get("arg_1") if isinstance(r, Mapping) else None for r in arguments.values()]
+    elif isinstance(arguments, list):
+        requests = [r[1] if isinstance(r, list) and len(r) > 1 else None for r in arguments]
+    texts = tuple(r for r in requests if isinstance(r, str))
+    return texts if len(texts) == len(requests) else ()
+
+
+class _Targets:
+    """Whether the targets of a log are indices or texts: choices may be numbers themselves, and the log's own accuracy tells."""
+
+    def __init__(self, rows: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
+        readings = (_by_index, _by_text)
+        labels = [[read(row) for _, row in rows] for read in readings]
+        whole = [read for read, found in zip(readings, labels, strict=True) if None not in found]
+        self.read = readings[0]
+        if len(whole) == 1:
+            self.read = whole[0]
+        elif len(whole) == 2:
+            misses = [sum(_misses(row, read(row)) for _, row in rows) for read in whole]
+            self.read = whole[misses.index(min(misses))]
+        self.missed = sum(_misses(row, self.read(row)) for _, row in rows)
+
+    def answer(self, number: int, row: Mapping[str, Any], named: Mapping[str, str]) -> Answer:
+        label = self.read(row)
+        if label is None:
+            raise InputError(
+                f"the target {row['target']!r:.60} is none of the {len(row['scores'])} choices",
+                line=number,
+                remedy="give the index or the text of the one right choice",
+            )
+        texts = tuple(text.strip() for text in row["choices"][: len(row["scores"])])
+        lengths = tuple(len(text.encode()) for text in texts)
+        columns = dict(row["parts"]) | dict(named)
+        return Answer(
+            id=f"{columns.get('task', '')}/{row['doc_id']}".lstrip("/"),
+            scores=tuple(row["scores"]),
+            lengths=lengths,
+            label=label,
+            choices=texts,
+            columns={key: columns[key] for key in ("task", *columns) if key in columns},
+        )
+
+    def said(self, answers: Sequence[Answer]) -> list[Finding]:
+        if not self.missed:
+            return []
+        text = (
+            f"in {self.missed:,} of {len(answers):,} rows the top choice is right and the log's own 'acc' says wrong, or the reverse: "
+            "check how the targets are written"
+        )
+        return [Finding("DATA012", "warning", text)]
+
+
+def _by_index(row: Mapping[str, Any]) -> int | None:
+    target = row["target"]
+    if isinstance(target, str) and re.fullmatch(r"\s*\d{1,4}\s*", target, re.ASCII):
+        target = int(target)
+    whole = isinstance(target, int) and not isinstance(target, bool)
+    return target if whole and 0 <= target < len(row["scores"]) else None
+
+
+def _by_text(row: Mapping[str, Any]) -> int | None:
+    target = row["target"]
+    if not isinstance(target, str):
+        return None
+    texts = [text.strip() for text in row["choices"][: len(row["scores"])]]
+    return texts.index(target.strip()) if texts.count(target.strip()) == 1 else None
+
+
+def _misses(row: Mapping[str, Any], label: int | None) -> bool:
+    """Whether the log's own accuracy contradicts a reading of the target."""
+    own = _number(row.get("acc"))
+    if own not in (0.0, 1.0) or label is None:
+        return False
+    scores = row["scores"]
+    best = max(scores)
+    # Of a tie either may have been taken.
+    return bool(scores.count(best) == 1 and (scores.index(best) == label) != (own == 1.0))
+
+
+def looks_like_it(head: bytes) -> bool:
+    """Whether the first bytes are those of such a log."""
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    return _HEAD.match(head) is not None or (start == b"{" and b'"filtered_resps"' in head)
+
+
+FORMATS.register(
+    Format(
+        key="lm-eval",
+        label="lm-evaluation-harness (samples_*.jsonl)",
+        suffixes=(),
+        matches=looks_like_it,
+        open=open_log,
+        text=True,
+        special=True,
+        answers=answers_of,
+        summary="What --log_samples writes: log-likelihoods of choices become probabilities by their softmax; task and subject are groups.",
+        package="pyarrow",
+    )
+)

@@ -1,0 +1,226 @@
+"""Predictions and labels in two files, joined by an identifier."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.arrays import IntArray
+from calviz.core.errors import InputError, OptionError
+from calviz.core.factor import Factor
+from calviz.core.finding import Finding
+from calviz.data.file_bytes import Source
+from calviz.data.format import format_of
+from calviz.data.loaded import ReadingOptions, known_columns, short
+from calviz.data.recognition import column_names
+from calviz.data.recognition.table_view import View
+from calviz.data.table import MISSING, SAMPLE_ROWS, Column, Fetched, Table
+
+_FRACTION = re.compile(r"([+-]?\d+)\.0+")
+
+
+@dataclass(frozen=True)
+class LabelFile:
+    """The file that holds the labels of another one.
+
+    Attributes
+    ----------
+    source : str, PathLike, bytes or binary file object
+    on : str, optional
+        The column that identifies the rows in both files; one with a usual name that both have, if left out.
+    """
+
+    source: str | os.PathLike[str] | bytes | BinaryIO
+    on: str | None = None
+
+
+@dataclass(eq=False, kw_only=True)
+class JoinedTable(Table):
+    """A table with further columns, whose values are there already."""
+
+    base: Table
+    joined: dict[str, npt.NDArray[Any] | Factor]
+
+    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+        """Read what the predictions hold, and add what was joined; see `Table.fetch`."""
+        own = self.base.fetch(scores, [c for c in columns if c not in self.joined])
+        there = {c: self.joined[c] for c in columns if c in self.joined}
+        return Fetched(own.scores, dict(own.columns) | there)
+
+    def line(self, row: int) -> int | None:
+        """The line of a row of the predictions."""
+        return self.base.line(row)
+
+    def is_empty(self, row: int, name: str) -> bool:
+        """Whether a missing number is an empty cell of the predictions."""
+        return name not in self.joined and self.base.is_empty(row, name)
+
+
+def join(
+    table: Table, file: str, other: LabelFile, options: ReadingOptions
+) -> tuple[Table, ReadingOptions]:
+    """The table with the labels, and whatever else the other file says of the rows, and the options to read it with.
+
+    Parameters
+    ----------
+    table : Table
+        The predictions.
+    file : str
+        Their name.
+    other : LabelFile
+    options : ReadingOptions
+
+    Raises
+    ------
+    InputError
+        Where identifiers occur twice (how many, and the first), or none occurs in both files.
+    OptionError
+        Where the identifier, or the label that was asked for, is not there.
+    """
+    with Source(other.source) as source:
+        try:
+            truth = format_of(source).open(source)
+            on = _identifier(table, truth, other.on, file, source.name)
+            label = options.label or _label(truth, on)
+            if label not in truth:
+                raise OptionError(
+                    f"the label '{short(label)}' is not in {source.name}; {known_columns(truth.names)}."
+                )
+            if label in table:
+                raise InputError(
+                    f"{file} has a column '{short(label)}' too",
+                    remedy="rename one of them, so that it is clear which one is the label",
+                )
+            usable = [c for c in truth.columns if c.type != "other" and c.width is None]
+            extra = [c.name for c in usable if c.name not in (on, label) and c.name not in table]
+            found = truth.fetch([], [on, label, *extra])
+            keys = _keys(found.columns[on])
+            places = _places(keys, source.name, truth)
+        except InputError as error:
+            raise error.in_file(source.name) from None
+    wanted = _keys(table.fetch([], [on]).columns[on])
+    _places(wanted, file, table)
+    rows = np.array([places.get(key, -1) for key in wanted])
+    matched = int((rows >= 0).sum())
+    if not matched:
+        raise InputError(
+            f"no value of '{short(on)}' occurs in both files ({file}: '{short(wanted[0])}', {source.name}: '{short(keys[0])}')",
+            remedy="name the column that identifies the rows in both",
+        )
+    joined = {name: _taken(found.columns[name], rows) for name in (label, *extra)}
+    notices = list(table.notices)
+    if len(keys) > matched:
+        text = f"{len(keys) - matched:,} of {len(keys):,} rows of {source.name} have no predictions, and are left out"
+        notices.append(Finding("DATA013", "info", text))
+    columns = tuple(_column(truth[name], values) for name, values in joined.items())
+    both = JoinedTable(
+        format=f"{table.format} with labels of {source.name} by '{short(on)}'",
+        columns=(*table.columns, *columns),
+        named=True,
+        arrays=table.arrays,
+        class_names=table.class_names or truth.class_names,
+        notices=notices,
+        base=table,
+        joined=joined,
+    )
+    identifier = on if options.id_column is None else options.id_column
+    return both, replace(options, label=label, id_column=identifier)
+
+
+def _identifier(table: Table, truth: Table, on: str | None, file: str, other: str) -> str:
+    if on is not None:
+        for given, name in ((table, file), (truth, other)):
+            if on not in given:
+                raise OptionError(
+                    f"the column '{short(on)}' to join on is not in {name}; {known_columns(given.names)}."
+                )
+        return on
+    plain = ReadingOptions()
+    views = View(table, plain), View(truth, plain)
+    for known in column_names.IDS:
+        one, two = (view.plain.get(known) for view in views)
+        if one is not None and one == two:
+            return one
+    raise OptionError(
+        f"no column that identifies the rows is in both {file} and {other}; name it (--on, on=)."
+    )
+
+
+def _label(truth: Table, on: str) -> str:
+    named = View(truth, ReadingOptions()).named(column_names.LABELS, {on})
+    if named is not None:
+        return named
+    others = [c.name for c in truth.columns if c.name != on and c.type != "other"]
+    if len(others) == 1:
+        return others[0]
+    raise InputError(
+        f"there is no column called 'label'; {known_columns(truth.names)}",
+        remedy="say which one is the label",
+    )
+
+
+def _keys(values: npt.NDArray[Any] | Factor) -> list[str]:
+    """Identifiers as text; 1.0 is 1, as a column with gaps was read as fractions on its way."""
+    factor = values if isinstance(values, Factor) else Factor.of(values)
+    levels = [_whole(level.strip()) for level in factor.levels]
+    return [levels[code] for code in factor.codes.tolist()]
+
+
+def _whole(text: str) -> str:
+    match = _FRACTION.fullmatch(text)
+    return match[1] if match else text
+
+
+def _places(keys: list[str], file: str, table: Table) -> dict[str, int]:
+    """The row of each identifier; raises InputError where some occur twice."""
+    places: dict[str, int] = {}
+    double: dict[str, int] = {}
+    for row, key in enumerate(keys):
+        if places.setdefault(key, row) != row:
+            double.setdefault(key, row)
+    if double:
+        key, row = next(iter(double.items()))
+        counted = f"{len(double):,} identifier{'s' if len(double) > 1 else ''}"
+        raise InputError(
+            f"{counted} occur{'' if len(double) > 1 else 's'} more than once, first '{short(key)}' (rows "
+            f"{places[key] + 1:,} and {row + 1:,}), so it is not clear which rows belong together",
+            file=file,
+            remedy="give each row an identifier of its own",
+        )
+    return places
+
+
+def _taken(values: npt.NDArray[Any] | Factor, rows: IntArray) -> npt.NDArray[Any] | Factor:
+    """The values of the rows of the predictions; where there is no row, a missing one."""
+    none = rows < 0
+    if isinstance(values, Factor):
+        levels = (
+            (*values.levels, MISSING)
+            if none.any() and MISSING not in values.levels
+            else values.levels
+        )
+        codes = values.codes[np.where(none, 0, rows)].copy()
+        if none.any():
+            codes[none] = levels.index(MISSING)
+        return Factor(codes, levels)
+    if not none.any():
+        return np.asarray(values[rows])
+    if values.dtype.kind == "f":
+        return np.where(none, np.nan, values[np.where(none, 0, rows)])
+    # Whole numbers stay what they are: as text they can be missing.
+    texts = Factor.of(values)
+    return _taken(texts, rows)
+
+
+def _column(column: Column, values: npt.NDArray[Any] | Factor) -> Column:
+    if isinstance(values, Factor):
+        return Column(
+            column.name, "text", Factor(values.codes[:SAMPLE_ROWS], values.levels).values()
+        )
+    return Column(column.name, column.type, values[:SAMPLE_ROWS].astype(np.float64))

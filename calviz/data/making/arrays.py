@@ -1,0 +1,296 @@
+"""Predictions of an array of probabilities and labels of any kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.errors import InputError, OptionError, shortened
+from calviz.core.options import check_choice
+from calviz.core.predictions import Predictions
+from calviz.data.building.labels import PAIRS
+from calviz.data.recognition.column_names import by_prefix
+
+_NO_LABEL = "the labels hold lists or other things that are no label"
+_UNKNOWN = "give class_names, the classes in the order of the columns"
+
+
+def from_arrays(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    class_names: Sequence[Any] | None = None,
+    pos_label: Any = None,
+    kind: str = "probabilities",
+    splits: Any = None,
+    groups: Mapping[str, Any] | None = None,
+    ids: Any = None,
+    name: str = "predictions",
+) -> Predictions:
+    """Make predictions of labels and an array; see `Predictions.from_arrays`."""
+    check_choice("kind", kind, ("probabilities", "logits"))
+    scores = _scores(y_prob)
+    if class_names is not None:
+        if isinstance(class_names, str):
+            raise OptionError("class_names is one text, expected a list of names.")
+        names: tuple[Any, ...] | None = tuple(class_names)
+    else:
+        names = _column_names(y_prob, scores)
+    k = max(2, scores.shape[1]) if scores.ndim == 2 else 2
+    labels = _Labels.of(y_true)
+    if len(labels) != scores.shape[0]:
+        raise InputError(
+            f"there are {scores.shape[0]:,} rows of {kind} but {len(labels):,} labels",
+            remedy="give both for the same rows",
+        )
+    one = scores.ndim == 1 or scores.shape[1] == 1
+    if one:
+        scores = scores.reshape(-1)
+    indices, shown = _classes(labels, k, names, pos_label, one=one)
+    if pos_label is not None and not one and shown[0] == str(pos_label):
+        # Class 1 is the positive one everywhere.
+        scores, indices, shown = scores[:, ::-1], 1 - indices, shown[::-1]
+    given: dict[str, Any] = {"probs": scores}
+    if kind == "logits":
+        two = np.stack([np.zeros_like(scores), scores], axis=1) if one else scores
+        given = {"logits": two}
+    return Predictions(
+        **given,
+        labels=indices,
+        class_names=shown,
+        splits=splits,
+        groups=groups or {},
+        ids=ids,
+        name=name,
+    )
+
+
+def _scores(y_prob: Any) -> FloatArray:
+    if y_prob is None:
+        raise InputError(
+            "no probabilities were given",
+            remedy="give what predict_proba returns beside the labels",
+        )
+    try:
+        scores = np.asarray(y_prob)
+    except (ValueError, TypeError):
+        raise InputError(
+            "the probabilities are rows of different lengths, expected one number per class in every row"
+        ) from None
+    if scores.dtype.kind == "O":
+        try:
+            scores = scores.astype(np.float64)
+        except (ValueError, TypeError):
+            found = type(y_prob).__name__
+            raise InputError(
+                f"the probabilities ({found}) hold other things than numbers",
+                remedy="give what predict_proba returns, of shape (rows, classes)",
+            ) from None
+    if scores.dtype.kind not in "fiub" or scores.ndim not in (1, 2):
+        raise InputError(
+            f"the probabilities are {scores.dtype} of shape {scores.shape}, expected numbers of shape (rows, classes) or (rows,)"
+        )
+    if scores.shape[0] == 0:
+        raise InputError("there are no rows", remedy="give at least one")
+    return scores if scores.dtype in (np.float32, np.float64) else scores.astype(np.float64)
+
+
+def _column_names(y_prob: Any, scores: FloatArray) -> tuple[Any, ...] | None:
+    """What the columns of a frame call the classes; None for arrays, and where they are only counted."""
+    columns = getattr(y_prob, "columns", None)
+    if columns is None or scores.ndim != 2 or scores.shape[1] < 2:
+        return None
+    columns = tuple(columns)
+    if columns == tuple(range(len(columns))):
+        return None
+    stripped = tuple(by_prefix(c)[0] if isinstance(c, str) else c for c in columns)
+    return (
+        stripped
+        if all(s != "" for s in stripped) and len(set(stripped)) == len(stripped)
+        else columns
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Labels:
+    """A column of labels: `values` are the distinct ones, as Python objects, and `codes` point at them."""
+
+    codes: IntArray
+    values: tuple[Any, ...]
+    #: All classes that the column knows, where it says so (pandas categories).
+    known: tuple[Any, ...] = ()
+
+    def __len__(self) -> int:
+        return int(self.codes.shape[0])
+
+    @classmethod
+    def of(cls, y_true: Any) -> _Labels:
+        categories = getattr(getattr(y_true, "dtype", None), "categories", None)
+        known = () if categories is None else tuple(_plain(c) for c in categories)
+        try:
+            column = np.asarray(y_true)
+        except ValueError:
+            raise InputError(_NO_LABEL, remedy="give one class per row") from None
+        if column.ndim == 2 and column.shape[1] == 1:
+            column = column[:, 0]
+        if column.ndim != 1:
+            raise InputError(
+                f"the labels have shape {column.shape}, expected one per row",
+                remedy="of one-hot labels take argmax(axis=1)" if column.ndim == 2 else None,
+            )
+        if column.dtype.kind in "fc":
+            missing: BoolArray = np.isnan(column)
+        elif column.dtype == object:
+            missing = np.array(
+                [v is None or v != v or type(v).__name__ == "NAType" for v in column]
+            )
+        else:
+            missing = np.zeros(column.shape, dtype=bool)
+        if missing.any():
+            count = int(missing.sum())
+            raise InputError(
+                f"{count:,} of {column.size:,} labels {'is' if count == 1 else 'are'} missing",
+                row=int(missing.argmax()) + 1,
+                remedy="leave these rows out of labels and probabilities",
+            )
+        if column.dtype == object:
+            seen: dict[Any, int] = {}
+            try:
+                codes = np.array(
+                    [seen.setdefault(_plain(v), len(seen)) for v in column], dtype=np.int32
+                )
+            except TypeError:
+                raise InputError(_NO_LABEL, remedy="give one class per row") from None
+            return cls(codes, tuple(seen), known)
+        distinct, inverse = np.unique(column, return_inverse=True)
+        return cls(inverse.astype(np.int32), tuple(_plain(v) for v in distinct), known)
+
+    def first_row(self, value: int) -> int:
+        return int(np.argmax(self.codes == value))
+
+
+def _plain(value: Any) -> Any:
+    """A label as a Python object; 2.0 is 2, as columns with gaps turn whole numbers into fractions."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _classes(
+    labels: _Labels, k: int, names: tuple[Any, ...] | None, pos_label: Any, *, one: bool
+) -> tuple[IntArray, tuple[str, ...]]:
+    """Class indices, and the names of the classes."""
+    if names is not None:
+        names = tuple(_plain(n) for n in names)
+        if len(names) != k:
+            raise InputError(
+                f"there are {len(names):,} class names for {k:,} classes",
+                remedy="give one name per class, in the order of the columns",
+            )
+    elif not one and labels.known and len(labels.known) == k:
+        names = _in_order(labels.known)
+    if pos_label is not None:
+        names = _with_positive(labels, k, names, _plain(pos_label), one=one)
+    elif names is None:
+        names = _two(labels) if one else _sorted(labels, k)
+    return labels_to_indices(labels, names), tuple(str(n) for n in names)
+
+
+def _with_positive(
+    labels: _Labels, k: int, names: tuple[Any, ...] | None, positive: Any, *, one: bool
+) -> tuple[Any, ...]:
+    if k != 2:
+        raise OptionError(f"pos_label is for two classes, there are {k:,}.")
+    known = names or (labels.known if len(labels.known) == 2 else ()) or labels.values
+    if positive not in known and not (len(known) == 1 and one):
+        raise OptionError(f"pos_label={positive!r} is none of the labels ({_some(known)}).")
+    others = [v for v in known if v != positive]
+    if len(others) > 1:
+        raise InputError(
+            f"there are {len(known):,} different labels ({_some(known)}) for two classes",
+            remedy="give predictions of all classes, or labels of two",
+        )
+    other = others[0] if others else (0 if positive == 1 else f"not {positive}")
+    if one:
+        return (other, positive)
+    return names or _in_order((other, positive))
+
+
+def _two(labels: _Labels) -> tuple[Any, ...]:
+    """The two classes of one column of scores: the positive one is 1, True, or the second of a known pair."""
+    found = set(labels.values)
+    for pair in ((False, True), (0, 1), (-1, 1)):
+        if found <= set(pair):
+            # False == 0: how they are called is what was given.
+            return tuple(next((v for v in labels.values if v == p), p) for p in pair)
+    if len(found) > 2:
+        raise InputError(
+            f"there are {len(found):,} different labels ({_some(labels.values)}), but one column of scores, which is for two classes",
+            remedy="give one column per class",
+        )
+    text = {str(v).casefold(): v for v in labels.values}
+    for negative, positive in PAIRS:
+        if set(text) <= {negative, positive}:
+            return text.get(negative, negative), text.get(positive, positive)
+    raise InputError(
+        f"the labels are {_some(labels.values)}, but nothing says which of them the probability is of",
+        remedy=f"say so by pos_label, such as pos_label={labels.values[-1]!r}",
+    )
+
+
+def _sorted(labels: _Labels, k: int) -> tuple[Any, ...]:
+    """The classes of K columns: column numbers where the labels are such, else all labels in sorted order."""
+    whole = all(isinstance(v, int) for v in labels.values)
+    if whole and min(labels.values) >= 0 and max(labels.values) < k:
+        if all(isinstance(v, bool) for v in labels.values):
+            return (False, True)
+        return tuple(range(k))
+    if len(labels.values) == k:
+        return _in_order(labels.values)
+    many = len(labels.values)
+    raise InputError(
+        f"there are {many:,} different labels ({_some(labels.values)}) but {k:,} columns of scores, so nothing says which column "
+        "each of them is",
+        remedy=_UNKNOWN,
+    )
+
+
+def _in_order(values: Sequence[Any]) -> tuple[Any, ...]:
+    try:
+        return tuple(sorted(values))
+    except TypeError:
+        return tuple(sorted(values, key=str))
+
+
+def labels_to_indices(labels: _Labels, names: tuple[Any, ...]) -> IntArray:
+    """The place of each label among the classes; raises InputError on one that the scores do not know."""
+    place: dict[Any, int] = {name: j for j, name in enumerate(names)}
+    written = {str(name): j for j, name in enumerate(names)}
+    codes = np.empty(len(labels.values), dtype=np.int32)
+    unknown = []
+    for j, value in enumerate(labels.values):
+        found = place.get(value, written.get(str(value)))
+        if found is None:
+            unknown.append(j)
+        codes[j] = -1 if found is None else found
+    if unknown:
+        counted = all(isinstance(v, int) and 0 <= v < len(names) for v in labels.values)
+        if counted and not any(isinstance(name, int) for name in names):
+            return np.asarray(labels.values, dtype=np.int32)[labels.codes]
+        rows = int(np.isin(labels.codes, unknown).sum())
+        first = min((labels.first_row(j), j) for j in unknown)
+        raise InputError(
+            f"label {labels.values[first[1]]!r:.60} is none of the classes of the scores ({_some(names)}); "
+            f"{rows:,} of {len(labels):,} rows have such labels",
+            row=first[0] + 1,
+            remedy="correct the labels, or give scores of all classes",
+        )
+    return codes[labels.codes]
+
+
+def _some(values: Sequence[Any]) -> str:
+    shown = [shortened(repr(v)) for v in values[:5]]
+    return ", ".join(shown) + (", …" if len(values) > 5 else "")

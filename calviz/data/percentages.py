@@ -1,0 +1,30 @@
+"""Confidences that people and language models state as whole numbers from 0 to 100."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+
+#: The largest number of the usual scales of agreement (1 to 5, 1 to 10), which are no percentages.
+_LARGEST_SCALE = 10
+PERCENT_WORDS = "the confidences are whole numbers from 0 to 100: they were read as per cent"
+
+
+def are_percentages(confidences: FloatArray) -> bool:
+    """Whether these can only be percentages: whole numbers from 0 to 100, some above 10; missing ones do not count.
+
+    Parameters
+    ----------
+    confidences : ndarray of float, shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> are_percentages(np.array([70.0, 100.0, 5.0])), are_percentages(np.array([1.0, 5.0])), are_percentages(np.array([70.5]))
+    (True, False, False)
+    """
+    there = confidences[~np.isnan(confidences)]
+    if not there.size or there.min() < 0 or not _LARGEST_SCALE < there.max() <= 100:
+        return False
+    return bool((there == np.round(there)).all())

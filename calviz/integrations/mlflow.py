@@ -1,0 +1,174 @@
+"""MLflow: `log` for any run, and the evaluator ``calviz`` of ``mlflow.models.evaluate``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.errors import InputError, OptionError
+from calviz.core.extra_packages import needs
+from calviz.core.predictions import Predictions
+from calviz.integrations._gathered import FIGURES, Gathered, Result
+from calviz.sample.sample import Sample
+
+#: What MLflow takes of a tag's text.
+_LONGEST_TAG = 5_000
+
+
+def log(
+    result: Result,
+    *,
+    run_id: str | None = None,
+    prefix: str = "calviz/",
+    figures: Iterable[str] = FIGURES,
+    report: bool = True,
+) -> dict[str, float]:
+    """Log numbers, verdict, findings, interactive figures and the report to a run of MLflow.
+
+    Parameters
+    ----------
+    result : Evaluation, Predictions or Sample
+        What `calviz.audit` returns; what `calviz.evaluate` returns has no rows, so no figures and no report. Of predictions
+        and samples all metrics are evaluated, with error bars where the rows are not many.
+    run_id : str, optional
+        The run; the active one if left out, and a new one where none is active.
+    prefix : str
+        Before the names of metrics, and the folder of artifacts.
+    figures : iterable of str
+        Keys of charts of the report that are logged by themselves; each opens offline and takes 5 MB.
+    report : bool
+        Whether to log the report, in which all figures are (HTML, 5 MB).
+
+    Returns
+    -------
+    dict of str to float
+        The metrics, as logged.
+
+    Raises
+    ------
+    MissingPackage
+        Where MLflow is not installed.
+    OptionError
+        Where there is nothing to log in `result`, or no such figure.
+    """
+    needs("mlflow")
+    import mlflow
+
+    gathered = Gathered.of(result)
+    if run_id is None:
+        run_id = (mlflow.active_run() or mlflow.start_run()).info.run_id
+    client = mlflow.MlflowClient()
+    metrics = gathered.metrics(prefix)
+    drawn = gathered.figures(tuple(figures))
+    client.log_batch(run_id, metrics=_entities(metrics))
+    folder = prefix.strip("/") or "calviz"
+    if gathered.verdict:
+        client.set_tag(run_id, f"{folder}.verdict", gathered.verdict[:_LONGEST_TAG])
+    client.log_dict(run_id, gathered.record(), f"{folder}/audit.json")
+    for key, figure in drawn.items():
+        # The whole of plotly.js, not a link to it: what is logged is looked at where no network is.
+        client.log_figure(
+            run_id, figure, f"{folder}/{key}.html", save_kwargs={"include_plotlyjs": True}
+        )
+    if report and gathered.report is not None:
+        client.log_text(run_id, gathered.report.html(), f"{folder}/report.html")
+    return metrics
+
+
+def _entities(metrics: Mapping[str, float]) -> list[Any]:
+    import time
+
+    from mlflow.entities import Metric
+
+    now = int(time.time() * 1_000)
+    return [Metric(name, value, now, 0) for name, value in metrics.items()]
+
+
+class Evaluator:
+    """``mlflow.models.evaluate(..., model_type="classifier", evaluators=["default", "calviz"])``.
+
+    The probabilities are those of the model's ``predict_proba``; else what it predicts, where that is one column of
+    probabilities or one per class; without a model, the column of predictions, or those named in
+    ``evaluator_config={"calviz": {"columns": [...]}}``. Its other options: ``classes`` (the labels, in the order of the
+    columns), ``reduction``, ``bins``, ``seed``, and ``figures``, ``report`` and ``prefix`` of `log`.
+    """
+
+    @classmethod
+    def can_evaluate(cls, *, model_type: str, evaluator_config: Any = None, **_: Any) -> bool:
+        """Whether it is a classifier."""
+        return model_type == "classifier"
+
+    def evaluate(
+        self,
+        *,
+        dataset: Any,
+        run_id: str,
+        evaluator_config: Mapping[str, Any] | None = None,
+        model: Any = None,
+        **_: Any,
+    ) -> Any:
+        """Evaluate and log; see ``mlflow.models.evaluation.base.ModelEvaluator``."""
+        options = dict(evaluator_config or {})
+        own = {name: options.pop(name) for name in ("columns", "classes") if name in options}
+        asked = {
+            name: options.pop(name) for name in ("reduction", "bins", "seed") if name in options
+        }
+        logging = {
+            name: options.pop(name) for name in ("figures", "report", "prefix") if name in options
+        }
+        if options:
+            raise OptionError(f"the evaluator calviz has no option '{next(iter(options))}'.")
+        sample = Sample.of(_predictions(dataset, model, **own), **asked)
+        return _result(log(sample, run_id=run_id, **logging))
+
+
+def _result(metrics: Mapping[str, float]) -> Any:
+    from mlflow.models import EvaluationResult
+
+    return EvaluationResult(metrics=dict(metrics), artifacts={})
+
+
+def _predictions(
+    dataset: Any, model: Any, columns: Iterable[str] = (), classes: Iterable[Any] | None = None
+) -> Predictions:
+    if not dataset.has_targets:
+        raise InputError("there are no true labels", remedy="name their column with targets=")
+    known = classes
+    if columns:
+        features = dataset.features_data
+        missing = [name for name in columns if name not in features]
+        if missing:
+            raise InputError("there is no such column", column=str(missing[0]))
+        scores = np.asarray(features[list(columns)], dtype=np.float64)
+        known = list(columns) if known is None else known
+    elif model is None:
+        scores = np.asarray(list(dataset.predictions_data), dtype=np.float64)
+    else:
+        scores, found = _scores(model, dataset.features_data)
+        known = found if known is None else known
+    names = None if known is None else list(known)
+    return Predictions.from_arrays(dataset.labels_data, scores, class_names=names)
+
+
+def _scores(model: Any, features: Any) -> tuple[npt.NDArray[Any], Iterable[Any] | None]:
+    """Probabilities of a model of MLflow, and its classes where it names them."""
+    raw = _raw(model)
+    if hasattr(raw, "predict_proba"):
+        return np.asarray(raw.predict_proba(features)), getattr(raw, "classes_", None)
+    scores = np.asarray(model.predict(features))
+    if scores.dtype.kind != "f":
+        raise InputError(
+            "the model predicts classes and no probabilities",
+            remedy='log it with pyfunc_predict_fn="predict_proba", or give a table of probabilities',
+        )
+    return scores, None
+
+
+def _raw(model: Any) -> Any:
+    try:
+        return model.get_raw_model()
+    except (AttributeError, NotImplementedError):
+        return None

@@ -1,0 +1,130 @@
+"""The fixture ``calibration`` of pytest: a test that fails where a model is not shown to be calibrated well enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import pytest
+
+if TYPE_CHECKING:
+    from calviz.results.evaluation import MetricResult
+    from calviz.sample.sample import Sample
+
+#: What a limit does where the interval holds it.
+Doubt = Literal["fails", "passes"]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Predictions that a test makes claims about.
+
+    Attributes
+    ----------
+    sample : Sample
+        The rows, and how they are looked at.
+    """
+
+    sample: Sample
+
+    def assert_below(self, metric: str, limit: float, *, doubt: Doubt = "fails") -> None:
+        """Fail unless a metric is below a limit: its value, and the upper bound of its 95 % interval.
+
+        Parameters
+        ----------
+        metric : str
+            The metric's key, such as "ece".
+        limit : float
+            A fraction (0.05, not 5).
+        doubt : {"fails", "passes"}
+            What an interval does that holds the limit. With "passes" the test fails only where the whole interval is
+            beyond the limit, as ``calviz audit --ci --fail-on`` does: a gate that noise does not close.
+
+        Raises
+        ------
+        AssertionError
+            With the value and the bound.
+        OptionError, NotAvailable
+            On an unknown metric, and where it has no value on these rows.
+        """
+        __tracebackhide__ = True
+        self._assert(metric, "below", limit, doubt)
+
+    def assert_above(self, metric: str, limit: float, *, doubt: Doubt = "fails") -> None:
+        """Fail unless a metric is above a limit: its value, and the lower bound of its 95 % interval; see `assert_below`."""
+        __tracebackhide__ = True
+        self._assert(metric, "above", limit, doubt)
+
+    def _assert(self, metric: str, side: str, limit: float, doubt: Doubt) -> None:
+        __tracebackhide__ = True
+        from typing import get_args
+
+        from calviz.analysis import evaluate
+        from calviz.core.errors import NotAvailable
+        from calviz.core.options import check_choice
+
+        check_choice("doubt", doubt, get_args(Doubt))
+        result = evaluate(self.sample, [metric], ci=True)[metric]
+        if not result.available:
+            raise NotAvailable(f"{metric} has no value: {result.reason}")
+        low, high = result.interval or (result.value, result.value)
+        below = side == "below"
+        near, far = (low, high) if below else (high, low)
+        judged = near if doubt == "passes" else far
+        if (judged < limit) if below else (judged > limit):
+            return
+        raise AssertionError(_sentence(result, side, limit, self.sample.data.n, (low, high)))
+
+    @property
+    def verdict(self) -> str:
+        """The verdict, as a sentence."""
+        from calviz.analysis import verdict
+
+        return verdict(self.sample).sentence
+
+
+def _sentence(
+    result: MetricResult, side: str, limit: float, rows: int, bounds: tuple[float, float]
+) -> str:
+    low, high = bounds
+    text = (
+        f"{result.key} is {result.value:.4g} on {rows:,} rows, with a 95 % interval from {low:.4g} to "
+        f"{high:.4g}, and is not shown to be {side} {limit:g}: "
+    )
+    if low < limit < high or limit in bounds:
+        bound = "upper" if side == "below" else "lower"
+        number = high if side == "below" else low
+        return (
+            text
+            + f"the {bound} bound {number:.4g} is not {side} it; more rows narrow the interval."
+        )
+    return text + f"the whole interval is {'above' if side == 'below' else 'below'} it."
+
+
+@pytest.fixture
+def calibration() -> Callable[..., Calibration]:
+    """``calibration(y, p)`` gives claims to assert: ``calibration(y, p).assert_below("ece", 0.05)``.
+
+    `y` holds the true labels, `p` the probabilities, of shape (n, K) or (n,); or `y` alone is what calviz made
+    (``calviz.load(...)``). ``reduction``, ``split``, ``bins`` and ``seed`` say how they are looked at, other options are those of
+    ``calviz.Predictions.from_arrays``.
+    """
+
+    def claims(
+        y: Any,
+        p: Any = None,
+        *,
+        reduction: str | None = None,
+        split: str | None = None,
+        bins: int | None = None,
+        seed: int | None = None,
+        **options: Any,
+    ) -> Calibration:
+        from calviz.core.predictions import Predictions
+        from calviz.sample.sample import Sample
+
+        data = cast(Any, y) if p is None else Predictions.from_arrays(y, p, **options)
+        return Calibration(Sample.of(data, reduction=reduction, split=split, bins=bins, seed=seed))
+
+    return claims

@@ -1,0 +1,68 @@
+"""Weights & Biases: `log` for a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from calviz.core.errors import OptionError
+from calviz.core.extra_packages import needs
+from calviz.integrations._gathered import FIGURES, Gathered, Result
+
+
+def log(
+    result: Result,
+    *,
+    run: Any = None,
+    prefix: str = "calviz/",
+    figures: Iterable[str] = FIGURES,
+    report: bool = True,
+) -> dict[str, float]:
+    """Log numbers, verdict, findings, interactive figures and the report to a run of Weights & Biases.
+
+    Parameters
+    ----------
+    result : Evaluation, Predictions or Sample
+        As of `calviz.integrations.mlflow.log`.
+    run : wandb.Run, optional
+        The run; the active one if left out.
+    prefix : str
+        Before every name.
+    figures : iterable of str
+        Keys of charts of the report that are logged by themselves.
+    report : bool
+        Whether to log the report, in which all figures are (HTML, 5 MB).
+
+    Returns
+    -------
+    dict of str to float
+        The metrics, as logged.
+
+    Raises
+    ------
+    MissingPackage
+        Where wandb is not installed.
+    OptionError
+        Where there is no run, nothing to log in `result`, or no such figure.
+    """
+    needs("wandb")
+    import wandb
+
+    run = run or wandb.run
+    if run is None:
+        raise OptionError("there is no run of wandb; call wandb.init() first, or give run=.")
+    gathered = Gathered.of(result)
+    metrics = gathered.metrics(prefix)
+    media: dict[str, Any] = {
+        f"{prefix}{key}": wandb.Plotly(figure)
+        for key, figure in gathered.figures(tuple(figures)).items()
+    }
+    if gathered.findings:
+        rows = [[f.code, f.severity, f.message] for f in gathered.findings]
+        media[f"{prefix}findings"] = wandb.Table(["code", "severity", "message"], data=rows)
+    if report and gathered.report is not None:
+        media[f"{prefix}report"] = wandb.Html(gathered.report.html(), inject=False)
+    run.log({**metrics, **media})
+    if gathered.verdict:
+        run.summary[f"{prefix}verdict"] = gathered.verdict
+    return metrics

@@ -1,0 +1,83 @@
+"""Pages of the site that are made: a hook of mkdocs, which calls `on_files`."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import sys
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from documentation.docstrings import command_pages, python_pages
+from documentation.notebooks import ROOT, Cell, carried_out
+
+#: Where plotly.js lies in the site: nothing is fetched from elsewhere.
+PLOTLY = "assets/plotly.min.js"
+#: A link to a file that is not in the site.
+_OUT = re.compile(r"\[([^\]]+)\]\((\.\./[^)\s]+)\)")
+
+
+def made() -> Iterator[tuple[str, str]]:
+    """Address and content of everything that is no page of ``docs``."""
+    from plotly.offline import get_plotlyjs
+
+    for notebook in sorted((ROOT / "examples").glob("*.ipynb")):
+        yield f"tutorials/{notebook.stem}.md", notebook_page(notebook)
+    yield "python.md", python_pages()
+    yield "commands.md", command_pages()
+    yield PLOTLY, get_plotlyjs()
+
+
+def notebook_page(notebook: Path) -> str:
+    """A notebook as Markdown, with what its cells print, show and draw."""
+    return "\n\n".join(part for cell in carried_out(notebook) for part in _parts(cell)) + "\n"
+
+
+def _parts(cell: Cell) -> Iterator[str]:
+    if cell.kind == "markdown":
+        yield cell.source
+        return
+    yield f"```python\n{cell.source}\n```"
+    if cell.printed:
+        yield _text(cell.printed.rstrip())
+    if cell.shown is not None:
+        yield _shown(cell.shown)
+
+
+def _shown(value: Any) -> str:
+    """What a notebook would show."""
+    if hasattr(value, "to_plotly_json"):
+        script = f'<script src="../{PLOTLY}"></script>'
+        return f"<div>{script}{value.to_html(full_html=False, include_plotlyjs=False)}</div>"
+    html = getattr(value, "_repr_html_", lambda: None)()
+    return f"<div>{html}</div>" if html else _text(repr(value))
+
+
+def _text(text: str) -> str:
+    return f'<pre style="white-space: pre-wrap">{escape(text)}</pre>'
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages that are made; called by mkdocs."""
+    from mkdocs.structure.files import File
+
+    sys.path.insert(0, str(ROOT))  # mkdocs has taken away what was set above
+    for address, content in made():
+        files.append(File.generated(config, address, content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Links to files of the repository that are not in the site become their names; called by mkdocs."""
+
+    def named(match: re.Match[str]) -> str:
+        target = posixpath.normpath(
+            posixpath.join(posixpath.dirname(page.file.src_uri), match[2].split("#")[0])
+        )
+        return f"{match[1]} (`{target.lstrip('./')}`)" if target.startswith("..") else match[0]
+
+    return _OUT.sub(named, markdown)

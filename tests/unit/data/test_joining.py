@@ -1,0 +1,74 @@
+"""Predictions and labels in two files."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import calviz
+from calviz.cli import main
+from calviz.core.errors import CalvizError
+
+PREDICTIONS = "id,cat,dog\n7,0.9,0.1\n3,0.2,0.8\n5,0.4,0.6\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "preds.csv").write_text(PREDICTIONS)
+    return tmp_path
+
+
+def load(folder, truth, **given):
+    (folder / "truth.csv").write_text(truth)
+    return calviz.load(folder / "preds.csv", labels=folder / "truth.csv", **given)
+
+
+def test_rows_are_matched_by_their_identifiers(folder):
+    p = load(folder, "id,label,site\n3,dog,x\n5,cat,y\n7,cat,x\n9,dog,y\n", on="id")
+    assert p.labels.tolist() == [0, 1, 0]
+    assert p.class_names == ("cat", "dog")
+    assert p.ids.tolist() == ["7", "3", "5"]
+    assert p.groups["site"].values().tolist() == ["x", "x", "y"]
+    # Identifiers with a fraction are the same; without a name, one that both files have is taken.
+    again = load(folder, "id,truth\n3.0,1\n5.0,0\n7.0,0\n")
+    np.testing.assert_array_equal(again.labels, p.labels)
+
+
+@pytest.mark.parametrize(
+    ("truth", "given", "said"),
+    [
+        ("id,label\n3,dog\n5,cat\n3,cat\n7,cat\n", {}, "1 identifier occurs more than once, first '3' (rows 1 and 3)"),
+        ("id,label\nx3,dog\nx5,cat\n", {}, "no value of 'id' occurs in both files (preds.csv: '7', truth.csv: 'x3')"),
+        ("id,label\n3,dog\n5,cat\n", {}, "1 of 3 rows have no label"),
+        ("key,label\n3,dog\n", {}, "no column that identifies the rows is in both"),
+        ("id,label\n3,dog\n", {"on": "key"}, "the column 'key' to join on is not in preds.csv"),
+        ("id,a,b\n3,1,2\n", {}, "there is no column called 'label'"),
+        ("id,cat\n3,dog\n", {"label": "cat"}, "preds.csv has a column 'cat' too"),
+        ("id,label\n3,dog\n5,cat\n7,wolf\n", {}, "label 'wolf' has no probability column"),
+    ],
+)  # fmt: skip
+def test_a_join_that_is_not_clear_is_refused_in_one_sentence(folder, truth, given, said):
+    with pytest.raises(CalvizError) as caught:
+        load(folder, truth, **given)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_rows_without_a_label_are_left_out_on_request(folder):
+    p = load(folder, "id,label\n3,dog\n5,cat\n", repair=["drop-missing"])
+    assert p.n == 2
+
+
+def test_the_command_line_joins(folder):
+    (folder / "truth.csv").write_text("id,label\n3,dog\n5,cat\n7,cat\n9,dog\n")
+    args = ["audit", str(folder / "preds.csv"), "--labels", str(folder / "truth.csv"), "--on", "id"]
+    out = CliRunner().invoke(main, [*args, "--json", "-"])
+    # The top choices are cat, dog, dog, and cat, dog, cat is true.
+    assert json.loads(out.stdout)["metrics"]["accuracy"]["value"] == pytest.approx(2 / 3)
+    said = CliRunner().invoke(main, args).stdout
+    assert "with labels of truth.csv by 'id'" in said
+    assert "1 of 4 rows of truth.csv have no predictions" in said
+    wrong = CliRunner().invoke(main, [*args[:2], "--on", "id"])
+    assert wrong.exit_code == 2
+    assert "give the other one by --labels" in wrong.stderr
