@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 #: Width of tables that go to a file or a pipe, where no screen sets it.
 WIDE = 240
 LONGEST_NAME = 60
+#: Parameters of commands that name a file to write.
+WRITTEN = ("json_path", "html_path", "markdown_path", "state_path", "out")
 
 
 def short_name(name: str) -> str:
@@ -54,6 +56,13 @@ def cell(value: Any, style: str = "") -> Text:
     return Text(terminal_text(str(value)), style=style)
 
 
+def _writes_files() -> bool:
+    """Whether the command that runs was asked for files."""
+    context = click.get_current_context(silent=True)
+    asked = {} if context is None else context.params
+    return any(asked.get(name) not in (None, "-") for name in WRITTEN)
+
+
 def console() -> Console:
     """Make a console on standard output; tables keep their full width if it is not a terminal."""
     from rich.console import Console
@@ -61,7 +70,10 @@ def console() -> Console:
     class Literal(Console):
         def on_broken_pipe(self) -> None:
             # rich would exit with 1, which says that a threshold is crossed.
-            raise BrokenPipeError
+            if not _writes_files():
+                raise BrokenPipeError
+            # Who has seen enough of the table still wants the files that were asked for.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     width = None if sys.stdout.isatty() else WIDE
     return Literal(width=width, highlight=False, markup=False, emoji=False)

@@ -229,6 +229,25 @@ class TestStreams:
         assert found.returncode == 141
         assert found.stderr == ""
 
+    @pytest.mark.slow
+    @pytest.mark.skipif(sys.platform == "win32", reason="pipes are closed otherwise there")
+    def test_who_stops_reading_still_gets_the_file(self, plain, tmp_path):
+        reader, writer = os.pipe()
+        os.close(reader)
+        out = tmp_path / "found.json"
+        found = subprocess_run(
+            "audit",
+            str(plain),
+            "--json",
+            str(out),
+            capture_output=False,
+            stdout=writer,
+            stderr=subprocess.PIPE,
+        )
+        os.close(writer)
+        assert (found.returncode, found.stderr) == (0, "")
+        assert json.loads(out.read_text())["rows"] > 0
+
     def test_ctrl_c_stops_quietly(self, plain, monkeypatch):
         def interrupt(*_, **__):
             raise KeyboardInterrupt
