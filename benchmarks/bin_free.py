@@ -143,6 +143,8 @@ def comparisons(data, name, repeats):
             "",
         ),
         ("ks", {}, ""),
+        ("kuiper", {"ks": ours(data, "ks")}, "nearly that of KS"),
+        ("atb", {}, ""),
         ("aurc", {}, ""),
         ("ece_sweep", {}, ""),
         ("classwise_ece", {"loop": lambda: loop_class_ece(data)}, ">= 25x for 1,000 classes"),

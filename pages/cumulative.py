@@ -15,6 +15,7 @@ PANELS = {
     "b": "The same against the cumulative score",
     "c": "Score and probability of a hit against the share of rows",
     "d": "Probability of a hit against the score",
+    "gap": "Scores minus hits, summed up, against the share of rows",
 }
 
 page_guard.enter()
@@ -41,14 +42,15 @@ with page_guard.boundary():
     verdict = results.evaluation(chosen).verdict
     answer = results.verdict(chosen) if alone else figure.reading(verdict)
     st.subheader(md(answer, 1_000), anchor=False)
-    with st.spinner("Resampling the KS error …", show_time=True):
+    with st.spinner("Resampling the errors …", show_time=True):
         # A choice of this page: what its panels show as a distance.
-        keys = ("ks", "ks_signed")
+        keys = ("ks", "ks_signed", "kuiper")
         evaluation = results.metrics(chosen, keys, error_bars=True)
     cards.metric_line(evaluation, keys, verdict=verdict)
     st.caption(
         "Rows are sorted by score; from the lowest score upwards, the scores and the hits are summed up. For a "
-        "calibrated model the two sums stay together: the KS error is where they are furthest apart."
+        "calibrated model the two sums stay together: the KS error is where they are furthest apart, the Kuiper error the "
+        "range of their difference, which is the largest error over any range of scores."
     )
     grid = st.container(horizontal=True, gap="medium")
     for panel, words in PANELS.items():

@@ -30,6 +30,11 @@ SOURCES = tuple(
             "Under-Confidence Prediction for Network Calibration. UAI 2023.",
         ),
         (
+            "Arrieta-Ibarra et al. 2022",
+            "I. Arrieta-Ibarra, P. Gujral, J. Tannen, M. Tygert, C. Xu. Metrics of Calibration for Probabilistic "
+            "Predictions. JMLR 23, 2022.",
+        ),
+        (
             "Austin & Steyerberg 2019",
             "P. C. Austin, E. W. Steyerberg. The Integrated Calibration Index (ICI) and related metrics "
             "for quantifying the calibration of logistic regression models. Statistics in Medicine 38.",
@@ -96,6 +101,10 @@ SOURCES = tuple(
             "C. Gupta, A. Ramdas. Top-label calibration and multiclass-to-binary reductions. ICLR 2022.",
         ),
         (
+            "Hartline, Hu & Wu 2026",
+            "J. Hartline, L. Hu, Y. Wu. A Perfectly Truthful Calibration Measure. arXiv 2508.13100; COLT 2026.",
+        ),
+        (
             "Hendrycks & Gimpel 2017",
             "D. Hendrycks, K. Gimpel. A Baseline for Detecting Misclassified and Out-of-Distribution "
             "Examples in Neural Networks. ICLR 2017.",
@@ -104,6 +113,10 @@ SOURCES = tuple(
             "Hosmer & Lemeshow 1980",
             "D. W. Hosmer, S. Lemeshow. Goodness of fit tests for the multiple logistic regression "
             "model. Communications in Statistics 9.",
+        ),
+        (
+            "Kuiper 1960",
+            "N. H. Kuiper. Tests concerning random points on a circle. Indagationes Mathematicae 22.",
         ),
         (
             "Kull et al. 2017",
