@@ -48,7 +48,18 @@ TRUE_CLASS = (
     "under_mcs",
 )
 CLASSWISE = (*ONE_VS_REST, *TRUE_CLASS)
-KEYS = (*LINEAR, *ABSOLUTE, *SQUARED, "mce", "ks", "kuiper", "atb", "skce", *CLASSWISE)
+KEYS = (
+    *LINEAR,
+    *ABSOLUTE,
+    *SQUARED,
+    "nll_miscalibration",
+    "mce",
+    "ks",
+    "kuiper",
+    "atb",
+    "skce",
+    *CLASSWISE,
+)
 #: What has no closed form for the 100 classes, or no true value: a mean over no class.
 WITHOUT_TRUTH = {
     "100 classes": ("brier", "calibration_slope", "mce", "under_mcs"),
@@ -103,7 +114,9 @@ def truth_of(case):
     draw, reduction = CASES[case]
     models = TRUTH["simulated_binary"]["truth"]
     hundred_classes = TRUTH["simulated_100_classes"]["truth"]["sharpened"]["top-label"]
-    none = dict.fromkeys(("ece_l1", "ece_l2", "mcs", "mce", "ks", "kuiper", "atb", "skce"), 0.0)
+    none = dict.fromkeys(
+        ("ece_l1", "ece_l2", "mcs", "nll_miscalibration", "mce", "ks", "kuiper", "atb", "skce"), 0.0
+    )
     closed = {
         # Neither class differs from the other, so that each is calibrated also by true class.
         "calibrated": none | dict.fromkeys(TRUE_CLASS, 0.0),

@@ -63,6 +63,21 @@ with page_guard.boundary():
                 alt=f"{words}. {figure.describe()}",
             )
 
+with page_guard.boundary():
+    st.subheader("The probability of a hit, without bins", anchor=False)
+    isotonic = results.corp(chosen)
+    with st.container(width=520):
+        diagram.chart(
+            isotonic,
+            isotonic.plot(theme=diagram.theme(), width=diagram.page_width()),
+            key="cumulative.corp",
+            filename="corp",
+        )
+    st.caption(
+        f"{md(isotonic.reading(), 1_000)} The curve is the increasing one that fits best (CORP). Grey: where it falls if the model is "
+        "calibrated, labels redrawn and fitted again. Coloured: how far it moves when rows are resampled."
+    )
+
 with page_guard.boundary(), st.expander("What is drawn, as a table", icon=":material/table:"):
     frame = figure.frame()
     st.dataframe(frame, hide_index=True, alt="The points of the panels")

@@ -68,8 +68,13 @@ QUESTIONS = (
     ),
     Question(
         "Would recalibration help, and how much?",
-        ("brier_miscalibration", "calibration_slope", "calibration_intercept"),
-        "The miscalibration part of the Brier score is what a perfect monotone map would gain. A slope "
+        (
+            "brier_miscalibration",
+            "nll_miscalibration",
+            "calibration_slope",
+            "calibration_intercept",
+        ),
+        "The miscalibration part of a proper score is what the best monotone map would gain on these rows. A slope "
         "below 1 means scores that are too extreme: temperature scaling is the usual remedy.",
     ),
     Question(

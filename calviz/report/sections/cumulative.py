@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.figures import Cumulative
+from calviz.figures import CorpDiagram, Cumulative
 from calviz.report.blocks import Block, Note, Text, chart, spread
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
@@ -39,8 +39,37 @@ def make(subject: Subject) -> Iterator[Block]:
         "Rows are sorted by score; from the lowest score upwards, the scores and the hits are summed up. For a calibrated "
         "model the two sums stay together: the KS error is where they are furthest apart."
     )
+    yield from _isotonic(subject)
+
+
+def _isotonic(subject: Subject) -> Iterator[Block]:
+    """The probability of a hit as an isotonic curve, with both bands."""
+    figure = subject.sample.view(CorpDiagram.compute, seed=subject.sample.seed)
+    yield chart(
+        figure,
+        key="corp",
+        title="Isotonic probability of a hit",
+        caption=caption(subject),
+        formats={
+            "score": ("score", decimal),
+            "probability": ("probability of a hit", decimal),
+            "consistency_low": ("if calibrated from", decimal),
+            "consistency_high": ("if calibrated to", decimal),
+            "confidence_low": ("confidence band from", decimal),
+            "confidence_high": ("confidence band to", decimal),
+        },
+        rows=spread(figure.score.size, ROWS),
+        width=WIDTH,
+    )
+    yield Note(figure.reading())
 
 
 SECTIONS.register(
-    Section("cumulative", "Cumulative & KS", 40, "The four bin-free panels, and the KS error", make)
+    Section(
+        "cumulative",
+        "Cumulative & KS",
+        40,
+        "The bin-free panels, the KS error, and the isotonic curve",
+        make,
+    )
 )

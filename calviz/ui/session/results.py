@@ -8,7 +8,14 @@ from contextlib import contextmanager
 import streamlit as st
 
 from calviz import analysis
-from calviz.figures import BinSensitivity, ClassBars, Cumulative, Reliability, RiskCoverage
+from calviz.figures import (
+    BinSensitivity,
+    ClassBars,
+    CorpDiagram,
+    Cumulative,
+    Reliability,
+    RiskCoverage,
+)
 from calviz.figures.class_bars import Mode
 from calviz.figures.cumulative import Estimate
 from calviz.figures.kernels.reliability_curves import CurveKind
@@ -87,6 +94,12 @@ def cumulative(settings: Settings, estimate: Estimate) -> Cumulative:
         settings, f"Sorting and summing {counted(settings.sample.data.n, 'row')} …"
     ) as sample:
         return sample.view(Cumulative.compute, estimate=estimate, seed=sample.seed)
+
+
+def corp(settings: Settings) -> CorpDiagram:
+    """The isotonic curve with its bands, computed."""
+    with computing(settings, "Fitting isotonic curves again …") as sample:
+        return sample.view(CorpDiagram.compute, seed=sample.seed)
 
 
 def class_bars(sample: Sample, mode: Mode, resamples: int) -> ClassBars:
