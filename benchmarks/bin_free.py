@@ -150,6 +150,7 @@ def comparisons(data, name, repeats):
         ("ks", {}, ""),
         ("kuiper", {"ks": ours(data, "ks")}, "nearly that of KS"),
         ("atb", {}, ""),
+        ("tcal", {}, ""),
         ("aurc", {}, ""),
         ("ece_sweep", {}, ""),
         ("classwise_ece", {"loop": lambda: loop_class_ece(data)}, ">= 25x for 1,000 classes"),

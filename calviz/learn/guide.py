@@ -38,7 +38,7 @@ QUESTIONS = (
     ),
     Question(
         "Is it miscalibrated at all, or is this noise?",
-        ("ks", "kuiper", "atb", "spiegelhalter_z", "ece_debiased", "skce"),
+        ("ks", "kuiper", "atb", "tcal", "spiegelhalter_z", "ece_debiased", "skce"),
         "Read the verdict: it makes several tests together and adjusts for that; a p-value stands alone. "
         "With 200 rows a perfect model shows an ECE of several points. The debiased ECE² is near 0 for a "
         "calibrated model at any number of rows.",

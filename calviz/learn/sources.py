@@ -134,6 +134,11 @@ SOURCES = tuple(
             "A. Kumar, P. Liang, T. Ma. Verified Uncertainty Calibration. NeurIPS 2019.",
         ),
         (
+            "Lee et al. 2023",
+            "D. Lee, X. Huang, H. Hassani, E. Dobriban. T-Cal: An Optimal Test for the Calibration of Predictive "
+            "Models. JMLR 24, 2023.",
+        ),
+        (
             "Lucena 2018",
             "B. Lucena. Spline-Based Probability Calibration. arXiv 1809.07751.",
         ),

@@ -37,7 +37,7 @@ CONTRACT_METRICS = set(
 #: Keys that came later: more may come, none may go.
 ADDED_METRICS = {
     *("accuracy_at_coverage", "coverage_at_risk", "kuiper", "atb"),
-    *("nll_miscalibration", "nll_discrimination", "nll_uncertainty"),
+    *("nll_miscalibration", "nll_discrimination", "nll_uncertainty", "tcal"),
 }
 
 

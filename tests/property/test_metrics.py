@@ -121,7 +121,7 @@ def test_the_order_of_rows_does_not_matter(data, seed):
 #: Metrics whose bins, bandwidth or scale follow from the number of rows.
 DEPENDS_ON_N = {
     *("ece_sturges", "ece_equal_mass", "ece_debiased", "ece_sweep", "tace", "skce"),
-    *("kde_ece", "kde_ece_l2", "spiegelhalter_z", "hosmer_lemeshow"),
+    *("kde_ece", "kde_ece_l2", "spiegelhalter_z", "hosmer_lemeshow", "tcal"),
 }
 
 
