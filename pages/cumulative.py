@@ -78,6 +78,21 @@ with page_guard.boundary():
         "calibrated, labels redrawn and fitted again. Coloured: how far it moves when rows are resampled."
     )
 
+with page_guard.boundary():
+    st.subheader("What it costs those who decide", anchor=False)
+    cost = results.decision_loss(chosen)
+    with st.container(width=520):
+        diagram.chart(
+            cost,
+            cost.plot(theme=diagram.theme(), width=diagram.page_width()),
+            key="cumulative.decision",
+            filename="decision-loss",
+        )
+    st.caption(
+        f"{md(cost.reading(), 1_000)} The stake is the most that acting can make a difference; whoever acts above a cutoff finds the cost of "
+        "theirs, and those who do not know it look at the highest point."
+    )
+
 with page_guard.boundary(), st.expander("What is drawn, as a table", icon=":material/table:"):
     frame = figure.frame()
     st.dataframe(frame, hide_index=True, alt="The points of the panels")

@@ -13,6 +13,7 @@ from calviz.figures.corp import CorpDiagram
 from calviz.figures.critical_ranks import CriticalRanks
 from calviz.figures.cumulative import Cumulative
 from calviz.figures.decision import Decision
+from calviz.figures.decision_loss import DecisionLoss
 from calviz.figures.drawing.style import plot_config
 from calviz.figures.learning_curve import LearningCurves
 from calviz.figures.miscalibration_plane import MiscalibrationPlane
@@ -31,6 +32,7 @@ __all__ = [
     "CriticalRanks",
     "Cumulative",
     "Decision",
+    "DecisionLoss",
     "LearningCurves",
     "MiscalibrationPlane",
     "ModelDifferences",

@@ -13,6 +13,7 @@ from calviz.figures import (
     ClassBars,
     CorpDiagram,
     Cumulative,
+    DecisionLoss,
     Reliability,
     RiskCoverage,
 )
@@ -100,6 +101,12 @@ def corp(settings: Settings) -> CorpDiagram:
     """The isotonic curve with its bands, computed."""
     with computing(settings, "Fitting isotonic curves again …") as sample:
         return sample.view(CorpDiagram.compute, seed=sample.seed)
+
+
+def decision_loss(settings: Settings) -> DecisionLoss:
+    """What miscalibration costs at every cutoff, computed."""
+    with computing(settings, "Comparing decisions at every cutoff …") as sample:
+        return sample.view(DecisionLoss.compute, seed=sample.seed)
 
 
 def class_bars(sample: Sample, mode: Mode, resamples: int) -> ClassBars:
