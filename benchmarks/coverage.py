@@ -34,8 +34,8 @@ RESAMPLES = 200
 CLASSWISE_EVERY = 3
 LINEAR = ("accuracy", "brier", "mcs", "calibration_slope")
 #: Metrics whose true value is ``E |s - pi(s)|``, and ``E (s - pi(s))^2``.
-ABSOLUTE = ("ece", "ece_equal_mass", "kde_ece", "smece")
-SQUARED = ("ece_l2", "ece_debiased", "brier_miscalibration")
+ABSOLUTE = ("ece", "ece_equal_mass", "kde_ece", "smece", "ce_l1_unbiased")
+SQUARED = ("ece_l2", "ece_debiased", "brier_miscalibration", "brier_calibration")
 ONE_VS_REST = ("classwise_ece", "tace", "ks_classwise")
 TRUE_CLASS = (
     "wsece",
@@ -53,6 +53,7 @@ KEYS = (
     *ABSOLUTE,
     *SQUARED,
     "nll_miscalibration",
+    "nll_calibration",
     "mce",
     "ks",
     "kuiper",
@@ -115,7 +116,19 @@ def truth_of(case):
     models = TRUTH["simulated_binary"]["truth"]
     hundred_classes = TRUTH["simulated_100_classes"]["truth"]["sharpened"]["top-label"]
     none = dict.fromkeys(
-        ("ece_l1", "ece_l2", "mcs", "nll_miscalibration", "mce", "ks", "kuiper", "atb", "skce"), 0.0
+        (
+            "ece_l1",
+            "ece_l2",
+            "mcs",
+            "nll_miscalibration",
+            "nll_calibration",
+            "mce",
+            "ks",
+            "kuiper",
+            "atb",
+            "skce",
+        ),
+        0.0,
     )
     closed = {
         # Neither class differs from the other, so that each is calibrated also by true class.

@@ -32,9 +32,9 @@ QUESTIONS = (
     ),
     Question(
         "How far are the probabilities off?",
-        ("ece", "ks", "smece", "kde_ece"),
+        ("ece", "ce_l1_unbiased", "ks", "smece", "kde_ece"),
         "Quote ECE because everybody does, with its bins and its noise floor; KS and smECE beside it, "
-        "which have no bins to choose. When they disagree, look at the diagram.",
+        "which have no bins to choose. The cross-fitted mean gap is not biased upwards. When they disagree, look at the diagram.",
     ),
     Question(
         "Is it miscalibrated at all, or is this noise?",
@@ -71,10 +71,12 @@ QUESTIONS = (
         (
             "brier_miscalibration",
             "nll_miscalibration",
+            "nll_calibration",
             "calibration_slope",
             "calibration_intercept",
         ),
-        "The miscalibration part of a proper score is what the best monotone map would gain on these rows. A slope "
+        "The miscalibration part of a proper score is what the best monotone map would gain on these rows, and "
+        "calibration what a smooth one gains on rows that it has not seen. A slope "
         "below 1 means scores that are too extreme: temperature scaling is the usual remedy.",
     ),
     Question(

@@ -40,9 +40,19 @@ SOURCES = tuple(
             "for quantifying the calibration of logistic regression models. Statistics in Medicine 38.",
         ),
         (
+            "Berta et al. 2025",
+            "E. Berta, D. Holzmüller, M. I. Jordan, F. Bach. Rethinking Early Stopping: Refine, Then Calibrate. arXiv "
+            "2501.19195, 2025.",
+        ),
+        (
             "Berta et al. 2026",
             "E. Berta, D. Holzmüller, M. I. Jordan, F. Bach. Structured Matrix Scaling for Multi-Class Calibration. "
             "arXiv 2511.03685; AISTATS 2026.",
+        ),
+        (
+            "Berta, Braun et al. 2026",
+            "E. Berta, S. Braun, D. Holzmüller, F. Bach, M. I. Jordan. A Variational Estimator for Lp Calibration "
+            "Errors. arXiv 2602.24230, 2026.",
         ),
         (
             "Blasiok & Nakkiran 2023",

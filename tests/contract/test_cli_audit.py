@@ -38,6 +38,8 @@ CONTRACT_METRICS = set(
 ADDED_METRICS = {
     *("accuracy_at_coverage", "coverage_at_risk", "kuiper", "atb"),
     *("nll_miscalibration", "nll_discrimination", "nll_uncertainty", "tcal"),
+    *("nll_calibration", "nll_refinement", "brier_calibration", "brier_refinement"),
+    "ce_l1_unbiased",
 }
 
 

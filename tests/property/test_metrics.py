@@ -122,6 +122,8 @@ def test_the_order_of_rows_does_not_matter(data, seed):
 DEPENDS_ON_N = {
     *("ece_sturges", "ece_equal_mass", "ece_debiased", "ece_sweep", "tace", "skce"),
     *("kde_ece", "kde_ece_l2", "spiegelhalter_z", "hosmer_lemeshow", "tcal"),
+    *("nll_calibration", "nll_refinement", "brier_calibration", "brier_refinement"),
+    "ce_l1_unbiased",
 }
 
 
