@@ -29,8 +29,8 @@ KNOTS, STRENGTH = 8, 1.0
 OWN_ROWS = 5.0
 #: No score is read as nearer to 0 or 1 than half of the nearest one that is neither, and none as further than this.
 _FURTHEST = 0.01
-#: The decrement (in nats) at which a fit is done: far below what one row more would change.
-_ENOUGH = 1e-5
+#: The decrement (in nats) at which a fit is done, and one to redrawn hits: far below what one row more would change.
+_FINE, _ROUGH = 1e-9, 1e-3
 #: Steps that redrawn hits may take until then.
 _STEPS = 8
 #: Resamples whose fits are made together.
@@ -94,16 +94,20 @@ class CrossFitted:
         own = weight * (OWN_ROWS / np.maximum(weight.sum(axis=-2, keepdims=True), 1))
         weight, target = weight + own, target + own * expit(self.z)[:, None]
         if target.ndim == 2:
-            return self._fits(weight, target)
+            return self._fits(weight, target, _FINE)
         theta, settled = self._calibrated_fits(weight, target)
-        for at in np.flatnonzero(~settled):
-            theta[at] = self._fits(weight, target[at])
+        far = np.flatnonzero(~settled)
+        if far.size:
+            # All divisions of all these are columns of one problem.
+            columns = np.moveaxis(target[far], 1, 0).reshape(self.z.size, -1)
+            found = self._fits(np.tile(weight, far.size), columns, _ROUGH)
+            theta[far] = found.reshape(far.size, FOLDS, -1)
         return theta
 
-    def _fits(self, weight: FloatArray, target: FloatArray) -> FloatArray:
-        """Of rows and hits of shape (C, F), the weights (F, D)."""
-        start = np.zeros((FOLDS, self.penalty.size))
-        return penalised_logistic(self.x, self.z, weight, target, self.penalty, start, _ENOUGH)
+    def _fits(self, weight: FloatArray, target: FloatArray, enough: float) -> FloatArray:
+        """Of rows and hits of divisions, shape (C, M), the weights (M, D)."""
+        start = np.zeros((weight.shape[1], self.penalty.size))
+        return penalised_logistic(self.x, self.z, weight, target, self.penalty, start, enough)
 
     def _calibrated_fits(
         self, weight: FloatArray, target: FloatArray
@@ -123,7 +127,7 @@ class CrossFitted:
             gradient -= self.penalty * theta
             step = np.einsum("fij,rfj->rfi", inverse, gradient)
             theta += step
-            settled = np.vecdot(gradient, step).max(axis=-1) < _ENOUGH
+            settled = np.vecdot(gradient, step).max(axis=-1) < _ROUGH
             if settled.all():
                 break
             share = expit(self.z[:, None] + self.x @ np.swapaxes(theta, -2, -1))

@@ -115,21 +115,6 @@ def make_like(part, at):
     return replace(part, hits=part.hits[at])
 
 
-@pytest.mark.slow
-def test_p_values_are_uniform_under_calibration():
-    p = {key: [] for key in KEYS}
-    for seed in range(80):
-        rng = np.random.default_rng(seed)
-        score = rng.random(300)
-        data = predictions(score, rng.random(300) < score)
-        e = calviz.evaluate(data, KEYS, reduction="positive", noise_floor=True, resamples=99)
-        for key in KEYS:
-            p[key].append(e[key].noise_floor.p_value)
-    for key, drawn in p.items():
-        assert np.mean(np.array(drawn) <= 0.1) == pytest.approx(0.1, abs=0.11), key
-        assert np.mean(np.array(drawn) <= 0.5) == pytest.approx(0.5, abs=0.18), key
-
-
 def test_few_rows_are_refused_with_a_reason():
     found = calviz.evaluate(predictions([0.2, 0.7], [0, 1]), KEYS, reduction="positive")
     assert all("fewer than 20 rows" in found[key].reason for key in KEYS)
