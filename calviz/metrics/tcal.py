@@ -39,39 +39,42 @@ def _scales(view: Steps) -> _Scales:
     levels = min(FINEST, int(math.log2(max(float(np.max(n)), 1.0))))
     bins = 1 << levels
     edges = equal_width_edges(bins, np.dtype(np.float64))
-    # Rows, residuals, their squares, variances of the hits and their squares, per bin.
-    sums = np.zeros((5, *n.shape, bins))
+    # Redrawn hits leave the rows as they are: one row of them does for all resamples.
+    fixed = n.ndim > 0 and view.count.strides[0] == 0
+    every, one = n.shape, (1,) if fixed else n.shape
+    # Residuals and their squares; rows, variances of the hits and their squares, per bin.
+    sums = [np.zeros((*shape, bins)) for shape in (every, every, one, one, one)]
     for part in view.blocks():
         score = np.clip(part.score, 0, 1)
         bin_of = assign(score, edges)
         starts = np.flatnonzero(np.append(True, bin_of[1:] != bin_of[:-1]))
         square = np.maximum(part.square, score**2)
         variance = np.maximum(score - square, 0)
+        count = part.count[:1] if fixed else part.count
         columns = (
-            part.count,
-            part.hits - part.count * score,
-            part.hits * (1 - 2 * score) + part.count * square,
-            part.count * variance,
-            part.count * variance**2,
+            part.hits - count * score,
+            part.hits * (1 - 2 * score) + count * square,
+            count,
+            count * variance,
+            count * variance**2,
         )
         for total, column in zip(sums, columns, strict=True):
             total[..., bin_of[starts]] += np.add.reduceat(column, starts, axis=-1)
     error, standardised = [], []
     for level in range(levels, -1, -1):
-        rows, residual, squares, variance, its_square = sums
-        some = rows > 1.5  # of a single row nothing is left without its square
-        each = np.divide(residual**2 - squares, rows, out=np.zeros_like(rows), where=some)
+        residual, squares, rows, variance, its_square = sums
+        # Of a single row nothing is left without its square.
+        share = np.divide(1.0, rows, out=np.zeros_like(rows), where=rows > 1.5)
+        total_error = ((residual**2 - squares) * share).sum(axis=-1)
         # Of independent residuals, the sum over all pairs has this variance.
         pairs = 2 * np.maximum(variance**2 - its_square, 0)
-        spread = np.divide(pairs, rows**2, out=np.zeros_like(rows), where=some).sum(axis=-1)
-        total_error = each.sum(axis=-1)
+        spread = np.broadcast_to((pairs * share**2).sum(axis=-1), every)
         error.append(total_error / n)
-        known = spread > 1e-15
-        out = np.full(np.shape(n), -math.inf)
-        np.divide(total_error, np.sqrt(spread), out=out, where=known)
+        out = np.full(every, -math.inf)
+        np.divide(total_error, np.sqrt(spread), out=out, where=spread > 1e-15)
         standardised.append(out)
         if level:
-            sums = sums.reshape(*sums.shape[:-1], -1, 2).sum(axis=-1)
+            sums = [v[..., 0::2] + v[..., 1::2] for v in sums]
     return _Scales(np.stack(error[::-1], axis=-1), np.stack(standardised[::-1], axis=-1))
 
 
