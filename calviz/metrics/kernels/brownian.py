@@ -6,6 +6,8 @@ import math
 
 #: From here on the series in the tail probabilities of a normal variable need fewer terms than the others.
 _TURN = 1.5
+#: A path that stays this close is rarer than any number tells.
+_CERTAIN = 0.05
 #: Terms of a series: those that follow are below 1e-17 on their side of the turn.
 _TERMS = 12
 
@@ -24,7 +26,7 @@ def maximum_exceeds(x: float) -> float:
     ----------
     Arrieta-Ibarra et al. 2022, section 3 (the distribution of ECCE-MAD); Feller 1971, section X.5.
     """
-    if x <= 0:
+    if x <= _CERTAIN:
         return 1.0
     if x > _TURN:
         return 4 * math.fsum((-1) ** k * _beyond((2 * k + 1) * x) for k in range(_TERMS))
@@ -45,7 +47,7 @@ def range_exceeds(x: float) -> float:
     ----------
     Feller 1951, eq. 3.6 and 3.7; Arrieta-Ibarra et al. 2022, section 3 (the distribution of ECCE-R).
     """
-    if x <= 0:
+    if x <= _CERTAIN:
         return 1.0
     if x > _TURN:
         return 8 * math.fsum((-1) ** (k - 1) * k * _beyond(k * x) for k in range(1, _TERMS))
