@@ -121,7 +121,7 @@ def comparisons(data, name, repeats):
     """One comparison per hot path on one data set."""
     from sklearn.isotonic import IsotonicRegression
     from sklearn.linear_model import LogisticRegression
-    from sklearn.metrics import roc_auc_score
+    from sklearn.metrics import log_loss, roc_auc_score
 
     events = Sample(data).events
     score, hit = events.score.astype(float), events.hit
@@ -131,18 +131,26 @@ def comparisons(data, name, repeats):
         fitted = IsotonicRegression().fit(score, hit).predict(score)
         return ((fitted - hit) ** 2).mean()
 
+    def sklearn_log_corp():
+        fitted = IsotonicRegression().fit(score, hit).predict(score)
+        return log_loss(hit, fitted)
+
     smece = None if relplot is None else lambda: relplot.smECE(score, hit.astype(float))
     paths = [
         ("smece", {"relplot": smece}, ">= 15x"),
         ("kde_ece", {"KDEpy by hand": kdepy_ece(events)}, ">= 2x"),
         ("auroc_failure", {"scikit-learn": lambda: roc_auc_score(hit, score)}, ""),
         ("brier_miscalibration", {"scikit-learn": sklearn_corp}, ""),
+        ("nll_miscalibration", {"scikit-learn": sklearn_log_corp}, ""),
         (
             "calibration_slope",
             {"scikit-learn": lambda: LogisticRegression(C=np.inf).fit(logit, hit)},
             "",
         ),
         ("ks", {}, ""),
+        ("kuiper", {"ks": ours(data, "ks")}, "nearly that of KS"),
+        ("atb", {}, ""),
+        ("tcal", {}, ""),
         ("aurc", {}, ""),
         ("ece_sweep", {}, ""),
         ("classwise_ece", {"loop": lambda: loop_class_ece(data)}, ">= 25x for 1,000 classes"),

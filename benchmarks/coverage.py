@@ -34,8 +34,8 @@ RESAMPLES = 200
 CLASSWISE_EVERY = 3
 LINEAR = ("accuracy", "brier", "mcs", "calibration_slope")
 #: Metrics whose true value is ``E |s - pi(s)|``, and ``E (s - pi(s))^2``.
-ABSOLUTE = ("ece", "ece_equal_mass", "kde_ece", "smece")
-SQUARED = ("ece_l2", "ece_debiased", "brier_miscalibration")
+ABSOLUTE = ("ece", "ece_equal_mass", "kde_ece", "smece", "ce_l1_unbiased")
+SQUARED = ("ece_l2", "ece_debiased", "brier_miscalibration", "brier_calibration")
 ONE_VS_REST = ("classwise_ece", "tace", "ks_classwise")
 TRUE_CLASS = (
     "wsece",
@@ -48,7 +48,19 @@ TRUE_CLASS = (
     "under_mcs",
 )
 CLASSWISE = (*ONE_VS_REST, *TRUE_CLASS)
-KEYS = (*LINEAR, *ABSOLUTE, *SQUARED, "mce", "ks", "skce", *CLASSWISE)
+KEYS = (
+    *LINEAR,
+    *ABSOLUTE,
+    *SQUARED,
+    "nll_miscalibration",
+    "nll_calibration",
+    "mce",
+    "ks",
+    "kuiper",
+    "atb",
+    "skce",
+    *CLASSWISE,
+)
 #: What has no closed form for the 100 classes, or no true value: a mean over no class.
 WITHOUT_TRUTH = {
     "100 classes": ("brier", "calibration_slope", "mce", "under_mcs"),
@@ -103,7 +115,21 @@ def truth_of(case):
     draw, reduction = CASES[case]
     models = TRUTH["simulated_binary"]["truth"]
     hundred_classes = TRUTH["simulated_100_classes"]["truth"]["sharpened"]["top-label"]
-    none = dict.fromkeys(("ece_l1", "ece_l2", "mcs", "mce", "ks", "skce"), 0.0)
+    none = dict.fromkeys(
+        (
+            "ece_l1",
+            "ece_l2",
+            "mcs",
+            "nll_miscalibration",
+            "nll_calibration",
+            "mce",
+            "ks",
+            "kuiper",
+            "atb",
+            "skce",
+        ),
+        0.0,
+    )
     closed = {
         # Neither class differs from the other, so that each is calibrated also by true class.
         "calibrated": none | dict.fromkeys(TRUE_CLASS, 0.0),
@@ -113,7 +139,7 @@ def truth_of(case):
         # Overconfident everywhere, so that cumulative gaps only grow; and all classes are alike.
         "100 classes": {
             **hundred_classes,
-            **dict.fromkeys(("ks", *TRUE_CLASS), hundred_classes["mcs"]),
+            **dict.fromkeys(("ks", "kuiper", *TRUE_CLASS), hundred_classes["mcs"]),
             "wsmcs_under": 0.0,
         },
     }[case]

@@ -29,6 +29,8 @@ with page_guard.boundary():
         tables_and_figures.metrics_table(found)
         if metric is not None:
             tables_and_figures.differences(found, metric)
+        st.subheader("What recalibration could take off", anchor=False)
+        tables_and_figures.planes(found, picked.key, chosen)
         st.subheader("Reliability, on one scale", anchor=False)
         tables_and_figures.diagrams(found, picked.key, chosen)
         st.subheader("Each model after recalibration", anchor=False)

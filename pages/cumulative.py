@@ -15,6 +15,7 @@ PANELS = {
     "b": "The same against the cumulative score",
     "c": "Score and probability of a hit against the share of rows",
     "d": "Probability of a hit against the score",
+    "gap": "Scores minus hits, summed up, against the share of rows",
 }
 
 page_guard.enter()
@@ -41,14 +42,15 @@ with page_guard.boundary():
     verdict = results.evaluation(chosen).verdict
     answer = results.verdict(chosen) if alone else figure.reading(verdict)
     st.subheader(md(answer, 1_000), anchor=False)
-    with st.spinner("Resampling the KS error …", show_time=True):
+    with st.spinner("Resampling the errors …", show_time=True):
         # A choice of this page: what its panels show as a distance.
-        keys = ("ks", "ks_signed")
+        keys = ("ks", "ks_signed", "kuiper")
         evaluation = results.metrics(chosen, keys, error_bars=True)
     cards.metric_line(evaluation, keys, verdict=verdict)
     st.caption(
         "Rows are sorted by score; from the lowest score upwards, the scores and the hits are summed up. For a "
-        "calibrated model the two sums stay together: the KS error is where they are furthest apart."
+        "calibrated model the two sums stay together: the KS error is where they are furthest apart, the Kuiper error the "
+        "range of their difference, which is the largest error over any range of scores."
     )
     grid = st.container(horizontal=True, gap="medium")
     for panel, words in PANELS.items():
@@ -60,6 +62,36 @@ with page_guard.boundary():
                 filename=f"cumulative-{panel}",
                 alt=f"{words}. {figure.describe()}",
             )
+
+with page_guard.boundary():
+    st.subheader("The probability of a hit, without bins", anchor=False)
+    isotonic = results.corp(chosen)
+    with st.container(width=520):
+        diagram.chart(
+            isotonic,
+            isotonic.plot(theme=diagram.theme(), width=diagram.page_width()),
+            key="cumulative.corp",
+            filename="corp",
+        )
+    st.caption(
+        f"{md(isotonic.reading(), 1_000)} The curve is the increasing one that fits best (CORP). Grey: where it falls if the model is "
+        "calibrated, labels redrawn and fitted again. Coloured: how far it moves when rows are resampled."
+    )
+
+with page_guard.boundary():
+    st.subheader("What it costs those who decide", anchor=False)
+    cost = results.decision_loss(chosen)
+    with st.container(width=520):
+        diagram.chart(
+            cost,
+            cost.plot(theme=diagram.theme(), width=diagram.page_width()),
+            key="cumulative.decision",
+            filename="decision-loss",
+        )
+    st.caption(
+        f"{md(cost.reading(), 1_000)} The stake is the most that acting can make a difference; whoever acts above a cutoff finds the cost of "
+        "theirs, and those who do not know it look at the highest point."
+    )
 
 with page_guard.boundary(), st.expander("What is drawn, as a table", icon=":material/table:"):
     frame = figure.frame()

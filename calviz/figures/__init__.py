@@ -9,11 +9,14 @@ from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.calibration_map import CalibrationMap
 from calviz.figures.class_bars import ClassBars
 from calviz.figures.conventions import ConventionDots
+from calviz.figures.corp import CorpDiagram
 from calviz.figures.critical_ranks import CriticalRanks
 from calviz.figures.cumulative import Cumulative
 from calviz.figures.decision import Decision
+from calviz.figures.decision_loss import DecisionLoss
 from calviz.figures.drawing.style import plot_config
 from calviz.figures.learning_curve import LearningCurves
+from calviz.figures.miscalibration_plane import MiscalibrationPlane
 from calviz.figures.model_differences import ModelDifferences
 from calviz.figures.reliability import Reliability
 from calviz.figures.risk_coverage import Choice, RiskCoverage
@@ -25,10 +28,13 @@ __all__ = [
     "Choice",
     "ClassBars",
     "ConventionDots",
+    "CorpDiagram",
     "CriticalRanks",
     "Cumulative",
     "Decision",
+    "DecisionLoss",
     "LearningCurves",
+    "MiscalibrationPlane",
     "ModelDifferences",
     "Reliability",
     "RiskCoverage",

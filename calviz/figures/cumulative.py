@@ -197,6 +197,17 @@ class Cumulative(Figure):
         return float(self.gap[self.maximum])
 
     @property
+    def gap_range(self) -> tuple[float, float]:
+        """The smallest and the largest gap; 0, where the sums begin, is among them."""
+        return min(float(self.gap.min()), 0.0), max(float(self.gap.max()), 0.0)
+
+    @property
+    def kuiper(self) -> float:
+        """The Kuiper error: the width of that range."""
+        low, high = self.gap_range
+        return high - low
+
+    @property
     def at_fractile(self) -> float:
         """Where the gap is largest: share of the rows below."""
         return float(self.fractile[self.maximum])

@@ -32,13 +32,13 @@ QUESTIONS = (
     ),
     Question(
         "How far are the probabilities off?",
-        ("ece", "ks", "smece", "kde_ece"),
+        ("ece", "ce_l1_unbiased", "ks", "smece", "kde_ece"),
         "Quote ECE because everybody does, with its bins and its noise floor; KS and smECE beside it, "
-        "which have no bins to choose. When they disagree, look at the diagram.",
+        "which have no bins to choose. The cross-fitted mean gap is not biased upwards. When they disagree, look at the diagram.",
     ),
     Question(
         "Is it miscalibrated at all, or is this noise?",
-        ("ks", "spiegelhalter_z", "ece_debiased", "skce"),
+        ("ks", "kuiper", "atb", "tcal", "spiegelhalter_z", "ece_debiased", "skce"),
         "Read the verdict: it makes several tests together and adjusts for that; a p-value stands alone. "
         "With 200 rows a perfect model shows an ECE of several points. The debiased ECE² is near 0 for a "
         "calibrated model at any number of rows.",
@@ -68,8 +68,15 @@ QUESTIONS = (
     ),
     Question(
         "Would recalibration help, and how much?",
-        ("brier_miscalibration", "calibration_slope", "calibration_intercept"),
-        "The miscalibration part of the Brier score is what a perfect monotone map would gain. A slope "
+        (
+            "brier_miscalibration",
+            "nll_miscalibration",
+            "nll_calibration",
+            "calibration_slope",
+            "calibration_intercept",
+        ),
+        "The miscalibration part of a proper score is what the best monotone map would gain on these rows, and "
+        "calibration what a smooth one gains on rows that it has not seen. A slope "
         "below 1 means scores that are too extreme: temperature scaling is the usual remedy.",
     ),
     Question(
@@ -95,4 +102,7 @@ LIMITS = (
     "Non-negative errors are never 0 in a sample. Read them against their noise floor.",
     "With many looks some p-values are small by chance. Decide beforehand what you look at.",
     "Labels are taken as true. Wrong labels look like overconfidence.",
+    "Values are exact to rounding, but for those on a grid: KDE-ECE within 0.00001, smECE within 0.0000001, cross-fitted parts "
+    "within 0.0003. E90 is the distance of one row, not a mean of two neighbours. Scores that differ by 1e-12 of their size, "
+    "such as 0.07 and 1 - 0.93, are one score.",
 )

@@ -30,14 +30,29 @@ SOURCES = tuple(
             "Under-Confidence Prediction for Network Calibration. UAI 2023.",
         ),
         (
+            "Arrieta-Ibarra et al. 2022",
+            "I. Arrieta-Ibarra, P. Gujral, J. Tannen, M. Tygert, C. Xu. Metrics of Calibration for Probabilistic "
+            "Predictions. JMLR 23, 2022.",
+        ),
+        (
             "Austin & Steyerberg 2019",
             "P. C. Austin, E. W. Steyerberg. The Integrated Calibration Index (ICI) and related metrics "
             "for quantifying the calibration of logistic regression models. Statistics in Medicine 38.",
         ),
         (
+            "Berta et al. 2025",
+            "E. Berta, D. Holzmüller, M. I. Jordan, F. Bach. Rethinking Early Stopping: Refine, Then Calibrate. arXiv "
+            "2501.19195, 2025.",
+        ),
+        (
             "Berta et al. 2026",
             "E. Berta, D. Holzmüller, M. I. Jordan, F. Bach. Structured Matrix Scaling for Multi-Class Calibration. "
             "arXiv 2511.03685; AISTATS 2026.",
+        ),
+        (
+            "Berta, Braun et al. 2026",
+            "E. Berta, S. Braun, D. Holzmüller, F. Bach, M. I. Jordan. A Variational Estimator for Lp Calibration "
+            "Errors. arXiv 2602.24230, 2026.",
         ),
         (
             "Blasiok & Nakkiran 2023",
@@ -96,6 +111,10 @@ SOURCES = tuple(
             "C. Gupta, A. Ramdas. Top-label calibration and multiclass-to-binary reductions. ICLR 2022.",
         ),
         (
+            "Hartline, Hu & Wu 2026",
+            "J. Hartline, L. Hu, Y. Wu. A Perfectly Truthful Calibration Measure. arXiv 2508.13100; COLT 2026.",
+        ),
+        (
             "Hendrycks & Gimpel 2017",
             "D. Hendrycks, K. Gimpel. A Baseline for Detecting Misclassified and Out-of-Distribution "
             "Examples in Neural Networks. ICLR 2017.",
@@ -104,6 +123,10 @@ SOURCES = tuple(
             "Hosmer & Lemeshow 1980",
             "D. W. Hosmer, S. Lemeshow. Goodness of fit tests for the multiple logistic regression "
             "model. Communications in Statistics 9.",
+        ),
+        (
+            "Kuiper 1960",
+            "N. H. Kuiper. Tests concerning random points on a circle. Indagationes Mathematicae 22.",
         ),
         (
             "Kull et al. 2017",
@@ -119,6 +142,11 @@ SOURCES = tuple(
         (
             "Kumar et al. 2019",
             "A. Kumar, P. Liang, T. Ma. Verified Uncertainty Calibration. NeurIPS 2019.",
+        ),
+        (
+            "Lee et al. 2023",
+            "D. Lee, X. Huang, H. Hassani, E. Dobriban. T-Cal: An Optimal Test for the Calibration of Predictive "
+            "Models. JMLR 24, 2023.",
         ),
         (
             "Lucena 2018",

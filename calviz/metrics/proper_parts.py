@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from calviz.core.arrays import FloatArray
+from calviz.metrics.kernels.isotonic_levels import sum_over_levels
 from calviz.sample.kept_results import once_per_view
 from calviz.sample.steps import Steps, steps
 from calviz.specs.metric import metric
@@ -24,24 +24,7 @@ _corp = partial(
 @once_per_view
 def _fitted_square(view: Steps) -> FloatArray:
     """Squared isotonic (PAV) frequency of hits, summed over the rows, shape (...)."""
-    if view.merged_square is None and np.ndim(view.n) == 0:
-        # The fit of all steps is the fit of the levels that blocks of them have.
-        fits = [_fit(part.count, part.hits) for part in view.blocks()]
-        levels, weights = (np.concatenate(column) for column in zip(*fits, strict=True))
-        fitted = isotonic_regression(levels, weights=weights)
-        return np.asarray(weights @ np.square(fitted.x))
-    count, hits = np.atleast_2d(view.count), np.atleast_2d(view.hits)
-    sums = [weights @ np.square(levels) for levels, weights in map(_fit, count, hits)]
-    return np.reshape(sums, np.shape(view.n))
-
-
-def _fit(count: FloatArray, hits: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Levels of the isotonic frequency of hits, and the rows of each; empty steps do not count."""
-    if not count.all():
-        used = count > 0
-        count, hits = count[used], hits[used]
-    fitted = isotonic_regression(hits / count, weights=count)
-    return fitted.x[fitted.blocks[:-1]], fitted.weights
+    return sum_over_levels(view, np.square)
 
 
 def _fitted_brier(view: Steps) -> FloatArray:

@@ -214,7 +214,11 @@ def clipped_words(view: MeanLoss) -> str | None:
     rows = int(view.details.get("clipped_rows", 0))
     if not rows or view.random_labels is None:
         return None
-    n = view.random_labels.probs.shape[0]
+    return infinite_words(rows, view.random_labels.probs.shape[0])
+
+
+def infinite_words(rows: int, n: int) -> str:
+    """What to say where so many of n rows have an infinite log loss."""
     give = "gives" if rows == 1 else "give"
     return (
         f"{counted(rows, 'row')} ({percent(rows / n, 2)}) {give} the true class probability 0: the NLL is infinite, "

@@ -415,7 +415,7 @@ def test_the_cumulative_plot_follows_the_reduction(reduction):
     words = _words(_quiet(app))
     assert "KS error" in words
     assert "A calibrated model stays within" in words
-    assert len(app.get("plotly_chart")) == 4
+    assert len(app.get("plotly_chart")) == 7
 
 
 @pytest.mark.slow

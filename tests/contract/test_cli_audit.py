@@ -35,7 +35,12 @@ CONTRACT_METRICS = set(
 )
 
 #: Keys that came later: more may come, none may go.
-ADDED_METRICS = {"accuracy_at_coverage", "coverage_at_risk"}
+ADDED_METRICS = {
+    *("accuracy_at_coverage", "coverage_at_risk", "kuiper", "atb"),
+    *("nll_miscalibration", "nll_discrimination", "nll_uncertainty", "tcal"),
+    *("nll_calibration", "nll_refinement", "brier_calibration", "brier_refinement"),
+    "ce_l1_unbiased",
+}
 
 
 def run(*arguments) -> Result:

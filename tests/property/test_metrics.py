@@ -123,7 +123,9 @@ def test_the_order_of_rows_does_not_matter(data, seed):
 #: Metrics whose bins, bandwidth or scale follow from the number of rows.
 DEPENDS_ON_N = {
     *("ece_sturges", "ece_equal_mass", "ece_debiased", "ece_sweep", "tace", "skce"),
-    *("kde_ece", "kde_ece_l2", "spiegelhalter_z", "hosmer_lemeshow"),
+    *("kde_ece", "kde_ece_l2", "spiegelhalter_z", "hosmer_lemeshow", "tcal"),
+    *("nll_calibration", "nll_refinement", "brier_calibration", "brier_refinement"),
+    "ce_l1_unbiased",
 }
 
 
@@ -200,18 +202,23 @@ def test_a_metric_alone_is_the_metric_in_company():
         assert calviz.evaluate(data, [key], **options)[key] == company[key], key
 
 
+#: Fits of redrawn labels take seconds, and these share those of `nll_calibration`.
+SHARED_FITS = {"nll_refinement", "brier_calibration", "brier_refinement"}
+
+
 @pytest.mark.slow
 def test_noise_floors_hold_what_they_promise():
     """On calibrated predictions p-values below 10 % are about as rare as 10 %."""
     small = Counter()
-    for seed in range(60):
+    keys = [key for key in METRICS.keys() if key not in SHARED_FITS]
+    for seed in range(40):
         rng = np.random.default_rng(seed)
         probs = rng.dirichlet([1, 1, 1], size=200)
         labels = (probs.cumsum(axis=1) > rng.random((200, 1))).argmax(axis=1)
         data = Predictions(probs=probs, labels=labels)
-        for result in calviz.evaluate(data, noise_floor=True, resamples=200, seed=seed):
+        for result in calviz.evaluate(data, keys, noise_floor=True, resamples=200, seed=seed):
             if result.noise_floor is not None:
                 small[result.key] += result.noise_floor.p_value <= 0.1
     assert len(small) > 30
-    # Binomial(60, 0.1) is below 15 with probability 0.9998.
-    assert not {key: times for key, times in small.items() if times >= 15}
+    # Binomial(40, 0.1) is below 12 with probability 0.9997.
+    assert not {key: times for key, times in small.items() if times >= 12}

@@ -184,6 +184,12 @@ class _Panel:
             yield area(ends, -b, b, p.glaze(p.ink, 0.16), name=name)
         yield line(np.array([0.0, 1.0]), np.zeros(2), p.ink, dash="dash", width=1, hoverinfo="skip")
         yield line(x, gap, p.purple, name="Score minus hits", hovertemplate=_hover("gap"))
+        ends = np.array([0.0, 1.0, np.nan])
+        levels = np.repeat([100 * end for end in f.gap_range], 3)
+        name = "Range (Kuiper error)"
+        yield line(
+            np.tile(ends, 2), levels, p.ink, name=name, dash="dot", width=1.5, hoverinfo="skip"
+        )
         at = f.maximum + 1
         yield self._dots(x[[at]], gap[[at]])
 
@@ -235,8 +241,9 @@ class _Panel:
             if self.panel == "b":
                 at = f"score {decimal(f.at_score)}"
             up = self.panel != "gap" or f.ks_signed < 0
+            more = f"<br>Kuiper {points_text(f.kuiper)}" if self.panel == "gap" else ""
             yield label(
-                f"KS {points_text(f.ks)}<br>at {at}",
+                f"KS {points_text(f.ks)}<br>at {at}{more}",
                 p,
                 **own,
                 x=0.03,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.figures import Cumulative
+from calviz.figures import CorpDiagram, Cumulative, DecisionLoss
 from calviz.report.blocks import Block, Note, Text, chart, spread
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.report.wording import WIDTH, caption
-from calviz.text.words import decimal, signed_points
+from calviz.text.words import decimal, percent, signed_points
 
 #: Rows of the table on the page.
 ROWS = 40
@@ -39,8 +39,58 @@ def make(subject: Subject) -> Iterator[Block]:
         "Rows are sorted by score; from the lowest score upwards, the scores and the hits are summed up. For a calibrated "
         "model the two sums stay together: the KS error is where they are furthest apart."
     )
+    yield from _isotonic(subject)
+    yield from _decisions(subject)
+
+
+def _isotonic(subject: Subject) -> Iterator[Block]:
+    """The probability of a hit as an isotonic curve, with both bands."""
+    figure = subject.sample.view(CorpDiagram.compute, seed=subject.sample.seed)
+    yield chart(
+        figure,
+        key="corp",
+        title="Isotonic probability of a hit",
+        caption=caption(subject),
+        formats={
+            "score": ("score", decimal),
+            "probability": ("probability of a hit", decimal),
+            "consistency_low": ("if calibrated from", decimal),
+            "consistency_high": ("if calibrated to", decimal),
+            "confidence_low": ("confidence band from", decimal),
+            "confidence_high": ("confidence band to", decimal),
+        },
+        rows=spread(figure.score.size, ROWS),
+        width=WIDTH,
+    )
+    yield Note(figure.reading())
+
+
+def _decisions(subject: Subject) -> Iterator[Block]:
+    """What miscalibration costs at every cutoff."""
+    figure = subject.sample.view(DecisionLoss.compute, seed=subject.sample.seed)
+    yield chart(
+        figure,
+        key="decision-loss",
+        title="Decision loss",
+        caption=caption(subject),
+        formats={
+            "cutoff": ("cutoff", decimal),
+            "loss": ("loss, of the stake", lambda v: percent(v, 2)),
+            "calibrated_mean": ("mean if calibrated", lambda v: percent(v, 2)),
+            "calibrated_high": ("at most if calibrated", lambda v: percent(v, 2)),
+        },
+        rows=spread(figure.cutoff.size, ROWS),
+        width=WIDTH,
+    )
+    yield Note(figure.reading())
 
 
 SECTIONS.register(
-    Section("cumulative", "Cumulative & KS", 40, "The four bin-free panels, and the KS error", make)
+    Section(
+        "cumulative",
+        "Cumulative & KS",
+        40,
+        "The bin-free panels, the KS error, and the isotonic curve",
+        make,
+    )
 )

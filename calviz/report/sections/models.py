@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from calviz.figures import ModelDifferences
-from calviz.report.blocks import Block, Chart, Note, Table, Text, chart
+from calviz.figures import MiscalibrationPlane, ModelDifferences
+from calviz.figures.corp import PARTS
+from calviz.report.blocks import Block, Chart, Format, Note, Table, Text, chart
 from calviz.report.result_columns import metric_columns
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
@@ -53,6 +54,27 @@ def make(subject: Subject) -> Iterator[Block]:
         yield Note(f"Differences: {BASIS_WORDS[0].lower()}{BASIS_WORDS[1:]} {NOISELESS_WORDS}")
     for key in drawn:
         yield _differences(comparison, key, best)
+    yield _plane(comparison)
+
+
+def _plane(found: ModelComparison) -> Chart:
+    figure = MiscalibrationPlane.compute(found)
+    formats: dict[str, tuple[str, Format]] = {
+        "model": ("model", lambda name: shorten(name, 60)),
+        **{part: (part, _four) for part in (*PARTS, "score")},
+    }
+    return chart(
+        figure,
+        key="models-plane",
+        title="Miscalibration against discrimination",
+        caption=figure.caption(),
+        formats=formats,
+        width=WIDTH,
+    )
+
+
+def _four(value: float) -> str:
+    return decimal(value, 4)
 
 
 def _table(found: ModelComparison, shown: Sequence[Column]) -> Table:

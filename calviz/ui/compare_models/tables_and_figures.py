@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pandas as pd
 import streamlit as st
 
-from calviz.figures import ModelDifferences, Reliability
+from calviz.figures import MiscalibrationPlane, ModelDifferences, Reliability
+from calviz.figures.miscalibration_plane import Score
 from calviz.results.comparison import BASIS_WORDS, BEST_IN_WORDS, NOISELESS_WORDS
 from calviz.results.comparison_table import Column, marks_words
 from calviz.results.model_comparison import ModelComparison
@@ -166,6 +169,29 @@ def _table(found: ModelComparison, reference: str) -> None:
             on_click="ignore",
             key="calviz.models.download",
         )
+
+
+@st.cache_resource(scope="session", max_entries=16, show_spinner=False)
+def _plane(key: tuple[str, ...], score: Score, _found: ModelComparison) -> MiscalibrationPlane:
+    return MiscalibrationPlane.compute(_found, score=score)
+
+
+def planes(found: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
+    """Miscalibration against discrimination by both proper scores."""
+    with st.container(horizontal=True, gap="medium"):
+        for score in get_args(Score):
+            figure = _plane((*key, *settings.rows_key, *settings.how_key), score, found)
+            with st.container(width=470):
+                diagram.chart(
+                    figure,
+                    figure.plot(theme=diagram.theme(), caption=True, width=diagram.page_width()),
+                    key=f"models.plane.{score}",
+                    filename=f"models-plane-{score}",
+                )
+    st.caption(
+        "A score is miscalibration - discrimination + uncertainty (CORP): recalibration takes off the first and leaves the second. Dotted: "
+        "equal scores, where all models have the same hits. Up and to the left is better."
+    )
 
 
 @st.cache_resource(scope="session", max_entries=48, show_spinner=False)

@@ -8,7 +8,15 @@ from contextlib import contextmanager
 import streamlit as st
 
 from calviz import analysis
-from calviz.figures import BinSensitivity, ClassBars, Cumulative, Reliability, RiskCoverage
+from calviz.figures import (
+    BinSensitivity,
+    ClassBars,
+    CorpDiagram,
+    Cumulative,
+    DecisionLoss,
+    Reliability,
+    RiskCoverage,
+)
 from calviz.figures.class_bars import Mode
 from calviz.figures.cumulative import Estimate
 from calviz.figures.kernels.reliability_curves import CurveKind
@@ -87,6 +95,18 @@ def cumulative(settings: Settings, estimate: Estimate) -> Cumulative:
         settings, f"Sorting and summing {counted(settings.sample.data.n, 'row')} …"
     ) as sample:
         return sample.view(Cumulative.compute, estimate=estimate, seed=sample.seed)
+
+
+def corp(settings: Settings) -> CorpDiagram:
+    """The isotonic curve with its bands, computed."""
+    with computing(settings, "Fitting isotonic curves again …") as sample:
+        return sample.view(CorpDiagram.compute, seed=sample.seed)
+
+
+def decision_loss(settings: Settings) -> DecisionLoss:
+    """What miscalibration costs at every cutoff, computed."""
+    with computing(settings, "Comparing decisions at every cutoff …") as sample:
+        return sample.view(DecisionLoss.compute, seed=sample.seed)
 
 
 def class_bars(sample: Sample, mode: Mode, resamples: int) -> ClassBars:

@@ -7,6 +7,8 @@ from scipy.special import expit, softmax
 import calviz
 from calviz.core.events import BinaryEvents, Ordered, one_score_per_tie
 from calviz.recalibrators.fitting.isotonic import Between, Positives, isotonic_map
+from calviz.sample.sample import Sample
+from calviz.sample.steps import steps
 from calviz.specs.recalibrator import RECALIBRATORS
 
 KEYS = ["ks", "ks_signed", "ece_equal_mass", "ece_sweep", "aurc", "e_aurc", "auroc_failure"]
@@ -114,6 +116,16 @@ def test_single_precision_is_left_alone():
     score = np.array([0.5, np.nextafter(np.float32(0.5), np.float32(1))], dtype=np.float32)
     rows = Ordered(score, np.array([True, False]))
     assert one_score_per_tie(rows) is rows
+
+
+def test_a_score_and_what_is_left_of_1_are_one_step():
+    # Hundredths, some as p and some as 1 - (1 - p): 101 of them, and of the top label the 51 from 0.5 on.
+    hundredths = np.arange(101) / 100
+    score = np.concatenate([hundredths, 1 - hundredths])
+    assert np.unique(score).size > 101
+    p = calviz.Predictions(probs=score, labels=np.arange(202) % 2)
+    for reduction, steps_there in (("positive", 101), ("top-label", 51)):
+        assert Sample(p, reduction).view(steps).size == steps_there
 
 
 def test_many_close_scores_near_1_keep_their_order():

@@ -29,8 +29,9 @@ def binary(n, seed=0, power=1.0, decimals=None):
 def test_the_maximum_is_the_ks_error(n, decimals):
     p = binary(n, power=1.3, decimals=decimals)
     figure = Cumulative.compute(p, reduction="positive")
-    result = calviz.evaluate(p, ["ks", "ks_signed"], reduction="positive", ci=True)
+    result = calviz.evaluate(p, ["ks", "ks_signed", "kuiper"], reduction="positive", ci=True)
     assert figure.ks == pytest.approx(result["ks"].value, abs=1e-12)
+    assert figure.kuiper == pytest.approx(result["kuiper"].value, abs=1e-12)
     assert figure.ks_signed == pytest.approx(result["ks_signed"].value, abs=1e-12)
     assert figure.at_score == pytest.approx(result["ks"].details["at_score"])
     assert figure.at_fractile == pytest.approx(result["ks"].details["at_fractile"])

@@ -42,6 +42,18 @@ def test_corp_decomposition_against_model_diagnostics(decimals):
     assert brier == pytest.approx(2 * theirs["score"], abs=1e-12)
 
 
+@pytest.mark.parametrize("decimals", [None, 2, 1])
+def test_corp_of_the_log_loss_against_model_diagnostics(decimals):
+    score, hit = binary(decimals=decimals)
+    score = np.clip(score, 0.01, 0.99)
+    theirs = decompose(hit, score, scoring_function=LogLoss()).row(0, named=True)
+    names = ("miscalibration", "discrimination", "uncertainty")
+    ours = values(score, hit, [f"nll_{name}" for name in names])
+    assert ours == pytest.approx([theirs[name] for name in names], abs=1e-12)
+    (nll,) = values(score, hit, ["nll"])
+    assert nll == pytest.approx(ours[0] - ours[1] + ours[2], abs=1e-12)
+
+
 def test_nll_against_model_diagnostics():
     score, hit = binary()
     (nll,) = values(score, hit, ["nll"])

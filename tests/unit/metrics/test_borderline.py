@@ -111,5 +111,7 @@ def test_rows_in_another_order_and_doubled(key):
 
 DEPENDS_ON_N = {
     *("ece_equal_mass", "ece_sturges", "ece_debiased", "ece_sweep", "tace", "skce"),
-    *("kde_ece", "kde_ece_l2", "spiegelhalter_z", "hosmer_lemeshow"),
+    *("kde_ece", "kde_ece_l2", "spiegelhalter_z", "hosmer_lemeshow", "tcal"),
+    *("nll_calibration", "nll_refinement", "brier_calibration", "brier_refinement"),
+    "ce_l1_unbiased",
 }

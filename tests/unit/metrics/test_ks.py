@@ -25,7 +25,13 @@ def test_by_hand():
     result = evaluated([0.2, 0.4, 0.6], [0, 1, 0])
     assert result["ks"].value == pytest.approx(0.4 / 3)
     assert result["ks_signed"].value == pytest.approx(-0.4 / 3)
-    assert result["ks"].details == pytest.approx({"at_score": 0.4, "at_fractile": 2 / 3})
+    assert result["ks_signed"].details == pytest.approx({"at_score": 0.4, "at_fractile": 2 / 3})
+    sigma = np.sqrt(0.16 + 0.24 + 0.24) / 3
+    assert result["ks"].details["sigma"] == pytest.approx(sigma)
+    # The first terms of the series of its p-value; the next is 1e-35.
+    c = np.pi**2 / 8 * (3 * sigma / 0.4) ** 2
+    p = 1 - 4 / np.pi * (np.exp(-c) - np.exp(-9 * c) / 3)
+    assert result["ks"].details["p_value"] == pytest.approx(p, abs=1e-12)
 
 
 @settings(max_examples=40, deadline=None)

@@ -7,6 +7,7 @@ from scipy.optimize import brentq
 
 import calviz
 from calviz.core.errors import OptionError
+from calviz.metrics import smooth as smooth_module
 
 
 def evaluated(score, hit, keys=("kde_ece", "kde_ece_l2", "smece", "ece"), **options):
@@ -174,3 +175,22 @@ def test_values_of_many_rows_and_of_their_summary_agree():
         low, high = result[key].interval
         assert low < result[key].value < high
         assert (low + high) / 2 == pytest.approx(result[key].value, rel=0.05)
+
+
+@pytest.mark.parametrize("kind", ["uniform", "ends", "narrow", "tied"])
+def test_values_are_as_exact_as_the_reference_page_says(monkeypatch, kind):
+    # "Limits" in calviz.learn.guide: within 0.00001 and 0.0000001 of a grid that is 32 times as fine.
+    rng = np.random.default_rng(0)
+    score = {
+        "uniform": rng.random(800),
+        "ends": rng.beta(0.3, 0.2, 800),
+        "narrow": np.clip(rng.normal(0.9, 0.05, 800), 0, 1),
+        "tied": rng.random(800).round(1),
+    }[kind]
+    hit = rng.random(800) < score**1.5
+    coarse = evaluated(score, hit)
+    monkeypatch.setattr(smooth_module, "VALUE_CELLS", 32 * smooth_module.VALUE_CELLS)
+    monkeypatch.setattr(smooth_module, "SMECE_NODES", 32 * smooth_module.SMECE_NODES + 1)
+    fine = evaluated(score, hit)
+    for key, near in (("kde_ece", 1e-5), ("kde_ece_l2", 1e-5), ("smece", 1e-7)):
+        assert coarse[key].value == pytest.approx(fine[key].value, abs=near)

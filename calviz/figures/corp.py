@@ -1,0 +1,191 @@
+"""The CORP reliability diagram: an isotonic curve instead of bins, with both of its bands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.core.options import check_level
+from calviz.core.predictions import Dataset
+from calviz.core.reduction import Reduction
+from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.kernels.isotonic_bands import isotonic_at, isotonic_band
+from calviz.figures.kernels.reliability_curves import isotonic_curve
+from calviz.figures.kernels.thin_curve import BUCKETS
+from calviz.sample.error_bars import RESAMPLES, resampled
+from calviz.sample.sample import Sample, metric_view
+from calviz.sample.steps import steps
+from calviz.specs.figure import figure
+from calviz.specs.metric import METRICS
+from calviz.text.words import counted, decimal, level_text, percent, shorten, with_short_class
+
+#: The three parts of a proper score, as the keys of metrics end.
+PARTS = ("miscalibration", "discrimination", "uncertainty")
+
+
+@figure(
+    key="corp",
+    label="CORP reliability diagram",
+    summary="The isotonic probability of a hit against the score: no bins, no bandwidth. Where it leaves the range of a calibrated "
+    "model the scores are off; the other band says how well the curve itself is known.",
+    reference="Dimitriadis, Gneiting & Jordan 2021, figure 2",
+)
+@dataclass(frozen=True, eq=False)
+class CorpDiagram(Figure):
+    """A CORP reliability diagram, computed; `plot` draws it.
+
+    Arrays have one entry per drawn score: both ends of every level of the curve, and scores evenly spread over the rows.
+
+    Attributes
+    ----------
+    name : str
+        Name of the predictions.
+    split : str or None
+        The split that is drawn, or None for all rows.
+    reduction : Reduction
+        What score and hit are.
+    n : int
+        Number of rows.
+    level : float
+        Of both bands, each score for itself (pointwise).
+    score, probability : ndarray, shape (P,)
+        The score, and the isotonic probability of a hit there.
+    consistency : (ndarray, ndarray), shape (P,) each
+        Where the curve falls if the model is calibrated: labels are redrawn from the scores, and the curve is fitted again.
+    confidence : (ndarray, ndarray), shape (P,) each
+        How far it moves when rows are resampled, and it is fitted again.
+    outside : float
+        Share of the rows at which the curve leaves the range of a calibrated model.
+    parts : mapping of str to tuple of float
+        Of "brier" and "nll": miscalibration, discrimination and uncertainty.
+    """
+
+    name: str
+    split: str | None
+    reduction: Reduction
+    n: int
+    level: float
+    score: FloatArray
+    probability: FloatArray
+    consistency: tuple[FloatArray, FloatArray]
+    confidence: tuple[FloatArray, FloatArray]
+    outside: float
+    parts: Mapping[str, tuple[float, ...]]
+
+    @classmethod
+    def compute(
+        cls,
+        data: Dataset | Sample,
+        *,
+        reduction: Reduction | str | None = None,
+        level: float = 0.95,
+        seed: int | None = None,
+        split: str | None = None,
+    ) -> Self:
+        """Fit the curve, and fit it again to what is redrawn.
+
+        Parameters
+        ----------
+        data : Predictions, ConfidencePredictions or Sample
+            With a sample, what is left out below is as the sample says.
+        reduction : Reduction or str, optional
+            Which (score, hit) pair is drawn; the positive class of two if left out, else the top label.
+        level : float
+            Level of the bands, between 0 and 1.
+        seed : int
+            Seed of the redrawing.
+        split : str, optional
+            Only the rows of this split.
+
+        Raises
+        ------
+        OptionError, InputError, NotAvailable
+            As `calviz.evaluate` does.
+        """
+        check_level(level)
+        sample = Sample.of(data, split=split, reduction=reduction, seed=seed)
+        view = sample.view(steps)
+        base = view.merged()
+        first, last, _ = isotonic_curve(view)
+        spread = np.linspace(0, base.size - 1, min(base.size, BUCKETS)).astype(np.intp)
+        at = np.unique(np.concatenate([_thinned(first), _thinned(last), base.score[spread]]))
+        drawing = {"seed": sample.seed, "resamples": RESAMPLES}
+        consistency, confidence = (
+            isotonic_band(resampled(view, how, **drawing), at, level)
+            for how in ("under_calibration", "bootstrap")
+        )
+        curve = isotonic_at(view, at)
+        # Both ends are compared with a margin for rounding.
+        off = (curve < consistency[0] - 1e-12) | (curve > consistency[1] + 1e-12)
+        nearest = np.searchsorted((at[1:] + at[:-1]) / 2, base.score)
+        return cls(
+            name=sample.data.name,
+            split=sample.split,
+            reduction=sample.reduction,
+            n=sample.data.n,
+            level=level,
+            score=at,
+            probability=curve,
+            consistency=consistency,
+            confidence=confidence,
+            outside=float(base.count @ off[nearest] / base.n),
+            parts={score: parts_of(sample, score) for score in ("brier", "nll")},
+        )
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per drawn score."""
+        return {
+            "score": self.score,
+            "probability": self.probability,
+            "consistency_low": self.consistency[0],
+            "consistency_high": self.consistency[1],
+            "confidence_low": self.confidence[0],
+            "confidence_high": self.confidence[1],
+        }
+
+    def caption(self) -> tuple[str, ...]:
+        """Name; what is drawn; and the parts of the Brier score: one line each."""
+        what = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
+        return shorten(self.name, NAME), what, self.sum_of("brier")
+
+    def sum_of(self, score: str) -> str:
+        """A score as the sum of its parts: "Brier score 0.2147 = 0.0041 miscalibration - 0.0343 discrimination + ..."."""
+        miscalibration, discrimination, uncertainty = self.parts[score]
+        total = decimal(miscalibration - discrimination + uncertainty, 4)
+        # Of (score, hit): one column, where the metric named Brier score sums over the classes.
+        label = "Brier score of (score, hit)" if score == "brier" else "Log loss"
+        return (
+            f"{label} {total} = miscalibration {decimal(miscalibration, 4)} − discrimination "
+            f"{decimal(discrimination, 4)} + uncertainty {decimal(uncertainty, 4)}"
+        )
+
+    def describe(self) -> str:
+        """Say in plain words what the diagram shows."""
+        reduction = with_short_class(self.reduction).label
+        return (
+            f"CORP reliability diagram of {named(self.name, self.split)}: {reduction}, {counted(self.n, 'row')}. "
+            f"{self.reading()}"
+        )
+
+    def reading(self) -> str:
+        """The same without naming the data."""
+        return (
+            f"The isotonic curve leaves the {level_text(self.level)} range of a calibrated model (each score for itself) at "
+            f"{percent(self.outside)} of the rows. {self.sum_of('brier')}. {self.sum_of('nll')}."
+        )
+
+
+def parts_of(sample: Sample, score: str) -> tuple[float, ...]:
+    """Miscalibration, discrimination and uncertainty of a sample by "brier" or "nll"."""
+    metrics = [METRICS[f"{score}_{part}"] for part in PARTS]
+    return tuple(float(m.value(metric_view(sample, m))) for m in metrics)
+
+
+def _thinned(ends: FloatArray) -> FloatArray:
+    """At most as many ends of levels as a panel can show."""
+    some = np.linspace(0, ends.size - 1, min(ends.size, BUCKETS)).astype(np.intp)
+    return np.asarray(ends[some])

@@ -1,0 +1,238 @@
+"""What miscalibration costs those who act on the scores, at every cutoff: for those who do not know their costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from calviz.core.arrays import FloatArray
+from calviz.core.options import check_level
+from calviz.core.predictions import Dataset
+from calviz.core.reduction import Reduction
+from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.drawing.parts import LINE, area, line
+from calviz.figures.drawing.sheet import Picture, Sheet
+from calviz.figures.drawing.style import axis
+from calviz.sample.error_bars import RESAMPLES, resampled
+from calviz.sample.sample import Sample
+from calviz.sample.steps import steps
+from calviz.specs.figure import figure
+from calviz.text.words import counted, decimal, level_text, percent, shorten, with_short_class
+
+#: Cutoffs are looked at in steps of 1 / 200.
+CUTOFFS = np.linspace(0, 1, 201)
+#: Pixels of the panel, and around it.
+_INNER, _MARGINS = 300, (64, 14, 12, 54)
+
+
+@figure(
+    key="decision-loss",
+    label="Decision loss",
+    summary="What acting on the scores costs compared with acting on the probabilities that they stand for, at every cutoff; the stake is the "
+    "most that a decision can make a difference.",
+    reference="Hu & Wu 2024 (calibration decision loss)",
+)
+@dataclass(frozen=True, eq=False)
+class DecisionLoss(Figure):
+    """The decision loss as a function of the cutoff, computed; `plot` draws it.
+
+    Who acts where the probability is above a cutoff mu gains ``(hit - mu) / max(mu, 1 - mu)`` by acting: at most 1, the
+    stake, in either direction. A row whose score p and probability q lie on different sides of mu is decided wrongly, which costs
+    ``|q - mu| / max(mu, 1 - mu)`` on average. The probability is the isotonic one, so that noise looks like a loss too; the
+    range of a calibrated model says how much.
+
+    Attributes
+    ----------
+    name : str
+        Name of the predictions.
+    split : str or None
+        The split that is drawn, or None for all rows.
+    reduction : Reduction
+        What score and hit are.
+    n : int
+        Number of rows.
+    level : float
+        Of the range of a calibrated model, each cutoff for itself.
+    cutoff, loss : ndarray, shape (P,)
+        The cutoff, and the mean loss per row in stakes.
+    calibrated : (ndarray, ndarray), shape (P,) each
+        Mean and upper quantile of the loss of a calibrated model: labels are redrawn, and the probability is fitted again.
+    largest_calibrated : float
+        The same quantile of the largest loss over all cutoffs.
+    """
+
+    name: str
+    split: str | None
+    reduction: Reduction
+    n: int
+    level: float
+    cutoff: FloatArray
+    loss: FloatArray
+    calibrated: tuple[FloatArray, FloatArray]
+    largest_calibrated: float
+
+    @classmethod
+    def compute(
+        cls,
+        data: Dataset | Sample,
+        *,
+        reduction: Reduction | str | None = None,
+        level: float = 0.95,
+        seed: int | None = None,
+        split: str | None = None,
+    ) -> Self:
+        """Fit the probabilities, and compare the decisions at every cutoff.
+
+        Parameters
+        ----------
+        data : Predictions, ConfidencePredictions or Sample
+            With a sample, what is left out below is as the sample says.
+        reduction : Reduction or str, optional
+            Which (score, hit) pair is decided on; the positive class of two if left out, else the top label.
+        level : float
+            Level of the range of a calibrated model, between 0 and 1.
+        seed : int
+            Seed of the redrawing.
+        split : str, optional
+            Only the rows of this split.
+
+        Raises
+        ------
+        OptionError, InputError, NotAvailable
+            As `calviz.evaluate` does.
+        """
+        check_level(level)
+        sample = Sample.of(data, split=split, reduction=reduction, seed=seed)
+        view = sample.view(steps)
+        drawn = resampled(view, "under_calibration", seed=sample.seed, resamples=RESAMPLES)
+        calm = np.array([decision_loss(drawn.score, drawn.count[0], hits) for hits in drawn.hits])
+        base = view.merged()
+        return cls(
+            name=sample.data.name,
+            split=sample.split,
+            reduction=sample.reduction,
+            n=sample.data.n,
+            level=level,
+            cutoff=CUTOFFS,
+            # As many steps as the redrawn ones have, so that like is compared with like.
+            loss=decision_loss(base.score, base.count, base.hits),
+            calibrated=(calm.mean(axis=0), np.quantile(calm, level, axis=0)),
+            largest_calibrated=float(np.quantile(calm.max(axis=1), level)),
+        )
+
+    @property
+    def worst(self) -> tuple[float, float]:
+        """The cutoff at which the loss is largest, and the loss there."""
+        at = int(np.argmax(self.loss))
+        return float(self.cutoff[at]), float(self.loss[at])
+
+    @property
+    def beyond_noise(self) -> bool:
+        """Whether the largest loss is larger than that of a calibrated model, all cutoffs taken together."""
+        return self.worst[1] > self.largest_calibrated + 1e-12
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per cutoff."""
+        mean, high = self.calibrated
+        return {
+            "cutoff": self.cutoff,
+            "loss": self.loss,
+            "calibrated_mean": mean,
+            "calibrated_high": high,
+        }
+
+    def caption(self) -> tuple[str, ...]:
+        """Name; what is drawn; and the largest loss: one line each."""
+        what = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
+        return shorten(self.name, NAME), what, f"At most {self._largest()}"
+
+    def _largest(self) -> str:
+        cutoff, loss = self.worst
+        return f"{percent(loss, 2)} of the stake per row, at the cutoff {decimal(cutoff)}"
+
+    def describe(self) -> str:
+        """Say in plain words what it shows."""
+        reduction = with_short_class(self.reduction).label
+        return (
+            f"Decision loss of {named(self.name, self.split)}: {reduction}, {counted(self.n, 'row')}. "
+            f"{self.reading()}"
+        )
+
+    def reading(self) -> str:
+        """The same without naming the data."""
+        noise = "more than" if self.beyond_noise else "within"
+        return (
+            f"Acting on the scores instead of the probabilities they stand for costs at most {self._largest()}; that is {noise} what "
+            f"a calibrated model of this size shows ({percent(self.largest_calibrated, 2)} at most in {level_text(self.level)} of samples)."
+        )
+
+    def draw(self, sheet: Sheet) -> Picture:
+        """Draw the loss over the range of a calibrated model."""
+        p = sheet.palette
+        mean, high = self.calibrated
+        level = level_text(self.level)
+        traces = [
+            area(
+                self.cutoff,
+                np.zeros_like(high),
+                100 * high,
+                p.glaze(p.ink, 0.16),
+                name=f"{level} range if calibrated",
+            ),
+            line(
+                self.cutoff,
+                100 * mean,
+                p.muted,
+                width=1.5,
+                dash="4px,3px",
+                name="Mean if calibrated",
+                hoverinfo="skip",
+            ),
+            line(
+                self.cutoff,
+                100 * self.loss,
+                p.purple,
+                width=2.5,
+                name="Decision loss",
+                hovertemplate="%{y:.2f} % of the stake at the cutoff %{x:.3f}<extra></extra>",
+            ),
+        ]
+        top = 108 * max(float(self.loss.max()), float(high.max()), 1e-6)
+        return sheet.picture(
+            traces,
+            inner=_INNER,
+            margins=_MARGINS,
+            below=LINE * (3 if sheet.narrow else 2) + 8,
+            xaxis=axis(p, "Cutoff: act where the score is above", size=13, range=[0, 1], nticks=6),
+            yaxis=axis(p, "Loss per row, % of the stake", size=13, range=[0, top], nticks=6),
+        )
+
+
+def decision_loss(
+    score: FloatArray, count: FloatArray, hits: FloatArray, cutoffs: FloatArray = CUTOFFS
+) -> FloatArray:
+    """``mean |q - mu| 1{mu between p and q} / max(mu, 1 - mu)`` at cutoffs mu (P,), with q isotonic; shape (P,).
+
+    Parameters
+    ----------
+    score, count, hits : ndarray, shape (G,)
+        Ascending scores p, rows and hits; every step has rows.
+    cutoffs : ndarray, shape (P,)
+        Ascending, within [0, 1]. On a cutoff itself one does not act.
+    """
+    q = isotonic_regression(hits / count, weights=count).x
+    # Those with p <= mu < q should act and do not, those with q <= mu < p should not.
+    starts = np.searchsorted(cutoffs, np.minimum(score, q), side="left")
+    ends = np.searchsorted(cutoffs, np.maximum(score, q), side="left")
+    weight = np.sign(q - score) * count
+    total = np.zeros((2, cutoffs.size + 1))
+    for row, value in zip(total, (weight * q, weight), strict=True):
+        row += np.bincount(starts, value, minlength=row.size)
+        row -= np.bincount(ends, value, minlength=row.size)
+    of_q, rows = np.cumsum(total, axis=1)[:, :-1]
+    loss = (of_q - rows * cutoffs) / count.sum()
+    return np.asarray(np.maximum(loss, 0) / np.maximum(cutoffs, 1 - cutoffs))

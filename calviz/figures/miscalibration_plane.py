@@ -1,0 +1,191 @@
+"""Miscalibration against discrimination: which model ranks better, and which merely says what it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.core.options import check_choice
+from calviz.figures.base import Figure, facts
+from calviz.figures.corp import parts_of
+from calviz.figures.drawing.parts import Trace, label, line, markers
+from calviz.figures.drawing.sheet import Picture, Sheet
+from calviz.figures.drawing.style import Palette, axis
+from calviz.results.model_comparison import ModelComparison
+from calviz.sample.sample import Sample
+from calviz.specs.metric import METRICS
+from calviz.text.escape import plotly_text
+from calviz.text.words import counted, decimal, listed, shorten
+
+Score = Literal["brier", "nll"]
+
+#: Pixels of the panel, and around it.
+_INNER, _MARGINS = 300, (64, 20, 16, 54)
+#: Lines of equal score, about.
+_LINES = 6
+
+
+@dataclass(frozen=True, eq=False)
+class MiscalibrationPlane(Figure):
+    """The parts of a proper score of several models, ready to draw.
+
+    A figure of a result and not of predictions: `calviz.compare_models` matches the rows, this takes their scores apart.
+
+    Attributes
+    ----------
+    split : str or None
+    rows : int
+    score : {"brier", "nll"}
+        Which proper score of (score, hit) is taken apart.
+    models : tuple of str
+    miscalibration, discrimination, uncertainty : ndarray, shape (M,)
+        Its parts, of each model. The uncertainty is that of the hits: under the top label each model has its own.
+
+    References
+    ----------
+    Dimitriadis, Gneiting, Jordan & Vogel 2024, figure 4 (the plane of miscalibration and discrimination with lines of equal score).
+    """
+
+    split: str | None
+    rows: int
+    score: Score
+    models: tuple[str, ...]
+    miscalibration: FloatArray
+    discrimination: FloatArray
+    uncertainty: FloatArray
+
+    @classmethod
+    def compute(cls, comparison: ModelComparison, *, score: Score = "nll") -> Self:
+        """Take the score of every model apart, on the rows that all have.
+
+        Raises
+        ------
+        OptionError
+            On an unknown score.
+        """
+        check_choice("score", score, get_args(Score))
+        there = [m.name for m in comparison if m.ok]
+        models = comparison.alignment.models
+        parts = np.array(
+            [
+                parts_of(Sample.of(models[name], reduction=comparison.reduction), score)
+                for name in there
+            ]
+        ).reshape(-1, 3)
+        return cls(comparison.split, comparison.alignment.rows, score, tuple(there), *parts.T)
+
+    @property
+    def total(self) -> FloatArray:
+        """The score itself, shape (M,)."""
+        return self.miscalibration - self.discrimination + self.uncertainty
+
+    @property
+    def one_uncertainty(self) -> bool:
+        """Whether all models have the same hits in all, so that lines of equal score can be drawn."""
+        return bool(np.ptp(self.uncertainty) <= 1e-12) if self.models else False
+
+    @property
+    def label(self) -> str:
+        """What the score is called."""
+        return METRICS[self.score].label
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per model."""
+        return {
+            "model": self.models,
+            "miscalibration": self.miscalibration,
+            "discrimination": self.discrimination,
+            "uncertainty": self.uncertainty,
+            "score": self.total,
+        }
+
+    def caption(self) -> tuple[str, ...]:
+        """What is taken apart; rows."""
+        head = f"{self.label} of (score, hit): miscalibration against discrimination"
+        return head, facts(
+            self.split, counted(self.rows, "row"), counted(len(self.models), "model")
+        )
+
+    def describe(self) -> str:
+        """Say in plain words what it shows."""
+        if not self.models:
+            return "No model could be measured."
+        ranks, says = (
+            self.models[int(np.argmax(self.discrimination))],
+            self.models[int(np.argmin(self.miscalibration))],
+        )
+        return (
+            f"{self.label} of {counted(len(self.models), 'model')} on the same {counted(self.rows, 'row')}, taken apart: "
+            f"{listed([ranks])} discriminates best ({decimal(float(self.discrimination.max()), 4)}), {listed([says])} is "
+            f"miscalibrated least ({decimal(float(self.miscalibration.min()), 4)}).{self._remark()}"
+        )
+
+    def _remark(self) -> str:
+        if self.one_uncertainty:
+            return ""
+        return " Every model has hits of its own here, so that these parts do not rank the models."
+
+    def draw(self, sheet: Sheet) -> Picture:
+        """Draw a point per model over lines of equal score; up and to the left is better."""
+        p = sheet.palette
+        x, y = _room(self.miscalibration, least=0.0), _room(self.discrimination)
+        points = markers(
+            self.miscalibration,
+            self.discrimination,
+            p.blue,
+            size=11,
+            edge=p.paper,
+            edge_width=1,
+            hovertemplate=[
+                f"{plotly_text(name, 60)}<br>score {decimal(float(t), 4)}<extra></extra>"
+                for name, t in zip(self.models, self.total, strict=True)
+            ],
+        )
+        return sheet.picture(
+            [*self._equal_scores(p, x, y), points],
+            inner=_INNER,
+            margins=_MARGINS,
+            annotations=[
+                label(
+                    plotly_text(shorten(name, 24)),
+                    p,
+                    x=float(a),
+                    y=float(b),
+                    xanchor="right" if a > (x[0] + x[1]) / 2 else "left",
+                    xshift=-9 if a > (x[0] + x[1]) / 2 else 9,
+                    yanchor="bottom",
+                )
+                for name, a, b in zip(
+                    self.models, self.miscalibration, self.discrimination, strict=True
+                )
+            ],
+            xaxis=axis(p, "Miscalibration (left is better)", size=13, range=x, nticks=5),
+            yaxis=axis(p, "Discrimination (up is better)", size=13, range=y, nticks=5),
+        )
+
+    def _equal_scores(self, p: Palette, x: list[float], y: list[float]) -> Iterator[Trace]:
+        if not self.one_uncertainty:
+            return
+        unc = float(self.uncertainty[0])
+        ends = np.array(x)
+        for score in np.linspace(unc + x[0] - y[1], unc + x[1] - y[0], _LINES + 2)[1:-1]:
+            yield line(
+                ends,
+                ends + unc - score,
+                p.neutral,
+                width=1,
+                dash="dot",
+                hovertemplate=f"score {decimal(float(score), 4)}<extra></extra>",
+            )
+
+
+def _room(values: FloatArray, *, least: float | None = None) -> list[float]:
+    """A range with room around the points; from `least` on where they come near it."""
+    low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
+    pad = max(0.18 * (high - low), 0.05 * abs(high), 1e-4)
+    low = low - pad
+    return [low if least is None else max(low, least - 0.2 * pad), high + pad]

@@ -1,0 +1,75 @@
+"""The cumulative gap of scores and hits, gone through once: its largest size and its range."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.sample.kept_results import once_per_view
+from calviz.sample.steps import Steps
+
+
+class Extremes(NamedTuple):
+    """Extremes of the cumulative gap, the sum of (score - hit) over all rows up to a step; shape (...) each, in rows.
+
+    Attributes
+    ----------
+    gap, score, rows : ndarray
+        The gap that is largest in size, signed; the score that it is at, and the rows up to there.
+    lowest, highest : ndarray
+        The smallest and the largest gap; 0, where the sum begins, is among them.
+    low_score, high_score : ndarray
+        The scores that these two are at; 0 where that is the beginning.
+    """
+
+    gap: FloatArray
+    score: FloatArray
+    rows: FloatArray
+    lowest: FloatArray
+    highest: FloatArray
+    low_score: FloatArray
+    high_score: FloatArray
+
+
+@once_per_view
+def extremes(view: Steps) -> Extremes:
+    """Extremes of the gap of each resample, in one pass for all metrics that need them."""
+    nothing = np.zeros(view.n.shape)
+    gap, rows = nothing, nothing
+    largest = (nothing, nothing, nothing)
+    low, high, low_score, high_score = (nothing,) * 4
+    for i, part in enumerate(view.blocks()):
+        gaps = np.cumsum(part.score_sum - part.hits, axis=-1)
+        gaps += gap[..., None]
+        lowest_at, highest_at = gaps.argmin(axis=-1), gaps.argmax(axis=-1)
+        lowest, highest = _at(gaps, lowest_at), _at(gaps, highest_at)
+        # The larger in size; where both are as large, the one that comes first.
+        down = (-lowest > highest) | ((-lowest == highest) & (lowest_at < highest_at))
+        here, at = np.where(down, lowest, highest), np.where(down, lowest_at, highest_at)
+        upto = rows
+        if gaps.ndim == 1:  # only a sample itself is asked where
+            upto = rows + part.count[: int(at) + 1].sum()
+        better = np.abs(here) > np.abs(largest[0]) if i else np.full(here.shape, True)
+        found = (here, part.score[at], upto)
+        largest = tuple(np.where(better, new, old) for new, old in zip(found, largest, strict=True))  # type: ignore[assignment]
+        low_score = np.where(lowest < low, part.score[lowest_at], low_score)
+        high_score = np.where(highest > high, part.score[highest_at], high_score)
+        low, high = np.minimum(low, lowest), np.maximum(high, highest)
+        gap, rows = gaps[..., -1], rows + part.n
+    return Extremes(*largest, low, high, low_score, high_score)
+
+
+def _at(values: FloatArray, place: IntArray) -> FloatArray:
+    return np.asarray(np.take_along_axis(values, place[..., None], axis=-1)[..., 0])
+
+
+@once_per_view
+def deviation(view: Steps) -> float:
+    """Standard deviation of the gap over all rows if the model is calibrated, ``sqrt(sum s (1 - s)) / n``; of one sample."""
+    variance = 0.0
+    for part in view.blocks():
+        s = np.clip(part.score, 0, 1)
+        variance += float(part.count @ (s - np.minimum(part.square, s)))
+    return float(np.sqrt(variance) / view.n)

@@ -1,0 +1,103 @@
+"""The CORP decomposition of the log loss: miscalibration, discrimination, uncertainty."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+from scipy.special import entr
+
+from calviz.core.arrays import FloatArray
+from calviz.metrics.kernels.isotonic_levels import sum_over_levels
+from calviz.sample.kept_results import once_per_view
+from calviz.sample.log_steps import LogSteps, log_steps
+from calviz.sample.losses import infinite_words
+from calviz.specs.metric import metric
+
+
+def _clipped(view: LogSteps) -> Mapping[str, float]:
+    return {"clipped_rows": float(view.clipped_rows())}
+
+
+def _infinite(view: LogSteps) -> str | None:
+    rows = view.clipped_rows()
+    return infinite_words(rows, int(view.n)) if rows else None
+
+
+_corp = partial(
+    metric,
+    family="Accuracy and proper scores",
+    reference="Dimitriadis, Gneiting & Jordan 2021, eq. 6, for the logarithmic score",
+    view=log_steps,
+)
+
+
+def _entropy(share: FloatArray) -> FloatArray:
+    """Log loss of a share of hits that is announced as it is, in nats."""
+    p = np.clip(share, 0, 1)
+    return np.asarray(entr(p) + entr(1 - p))
+
+
+@once_per_view
+def _fitted(view: LogSteps) -> FloatArray:
+    """Mean log loss of the isotonically recalibrated scores, shape (...)."""
+    return np.asarray(sum_over_levels(view.steps, _entropy) / view.n)
+
+
+def _constant(view: LogSteps) -> FloatArray:
+    return _entropy(np.asarray(view.steps.n_hits / view.n))
+
+
+@_corp(
+    key="nll_miscalibration",
+    label="NLL: miscalibration",
+    direction="lower",
+    bounds=(0.0, math.inf),
+    formula=r"\overline{L(s, h)} - \overline{L(\hat\pi(s), h)},\quad L(p, h) = -h \ln p - (1 - h) \ln (1 - p)",
+    interval="inverted",
+    details=_clipped,
+    note=_infinite,
+)
+def nll_miscalibration(view: LogSteps) -> FloatArray:
+    """What isotonic recalibration would take off the log loss of (score, hit), in nats: its miscalibration part.
+
+    Steps of shape (..., G) give values of shape (...).
+
+    The decomposition is of the binary log loss of the chosen reduction (with two classes that is the NLL): that loss is
+    miscalibration - discrimination + uncertainty. A hit with a score of 0, and a miss with one of 1, counts as in the NLL.
+    """
+    return np.asarray(np.maximum(view.log_loss() - _fitted(view), 0))  # but for rounding
+
+
+@_corp(
+    key="nll_discrimination",
+    label="NLL: discrimination",
+    direction="higher",
+    bounds=(0.0, math.log(2)),
+    formula=r"-\bar h \ln \bar h - (1 - \bar h) \ln (1 - \bar h) - \overline{L(\hat\pi(s), h)}",
+    tail="two-sided",
+)
+def nll_discrimination(view: LogSteps) -> FloatArray:
+    """How much better than the constant base rate the isotonically recalibrated scores are, in log loss (nats).
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    return np.asarray(np.maximum(_constant(view) - _fitted(view), 0))  # but for rounding
+
+
+@_corp(
+    key="nll_uncertainty",
+    label="NLL: uncertainty",
+    direction="none",
+    bounds=(0.0, math.log(2)),
+    formula=r"-\bar h \ln \bar h - (1 - \bar h) \ln (1 - \bar h)",
+    tail="two-sided",
+)
+def nll_uncertainty(view: LogSteps) -> FloatArray:
+    """Log loss of the constant base rate of hits (nats): a property of the data, not of the model's ranking.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    return _constant(view)

@@ -1,0 +1,112 @@
+"""The adaptive test of calibration: the most striking of the debiased squared errors over bins of all widths."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.numerics.edges import assign, equal_width_edges
+from calviz.sample.kept_results import once_per_view
+from calviz.sample.steps import Steps, steps
+from calviz.specs.metric import metric
+
+#: The narrowest bins are 1 / 1,024 wide: what resampled steps can still tell apart.
+FINEST = 10
+
+
+class _Scales(NamedTuple):
+    """Of 1, 2, 4, ... bins, shape (..., J + 1) each.
+
+    Attributes
+    ----------
+    error : ndarray
+        The debiased squared error.
+    standardised : ndarray
+        Divided by its standard deviation under calibration; -inf where no bin has two rows.
+    """
+
+    error: FloatArray
+    standardised: FloatArray
+
+
+@once_per_view
+def _scales(view: Steps) -> _Scales:
+    n = view.n
+    levels = min(FINEST, int(math.log2(max(float(np.max(n)), 1.0))))
+    bins = 1 << levels
+    edges = equal_width_edges(bins, np.dtype(np.float64))
+    # Redrawn hits leave the rows as they are: one row of them does for all resamples.
+    fixed = n.ndim > 0 and view.count.strides[0] == 0
+    every, one = n.shape, (1,) if fixed else n.shape
+    # Residuals and their squares; rows, variances of the hits and their squares, per bin.
+    sums = [np.zeros((*shape, bins)) for shape in (every, every, one, one, one)]
+    for part in view.blocks():
+        score = np.clip(part.score, 0, 1)
+        bin_of = assign(score, edges)
+        starts = np.flatnonzero(np.append(True, bin_of[1:] != bin_of[:-1]))
+        square = np.maximum(part.square, score**2)
+        variance = np.maximum(score - square, 0)
+        count = part.count[:1] if fixed else part.count
+        columns = (
+            part.hits - count * score,
+            part.hits * (1 - 2 * score) + count * square,
+            count,
+            count * variance,
+            count * variance**2,
+        )
+        for total, column in zip(sums, columns, strict=True):
+            total[..., bin_of[starts]] += np.add.reduceat(column, starts, axis=-1)
+    error, standardised = [], []
+    for level in range(levels, -1, -1):
+        residual, squares, rows, variance, its_square = sums
+        # Of a single row nothing is left without its square.
+        share = np.divide(1.0, rows, out=np.zeros_like(rows), where=rows > 1.5)
+        total_error = ((residual**2 - squares) * share).sum(axis=-1)
+        # Of independent residuals, the sum over all pairs has this variance.
+        pairs = 2 * np.maximum(variance**2 - its_square, 0)
+        spread = np.broadcast_to((pairs * share**2).sum(axis=-1), every)
+        error.append(total_error / n)
+        out = np.full(every, -math.inf)
+        np.divide(total_error, np.sqrt(spread), out=out, where=spread > 1e-15)
+        standardised.append(out)
+        if level:
+            sums = [v[..., 0::2] + v[..., 1::2] for v in sums]
+    return _Scales(np.stack(error[::-1], axis=-1), np.stack(standardised[::-1], axis=-1))
+
+
+def _at(view: Steps) -> Mapping[str, float]:
+    found = _scales(view)
+    best = int(found.standardised.argmax())
+    if found.standardised[best] == -math.inf:
+        return {}
+    return {"bins": float(1 << best), "squared_error": float(found.error[best])}
+
+
+@metric(
+    key="tcal",
+    paired=False,
+    label="T-Cal statistic",
+    family="Tests and summaries",
+    direction="lower",
+    bounds=(-math.inf, math.inf),
+    formula=r"\max_{j} \frac{T_{2^j}}{\mathrm{sd}_0(T_{2^j})},\quad T_m = \frac1n \sum_{b} \frac{1}{n_b} \sum_{i \neq k \text{ in } b} (h_i - s_i)(h_k - s_k)",
+    reference="Lee et al. 2023, section 4 (adaptive T-Cal)",
+    view=steps,
+    details=_at,
+    undefined="undefined: no two rows whose scores are neither 0 nor 1 share a bin.",
+)
+def tcal(view: Steps) -> FloatArray:
+    """Adaptive test of calibration: the debiased squared error over 1, 2, 4, ... 1,024 bins, each divided by its standard deviation under calibration, of which the largest counts.
+
+    Steps of shape (..., G) give values of shape (...).
+
+    It finds errors of any width without being told how wide they are. Its p-value is that of the noise floor: labels are redrawn, and the
+    largest is taken again. The details ``bins`` and ``squared_error`` say at how many bins it is largest, and the error there, which
+    noise does not make larger. There are no more bins than rows; the paper begins with two, here with one.
+    """
+    largest = _scales(view).standardised.max(axis=-1)
+    return np.where(np.isfinite(largest), largest, math.nan)

@@ -1,0 +1,305 @@
+"""Held-out recalibrated probabilities: each row's from a spline that was fitted to the other folds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy.special import expit
+
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.errors import NotAvailable
+from calviz.numerics.natural_spline import Basis
+from calviz.numerics.penalised_logistic import penalised_logistic
+from calviz.sample.kept_results import kept_draw, once_per_view
+from calviz.sample.log_steps import losses_of
+from calviz.sample.sample import Sample
+from calviz.sample.steps import Steps, steps
+
+#: Rows are dealt out to so many folds; with fewer rows than this a fold says nothing.
+FOLDS, FEWEST_ROWS = 5, 20
+#: Neighbouring scores share a cell: so many by rank, and as many by log-odds, so that none is wide.
+_CELLS = 128
+#: Knots of the spline, and the strength of the penalty on its squared second derivative, with the log-odds in standard deviations.
+#: Fixed, and not chosen by the labels, so that redrawn labels are treated as the rows are.
+KNOTS, STRENGTH = 8, 1.0
+#: Weight, in rows, of the scores themselves in a fit, as in the recalibrator "logit-spline".
+OWN_ROWS = 5.0
+#: No score is read as nearer to 0 or 1 than half of the nearest one that is neither, and none as further than this.
+_FURTHEST = 0.01
+#: The decrement (in nats) at which a fit is done, and one to redrawn hits: far below what one row more would change.
+_FINE, _ROUGH = 1e-9, 1e-3
+#: Steps that redrawn hits may take until then.
+_STEPS = 8
+#: Resamples whose fits are made together.
+_TOGETHER = 128
+
+
+class Losses(NamedTuple):
+    """Mean losses of a score per cell, shape (C,) each."""
+
+    log_hit: FloatArray
+    log_miss: FloatArray
+    square_hit: FloatArray
+    square_miss: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFitted:
+    """Rows and hits per cell of neighbouring scores and fold; a leading axis of resamples is allowed on both.
+
+    Attributes
+    ----------
+    z : ndarray, shape (C,)
+        Mean log-odds of the scores of each cell.
+    x : ndarray, shape (C, D)
+        The functions of the spline there.
+    penalty : ndarray, shape (D,)
+    rows, hits, score_sum : ndarray, shape (..., C, F)
+        Rows, hits and sum of the scores.
+    losses : Losses
+        What the scores themselves cost, as observed or, for redrawn hits, as expected.
+    expected : Losses
+        The latter.
+    theta : ndarray, shape (..., F, D), optional
+        Weights of the functions in the fit without each fold; fitted when they are first needed.
+    params : mapping
+    """
+
+    z: FloatArray
+    x: FloatArray
+    penalty: FloatArray
+    rows: FloatArray
+    hits: FloatArray
+    score_sum: FloatArray
+    losses: Losses
+    expected: Losses
+    theta: FloatArray | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def n(self) -> FloatArray:
+        """Rows in all, shape (...)."""
+        return np.asarray(self.rows.sum(axis=(-2, -1)))
+
+    @once_per_view
+    def weights(self) -> FloatArray:
+        """Weights of the functions in the fit without each fold, shape (..., F, D)."""
+        if self.theta is not None:
+            return self.theta
+        # Of each division the rows outside of its fold; the scores themselves count as a few rows more.
+        weight, target = (v.sum(axis=-1, keepdims=True) - v for v in (self.rows, self.hits))
+        own = weight * (OWN_ROWS / np.maximum(weight.sum(axis=-2, keepdims=True), 1))
+        weight, target = weight + own, target + own * expit(self.z)[:, None]
+        if target.ndim == 2:
+            return self._fits(weight, target, _FINE)
+        theta, settled = self._calibrated_fits(weight, target)
+        far = np.flatnonzero(~settled)
+        if far.size:
+            # All divisions of all these are columns of one problem.
+            columns = np.moveaxis(target[far], 1, 0).reshape(self.z.size, -1)
+            found = self._fits(np.tile(weight, far.size), columns, _ROUGH)
+            theta[far] = found.reshape(far.size, FOLDS, -1)
+        return theta
+
+    def _fits(self, weight: FloatArray, target: FloatArray, enough: float) -> FloatArray:
+        """Of rows and hits of divisions, shape (C, M), the weights (M, D)."""
+        start = np.zeros((weight.shape[1], self.penalty.size))
+        return penalised_logistic(self.x, self.z, weight, target, self.penalty, start, enough)
+
+    def _calibrated_fits(
+        self, weight: FloatArray, target: FloatArray
+    ) -> tuple[FloatArray, BoolArray]:
+        """The same for redrawn hits (R, C, F), all at once, and which of them are settled, shape (R,).
+
+        The rows are the same in all, and the weights near 0: Newton's steps all take the curvature there.
+        """
+        p = expit(self.z)
+        bend = weight.T * (p * (1 - p))
+        inverse = np.linalg.inv((self.x.T * bend[:, None]) @ self.x + np.diag(self.penalty))
+        theta = np.zeros((target.shape[0], FOLDS, self.penalty.size))
+        share = np.broadcast_to(p[:, None], target.shape[1:])
+        settled = np.zeros(target.shape[0], dtype=np.bool_)
+        for _ in range(_STEPS):
+            gradient = np.swapaxes(target - weight * share, -2, -1) @ self.x
+            gradient -= self.penalty * theta
+            step = np.einsum("fij,rfj->rfi", inverse, gradient)
+            theta += step
+            settled = np.vecdot(gradient, step).max(axis=-1) < _ROUGH
+            if settled.all():
+                break
+            share = expit(self.z[:, None] + self.x @ np.swapaxes(theta, -2, -1))
+        return theta, settled
+
+    @once_per_view
+    def shift(self) -> FloatArray:
+        """What the fit without its fold adds to the log-odds of each cell, shape (..., C, F)."""
+        return np.asarray(self.x @ np.swapaxes(self.weights(), -2, -1))
+
+    @once_per_view
+    def recalibrated(self) -> FloatArray:
+        """The recalibrated probabilities, held out, shape (..., C, F)."""
+        return np.asarray(expit(self.z[:, None] + self.shift()))
+
+    def of_scores(self, hit: FloatArray, miss: FloatArray) -> FloatArray:
+        """Mean over the rows of losses per cell, shape (C,) each, shape (...)."""
+        hits = self.hits.sum(axis=-1)
+        misses = self.rows.sum(axis=-1) - hits
+        return np.asarray((hits @ hit + misses @ miss) / self.n)
+
+    def of_cells(self, hit: FloatArray, miss: FloatArray) -> FloatArray:
+        """Mean over the rows of losses per cell and fold, shape (..., C, F) each, shape (...)."""
+        total = self.hits * hit + (self.rows - self.hits) * miss
+        return np.asarray(total.sum(axis=(-2, -1)) / self.n)
+
+    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Rows drawn with replacement, within cells and folds; each keeps its held-out probability."""
+        cells = np.stack([self.rows - self.hits, self.hits]).reshape(2, -1)
+        used = np.flatnonzero(cells.ravel())
+        share = cells.ravel()[used] / cells.sum()
+
+        def draw() -> FloatArray:
+            out = np.zeros((resamples, cells.size))
+            out[:, used] = rng.multinomial(round(float(self.n)), share, size=resamples)
+            return out.reshape(resamples, 2, *self.rows.shape)
+
+        drawn = kept_draw(self, f"bootstrap {resamples}", rng, draw)
+        rows = drawn.sum(axis=1)
+        mean = np.divide(
+            self.score_sum, self.rows, out=np.zeros_like(self.score_sum), where=self.rows > 0
+        )
+        return replace(
+            self, rows=rows, hits=drawn[:, 1], score_sum=rows * mean, theta=self.weights()
+        )
+
+    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Hits redrawn from the scores, and everything fitted again."""
+        mean = np.divide(
+            self.score_sum, self.rows, out=np.zeros_like(self.score_sum), where=self.rows > 0
+        )
+        trials = np.rint(self.rows).astype(np.int64)
+
+        def draw() -> FloatArray:
+            # Cells are narrow: their scores are alike.
+            return rng.binomial(trials, np.clip(mean, 0, 1), (resamples, *trials.shape)) * 1.0
+
+        hits = kept_draw(self, f"calibrated {resamples}", rng, draw)
+        return replace(self, hits=hits, losses=self.expected)
+
+    def parts(self) -> Iterator[Self]:
+        """The resamples some at a time, so that their fits fit into memory."""
+        for start in range(0, self.hits.shape[0], _TOGETHER):
+            some = slice(start, start + _TOGETHER)
+            # Redrawn hits leave the rows as they are.
+            rows, score_sum = (v if v.ndim == 2 else v[some] for v in (self.rows, self.score_sum))
+            yield replace(self, rows=rows, hits=self.hits[some], score_sum=score_sum)
+
+
+def cross_fitted(sample: Sample) -> CrossFitted:
+    """Cells and folds of the sample's own reduction.
+
+    Rows are dealt out to the folds in the order of their scores; the hits among tied ones fall into the folds at random, as
+    folds that are alike in their noise would make a fit look better than it is.
+
+    Raises
+    ------
+    NotAvailable
+        Where there are fewer rows than `FEWEST_ROWS`.
+    """
+    if sample.data.n < FEWEST_ROWS:
+        raise NotAvailable(f"not available for fewer than {FEWEST_ROWS} rows: it is cross-fitted.")
+    return make_cross_fitted(sample.view(steps))
+
+
+def make_cross_fitted(view: Steps) -> CrossFitted:
+    """Put the steps of a sample into cells and folds."""
+    rng = np.random.default_rng(0)  # any: the folds are the same whatever the order of the rows
+    n, least = float(view.n), _nearest(view)
+    ends = [_log_odds(part.score[[0, -1]], least) for part in view.blocks()]
+    lowest, spread = ends[0][0], max(ends[-1][1] - ends[0][0], 1e-300)
+    size = 2 * _CELLS + 2
+    folds = np.zeros((3, FOLDS, size))
+    sums = np.zeros((10, size))
+    upto, cell, last = 0.0, -1, -1
+    for part in view.blocks():
+        z = _log_odds(part.score, least)
+        after = np.cumsum(part.count) + upto
+        by_rank = ((after - part.count / 2) * (_CELLS / n)).astype(np.intp)
+        by_value = ((z - lowest) * (_CELLS / spread)).astype(np.intp)
+        key = by_rank * (_CELLS + 2) + by_value
+        of = cell + np.cumsum(np.append(key[0] != last, key[1:] != key[:-1]))
+        rows, hits = _dealt(part, after - part.count, rng)
+        for f in range(FOLDS):
+            for total, column in zip(folds, (rows[f], hits[f], rows[f] * part.score), strict=True):
+                total[f] += np.bincount(of, column, minlength=size)
+        for total, column in zip(sums, _columns(part, z), strict=True):
+            total += np.bincount(of, column, minlength=size)
+        upto, cell, last = float(after[-1]), int(of[-1]), int(key[-1])
+    rows, hits, score_sum = (np.ascontiguousarray(v[:, : cell + 1].T) for v in folds)
+    count, z_sum, *weighted = sums[:, : cell + 1]
+    z = z_sum / count
+    basis = Basis.of(z, count, KNOTS)
+    expected = Losses(*_means(weighted[4:], expit(z), count))
+    seen = hits.sum(axis=1)
+    observed = Losses(
+        *(
+            np.divide(total, number, out=usual.copy(), where=number > 0)
+            for total, number, usual in zip(
+                weighted[:4], (seen, count - seen, seen, count - seen), expected, strict=True
+            )
+        )
+    )
+    penalty = STRENGTH * basis.bent + 1e-6
+    return CrossFitted(z, basis.at(z), penalty, rows, hits, score_sum, observed, expected)
+
+
+def _columns(part: Steps, z: FloatArray) -> Iterator[FloatArray]:
+    """What is summed up over the steps of a cell; see `make_cross_fitted`."""
+    s, hits, misses = part.score, part.hits, part.count - part.hits
+    log_hit, log_miss = losses_of(s)
+    losses = log_hit, log_miss, (1 - s) ** 2, s**2
+    yield part.count
+    yield part.count * z
+    yield from (rows * loss for rows, loss in zip((hits, misses) * 2, losses, strict=True))
+    shares = part.count * s, part.count * (1 - s)
+    yield from (rows * loss for rows, loss in zip(shares * 2, losses, strict=True))
+
+
+def _means(totals: list[FloatArray], score: FloatArray, count: FloatArray) -> Iterator[FloatArray]:
+    hits, misses = count * score, count * (1 - score)
+    for total, rows in zip(totals, (hits, misses) * 2, strict=True):
+        yield np.divide(total, rows, out=np.zeros_like(total), where=rows > 0)
+
+
+def _dealt(
+    part: Steps, start: FloatArray, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Rows and hits of each step in each fold, shape (F, G) each; `start` are the rows before each step."""
+    first, count = np.rint(start).astype(np.int64), np.rint(part.count).astype(np.int64)
+    left = np.rint(part.hits).astype(np.int64)
+    rest = count.copy()
+    rows, hits = np.empty((FOLDS, count.size)), np.empty((FOLDS, count.size))
+    for f in range(FOLDS):
+        # How many of the numbers from `first` on, `count` of them, are f modulo the number of folds.
+        own = (first + count - 1 - f) // FOLDS - (first - 1 - f) // FOLDS
+        drawn: IntArray = np.where(left == rest, own, 0)
+        mixed = np.flatnonzero((left > 0) & (left < rest))
+        drawn[mixed] = rng.hypergeometric(left[mixed], (rest - left)[mixed], own[mixed])
+        rows[f], hits[f] = own, drawn
+        left, rest = left - drawn, rest - own
+    return rows, hits
+
+
+def _nearest(view: Steps) -> float:
+    """How near to 0 or 1 a score is read."""
+    nearest = 2 * _FURTHEST
+    for part in view.blocks():
+        for distance in (part.score, 1 - part.score):
+            nearest = min(nearest, float(np.min(distance, where=distance > 0, initial=nearest)))
+    return max(nearest / 2, 1e-300)
+
+
+def _log_odds(score: FloatArray, least: float) -> FloatArray:
+    return np.asarray(np.log(np.maximum(score, least)) - np.log(np.maximum(1 - score, least)))

@@ -1,0 +1,148 @@
+"""Steps with the log loss of their hits and misses: what the parts of the log loss are functions of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.numerics.zero_floor import EPSILON
+from calviz.sample.kept_results import once_per_view
+from calviz.sample.sample import Sample
+from calviz.sample.steps import Steps, own_reweighted, steps
+from calviz.specs.metric import Reweighted, reweighted_by
+
+_TINY = np.finfo(np.float64).tiny
+
+
+class StepLosses(NamedTuple):
+    """Mean log loss per step, in nats, shape (G,) each: of its hits, and of its misses."""
+
+    hit: FloatArray
+    miss: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class LogSteps:
+    """Steps of a sample, or resampled ones with the mean losses of their hits and misses.
+
+    Neighbouring steps that were put together (`Steps.merged`) hold scores of different losses, which a mean score does not
+    know: near 0 it would hide what single hits cost. So their mean losses are kept beside them.
+    """
+
+    steps: Steps
+    losses: StepLosses | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def n(self) -> FloatArray:
+        """Rows in all, shape (...)."""
+        return self.steps.n
+
+    @once_per_view
+    def log_loss(self) -> FloatArray:
+        """Mean log loss of the scores, shape (...)."""
+        total = np.zeros(np.shape(self.n))
+        for part in self.steps.blocks():
+            losses = losses_of(part.score) if self.losses is None else self.losses
+            total = total + part.hits @ losses.hit + (part.count - part.hits) @ losses.miss
+        return np.asarray(total / self.n)
+
+    @once_per_view
+    def clipped_rows(self) -> int:
+        """Rows of a sample whose loss is infinite: hits with a score of 0, misses with one of 1."""
+        rows = 0.0
+        for part in self.steps.blocks():
+            rows += float(part.hits[part.score < _TINY].sum())
+            sure = 1 - part.score < _TINY
+            rows += float((part.count - part.hits)[sure].sum())
+        return round(rows)
+
+    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Rows drawn with replacement."""
+        return type(self)(self.steps.bootstrap(rng, resamples), observed(self), self.params)
+
+    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Hits redrawn from the scores."""
+        drawn = self.steps.under_calibration(rng, resamples)
+        return type(self)(drawn, expected(self), self.params)
+
+    def as_drawn(self) -> Self:
+        """The sample itself as one resample."""
+        return type(self)(self.steps.as_drawn(), observed(self), self.params)
+
+    def parts(self) -> Iterator[Self]:
+        """The resamples in blocks."""
+        for part in self.steps.parts():
+            yield type(self)(part, self.losses, self.params)
+
+
+def losses_of(score: FloatArray) -> StepLosses:
+    """Log loss of a hit and of a miss at scores of shape (G,); a probability of 0 counts as in the NLL, as 2.2e-16."""
+    hit, miss = (np.where(p < _TINY, EPSILON, p) for p in (score, 1 - score))
+    return StepLosses(0.0 - np.log(hit), 0.0 - np.log(miss))
+
+
+@once_per_view
+def observed(view: LogSteps) -> StepLosses:
+    """Mean losses of the hits and misses that the merged steps of a sample have; of a step without any, those expected."""
+    hits, misses = _merged(view, lambda part: (part.hits, part.count - part.hits))
+    usual = expected(view)
+    return StepLosses(
+        *(
+            np.divide(total, rows, out=otherwise.copy(), where=rows > 0)
+            for (rows, total), otherwise in zip((hits, misses), usual, strict=True)
+        )
+    )
+
+
+@once_per_view
+def expected(view: LogSteps) -> StepLosses:
+    """The same of hits that are drawn from the scores."""
+
+    def weights(part: Steps) -> tuple[FloatArray, FloatArray]:
+        score = np.clip(part.score, 0, 1)
+        return part.count * score, part.count * (1 - score)
+
+    found = _merged(view, weights)
+    return StepLosses(
+        *(np.divide(total, w, out=np.zeros_like(w), where=w > 0) for w, total in found)
+    )
+
+
+def _merged(
+    view: LogSteps, weights: Callable[[Steps], tuple[FloatArray, FloatArray]]
+) -> FloatArray:
+    """Weights, and weighted losses, of hits and of misses per merged step, shape (2, 2, G)."""
+    base = view.steps.merged()
+    ends = np.cumsum(base.count)
+    sums, upto = np.zeros((2, 2, base.size)), 0.0
+    for part in view.steps.blocks():
+        rows = np.cumsum(part.count) + upto
+        group = np.minimum(np.searchsorted(ends, rows - part.count / 2), base.size - 1)
+        upto = float(rows[-1])
+        for at, (w, loss) in enumerate(zip(weights(part), losses_of(part.score), strict=True)):
+            sums[at, 0] += np.bincount(group, w, minlength=base.size)
+            sums[at, 1] += np.bincount(group, w * loss, minlength=base.size)
+    return sums
+
+
+def _reweighted(sample: Sample, view: LogSteps) -> Reweighted:
+    """See `Reweighting`."""
+    stepped = sample.view(own_reweighted)
+    losses = observed(view)
+
+    def reweighted(weights: FloatArray) -> Callable[[float | None], LogSteps]:
+        at_scale = stepped(weights)
+        return lambda scale: LogSteps(at_scale(scale), losses)
+
+    return reweighted
+
+
+@reweighted_by(_reweighted)
+def log_steps(sample: Sample) -> LogSteps:
+    """Steps of the sample's own reduction, with their losses."""
+    return LogSteps(sample.view(steps))

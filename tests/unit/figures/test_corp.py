@@ -1,0 +1,82 @@
+"""The CORP diagram against scikit-learn's isotonic regression, its bands, and the plane of several models."""
+
+import numpy as np
+import pytest
+from sklearn.isotonic import IsotonicRegression
+
+import calviz
+from calviz.core.errors import OptionError
+from calviz.figures import CorpDiagram, MiscalibrationPlane
+
+
+def binary(n, power=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    score = rng.uniform(0.01, 0.99, n)
+    labels = rng.random(n) < score**power
+    return calviz.Predictions(probs=score, labels=labels, name=f"power {power}")
+
+
+def test_the_curve_is_the_isotonic_regression():
+    p = binary(3_000, 1.5)
+    figure = CorpDiagram.compute(p, reduction="positive")
+    fitted = IsotonicRegression(out_of_bounds="clip").fit(p.probs[:, 1], p.labels)
+    np.testing.assert_allclose(figure.probability, fitted.predict(figure.score), atol=1e-9)
+    assert (np.diff(figure.score) > 0).all()
+    assert figure.outside > 0.5
+    assert "Brier score of (score, hit) " in figure.describe()
+    e = calviz.evaluate(p, ["brier_miscalibration", "nll_miscalibration"], reduction="positive")
+    assert figure.parts["brier"][0] == e["brier_miscalibration"].value
+    assert figure.parts["nll"][0] == e["nll_miscalibration"].value
+
+
+def test_bands_are_those_of_drawn_rows_and_labels():
+    p = binary(150, 1.5)
+    score, hit = p.probs[:, 1], p.labels.astype(float)
+    figure = CorpDiagram.compute(p, reduction="positive")
+    rng = np.random.default_rng(5)
+
+    def curve(s, h):
+        return IsotonicRegression(out_of_bounds="clip").fit(s, h).predict(figure.score)
+
+    calibrated = [curve(score, (rng.random(150) < score).astype(float)) for _ in range(200)]
+    rows = rng.integers(150, size=(200, 150))
+    resampled = [curve(score[r], hit[r]) for r in rows]
+    for band, drawn in ((figure.consistency, calibrated), (figure.confidence, resampled)):
+        for mine, theirs in zip(band, np.quantile(drawn, [0.025, 0.975], axis=0), strict=True):
+            assert np.abs(mine - theirs).mean() < 0.03
+    calm = CorpDiagram.compute(binary(2_000, seed=3), reduction="positive")
+    assert calm.outside < 0.25
+
+
+def test_the_plane_has_a_point_per_model():
+    rng = np.random.default_rng(0)
+    true = rng.uniform(0.25, 0.75, 800)
+    labels = rng.random(800) < true
+    models = {
+        "honest": true,
+        "sharp": np.clip(1.6 * (true - 0.5) + 0.5, 0.01, 0.99),
+        "blind": np.full(800, 0.5),
+    }
+    found = calviz.compare_models(
+        {k: calviz.Predictions(probs=v, labels=labels) for k, v in models.items()}, ["brier"]
+    )
+    for score in ("brier", "nll"):
+        figure = MiscalibrationPlane.compute(found, score=score)
+        frame = figure.frame().set_index("model")
+        # A monotone map changes no ranking; a constant has none.
+        assert frame.discrimination["honest"] == pytest.approx(
+            frame.discrimination["sharp"], rel=0.02
+        )
+        assert frame.discrimination["blind"] == pytest.approx(0, abs=1e-12)
+        assert frame.miscalibration["honest"] < frame.miscalibration["sharp"]
+        assert figure.one_uncertainty
+        assert figure.describe().endswith(".")
+        drawn = figure.plot(caption=True)
+        assert len(drawn.data) == 7  # lines of equal score, and the points
+        assert list(drawn.data[-1].x) == frame.miscalibration.tolist()
+    # The Brier score itself is half the sum over both classes.
+    brier = found["honest"].metrics["brier"].value / 2
+    of = MiscalibrationPlane.compute(found, score="brier").frame().set_index("model")["score"]
+    assert of["honest"] == pytest.approx(brier)
+    with pytest.raises(OptionError, match="score"):
+        MiscalibrationPlane.compute(found, score="auc")
