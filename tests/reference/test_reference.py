@@ -196,7 +196,7 @@ def theirs_corp(value):
 
 def cox(dataset, part):
     keys = ("spiegelhalter_z", "calibration_slope", "calibration_intercept", "ici")
-    result = evaluated(dataset, part, "positive", 10)
+    result = evaluated(dataset, part, "positive", 10, curve="logistic")
     return [*(result[key].value for key in keys), result["ece"].value]
 
 

@@ -6,22 +6,20 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 from scipy.special import expit
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import InputError
 from calviz.core.watch import checkpoint
+from calviz.numerics.natural_spline import Basis, bends_of, natural_spline
+from calviz.numerics.penalised_logistic import penalised_logistic
 
 #: Strengths of the penalty that are looked at, the strongest first; under the first one the spline is a straight line.
 STRENGTHS = (np.inf, *np.logspace(4, -2, 7))
 #: Rows share a cell where there are more different log-odds than this; a cell stands at their mean.
 CELLS = 1_000
-#: Two log-odds that are no further apart, as a share of their range, are in one place: knots need room between them.
-_ROOM = 1e-6
-#: Newton steps that a fit may take, halvings of a step, and the decrement (in nats) at which it is done: when strengths are
-#: compared, and at last.
-_STEPS, _HALVINGS, _ROUGH, _FINE = 50, 30, 1e-4, 1e-10
+#: The decrement (in nats) at which a fit is done: when strengths are compared, and at last.
+_ROUGH, _FINE = 1e-4, 1e-10
 #: Keeps directions without rows where they are.
 _RIDGE = 1e-8
 
@@ -58,40 +56,6 @@ class LogitSpline:
         sizes = {self.knots.size, self.values.size, self.bends.size}
         if len(sizes) > 1 or self.knots.size < 2 or not (np.diff(self.knots) > 0).all():
             raise InputError("its knots and values do not fit together")
-
-
-def bends_of(knots: FloatArray, values: FloatArray) -> FloatArray:
-    """Second derivatives at the knots (M,) of natural cubic splines with these values there, (M,) or (M, D)."""
-    if knots.size < 3:
-        return np.zeros_like(values)
-    bends = CubicSpline(knots, values, bc_type="natural")(knots, 2)
-    bends[[0, -1]] = 0
-    return np.asarray(bends)
-
-
-def natural_spline(
-    knots: FloatArray, values: FloatArray, bends: FloatArray, z: FloatArray
-) -> FloatArray:
-    """Natural cubic splines at some arguments (n,), straight beyond the outermost knots; shape (n, D).
-
-    Parameters
-    ----------
-    knots : ndarray, shape (M,)
-    values, bends : ndarray, shape (M, D)
-        Values and second derivatives at the knots.
-    """
-    # As in the snippet that `calviz.recalibrators.logit_spline` writes.
-    t, v, c = knots, values, bends
-    at = np.clip(np.searchsorted(t, z) - 1, 0, t.size - 2)
-    width = t[at + 1] - t[at]
-    right = (np.clip(z, t[0], t[-1]) - t[at]) / width
-    left = 1 - right
-    bent = (left**3 - left)[:, None] * c[at] + (right**3 - right)[:, None] * c[at + 1]
-    out = left[:, None] * v[at] + right[:, None] * v[at + 1] + bent * (width * width / 6)[:, None]
-    first = (v[1] - v[0]) / (t[1] - t[0]) - (t[1] - t[0]) * c[1] / 6
-    last = (v[-1] - v[-2]) / (t[-1] - t[-2]) + (t[-1] - t[-2]) * c[-2] / 6
-    below, above = np.minimum(z - t[0], 0), np.maximum(z - t[-1], 0)
-    return np.asarray(out + np.multiply.outer(below, first) + np.multiply.outer(above, last))
 
 
 #: g = 0.
@@ -139,76 +103,6 @@ class Cells:
         return cls(mean, rows, hits)
 
 
-@dataclass(frozen=True, eq=False)
-class Basis:
-    """Functions whose sum is a natural cubic spline: 1, z, and others whose penalty is the sum of their squared weights.
-
-    Attributes
-    ----------
-    knots : ndarray, shape (M,)
-    at_knots : ndarray, shape (M, D)
-        Their values at the knots.
-    bent : ndarray, shape (D,)
-        1 for those that the penalty is on, 0 for the straight ones.
-    """
-
-    knots: FloatArray
-    at_knots: FloatArray
-    bent: FloatArray
-
-    @classmethod
-    def of(cls, cells: Cells, knots: int) -> Self:
-        """With at most so many knots, at quantiles of the log-odds."""
-        rows = cells.rows.sum(axis=1)
-        below = np.cumsum(rows) - rows / 2
-        at = cells.z
-        if at.size > knots:
-            at = np.interp(np.linspace(0, rows.sum(), knots), below, cells.z)
-        spread = at[-1] - at[0]
-        apart = np.append(True, np.diff(at) > _ROOM * spread)
-        at = at[apart]
-        if at.size < 2:
-            at = at[0] + np.array([-1.0, 1.0])
-        centre = float(cells.z @ rows / rows.sum())
-        scale = float(np.sqrt((cells.z - centre) ** 2 @ rows / rows.sum())) or 1.0
-        straight = np.stack([np.ones(at.size), (at - centre) / scale], axis=1)
-        penalty = roughness((at - centre) / scale)
-        value, vector = np.linalg.eigh(penalty)
-        # Two directions have no roughness: straight lines.
-        bent = vector[:, 2:] / np.sqrt(value[2:])
-        at_knots = np.concatenate([straight, bent], axis=1)
-        return cls(at, at_knots, np.append([0.0, 0.0], np.ones(bent.shape[1])))
-
-    def at(self, z: FloatArray) -> FloatArray:
-        """Values of the functions at log-odds (M,), within the knots or beyond; shape (M, D)."""
-        return natural_spline(self.knots, self.at_knots, bends_of(self.knots, self.at_knots), z)
-
-
-def roughness(knots: FloatArray) -> FloatArray:
-    """The matrix R with ``v' R v`` the integral of the squared second derivative of the natural spline with values v at the knots.
-
-    Parameters
-    ----------
-    knots : ndarray, shape (M,)
-
-    Returns
-    -------
-    ndarray, shape (M, M)
-
-    Notes
-    -----
-    Green and Silverman 1994, section 2.1: with h the widths of the intervals, Q' v = T c gives the second derivatives c at the inner
-    knots, and the integral is c' T c.
-    """
-    m, h = knots.size, np.diff(knots)
-    inner = np.arange(m - 2)
-    q = np.zeros((m, m - 2))
-    q[inner, inner], q[inner + 2, inner] = 1 / h[:-1], 1 / h[1:]
-    q[inner + 1, inner] = -1 / h[:-1] - 1 / h[1:]
-    t = np.diag((h[:-1] + h[1:]) / 3) + np.diag(h[1:-1] / 6, 1) + np.diag(h[1:-1] / 6, -1)
-    return np.asarray(q @ np.linalg.solve(t, q.T))
-
-
 def logit_spline(
     z: FloatArray, hit: IntArray, *, knots: int, folds: int, own_rows: float, strength: float | None
 ) -> LogitSpline:
@@ -223,7 +117,7 @@ def logit_spline(
         Of the penalty; by cross-validation if left out.
     """
     cells = Cells.of(z, hit, min(folds, z.size))
-    basis = Basis.of(cells, knots)
+    basis = Basis.of(cells.z, cells.rows.sum(axis=1), knots)
     x = basis.at(cells.z)
     problem = _Problem(cells, x, basis.bent, own_rows)
     if strength is None:
@@ -291,36 +185,8 @@ class _Problem:
         x = self.x[:, free]
         penalty = self.bent[free] * (0.0 if np.isinf(strength) else strength) + _RIDGE
 
-        def loss(t: FloatArray) -> tuple[FloatArray, FloatArray]:
-            margin = z + x @ t.T
-            value = (weight * np.logaddexp(0, margin) - target * margin).sum(axis=0)
-            return value + (t * t) @ penalty / 2, margin
-
         out = np.zeros_like(theta)
-        t = theta[:, free]
-        value, margin = loss(t)
-        for _ in range(_STEPS):
-            share = expit(margin)
-            gradient = (weight * share - target).T @ x + t * penalty
-            bend = weight * share * (1 - share)
-            hessian = (x.T * bend.T[:, None]) @ x + np.diag(penalty)
-            step = -np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
-            decrement = -np.vecdot(gradient, step)
-            length = np.ones(len(t))
-            for _ in range(_HALVINGS):
-                trial = t + length[:, None] * step
-                new, moved = loss(trial)
-                # What rounding adds to a sum is no reason to reject a step.
-                slack = 1e-13 * np.abs(value)
-                worse = new > value - 1e-4 * length * decrement + slack
-                if not worse.any():
-                    break
-                length[worse] /= 4
-            better = new <= value + slack
-            t = np.where(better[:, None], trial, t)
-            value, margin = np.where(better, new, value), np.where(better, moved, margin)
-            # By now the quadratic model is exact: the step that was taken squares the error.
-            if decrement.max() < enough or not better.any():
-                break
-        out[:, free] = t
+        out[:, free] = penalised_logistic(
+            x, self.cells.z, weight, target, penalty, theta[:, free], enough
+        )
         return out

@@ -8,15 +8,14 @@ from scipy.optimize import minimize
 
 from calviz.core.errors import InputError, OptionError
 from calviz.core.watch import Stopped, watching
+from calviz.numerics.natural_spline import Basis, roughness
 from calviz.recalibrators.fitting import logit_spline as fitting
 from calviz.recalibrators.fitting.logit_spline import (
     STRENGTHS,
-    Basis,
     Cells,
     LogitSpline,
     _Problem,
     logit_spline,
-    roughness,
 )
 from calviz.recalibrators.logit_spline import LogisticSpline
 
@@ -55,7 +54,8 @@ def test_the_penalty_is_the_integral_of_the_squared_second_derivative():
 
 def test_the_basis_spans_all_natural_splines_and_its_weights_are_their_roughness():
     z, y = wavy(400)
-    basis = Basis.of(Cells.of(z, y, 5), 7)
+    cells = Cells.of(z, y, 5)
+    basis = Basis.of(cells.z, cells.rows.sum(axis=1), 7)
     theta = np.random.default_rng(2).normal(size=basis.bent.size)
     assert np.linalg.matrix_rank(basis.at_knots) == basis.knots.size
     u = (basis.knots - z.mean()) / z.std()
@@ -121,7 +121,7 @@ def test_the_strength_is_that_of_the_rule():
     """Five-fold cross-validation, row by row, of the same splines fitted by themselves."""
     z, y = wavy(400, seed=5)
     cells = Cells.of(z, y, 5)
-    basis = Basis.of(cells, 20)
+    basis = Basis.of(cells.z, cells.rows.sum(axis=1), 20)
     found = _Problem(cells, basis.at(cells.z), basis.bent, 5.0).best_strength()
     order = np.lexsort((y, z))
     fold = np.empty(z.size, dtype=int)
