@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.errors import OptionError
+from calviz.core.errors import NotAvailable, OptionError, shortened
 from calviz.core.events import BinaryEvents
+from calviz.core.reduction import Reduction
 from calviz.numerics.proportions import clopper_pearson
 from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps, make_steps
@@ -89,7 +90,7 @@ class Confusion:
         return out
 
 
-def net_benefit_of(tp: FloatArray, fp: FloatArray, n: Any, cutoff: Any) -> FloatArray:
+def net_benefit_of(tp: Any, fp: Any, n: Any, cutoff: Any) -> FloatArray:
     """``tp / n - fp / n * t / (1 - t)`` (Vickers & Elkin 2006), all of one shape or broadcast."""
     return np.asarray(tp / n - fp / n * (cutoff / (1 - cutoff)))
 
@@ -107,6 +108,36 @@ def checked_cutoff(value: Any, name: str = "cutoff") -> float:
 def least_score(events: BinaryEvents, cutoff: float) -> float:
     """The cutoff in the precision of the scores: 0.3 in single precision reaches a cutoff of 0.3."""
     return float(np.asarray(cutoff, dtype=events.score.dtype))
+
+
+def decidable(sample: Sample) -> Sample:
+    """The sample as it is decided on: under the positive class of two classes, or the one class against the rest that it looks at.
+
+    Raises
+    ------
+    NotAvailable
+        Where there is no such class, or where all rows have it or none has.
+    """
+    data = sample.data
+    if data.kind == "confidence":
+        raise NotAvailable(
+            "not available for confidence-only data: decisions for or against a class need its probability."
+        )
+    if data.n_classes == 2 and sample.reduction.kind != "class":
+        sample = sample.but(reduction=Reduction("positive"))
+    elif sample.reduction.kind != "class":
+        raise NotAvailable(
+            f"decisions at a cutoff are about one of two classes, and these data have {data.n_classes:,}: look at one class "
+            "against the rest (the reduction class, or --reduction class:NAME)."
+        )
+    hits, n = int(np.count_nonzero(sample.events.hit)), sample.data.n
+    if hits in (0, n):
+        name = shortened(data.class_names[sample.reduction.class_index(data)])
+        what = f"none of the {n:,} rows" if hits == 0 else f"every one of the {n:,} rows"
+        raise NotAvailable(
+            f"{what} has the class '{name}': without both outcomes there is nothing to tell apart; choose other rows, or all splits."
+        )
+    return sample
 
 
 def _cells(events: BinaryEvents, cutoff: float) -> IntArray:
