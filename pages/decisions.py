@@ -6,7 +6,7 @@ import streamlit as st
 
 from calviz.figures import OutcomeHistogram
 from calviz.sample.cutoff import decidable
-from calviz.ui.decisions import cutoff
+from calviz.ui.decisions import cutoff, grade_table
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import cards, diagram, recalibration_choice
 from calviz.ui.widgets.text import md
@@ -53,3 +53,5 @@ with page_guard.boundary():
         evaluation = results.metrics(decided, keys, error_bars=True)
     cards.metric_line(evaluation, keys)
     st.caption("Before recalibration; the flexible calibration curve is on the page Reliability.")
+
+    grade_table.explore(sample)

@@ -1,6 +1,6 @@
 """The page Decisions."""
 
-from tests.app.test_app import _app, _quiet, _words
+from tests.app.test_app import _app, _quiet, _upload, _words
 
 
 def test_the_cutoff_decides_what_is_shown():
@@ -24,3 +24,11 @@ def test_more_than_two_classes_are_told_what_to_choose():
     )
     app.selectbox(key="reduction").set_value("class").run()
     assert "AUROC" in _words(_quiet(app))
+
+
+def test_a_column_of_grades_has_its_tests():
+    rows = "1,0.1,B\n" * 30 + "0,0.1,B\n" * 70 + "1,0.02,A\n" + "0,0.02,A\n" * 99
+    app = _upload(_app(), "loans.csv", f"label,p,grade\n{rows}".encode())
+    app = _quiet(app.switch_page("pages/decisions.py").run())
+    assert "Of 2 grades more happens than the probabilities say in: red B." in _words(app)
+    assert app.dataframe[-1].value["light"].tolist() == ["🟢 green", "🔴 red", "🔴 red"]
