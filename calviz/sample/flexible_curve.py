@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import expit, ndtri
 
-from calviz.core.arrays import FloatArray
+from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.natural_spline import Basis
 from calviz.numerics.penalised_logistic import penalised_logistic
 from calviz.sample import logistic_recalibration
@@ -26,7 +26,9 @@ KNOTS, STRENGTH = 10, 0.3
 #: Keeps directions without rows where they are.
 _RIDGE = 1e-6
 #: Full Newton steps that a resample may take, and how short the last one has to be, in standard errors.
-_STEPS, _SHORT = 6, 1e-3
+_STEPS, _SHORT = 6, 0.02
+#: Neighbouring steps that resamples are fitted to together.
+CELLS = 512
 #: Share of the rows that a local fit of loess looks at, and the places at which there is one.
 SPAN, PLACES = 0.75, 129
 
@@ -121,16 +123,22 @@ class _Places:
         Log-odds.
     x : ndarray, shape (G, D)
         The functions of the basis.
-    products : ndarray, shape (G, D (D + 1) / 2)
-        Their products of two.
     penalty : ndarray, shape (D,)
+    starts : ndarray of int, shape (C,)
+        The first step of each cell of neighbours that resamples are fitted to.
+    cells : (ndarray, ndarray), shape (C,) and (C, D)
+        Log-odds and functions there.
+    products : ndarray, shape (C, D (D + 1) / 2)
+        Their products of two.
     """
 
     basis: Basis
     z: FloatArray
     x: FloatArray
-    products: FloatArray
     penalty: FloatArray
+    starts: IntArray
+    cells: tuple[FloatArray, FloatArray]
+    products: FloatArray
 
 
 def _log_odds(view: Steps, score: FloatArray) -> FloatArray:
@@ -145,8 +153,14 @@ def _places(view: Steps) -> _Places:
     z = logistic_recalibration.log_odds(base)
     basis = Basis.of(z, base.count, KNOTS)
     x = basis.at(z)
+    starts = np.unique(np.linspace(0, z.size, min(z.size, CELLS), endpoint=False).astype(np.intp))
+    rows = np.add.reduceat(base.count, starts)
+    middle = np.add.reduceat(base.count * z, starts) / rows
+    there = basis.at(middle)
     i, j = np.triu_indices(x.shape[1])
-    return _Places(basis, z, x, x[:, i] * x[:, j], STRENGTH * basis.bent + _RIDGE)
+    products = there[:, i] * there[:, j]
+    penalty = STRENGTH * basis.bent + _RIDGE
+    return _Places(basis, z, x, penalty, starts, (middle, there), products)
 
 
 @once_per_view
@@ -168,19 +182,22 @@ def _spline(view: Steps, of_sample: bool) -> FloatArray:
 
 def _resampled_fits(view: Steps, of: _Places) -> FloatArray:
     """Weights of the basis for each resample, shape (R, D): full Newton steps from the optimum of their mean."""
-    r, d = view.hits.shape[0], of.penalty.size
-    count = np.broadcast_to(view.count, view.hits.shape)
-    mean = count.mean(axis=0)[:, None], view.hits.mean(axis=0)[:, None]
-    start = penalised_logistic(of.x, of.z, *mean, of.penalty, np.zeros((1, d)), 1e-8)
-    theta = np.repeat(start, r, axis=0)
+    (z, x), d = of.cells, of.penalty.size
+    hits = np.add.reduceat(view.hits, of.starts, axis=-1)
+    count = np.broadcast_to(np.add.reduceat(view.count, of.starts, axis=-1), hits.shape)
+    mean = count.mean(axis=0)[:, None], hits.mean(axis=0)[:, None]
+    start = penalised_logistic(x, z, *mean, of.penalty, np.zeros((1, d)), 1e-8)
+    theta = np.repeat(start, len(hits), axis=0)
     i, j = np.triu_indices(d)
-    hessian = np.empty((r, d, d))
-    settled = np.zeros(r, dtype=np.bool_)
+    hessian = np.empty((len(hits), d, d))
+    share, weight = np.empty_like(hits), np.empty_like(hits)
+    settled = np.zeros(len(hits), dtype=np.bool_)
     for _ in range(_STEPS):
-        share = expit(of.z + theta @ of.x.T)
-        weight = count * share
-        gradient = (view.hits - weight) @ of.x - of.penalty * theta
-        weight *= 1 - share
+        # In place: fresh arrays of this size take longer than what is computed.
+        expit(np.add(np.matmul(theta, x.T, out=share), z, out=share), out=share)
+        np.multiply(count, share, out=weight)
+        gradient = hits @ x - weight @ x - of.penalty * theta
+        weight *= np.subtract(1, share, out=share)
         hessian[:, i, j] = hessian[:, j, i] = weight @ of.products
         hessian[:, np.arange(d), np.arange(d)] += of.penalty
         step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
@@ -192,8 +209,8 @@ def _resampled_fits(view: Steps, of: _Places) -> FloatArray:
     far = ~settled
     if far.any():
         again = np.repeat(start, int(far.sum()), axis=0)
-        columns = count[far].T, view.hits[far].T
-        theta[far] = penalised_logistic(of.x, of.z, *columns, of.penalty, again, _SHORT**2)
+        columns = count[far].T, hits[far].T
+        theta[far] = penalised_logistic(x, z, *columns, of.penalty, again, _SHORT**2)
     return np.asarray(theta)
 
 
