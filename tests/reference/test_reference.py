@@ -84,8 +84,9 @@ def load(dataset, part):
 
 
 @cache
-def evaluated(dataset, part, reduction="top-label", bins=15):
-    return calviz.evaluate(load(dataset, part), reduction=reduction, bins=bins, ci=False)
+def evaluated(dataset, part, reduction="top-label", bins=15, **options):
+    data = load(dataset, part)
+    return calviz.evaluate(data, reduction=reduction, bins=bins, ci=False, **options)
 
 
 def metric(key, reduction="top-label", bins=15):

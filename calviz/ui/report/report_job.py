@@ -139,7 +139,8 @@ def _sections(settings: Settings, found: Found) -> tuple[tuple[str, ...], Preset
             return bool(settings.whole.groups)
         return work is None or found.of(work) is not None
 
-    offered = {s.key: s for s in in_order() if there(s.made_of)}
+    grouped = bool(settings.whole.groups)
+    offered = {s.key: s for s in in_order() if there(s.made_of) and (grouped or s.key != GRADES)}
 
     def choose() -> None:
         named = st.session_state.get("preset")
