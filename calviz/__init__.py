@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         compare,
         compare_models,
         learning_curve,
+        prediction_sets,
         recalibrate,
         slices,
     )
@@ -46,6 +47,7 @@ __all__ = [
     "figures",
     "learning_curve",
     "load",
+    "prediction_sets",
     "recalibrate",
     "recalibrators",
     "scorer",
@@ -67,6 +69,7 @@ _HOMES = {
     "evaluate": "calviz.analysis",
     "learning_curve": "calviz.comparison",
     "load": "calviz.data",
+    "prediction_sets": "calviz.comparison",
     "recalibrate": "calviz.comparison",
     "scorer": "calviz.analysis",
     "slices": "calviz.comparison",

@@ -20,7 +20,7 @@ from calviz.core.watch import checkpoint
 from calviz.numerics.threads import one_blas_thread
 from calviz.peers import measure
 from calviz.results.comparison_table import badness
-from calviz.results.evaluation import ClassRow, Evaluation, MetricResult
+from calviz.results.evaluation import ClassRow, Evaluation, Interval, MetricResult
 from calviz.results.verdict import Verdict
 from calviz.sample import error_bars
 from calviz.sample.binning import Scheme
@@ -534,6 +534,9 @@ def _error_bars(
                 calibrated=redrawn,
                 bounds=m.bounds,
             )
+            if m.closed_interval is not None and drawing.interval == "own":
+                ends = m.closed_interval(view, drawing.level)
+                found, method = (None if ends is None else Interval(*ends)), "closed"
             bars = {"interval": found, "interval_method": method if found else None}
         if redrawn is not None and drawing.noise_floors:
             # Like is compared with like: the value at the resolution of the redrawn ones.

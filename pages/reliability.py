@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from calviz.figures.calibration_curve import NAMES
 from calviz.text.export import csv_bytes
 from calviz.text.words import as_sentence, together
 from calviz.ui.session import navigation, page_guard, results, settings
@@ -28,6 +29,28 @@ with page_guard.boundary():
     cards.metric_line(errors, keys, verdict=evaluation.verdict)
 
 bin_details.explore(chosen)
+
+with page_guard.boundary():
+    st.subheader("A curve instead of bins", anchor=False)
+    kind = st.segmented_control(
+        "Fitted by",
+        tuple(NAMES),
+        default="spline",
+        required=True,
+        key="curve",
+        bind="query-params",
+        format_func=lambda key: NAMES.get(key, str(key)),
+        help="ICI, E50, E90, Emax and ECI are distances from the spline, unless another curve is asked for. The band is that of "
+        "each score for itself.",
+    )
+    curve = results.calibration_curve(chosen, kind)
+    st.markdown(md(curve.describe().split(": ", 1)[-1], 1_000))
+    diagram.chart(
+        curve,
+        curve.plot(theme=diagram.theme(), width=diagram.page_width()),
+        key="reliability.curve",
+        filename="calibration-curve",
+    )
 
 with page_guard.boundary():
     st.subheader("Does the choice of bins matter?", anchor=False)

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from calviz.ui.risk_coverage import before_after, decision_costs, threshold
+from calviz.ui.risk_coverage import decision_costs, prediction_sets, threshold
 from calviz.ui.session import navigation, page_guard, results, settings
-from calviz.ui.widgets import cards
+from calviz.ui.widgets import cards, recalibration_choice
 from calviz.ui.widgets.text import md
 
 page_guard.enter()
@@ -20,7 +20,7 @@ with page_guard.boundary():
     )
 
 with page_guard.boundary():
-    method = before_after.choose_method(chosen)
+    method = recalibration_choice.choose_method(chosen)
     threshold.explore(chosen, method)
 
 with page_guard.boundary():
@@ -34,3 +34,7 @@ with page_guard.boundary():
 with page_guard.boundary():
     st.subheader("What do decisions cost?", anchor=False)
     decision_costs.explore(chosen, method)
+
+with page_guard.boundary():
+    st.subheader("Which classes are plausible?", anchor=False)
+    prediction_sets.explore(chosen)

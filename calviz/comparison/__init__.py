@@ -14,6 +14,7 @@ from calviz.comparison.methods_to_try import Suggestion, suggest
 from calviz.comparison.model_names import named_models
 from calviz.comparison.models import compare_methods, compare_models, same_rows
 from calviz.comparison.plan import Plan
+from calviz.comparison.prediction_sets import prediction_sets
 from calviz.comparison.rows import Division, choose_rows
 from calviz.comparison.same_rows_of_models import align
 from calviz.results.advice import Advice, Guideline
@@ -36,6 +37,7 @@ __all__ = [
     "guideline",
     "learning_curve",
     "named_models",
+    "prediction_sets",
     "recalibrate",
     "same_rows",
     "slices",

@@ -6,6 +6,7 @@ sample, or a finished result such as a learning curve. How it is drawn is in ``d
 """
 
 from calviz.figures.bin_sensitivity import BinSensitivity
+from calviz.figures.calibration_curve import CalibrationCurve
 from calviz.figures.calibration_map import CalibrationMap
 from calviz.figures.class_bars import ClassBars
 from calviz.figures.conventions import ConventionDots
@@ -18,12 +19,16 @@ from calviz.figures.drawing.style import plot_config
 from calviz.figures.learning_curve import LearningCurves
 from calviz.figures.miscalibration_plane import MiscalibrationPlane
 from calviz.figures.model_differences import ModelDifferences
+from calviz.figures.net_benefit import NetBenefit
+from calviz.figures.outcome_histogram import OutcomeHistogram
 from calviz.figures.reliability import Reliability
 from calviz.figures.risk_coverage import Choice, RiskCoverage
+from calviz.figures.roc import Roc
 from calviz.figures.winrates import Winrates
 
 __all__ = [
     "BinSensitivity",
+    "CalibrationCurve",
     "CalibrationMap",
     "Choice",
     "ClassBars",
@@ -36,8 +41,11 @@ __all__ = [
     "LearningCurves",
     "MiscalibrationPlane",
     "ModelDifferences",
+    "NetBenefit",
+    "OutcomeHistogram",
     "Reliability",
     "RiskCoverage",
+    "Roc",
     "Winrates",
     "plot_config",
 ]

@@ -15,9 +15,9 @@ from calviz.core.extra_packages import needs
 from calviz.core.predictions import Dataset
 from calviz.figures.base import NAME, Figure, facts, named
 from calviz.figures.kernels.expert_referral import Costs, best_threshold, cost_at, kept_and_wrong
+from calviz.figures.kernels.grouped_rows import resampled_between
 from calviz.results.evaluation import Interval
 from calviz.sample import error_bars
-from calviz.sample.error_bars import RESAMPLES
 from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps, top_label_steps
 from calviz.specs.figure import Theme, figure
@@ -376,20 +376,9 @@ def _best(sample: Sample, *, costs: Costs) -> float:
 
 
 def _drawn(view: Steps, thresholds: FloatArray, costs: Costs, seed: int) -> FloatArray:
-    """Costs at the thresholds on resampled rows, shape (B, T).
-
-    Between two thresholds rows are alike, so that resampling counts is exact however many scores there are.
-    """
-    order = np.unique(np.clip(thresholds, None, 2.0))
-    group = np.searchsorted(order, view.score, side="right")
-    count, hits = (
-        np.bincount(group, weights=values, minlength=order.size + 1).astype(np.float64)
-        for values in (view.count, view.hits)
-    )
-    # Each group stands at its lower threshold; the first is below all.
-    grouped = Steps(np.append(-1.0, order), count, hits)
-    drawn = grouped.bootstrap(error_bars.stream(seed, "bootstrap"), RESAMPLES)
-    return cost_at(drawn, np.clip(thresholds, None, 2.0), costs)
+    """Costs at the thresholds on resampled rows, shape (B, T)."""
+    within = np.clip(thresholds, None, 2.0)
+    return cost_at(resampled_between(view, within, seed), within, costs)
 
 
 def _thresholds(view: Steps, rules: FloatArray) -> FloatArray:

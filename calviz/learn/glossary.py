@@ -105,6 +105,11 @@ GLOSSARY = tuple(
             "Splines are held 1 / (2 (n + 1)) from 0 and 1 for n calibration rows, class-wise 1 / (K (n + 1)). cap=False gives the form of the papers.",
         ),
         (
+            "Net benefit",
+            "What acting on scores above a cutoff is worth, in hits found per row: hits acted on, less false alarms times t / (1 - t). "
+            "A cutoff of 0.2 says that one missed hit is as bad as four false alarms. Acting on nobody has a net benefit of 0.",
+        ),
+        (
             "Noise floor",
             "What a metric would show if the model were perfectly calibrated, because the number of rows is "
             "limited. An ECE below the noise floor's 95 % quantile is no evidence of anything.",
@@ -120,6 +125,11 @@ GLOSSARY = tuple(
             "Better and worse are said at 95 % for all comparisons together; otherwise the two are tied.",
         ),
         ("Point", "A percentage point: from 80 % to 83 % is 3 points."),
+        (
+            "Prediction set",
+            "The classes that are plausible for a row, chosen so that the true class is among them in, say, 90 % of new rows. The "
+            "threshold comes from calibration rows; the promise holds on average, not for every class.",
+        ),
         (
             "Proper score",
             "A loss that is smallest on average for the true probabilities, such as NLL and the Brier "

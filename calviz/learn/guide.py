@@ -86,9 +86,23 @@ QUESTIONS = (
     ),
     Question(
         "What do medical reviewers ask for?",
-        ("calibration_slope", "calibration_intercept", "ici", "e50", "e90", "hosmer_lemeshow"),
-        "Slope, intercept and ICI, here on a logistic curve. Hosmer-Lemeshow is still asked for; it rejects "
-        "every model when there are enough rows.",
+        (
+            "auroc",
+            "oe_ratio",
+            "calibration_in_the_large",
+            "calibration_slope",
+            "ici",
+            "net_benefit",
+        ),
+        "AUROC, a calibration plot with a flexible curve, net benefit and the probabilities by outcome, as Van Calster et al. "
+        "call essential: the report preset clinical. Hosmer-Lemeshow is still asked for; it rejects every model when there are "
+        "enough rows.",
+    ),
+    Question(
+        "What does a validation of credit ratings ask for?",
+        ("somers_d", "oe_ratio", "brier", "spiegelhalter_z"),
+        "The accuracy ratio (Somers' Dxy, Gini), and per rating grade whether defaults are more than its probability explains: "
+        "the report preset credit, with the column of grades as a group.",
     ),
 )
 

@@ -78,6 +78,16 @@ SOURCES = tuple(
             "D. R. Cox. Two further applications of a model for binary regression. Biometrika 45.",
         ),
         (
+            "Davis & Goadrich 2006",
+            "J. Davis, M. Goadrich. The relationship between Precision-Recall and ROC curves. ICML "
+            "2006.",
+        ),
+        (
+            "Debray et al. 2017",
+            "T. P. A. Debray and 6 others. A guide to systematic review and meta-analysis of "
+            "prediction model performance. BMJ 356, 2017.",
+        ),
+        (
             "Dimitriadis, Gneiting & Jordan 2021",
             "T. Dimitriadis, T. Gneiting, A. I. Jordan. Stable reliability diagrams for probabilistic "
             "classifiers. PNAS 118 (8). The CORP approach.",
@@ -92,14 +102,18 @@ SOURCES = tuple(
             "Classifiers. ICLR 2019.",
         ),
         (
+            "Green & Silverman 1994",
+            "P. J. Green, B. W. Silverman. Nonparametric Regression and Generalized Linear Models: A roughness "
+            "penalty approach. Chapman & Hall.",
+        ),
+        (
             "Guo et al. 2017",
             "C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger. On Calibration of Modern Neural Networks. "
             "ICML 2017.",
         ),
         (
-            "Green & Silverman 1994",
-            "P. J. Green, B. W. Silverman. Nonparametric Regression and Generalized Linear Models: A roughness "
-            "penalty approach. Chapman & Hall.",
+            "Gupta & Ramdas 2022",
+            "C. Gupta, A. Ramdas. Top-label calibration and multiclass-to-binary reductions. ICLR 2022.",
         ),
         (
             "Gupta et al. 2021",
@@ -107,8 +121,13 @@ SOURCES = tuple(
             "Neural Networks using Splines. ICLR 2021.",
         ),
         (
-            "Gupta & Ramdas 2022",
-            "C. Gupta, A. Ramdas. Top-label calibration and multiclass-to-binary reductions. ICLR 2022.",
+            "Hanley & McNeil 1982",
+            "J. A. Hanley, B. J. McNeil. The meaning and use of the area under a receiver operating "
+            "characteristic (ROC) curve. Radiology 143.",
+        ),
+        (
+            "Harrell 2015",
+            "F. E. Harrell. Regression Modeling Strategies, second edition. Springer, 2015.",
         ),
         (
             "Hartline, Hu & Wu 2026",
@@ -153,6 +172,11 @@ SOURCES = tuple(
             "B. Lucena. Spline-Based Probability Calibration. arXiv 1809.07751.",
         ),
         (
+            "Miller et al. 1991",
+            "M. E. Miller, S. L. Hui, W. M. Tierney. Validation techniques for logistic regression "
+            "models. Statistics in Medicine 10.",
+        ),
+        (
             "Murphy 1973",
             "A. H. Murphy. A new vector partition of the probability score. Journal of Applied "
             "Meteorology 12.",
@@ -161,6 +185,11 @@ SOURCES = tuple(
             "Naeini et al. 2015",
             "M. P. Naeini, G. F. Cooper, M. Hauskrecht. Obtaining Well Calibrated Probabilities Using "
             "Bayesian Binning. AAAI 2015.",
+        ),
+        (
+            "Nagelkerke 1991",
+            "N. J. D. Nagelkerke. A note on a general definition of the coefficient of determination. "
+            "Biometrika 78.",
         ),
         (
             "Nguyen and O'Connor 2015",
@@ -193,6 +222,11 @@ SOURCES = tuple(
             "Estimation. AISTATS 2022.",
         ),
         (
+            "Somers 1962",
+            "R. H. Somers. A new asymmetric measure of association for ordinal variables. American "
+            "Sociological Review 27.",
+        ),
+        (
             "Spiegelhalter 1986",
             "D. J. Spiegelhalter. Probabilistic prediction in patient management and clinical trials. "
             "Statistics in Medicine 5.",
@@ -206,6 +240,17 @@ SOURCES = tuple(
             "Van Calster et al. 2019",
             "B. Van Calster, D. J. McLernon, M. van Smeden, L. Wynants, E. W. Steyerberg. Calibration: "
             "the Achilles heel of predictive analytics. BMC Medicine 17.",
+        ),
+        (
+            "Van Hoorde et al. 2015",
+            "K. Van Hoorde, S. Van Huffel, D. Timmerman, T. Bourne, B. Van Calster. A spline-based "
+            "tool to assess and visualize the calibration of multiclass risk predictions. Journal of "
+            "Biomedical Informatics 54.",
+        ),
+        (
+            "Vickers & Elkin 2006",
+            "A. J. Vickers, E. B. Elkin. Decision curve analysis: a novel method for evaluating "
+            "prediction models. Medical Decision Making 26.",
         ),
         (
             "Vovk et al. 2015",

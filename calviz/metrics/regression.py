@@ -1,4 +1,4 @@
-"""Tests of calibration and summaries of a fitted calibration curve."""
+"""Tests of calibration, and the logistic line through the scores."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from functools import partial
 import numpy as np
 from scipy.stats import chi2, norm
 
-from calviz.core.arrays import FloatArray, IntArray
-from calviz.metrics.kernels import logistic_recalibration
+from calviz.core.arrays import FloatArray
 from calviz.numerics.zero_floor import EPSILON
+from calviz.sample import logistic_recalibration
 from calviz.sample.binning import BinSums
-from calviz.sample.kept_results import once_per_view
 from calviz.sample.sample import Sample, bin_sums
-from calviz.sample.steps import MAX_STEPS, Steps, steps
+from calviz.sample.steps import Steps, steps
 from calviz.specs.metric import metric
 
 _FAMILY = "Tests and summaries"
@@ -144,122 +143,6 @@ def calibration_intercept(view: Steps) -> FloatArray:
 
     Steps of shape (..., G) give values of shape (...).
 
-    Calibration-in-the-large fixes the slope at 1 instead; MCS says the same in units of probability.
+    Calibration in the large (`calibration_in_the_large`) fixes the slope at 1 instead; MCS says the same in units of probability.
     """
     return np.asarray(logistic_recalibration.fit(view)[..., 0])
-
-
-_ici = partial(
-    metric,
-    paired=False,
-    family=_FAMILY,
-    unit="points",
-    direction="lower",
-    bounds=(0.0, 1.0),
-    reference="Austin & Steyerberg 2019",
-    view=steps,
-    interval="half-inverted",
-    undefined=_NO_FIT,
-)
-
-
-#: Intervals in which a quantile of the distances of very many steps is looked for.
-_INTERVALS = 4_096
-
-
-def _distance(part: Steps, theta: FloatArray) -> FloatArray:
-    """Between the scores and the fitted curve, shape (..., G)."""
-    distance = logistic_recalibration.curve(theta, part)
-    distance -= part.score
-    return np.abs(distance, out=distance)
-
-
-@once_per_view
-def _distances(view: Steps) -> FloatArray:
-    return _distance(view, logistic_recalibration.fit(view))
-
-
-@once_per_view
-def _ordered(view: Steps) -> tuple[FloatArray, FloatArray]:
-    """Distances in ascending order, and the share of the rows up to each."""
-    distance = _distances(view)
-    order = np.argsort(distance, axis=-1)
-    count = np.broadcast_to(view.count, order.shape)
-    upto = np.cumsum(np.take_along_axis(count, order, axis=-1), axis=-1)
-    upto /= upto[..., -1:].copy()
-    return np.take_along_axis(distance, order, axis=-1), upto
-
-
-@once_per_view
-def _rows_by_distance(view: Steps) -> FloatArray:
-    """Rows per interval of the distances, up to each, shape (_INTERVALS,)."""
-    rows = np.zeros(_INTERVALS)
-    for part in view.blocks():
-        rows += np.bincount(
-            _interval(part, logistic_recalibration.fit(view)), part.count, minlength=_INTERVALS
-        )
-    return np.cumsum(rows)
-
-
-def _interval(part: Steps, theta: FloatArray) -> IntArray:
-    at = _distance(part, theta) * _INTERVALS
-    return np.minimum(at, _INTERVALS - 1, out=at).astype(np.intp)
-
-
-def _quantile_of_many(view: Steps, q: float) -> FloatArray:
-    """The same as `_distance_quantile`, sorting the distances of one interval only."""
-    theta = logistic_recalibration.fit(view)
-    if not np.isfinite(theta).all():
-        return np.asarray(math.nan)
-    upto = _rows_by_distance(view)
-    least = (q - 1e-12) * float(view.n)
-    interval = int(np.argmax(upto >= least))
-    before = float(upto[interval - 1]) if interval else 0.0
-    distances, counts = [], []
-    for part in view.blocks():
-        inside = _interval(part, theta) == interval
-        distances.append(_distance(part, theta)[inside])
-        counts.append(part.count[inside])
-    distance, count = np.concatenate(distances), np.concatenate(counts)
-    order = np.argsort(distance)
-    return np.asarray(distance[order[np.argmax(before + np.cumsum(count[order]) >= least)]])
-
-
-def _distance_quantile(view: Steps, q: float) -> FloatArray:
-    if view.size > MAX_STEPS:
-        return _quantile_of_many(view, q)
-    distance, upto = _ordered(view)
-    at = np.argmax(upto >= q - 1e-12, axis=-1)
-    return np.asarray(np.take_along_axis(distance, at[..., None], axis=-1)[..., 0])
-
-
-@_ici(key="ici", label="ICI (logistic)", formula=r"\overline{|\hat\pi(s) - s|}")
-def ici(view: Steps) -> FloatArray:
-    """Integrated calibration index: mean distance between the scores and a logistic calibration curve, two parameters fitted to all rows.
-
-    Austin & Steyerberg fit a loess, which follows any shape. The logistic curve needs no bandwidth (calzone calls
-    this Cox ICI), and misses what is not monotone or S-shaped.
-    """
-    if view.size <= MAX_STEPS:
-        return np.asarray((view.count * _distances(view)).sum(axis=-1) / view.n)
-    theta = logistic_recalibration.fit(view)
-    total = sum((part.count * _distance(part, theta)).sum(axis=-1) for part in view.blocks())
-    return np.asarray(total / view.n)
-
-
-@_ici(key="e50", label="E50 (logistic)", formula=r"\mathrm{median}\,|\hat\pi(s) - s|")
-def e50(view: Steps) -> FloatArray:
-    """Median distance between the scores and a logistic calibration curve.
-
-    Steps of shape (..., G) give values of shape (...).
-    """
-    return _distance_quantile(view, 0.5)
-
-
-@_ici(key="e90", label="E90 (logistic)", formula=r"q_{0.9}\,|\hat\pi(s) - s|")
-def e90(view: Steps) -> FloatArray:
-    """Distance between the scores and a logistic calibration curve that 90 % of the rows stay below.
-
-    Steps of shape (..., G) give values of shape (...).
-    """
-    return _distance_quantile(view, 0.9)

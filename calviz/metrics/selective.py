@@ -9,7 +9,12 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.sample.kept_results import once_per_view
-from calviz.sample.ranking import errors_at_coverage, ranked_parts
+from calviz.sample.ranking import (
+    average_precision,
+    chance_of_order,
+    errors_at_coverage,
+    ranked_parts,
+)
 from calviz.sample.steps import Steps, top_label_steps
 from calviz.specs.metric import metric
 
@@ -109,14 +114,7 @@ def auroc_failure(view: Steps) -> FloatArray:
 
     Steps of shape (..., G) give values of shape (...).
     """
-    upto, ordered = np.zeros(view.n.shape), np.zeros(view.n.shape)
-    for part in view.blocks():
-        wrong = part.count - part.hits
-        below = np.cumsum(wrong, axis=-1)
-        below -= wrong / 2
-        ordered += (part.hits * below).sum(axis=-1) + part.n_hits * upto
-        upto += wrong.sum(axis=-1)
-    return _divided(ordered, view.n_hits * upto)
+    return chance_of_order(view)
 
 
 @_selective(
@@ -132,16 +130,7 @@ def aupr_error(view: Steps) -> FloatArray:
 
     Steps of shape (..., G) give values of shape (...).
     """
-    found, seen, precise = (np.zeros(view.n.shape) for _ in range(3))
-    for part in view.blocks():
-        wrong = part.count - part.hits
-        errors = np.cumsum(wrong, axis=-1) + found[..., None]
-        rows = np.cumsum(part.count, axis=-1) + seen[..., None]
-        found, seen = errors[..., -1].copy(), rows[..., -1]
-        precision = np.divide(errors, rows, out=errors, where=rows > 0)
-        precision *= wrong
-        precise += precision.sum(axis=-1)
-    return _divided(precise, found)
+    return average_precision(view, of="misses")
 
 
 @_selective(

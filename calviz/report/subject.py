@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
+from typing import Literal
 
 from calviz.analysis import evaluate, first_metrics, verdict
 from calviz.core.finding import Finding
@@ -15,6 +16,9 @@ from calviz.results.slices import Slices
 from calviz.results.verdict import Verdict
 from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS
+
+#: Sets of sections (`calviz.report.presets`).
+Preset = Literal["clinical", "credit"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +91,8 @@ class Subject:
         This model and others.
     slices : Slices or None
         Groups of these rows; the usual ones are looked at where it is None.
+    preset : {"clinical", "credit"} or None
+        The guideline that the report follows.
     """
 
     sample: Sample
@@ -98,6 +104,7 @@ class Subject:
     learning: LearningCurve | None = None
     models: ModelComparison | None = None
     slices: Slices | None = None
+    preset: Preset | None = None
 
     @property
     def name(self) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Interval(NamedTuple):
-    """A bootstrap interval; it always contains the value that it belongs to."""
+    """An interval, of the bootstrap unless its method says otherwise; it always contains the value that it belongs to."""
 
     low: float
     high: float

@@ -1,9 +1,10 @@
-"""Rows in descending order of confidence: what selective prediction and failure detection need."""
+"""Rows in the order of their scores: what discrimination, selective prediction and failure detection need."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -83,3 +84,41 @@ def coverage_at(view: Steps, risk: float) -> FloatArray:
         fine = errors <= risk * rows + 1e-9
         kept = np.maximum(kept, np.where(fine, rows, 0.0).max(axis=-1))
     return np.asarray(kept / view.n)
+
+
+@once_per_view
+def chance_of_order(view: Steps) -> FloatArray:
+    """Chance that a hit has a higher score than a miss, ties counting half, shape (...); ``nan`` without either."""
+    upto, ordered = np.zeros(view.n.shape), np.zeros(view.n.shape)
+    for part in view.blocks():
+        missed = part.count - part.hits
+        below = np.cumsum(missed, axis=-1)
+        below -= missed / 2
+        ordered += (part.hits * below).sum(axis=-1) + part.n_hits * upto
+        upto += missed.sum(axis=-1)
+    return _divided(ordered, view.n_hits * upto)
+
+
+def average_precision(view: Steps, *, of: Literal["hits", "misses"]) -> FloatArray:
+    """Average precision of finding the hits by their high scores, or the misses by their low ones, shape (...).
+
+    Tied rows enter together; ``nan`` where there is nothing to find.
+    """
+    of_hits = of == "hits"
+    found, seen, precise = (np.zeros(view.n.shape) for _ in range(3))
+    for part in view.blocks(descending=of_hits):
+        turn = slice(None, None, -1 if of_hits else 1)
+        wanted = (part.hits if of_hits else part.count - part.hits)[..., turn]
+        upto = np.cumsum(wanted, axis=-1) + found[..., None]
+        rows = np.cumsum(part.count[..., turn], axis=-1) + seen[..., None]
+        found, seen = upto[..., -1].copy(), rows[..., -1]
+        precision = np.divide(upto, rows, out=upto, where=rows > 0)
+        precision *= wanted
+        precise += precision.sum(axis=-1)
+    return _divided(precise, found)
+
+
+def _divided(a: FloatArray, b: FloatArray) -> FloatArray:
+    out = np.full(np.shape(a), math.nan)
+    np.divide(a, b, out=out, where=np.asarray(b) > 0)
+    return out

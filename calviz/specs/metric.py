@@ -102,7 +102,9 @@ DIRECTION_WORDS: Mapping[Direction, str] = {
 }
 
 #: How the resampled values become an interval: `calviz.sample.error_bars.interval` says what they are.
-IntervalMethod = Literal["percentile", "basic", "inverted", "half-inverted", "inverted-unbiased"]
+IntervalMethod = Literal[
+    "percentile", "basic", "inverted", "half-inverted", "inverted-unbiased", "closed"
+]
 #: The same in words, to stand after "interval:".
 INTERVAL_WORDS: Mapping[IntervalMethod, str] = {
     "percentile": "percentiles of the bootstrap",
@@ -110,6 +112,7 @@ INTERVAL_WORDS: Mapping[IntervalMethod, str] = {
     "inverted": "bootstrap without the upward bias (test inversion)",
     "half-inverted": "bootstrap, lower end without the upward bias (test inversion)",
     "inverted-unbiased": "bootstrap by test inversion",
+    "closed": "closed form",
 }
 
 
@@ -184,6 +187,9 @@ class Metric:
         ``details(view)`` gives further numbers to show beside the value.
     undefined : str
         The sentence to show where the value is ``nan`` or infinite: on which rows that happens.
+    closed_interval : callable, optional
+        ``closed_interval(view, level)`` gives the interval that its literature has in closed form, or None; it then stands in for the
+        bootstrap's, which is made where another kind is asked for.
     note : callable, optional
         ``note(view)`` gives a sentence to show beside the value where something about it has to be known, or None.
     tables : tuple of str
@@ -220,6 +226,7 @@ class Metric:
     tail: Tail = "upper"
     interval: IntervalMethod = "percentile"
     details: Callable[[Any], Mapping[str, float]] | None = field(default=None)
+    closed_interval: Callable[[Any, float], tuple[float, float] | None] | None = field(default=None)
     undefined: str = "undefined on these rows."
     note: Callable[[Any], str | None] | None = field(default=None)
     tables: tuple[Table, ...] = ()
@@ -256,6 +263,7 @@ FAMILIES = (
     "Class-wise",
     "Over- and underconfidence",
     "Selective prediction",
+    "Discrimination and decisions",
     "Tests and summaries",
 )
 #: Those of errors that say nothing about how often a model is right.
@@ -303,6 +311,7 @@ def metric(
     tail: Tail = "upper",
     interval: IntervalMethod = "percentile",
     details: Callable[[V], Mapping[str, float]] | None = None,
+    closed_interval: Callable[[V, float], tuple[float, float] | None] | None = None,
     undefined: str = Metric.undefined,
     note: Callable[[V], str | None] | None = None,
     tables: tuple[Table, ...] = (),
@@ -332,6 +341,7 @@ def metric(
                 tail=tail,
                 interval=interval,
                 details=details,
+                closed_interval=closed_interval,
                 undefined=undefined,
                 note=note,
                 tables=tables,

@@ -84,12 +84,10 @@ def load(dataset, part):
 
 
 @cache
-def sample(dataset, part, reduction="top-label", bins=15):
-    return Sample.of(load(dataset, part), reduction=reduction, bins=bins)
-
-
-def evaluated(dataset, part, key, reduction="top-label", bins=15):
-    return calviz.evaluate(sample(dataset, part, reduction, bins), [key], ci=False)[key]
+    keys = ("spiegelhalter_z", "calibration_slope", "calibration_intercept", "ici", "ece")
+    chosen = sample(dataset, part, "positive", 10)
+    result = calviz.evaluate(chosen, keys, ci=False, curve="logistic")
+    return [result[key].value for key in keys]
 
 
 def metric(key, reduction="top-label", bins=15):
@@ -200,7 +198,9 @@ def theirs_corp(value):
 
 def cox(dataset, part):
     keys = ("spiegelhalter_z", "calibration_slope", "calibration_intercept", "ici", "ece")
-    return [evaluated(dataset, part, key, "positive", 10).value for key in keys]
+    chosen = sample(dataset, part, "positive", 10)
+    result = calviz.evaluate(chosen, keys, ci=False, curve="logistic")
+    return [result[key].value for key in keys]
 
 
 def theirs_cox(value):

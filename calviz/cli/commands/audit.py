@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from calviz.core.reduction import Reduction
     from calviz.data import LabelFile, Loaded, ReadingOptions
     from calviz.report.document import Part
+    from calviz.report.subject import Preset
     from calviz.results.evaluation import Evaluation
     from calviz.results.model_comparison import ModelComparison
     from calviz.sample.sample import Sample
@@ -71,6 +72,12 @@ class Audit:
 )
 @document_options
 @click.option(
+    "--preset",
+    type=click.Choice(["clinical", "credit"]),
+    help="The sections of the report that a guideline asks for: clinical (AUROC, calibration curve, net benefit, scores by outcome) "
+    "or credit (tests per rating grade as well).",
+)
+@click.option(
     "--fail-on",
     "fail_on",
     multiple=True,
@@ -102,6 +109,7 @@ def command(
     json_path: str | None,
     html_path: str | None,
     markdown_path: str | None,
+    preset: Preset | None,
     fail_on: tuple[str, ...],
     junit_path: str | None,
     models: tuple[str, ...],
@@ -134,6 +142,10 @@ def command(
     _check_writable("--junit", junit_path)
     documents = Documents(html_path, markdown_path)
     documents.check()
+    if preset is not None and not documents:
+        raise OptionError(
+            f"--preset {preset} chooses sections of a report; add --html or --markdown."
+        )
     quiet = only_one_output(json_path, documents)
     parts: list[Part] = []
     records: list[dict[str, Any]] = []
@@ -159,7 +171,7 @@ def command(
                     # What stands once is made with the first part only.
                     once = len(files) == 1 and not parts
                     beside = _beside(audit, models, how) if once else None
-                    parts.append(_part(audit, ci, reading, beside, named=len(files) > 1))
+                    parts.append(_part(audit, ci, reading, beside, preset, named=len(files) > 1))
         except BrokenPipeError:
             raise
         except (CalvizError, OSError) as error:
@@ -282,10 +294,12 @@ def _part(
     ci: bool,
     reading: ReadingOptions,
     beside: ModelComparison | None,
+    preset: Preset | None,
     *,
     named: bool,
 ) -> Part:
     from calviz.report.document import make_part
+    from calviz.report.presets import sections_of
     from calviz.report.subject import Origin, Subject
 
     several = len(audit.loaded.models) > 1
@@ -296,8 +310,9 @@ def _part(
         error_bars=True if ci else None,
         origin=Origin.of(audit.loaded, reading),
         models=beside,
+        preset=preset,
     )
-    return make_part(subject)
+    return make_part(subject, sections=sections_of(preset, subject) if preset else None)
 
 
 def _write(value: Any, path: str) -> None:

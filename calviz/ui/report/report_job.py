@@ -10,8 +10,9 @@ import streamlit as st
 
 from calviz.core.errors import CalvizError
 from calviz.report.document import Part, Report, bind, make_part
+from calviz.report.presets import PRESETS, sections_of
 from calviz.report.section import SECTIONS, Work, in_order
-from calviz.report.subject import Origin, Subject
+from calviz.report.subject import Origin, Preset, Subject
 from calviz.results.comparison import Comparison
 from calviz.results.learning_curve import LearningCurve
 from calviz.text.words import file_size
@@ -26,6 +27,8 @@ from calviz.ui.widgets.long_work import Button, LongWork, Said
 PLACE = "report"
 #: Where comparisons of recalibrators and learning curves run, as the pages that start them call it.
 COMPARED, LEARNT = "recalibrate", "learning_curve"
+#: The section that a preset asks more of.
+GRADES = "grades"
 #: Pixels of the preview.
 HEIGHT = 900
 
@@ -38,6 +41,7 @@ class Found:
     learning: LearningCurve | None
     chosen: models.Chosen | None
     question: slices_off.Question | None
+    preset: Preset | None = None
 
     def of(self, work: Work) -> object:
         """What there is of a kind of work: its result, or what names it; None if nothing was asked for."""
@@ -52,7 +56,7 @@ class Found:
         """Identifies what a section is made of in addition to the rows and the settings."""
         work = SECTIONS[key].made_of
         if work is None:
-            return ""
+            return self.preset or "" if key == GRADES else ""
         there = self.of(work)
         # Results are told apart by what they are, choices by what they say.
         return str(id(there)) if work in ("comparison", "learning") else repr(there)
@@ -61,7 +65,8 @@ class Found:
 def explore(settings: Settings) -> None:
     """Choose, make, look, take home."""
     inputs = gather(settings)
-    keys = _sections(settings, inputs)
+    keys, preset = _sections(settings, inputs)
+    inputs = replace(inputs, preset=preset)
     title, author, notes, date = _words(settings)
     if not keys:
         st.info("Choose at least one section.", icon=":material/info:")
@@ -121,11 +126,12 @@ def subject(settings: Settings, found: Found) -> Subject:
         comparison=found.comparison,
         learning=found.learning,
         slices=None if found.question is None else slices_off.look(settings, found.question),
+        preset=found.preset,
     )
 
 
-def _sections(settings: Settings, found: Found) -> tuple[str, ...]:
-    """Let a person choose sections; those that have nothing to say are not offered."""
+def _sections(settings: Settings, found: Found) -> tuple[tuple[str, ...], Preset | None]:
+    """Let a person choose sections, or a guideline's; those that have nothing to say are not offered."""
 
     def there(work: Work | None) -> bool:
         # Slices are looked at by the report itself where nobody has asked for others.
@@ -133,12 +139,31 @@ def _sections(settings: Settings, found: Found) -> tuple[str, ...]:
             return bool(settings.whole.groups)
         return work is None or found.of(work) is not None
 
-    offered = {s.key: s for s in in_order() if there(s.made_of)}
+    grouped = bool(settings.whole.groups)
+    offered = {s.key: s for s in in_order() if there(s.made_of) and (grouped or s.key != GRADES)}
+
+    def choose() -> None:
+        named = st.session_state.get("preset")
+        keys = sections_of(named) if named in PRESETS else tuple(offered)
+        st.session_state["sections"] = [key for key in keys if key in offered]
+
+    preset = st.segmented_control(
+        "Preset",
+        ("all", *PRESETS),
+        default="all",
+        required=True,
+        key="preset",
+        bind="query-params",
+        on_change=choose,
+        help="\n".join(f"- {name}: {made.source}" for name, made in PRESETS.items()),
+    )
+    if preset in PRESETS and "sections" not in st.session_state:
+        choose()  # a link that names the preset alone
     chosen = st.pills(
         "Sections",
         tuple(offered),
         selection_mode="multi",
-        default=tuple(offered),
+        default=None if "sections" in st.session_state else tuple(offered),
         format_func=lambda key: offered[key].title if key in offered else str(key),
         key="sections",
         bind="query-params",
@@ -149,7 +174,8 @@ def _sections(settings: Settings, found: Found) -> tuple[str, ...]:
     missing = [words for work, words in _MORE.items() if not there(work)]
     if missing:
         st.caption(f"For more sections: {'; '.join(missing)}.")
-    return tuple(key for key in offered if key in (chosen or ()))
+    keys = tuple(key for key in offered if key in (chosen or ()))
+    return keys, preset if preset in PRESETS else None
 
 
 #: How sections come to be offered, by what they are made of.

@@ -21,10 +21,8 @@ from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.words import counted
 from calviz.ui.session import results
 from calviz.ui.session.settings import Settings
+from calviz.ui.widgets.recalibration_choice import NONE, after, name_of
 from calviz.ui.widgets.text import md
-
-#: The choice that fits nothing.
-NONE = "none"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,23 +54,6 @@ class Recalibrated:
     warnings: tuple[str, ...]
 
 
-def choose_method(settings: Settings) -> str:
-    """Ask for a recalibrator; `NONE` where none is wanted."""
-    confidence = settings.whole.kind == "confidence"
-    specs = {s.key: s.label for s in RECALIBRATORS.methods(confidence=confidence)}
-    chosen = st.selectbox(
-        "Recalibrate, and compare before with after",
-        (NONE, *specs),
-        key="recalibrated",
-        bind="query-params",
-        format_func=lambda key: "not recalibrated" if key == NONE else specs[key],
-        filter_mode="contains",
-        width=420,
-        help="The map is fitted on other rows than those that are shown.",
-    )
-    return chosen or NONE
-
-
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
 def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> Recalibrated:
     whole = _settings.whole
@@ -82,7 +63,7 @@ def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> Rec
     if whole.kind == "confidence":
         rankings = ("confidence",)
     label = RECALIBRATORS[method].label
-    names = (name_of(_settings), _after(label))
+    names = (name_of(_settings), after(label))
     judged = Sample(done.before), Sample(done.after)
     return Recalibrated(
         label=label,
@@ -101,15 +82,6 @@ def recalibrated(settings: Settings, method: str) -> Recalibrated:
     words = f"Fitting {RECALIBRATORS[method].label.lower()}, ranking, resampling …"
     with st.spinner(md(words), show_time=True):
         return _recalibrated(settings.rows_key, method, settings)
-
-
-def name_of(settings: Settings) -> str:
-    """The name of a model among others: its name in the file, or the file's name if it holds only one."""
-    return settings.model if len(settings.entry.loaded.models) > 1 else settings.entry.title
-
-
-def _after(label: str) -> str:
-    return f"after {label if label[1:2].isupper() else label[:1].lower() + label[1:]}"
 
 
 def _curves(
@@ -135,7 +107,7 @@ def decisions(
     """Costs before (and after), and which rows the thresholds were chosen and judged on, in words."""
     if method != NONE:
         done = recalibrated(settings, method)
-        names = (name_of(settings), _after(done.label))
+        names = (name_of(settings), after(done.label))
         pairs = zip(names, done.judged, done.fit, strict=True)
         return (
             tuple(_decision(costs, name, judged, fit) for name, judged, fit in pairs),

@@ -16,7 +16,7 @@ from calviz.figures.risk_coverage import XAxis, YAxis
 from calviz.ui.risk_coverage import before_after, coverage_table, other_models
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import diagram
+from calviz.ui.widgets import diagram, recalibration_choice
 from calviz.ui.widgets.text import md
 
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
@@ -31,7 +31,7 @@ def explore(settings: Settings, method: str) -> None:
     ----------
     settings : Settings
     method : str
-        The recalibrator whose curve is drawn beside, or `before_after.NONE`.
+        The recalibrator whose curve is drawn beside, or `recalibration_choice.NONE`.
     """
     with page_guard.boundary():
         rankings: tuple[Ranking, ...] = get_args(Ranking)
@@ -68,9 +68,10 @@ def explore(settings: Settings, method: str) -> None:
         ranking = ranking or "confidence"
         after: RiskCoverage | None = None
         before = judged = None
-        if method == before_after.NONE:
+        if method == recalibration_choice.NONE:
             figure = replace(
-                results.risk_coverage(settings, ranking), name=before_after.name_of(settings)
+                results.risk_coverage(settings, ranking),
+                name=recalibration_choice.name_of(settings),
             )
         else:
             done = before_after.recalibrated(settings, method)

@@ -34,6 +34,7 @@ PAGES = (
     ),
     PageSpec("classwise", "Class-wise", "Which classes?", ":material/category:"),
     PageSpec("risk_coverage", "Risk-coverage", "May I let it decide, and when?", ":material/rule:"),
+    PageSpec("decisions", "Decisions", "Is acting on it worth it?", ":material/balance:"),
     PageSpec("recalibrate", "Recalibrate", "What fixes it?", ":material/tune:"),
     PageSpec(
         "learning_curve", "Learning curve", "How many labels do I need?", ":material/trending_down:"

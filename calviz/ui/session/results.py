@@ -10,6 +10,7 @@ import streamlit as st
 from calviz import analysis
 from calviz.figures import (
     BinSensitivity,
+    CalibrationCurve,
     ClassBars,
     CorpDiagram,
     Cumulative,
@@ -19,9 +20,10 @@ from calviz.figures import (
 )
 from calviz.figures.class_bars import Mode
 from calviz.figures.cumulative import Estimate
-from calviz.figures.kernels.reliability_curves import CurveKind
+from calviz.figures.kernels.reliability_curves import CurveKind as Drawn
 from calviz.figures.kernels.uncertainty_ranking import Ranking
 from calviz.results.evaluation import ClassRow, Evaluation
+from calviz.sample.flexible_curve import CurveKind
 from calviz.sample.sample import Sample
 from calviz.specs.convention import Conventions
 from calviz.text.words import counted
@@ -77,10 +79,18 @@ def class_rows(settings: Settings) -> tuple[ClassRow, ...]:
         return analysis.evaluate(sample, (), classes=True).classes
 
 
-def reliability(settings: Settings, curves: tuple[CurveKind, ...] = ()) -> Reliability:
+def reliability(settings: Settings, curves: tuple[Drawn, ...] = ()) -> Reliability:
     """The reliability diagram, computed."""
     with computing(settings, f"Binning {counted(settings.sample.data.n, 'row')} …") as sample:
         return sample.once(Reliability.compute, curves=curves)
+
+
+def calibration_curve(settings: Settings, kind: CurveKind) -> CalibrationCurve:
+    """The flexible calibration curve, computed."""
+    with computing(
+        settings, f"Fitting a curve to {counted(settings.sample.data.n, 'row')} …"
+    ) as sample:
+        return sample.view(CalibrationCurve.compute, curve=kind)
 
 
 def bin_sensitivity(settings: Settings) -> BinSensitivity:

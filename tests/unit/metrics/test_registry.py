@@ -32,7 +32,7 @@ def test_formula_is_balanced_latex(metric):
     known = {"frac", "sum", "mathbf", "mathrm", "hat", "neq", "log", "left", "right", "sqrt"}
     known |= {"overline", "max", "min", "int", "hat", "cdot", "lvert", "rvert", "text", "bar"}
     known |= {"pi", "sigma", "epsilon", "tilde", "dots", "forall", "le", "ge", "ne", "arg", "top"}
-    known |= {"ln", "Big", "tfrac", "quad"}
+    known |= {"ln", "Big", "tfrac", "quad", "ell"}
     assert set(re.findall(r"\\([a-zA-Z]+)", formula)) <= known
     assert formula.isascii()
 

@@ -18,6 +18,7 @@ NO_FIT = ("calibration_slope", "calibration_intercept", "ici", "e50", "e90")
 
 
 def evaluated(score, hit, keys=KEYS, **options):
+    options = {"curve": "logistic", **options}
     data = calviz.Predictions(probs=np.asarray(score), labels=np.asarray(hit))
     return calviz.evaluate(data, keys, reduction="positive", **options)
 
@@ -216,7 +217,7 @@ def test_intervals_are_those_of_resampled_rows(decimals):
 @pytest.mark.slow
 def test_resampled_fits_are_each_the_fit_of_their_resample():
     from calviz.core.events import BinaryEvents
-    from calviz.metrics.kernels import logistic_recalibration
+    from calviz.sample import logistic_recalibration
     from calviz.sample.steps import make_steps
 
     score, hit = sample(300)

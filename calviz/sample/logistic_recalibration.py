@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import xlogy
 
 from calviz.core.arrays import BoolArray, FloatArray
 from calviz.numerics.automatic_zero_floor import ENTRIES, MOST, UNDERFLOW, chosen_floor
@@ -192,7 +193,7 @@ def _newton(start: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArra
 
 
 def _loss(theta: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray) -> FloatArray:
-    eta = theta[:, :1] + theta[:, 1:] * x
+    eta = theta[..., :1] + theta[..., 1:] * x
     return np.asarray((count * np.logaddexp(0, eta) - hits * eta).sum(axis=-1))
 
 
@@ -209,3 +210,40 @@ def _expit(eta: FloatArray) -> FloatArray:
 def curve(theta: FloatArray, view: Steps) -> FloatArray:
     """The fitted probability at the scores of the steps, shape (..., G)."""
     return _expit(theta[..., :1] + theta[..., 1:] * log_odds(view))
+
+
+@once_per_view
+def intercept(view: Steps) -> FloatArray:
+    """Intercept of the logistic regression of hits on the log-odds with slope 1, shape (...); ``nan`` where all hits are alike."""
+    rows, hits = view.n, view.n_hits
+    a = np.where((hits > 0) & (hits < rows), 0.0, np.nan)
+    if view.size > MAX_STEPS:
+        a = a + intercept(view.merged())
+    for _ in range(60):
+        slope, bend = -hits, np.zeros(a.shape)
+        for part in view.blocks():
+            p = _expit(a[..., None] + log_odds(part))
+            weight = part.count * p
+            slope = slope + weight.sum(axis=-1)
+            weight *= 1 - p
+            bend += weight.sum(axis=-1)
+        # Far from the optimum the curvature may be that of a few rows: no step is longer than 3.
+        step = np.clip(slope / np.maximum(bend, 1e-300), -3, 3)
+        a = a - step
+        if not (np.abs(step) > SHORT * (1 + np.abs(a))).any():
+            break
+    return np.asarray(a)
+
+
+@once_per_view
+def log_likelihoods(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Log-likelihood of the hits under the scores, under the fitted line, and under their own share, in nats; shape (...) each."""
+    theta = fit(view)
+    own, line = np.zeros(view.n.shape), np.zeros(view.n.shape)
+    for part in view.blocks():
+        x = log_odds(part)
+        own += (part.hits * x - part.count * np.logaddexp(0, x)).sum(axis=-1)
+        with np.errstate(invalid="ignore"):  # where there is no line
+            line -= _loss(theta, x, part.count, part.hits)
+    n, hits = view.n, view.n_hits
+    return own, np.asarray(line), xlogy(hits, hits / n) + xlogy(n - hits, 1 - hits / n)

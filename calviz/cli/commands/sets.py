@@ -1,0 +1,114 @@
+"""``calviz sets``: prediction sets from the same probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from calviz.cli.fit_row_options import fitting_options, one_model
+from calviz.cli.group import FINE
+from calviz.cli.reading import reading_options
+from calviz.cli.text import cell, console, short_name
+from calviz.core.whole_files import write_output
+
+if TYPE_CHECKING:
+    from calviz.comparison.rows import Division
+    from calviz.data import ReadingOptions
+    from calviz.results.prediction_sets import PredictionSets
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option(
+    "--method",
+    type=click.Choice(["lac", "aps"]),
+    default="lac",
+    show_default=True,
+    help="LAC or APS.",
+)
+@click.option(
+    "--coverage",
+    type=float,
+    default=0.9,
+    show_default=True,
+    help="Share of the rows whose set is to hold the true class.",
+)
+@fitting_options(judging=True)
+@click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
+@click.option(
+    "--json",
+    "json_path",
+    metavar="PATH",
+    help="Write JSON; with - it goes to standard output, and nothing else does.",
+)
+@reading_options
+def command(
+    file: str,
+    method: Any,
+    coverage: float,
+    division: Division,
+    model: str | None,
+    json_path: str | None,
+    reading: ReadingOptions,
+) -> int:
+    """Choose the threshold of prediction sets on some rows of FILE, and say how often the sets of the others hold the true class."""
+    from calviz.cli.audit_text import print_recognition
+    from calviz.comparison import prediction_sets
+    from calviz.data import read
+    from calviz.report.json import to_json
+
+    loaded = read(file, options=reading)
+    data = one_model(loaded, model)
+    found = prediction_sets(
+        data, method=method, coverage=coverage, seed=division.seed, division=division
+    )
+    if json_path is not None:
+        text = to_json(_record(found))
+        if json_path == "-":
+            click.echo(text, nl=False)
+            return FINE
+        write_output(json_path, text)
+    print_recognition(file, loaded)
+    _print(found)
+    return FINE
+
+
+def _print(found: PredictionSets) -> None:
+    from rich.table import Table
+
+    out = console()
+    how = f"{found.method.upper()}, threshold {found.threshold:.4f}, chosen on {found.fit.how} ({found.fit.rows:,} rows)"
+    out.print(cell(f"{how}; judged on {found.evaluation.how}."), soft_wrap=True)
+    out.print(cell(found.reading()), soft_wrap=True)
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    table.add_column("true class", no_wrap=True)
+    for title in ("rows", "coverage", "95 % interval", "mean size", "95 % interval"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for s in (found.overall, *found.classes):
+        table.add_row(
+            cell(short_name(s.name)),
+            f"{s.rows:,}",
+            f"{s.coverage:.4f}",
+            f"{s.coverage_interval.low:.4f} to {s.coverage_interval.high:.4f}",
+            f"{s.size:.3f}",
+            f"{s.size_interval.low:.3f} to {s.size_interval.high:.3f}",
+        )
+    out.print(table)
+
+
+def _record(found: PredictionSets) -> dict[str, Any]:
+    every = [asdict(s) for s in (found.overall, *found.classes)]
+    return {
+        "name": found.name,
+        "method": found.method,
+        "coverage": found.coverage,
+        "threshold": found.threshold,
+        "level": found.level,
+        "fit": asdict(found.fit),
+        "evaluation": asdict(found.evaluation),
+        "overall": every[0],
+        "classes": every[1:],
+        "sizes": found.sizes.tolist(),
+    }

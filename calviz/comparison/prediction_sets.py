@@ -1,0 +1,181 @@
+"""Prediction sets from the same probabilities: their threshold from some rows, coverage and size on the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import numpy as np
+from scipy.special import ndtri
+
+from calviz.comparison.rows import Division
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.core.options import check_choice, check_level
+from calviz.core.predictions import Dataset, Predictions
+from calviz.numerics.blocks import row_blocks
+from calviz.numerics.proportions import clopper_pearson
+from calviz.results.evaluation import Interval
+from calviz.results.prediction_sets import PredictionSets, SetMethod, SetsOf
+
+#: Differences below this are rounding: a class whose conformity is the threshold is in the set.
+_ROUNDING = 1e-12
+
+
+def prediction_sets(
+    data: Dataset,
+    *,
+    method: SetMethod = "lac",
+    coverage: float = 0.9,
+    level: float = 0.95,
+    seed: int = 0,
+    division: Division | None = None,
+    within: BoolArray | None = None,
+    **rows: Any,
+) -> PredictionSets:
+    """Split-conformal prediction sets: which classes are plausible, so that the true one is among them as often as is asked for.
+
+    Parameters
+    ----------
+    data : Predictions
+    method : {"lac", "aps"}
+        *lac*: the classes with a probability of at least one minus the threshold; the smallest sets on average. *aps*: the
+        most probable classes until their sum reaches the threshold, at random at the end; larger, and more even over rows that
+        are easy and hard. An empty set of APS gets its most probable class.
+    coverage : float
+        Share of the rows whose set is to hold the true class, between 0 and 1.
+    level : float
+        Of the intervals.
+    seed : int
+        Of what is random in APS.
+    division : Division, optional
+        Which rows choose the threshold and which judge; or its attributes as further arguments (``fit_split=``, ...).
+    within : ndarray of bool, shape (n,), optional
+        Judge only these rows.
+
+    Raises
+    ------
+    NotAvailable
+        For confidence-only data.
+    OptionError, InputError
+        On a coverage outside (0, 1), cross-fitting, or rows that cannot be divided.
+
+    References
+    ----------
+    Sadinle et al. 2019 (LAC); Romano et al. 2020, section 2 (APS); Vovk et al. 2005 (the quantile of n + 1).
+    """
+    if not isinstance(data, Predictions):
+        raise NotAvailable(
+            "not available for confidence-only data: a set needs the probabilities of all classes."
+        )
+    check_choice("method", method, get_args(SetMethod))
+    check_level(level)
+    if isinstance(coverage, bool) or not 0 < coverage < 1:
+        raise OptionError(f"'coverage' must lie between 0 and 1, got {coverage!r}.")
+    how = division or Division(**rows)
+    if how.cross_fit is not None or how.in_sample:
+        raise OptionError(
+            "prediction sets need rows for their threshold that do not judge: give splits, or a fraction."
+        )
+    chosen = how.rows(data)
+    fit, judged = chosen.pairs[0]
+    if within is not None:
+        judged = judged[within[judged]]
+    if judged.size == 0:
+        raise InputError(
+            "none of the rows looked at are left to judge: the threshold was chosen on them",
+            remedy="choose another evaluation split or slice",
+        )
+    rng = np.random.default_rng(seed)
+    threshold = _threshold(_conformity(data, fit, method, rng), coverage)
+    sizes, covered = _sets(data, judged, method, threshold, rng)
+    labels = data.labels[judged]
+    by_class = tuple(
+        _summary(name, sizes[labels == k], covered[labels == k], level)
+        for k, name in enumerate(data.class_names)
+        if (labels == k).any()
+    )
+    return PredictionSets(
+        name=data.name,
+        method=method,
+        coverage=float(coverage),
+        threshold=threshold,
+        level=level,
+        fit=chosen.fit,
+        evaluation=chosen.evaluation,
+        overall=_summary("all rows", sizes, covered, level),
+        classes=by_class,
+        sizes=np.bincount(sizes, minlength=data.n_classes + 1),
+    )
+
+
+def _threshold(conformity: FloatArray, coverage: float) -> float:
+    """The ceil((n + 1) coverage)-th smallest of n conformity scores; infinity where n is too small for it."""
+    n = conformity.size
+    k = math.ceil((n + 1) * coverage - _ROUNDING)
+    return math.inf if k > n else float(np.partition(conformity, k - 1)[k - 1])
+
+
+def _conformity(
+    data: Predictions, rows: IntArray, method: SetMethod, rng: np.random.Generator
+) -> FloatArray:
+    """How strange the true class of each row is, shape (m,)."""
+    out = np.empty(rows.size)
+    for block, scores in _scores(data, rows, method, rng):
+        out[block] = np.take_along_axis(scores, data.labels[rows[block]][:, None], axis=1)[:, 0]
+    return out
+
+
+def _sets(
+    data: Predictions,
+    rows: IntArray,
+    method: SetMethod,
+    threshold: float,
+    rng: np.random.Generator,
+) -> tuple[IntArray, BoolArray]:
+    """Size of each row's set, and whether it holds the true class, shape (m,) each."""
+    sizes, covered = np.empty(rows.size, dtype=np.intp), np.empty(rows.size, dtype=np.bool_)
+    for block, scores in _scores(data, rows, method, rng):
+        inside = scores <= threshold + _ROUNDING
+        if method == "aps":
+            inside |= scores == scores.min(axis=1, keepdims=True)
+        sizes[block] = inside.sum(axis=1)
+        true = data.labels[rows[block]][:, None]
+        covered[block] = np.take_along_axis(inside, true, axis=1)[:, 0]
+    return sizes, covered
+
+
+def _scores(
+    data: Predictions, rows: IntArray, method: SetMethod, rng: np.random.Generator
+) -> Iterator[tuple[slice, FloatArray]]:
+    """Blocks of rows, and how strange each of their classes would be."""
+    for block in row_blocks(np.broadcast_to(np.float64(0), (rows.size, data.n_classes))):
+        p = data.probs[rows[block]].astype(np.float64)
+        yield block, 1 - p if method == "lac" else _summed(p, rng)
+
+
+def _summed(p: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Sum of the probabilities of the classes before each, and a random share of its own (Romano et al. 2020, eq. 6)."""
+    order = np.argsort(-p, axis=1, kind="stable")
+    ordered = np.take_along_axis(p, order, axis=1)
+    upto = np.cumsum(ordered, axis=1) - ordered * rng.random((p.shape[0], 1))
+    out = np.empty_like(p)
+    np.put_along_axis(out, order, upto, axis=1)
+    return out
+
+
+def _summary(name: str, sizes: IntArray, covered: BoolArray, level: float) -> SetsOf:
+    n, hits = sizes.size, int(covered.sum())
+    low, high = clopper_pearson([hits], [n], level=level)
+    size = float(sizes.mean())
+    reach = float(ndtri((1 + level) / 2)) * float(sizes.std()) / math.sqrt(n)
+    return SetsOf(
+        name=name,
+        rows=n,
+        covered=hits,
+        coverage=hits / n,
+        coverage_interval=Interval(float(low[0]), float(high[0])),
+        size=size,
+        size_interval=Interval(max(size - reach, 0.0), size + reach),
+    )

@@ -1,0 +1,244 @@
+"""The flexible calibration curve with its band."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self, get_args
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.core.options import check_choice, check_level
+from calviz.core.predictions import Dataset
+from calviz.core.reduction import Reduction
+from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.drawing.parts import area, line
+from calviz.figures.drawing.sheet import Picture, Sheet
+from calviz.figures.drawing.style import axis
+from calviz.sample.flexible_curve import Band, CurveKind, band
+from calviz.sample.flexible_curve import curve as fitted
+from calviz.sample.sample import Sample
+from calviz.sample.steps import steps
+from calviz.specs.figure import figure
+from calviz.text.escape import plotly_text
+from calviz.text.words import (
+    counted,
+    decimal,
+    level_text,
+    points,
+    points_decimals,
+    shorten,
+    with_short_class,
+)
+
+#: What a curve is called.
+NAMES: dict[CurveKind, str] = {
+    "spline": "spline of the log-odds",
+    "loess": "loess (span 0.75)",
+    "logistic": "logistic line",
+}
+#: Pixels around the panel, and of its height.
+_MARGINS, _TALL = (60, 20, 14, 54), 400
+
+
+@figure(
+    key="calibration-curve",
+    label="Calibration curve",
+    summary="The probability of a hit as a smooth function of the score, without bins, with its pointwise band: a calibrated model "
+    "follows the diagonal.",
+    reference="Austin & Steyerberg 2019; Van Calster et al. 2025",
+)
+@dataclass(frozen=True, eq=False)
+class CalibrationCurve(Figure):
+    """A flexible calibration curve, computed; `plot` draws it.
+
+    Attributes
+    ----------
+    name : str
+    split : str or None
+    reduction : Reduction
+        What score and hit are.
+    n : int
+    level : float
+        Level of the band.
+    kind : {"spline", "loess", "logistic"}
+    band : Band
+        The curve from the lowest to the highest score, with its pointwise confidence band.
+    inner : (float, float)
+        Between these scores lie all but 1 % of the rows on either side.
+    distance : float
+        Mean distance of the rows from the curve (ICI).
+    """
+
+    name: str
+    split: str | None
+    reduction: Reduction
+    n: int
+    level: float
+    kind: CurveKind
+    band: Band
+    inner: tuple[float, float]
+    distance: float
+
+    @classmethod
+    def compute(
+        cls,
+        data: Dataset | Sample,
+        *,
+        reduction: Reduction | str | None = None,
+        curve: CurveKind = "spline",
+        level: float = 0.95,
+        seed: int | None = None,
+        split: str | None = None,
+    ) -> Self:
+        """Fit the curve.
+
+        Parameters
+        ----------
+        data : Predictions, ConfidencePredictions or Sample
+            With a sample, what is left out below is as the sample says.
+        reduction : Reduction or str, optional
+            Which (score, hit) pair is fitted.
+        curve : {"spline", "loess", "logistic"}
+            The logistic line is empty where its likelihood has no finite maximum.
+        level : float
+            Level of the band, between 0 and 1.
+        seed : int
+            As of other figures; nothing here is drawn by chance.
+        split : str, optional
+            Only the rows of this split.
+
+        Raises
+        ------
+        OptionError, InputError, NotAvailable
+            As `calviz.evaluate` does.
+        """
+        check_level(level)
+        check_choice("curve", curve, get_args(CurveKind))
+        sample = Sample.of(data, split=split, reduction=reduction, seed=seed)
+        view = sample.view(steps)
+        base = view.merged()
+        upto = np.cumsum(base.count) / float(base.n)
+        inner = [float(base.score[int(np.searchsorted(upto, q))]) for q in (0.01, 0.99)]
+        off = np.abs(fitted(base, curve) - base.score)
+        return cls(
+            name=sample.data.name,
+            split=sample.split,
+            reduction=sample.reduction,
+            n=int(view.n),
+            level=level,
+            kind=curve,
+            band=band(view, curve, level=level),
+            inner=(inner[0], inner[1]),
+            distance=float((base.count * off).sum() / base.n),
+        )
+
+    def columns(self) -> Mapping[str, FloatArray]:
+        """One row per score of the curve."""
+        b = self.band
+        return {"score": b.score, "probability": b.probability, "low": b.low, "high": b.high}
+
+    def caption(self) -> tuple[str, ...]:
+        """Name; rows, score and curve; the mean distance: one line each."""
+        reduction = with_short_class(self.reduction).label
+        what = facts(self.split, counted(self.n, "row"), reduction, NAMES[self.kind])
+        return (
+            shorten(self.name, NAME),
+            what,
+            f"Mean distance from the diagonal (ICI): {self._points()}",
+        )
+
+    def _points(self) -> str:
+        if not np.isfinite(self.distance):
+            return "undefined"
+        return f"{points(self.distance, points_decimals(self.distance))} points"
+
+    def describe(self) -> str:
+        """Say how far the curve is from the diagonal, and where most."""
+        text = (
+            f"Calibration curve ({NAMES[self.kind]}) of {named(self.name, self.split)}, "
+            f"{counted(self.n, 'row')}: {self._points()} from the diagonal on average over the rows (ICI)."
+        )
+        b = self.band
+        inside = (b.score >= self.inner[0]) & (b.score <= self.inner[1])
+        gap = np.where(inside & np.isfinite(b.probability), np.abs(b.probability - b.score), -1.0)
+        worst = int(gap.argmax())
+        if gap[worst] > 0:
+            text += (
+                f" Furthest, among all but the outermost rows, at a score of {decimal(float(b.score[worst]))}, where "
+                f"{decimal(float(b.probability[worst]))} are hits ({level_text(self.level)} band {decimal(float(b.low[worst]))} "
+                f"to {decimal(float(b.high[worst]))})."
+            )
+        return text
+
+    def draw(self, sheet: Sheet) -> Picture:
+        """The curve over its band; thin where rows are few."""
+        p, b = sheet.palette, self.band
+        ends = np.array([0.0, 1.0])
+        there = np.isfinite(b.probability)
+        low, high = self.inner
+        reduction = with_short_class(self.reduction)
+        traces = [
+            area(
+                b.score[there],
+                b.low[there],
+                b.high[there],
+                p.glaze(p.blue, 0.2),
+                name=f"{level_text(self.level)} band",
+                legendrank=2,
+            ),
+            line(
+                ends,
+                ends,
+                p.ink,
+                width=1.5,
+                dash="dash",
+                name="Perfect calibration",
+                legendrank=3,
+                hoverinfo="skip",
+            ),
+            line(
+                b.score[there],
+                b.probability[there],
+                p.blue,
+                width=1,
+                showlegend=False,
+                hoverinfo="skip",
+            ),
+        ]
+        inside = there & (b.score >= low) & (b.score <= high)
+        point = int(inside.sum()) < 2
+        traces.append(
+            line(
+                b.score[inside],
+                b.probability[inside],
+                p.blue,
+                width=3,
+                name="Calibration curve",
+                legendrank=1,
+                hovertemplate="score %{x:.3f}: %{y:.3f} are hits<extra></extra>",
+            )
+            | ({"mode": "markers", "marker": {"size": 9, "color": p.blue}} if point else {})
+        )
+        unit: dict[str, Any] = {
+            "range": [0, 1],
+            "tickmode": "linear",
+            "dtick": 0.2,
+            "tickformat": ".1f",
+        }
+        return sheet.picture(
+            traces,
+            inner=_TALL,
+            margins=_MARGINS,
+            below=sheet.legend_room(traces, columns=3),
+            xaxis=axis(p, plotly_text(reduction.score_label), **unit, constrain="domain"),
+            yaxis=axis(
+                p,
+                plotly_text(reduction.hit_label),
+                **unit,
+                scaleanchor="x",
+                scaleratio=1,
+                constrain="domain",
+            ),
+        )

@@ -1,0 +1,115 @@
+"""How net benefit is drawn; plain arrays in, a plotly figure out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calviz.figures.drawing.parts import Trace, area, label, line, upright
+from calviz.figures.drawing.sheet import Picture, Sheet
+from calviz.figures.drawing.style import Palette, axis
+from calviz.text.escape import plotly_text
+from calviz.text.words import level_text
+
+if TYPE_CHECKING:
+    from calviz.figures.net_benefit import NetBenefit, Shown
+
+#: Pixels around the panel; its height, also on a narrow page.
+_MARGINS = (70, 28, 26, 54)
+_TALL, _SMALL = 340, 280
+_DASHES = ("8px,3px", "8px,3px,2px,3px")
+_TITLES: dict[Shown, str] = {
+    "net-benefit": "Net benefit",
+    "standardised": "Net benefit / share of hits",
+    "avoided": "Actions avoided per 100 rows",
+}
+
+
+def draw(
+    figure: NetBenefit,
+    sheet: Sheet,
+    *,
+    shown: Shown,
+    at: float | None,
+    others: tuple[NetBenefit, ...],
+) -> Picture:
+    """Draw computed net benefits (see `NetBenefit.plot`)."""
+    drawing = _Curves(figure, sheet.palette, shown, at, others)
+    traces = list(drawing.traces())
+    return sheet.picture(
+        traces,
+        inner=_SMALL if sheet.narrow else _TALL,
+        margins=_MARGINS,
+        below=sheet.legend_room(traces, columns=3),
+        above=20,
+        annotations=drawing.cutoff_label(),
+        **drawing.axes(),
+    )
+
+
+@dataclass(frozen=True)
+class _Curves:
+    figure: NetBenefit
+    palette: Palette
+    shown: Shown
+    at: float | None
+    others: tuple[NetBenefit, ...]
+
+    def traces(self) -> Iterator[Trace]:
+        """From back to front."""
+        f, p, shown = self.figure, self.palette, self.shown
+        if shown in f.bands:
+            name = f"{level_text(f.level)} bootstrap range"
+            low, high = (np.clip(end, *self._up) for end in f.bands[shown])
+            yield area(f.cutoff, low, high, p.glaze(p.blue, 0.2), name=name, legendrank=20)
+        own = {"hoverinfo": "skip", "width": 1.5}
+        everybody = f.everybody[shown]
+        yield line(
+            f.cutoff, everybody, p.muted, name="Act on everybody", dash="dash", legendrank=30, **own
+        )
+        if shown != "avoided":
+            ends = np.array([0.0, 1.0])
+            yield line(
+                ends, 0 * ends, p.ink, name="Act on nobody", dash="2px,3px", legendrank=31, **own
+            )
+        if self.at is not None:
+            yield upright(self.at, *self._up, p.ink)
+        colours = (p.vermillion, p.green)
+        for i, other in enumerate(self.others):
+            name = plotly_text(other.name, 30)
+            yield self._one(other, colours[i % 2], name, dash=_DASHES[i % 2], legendrank=2 + i)
+        name = plotly_text(f.name, 30) if self.others else "Act by the scores"
+        yield self._one(f, p.blue, name, width=2.5, legendrank=1)
+
+    def _one(self, f: NetBenefit, colour: str, name: str, **own: Any) -> Trace:
+        hover = f"cutoff %{{x:.2f}}: %{{y:.3~f}}<extra>{name}</extra>"
+        return line(f.cutoff, f.values[self.shown], colour, name=name, hovertemplate=hover, **own)
+
+    def cutoff_label(self) -> Iterator[dict[str, Any]]:
+        """Name the marked cutoff, above the panel."""
+        if self.at is not None:
+            anchor = "right" if self.at > 0.75 else "left" if self.at < 0.25 else "center"
+            place = {"x": self.at, "y": 1, "yref": "paper", "yshift": 2, "xanchor": anchor}
+            yield label(f"cutoff {self.at:.3g}", self.palette, **place, yanchor="bottom")
+
+    @property
+    def _up(self) -> tuple[float, float]:
+        """The range of the axis: what is far below 0 is cut off, as it says no more than that it is worse than nothing."""
+        every = [f.values[self.shown] for f in (self.figure, *self.others)]
+        band = self.figure.bands.get(self.shown)
+        tops = [*every, self.figure.everybody[self.shown], *([band.high] if band else [])]
+        high = max([float(np.nanmax(v)) for v in tops if np.isfinite(v).any()], default=1.0)
+        high = max(high, 1.0 if self.shown == "avoided" else 0.02)
+        lowest = min([float(np.nanmin(v)) for v in every if np.isfinite(v).any()], default=0.0)
+        return max(min(lowest, 0.0) - 0.03 * high, -0.25 * high), 1.06 * high
+
+    def axes(self) -> dict[str, Any]:
+        """Cutoff across, with what it says of costs; net benefit up."""
+        p = self.palette
+        return {
+            "xaxis": axis(p, "Cutoff: act from this score on", range=[0, 1], nticks=11),
+            "yaxis": axis(p, _TITLES[self.shown], range=list(self._up), nticks=7),
+        }

@@ -1,0 +1,217 @@
+"""ROC and precision-recall curves with their areas."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.core.options import check_choice, check_level
+from calviz.core.predictions import Dataset
+from calviz.core.reduction import Reduction
+from calviz.figures.base import NAME, Figure, facts, named
+from calviz.results.evaluation import Interval
+from calviz.sample.cutoff import Confusion
+from calviz.sample.error_bars import RESAMPLES, interval, resampled
+from calviz.sample.ranking import average_precision, chance_of_order, ranked
+from calviz.sample.sample import Sample
+from calviz.sample.steps import steps
+from calviz.specs.figure import Theme, figure
+from calviz.text.words import counted, decimal, level_text, percent, shorten, with_short_class
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+Panel = Literal["roc", "precision-recall"]
+#: Points of a curve that are drawn; between them it is straight.
+POINTS = 400
+
+
+@figure(
+    key="roc",
+    label="ROC and precision-recall",
+    summary="Sensitivity against the false alarm rate, and precision against sensitivity, for every cutoff, with the areas below "
+    "and their intervals.",
+    reference="Hanley & McNeil 1982; Davis & Goadrich 2006",
+)
+@dataclass(frozen=True, eq=False)
+class Roc(Figure):
+    """ROC and precision-recall curves, computed; `plot` draws one of them.
+
+    Attributes
+    ----------
+    name : str
+    split : str or None
+    reduction : Reduction
+        What score and hit are.
+    level : float
+        Level of the intervals.
+    n : int
+    share : float
+        Share of hits.
+    cutoff : ndarray, shape (P,)
+        Scores from which rows count as decided for, descending; infinity decides for none.
+    sensitivity, false_alarms, precision : ndarray, shape (P,)
+        Shares of the hits, of the misses and of the decisions for; ``nan`` without any.
+    auroc, auprc : float
+        ``nan`` where they are undefined.
+    auroc_interval, auprc_interval : Interval or None
+        Percentiles of the bootstrap.
+    """
+
+    name: str
+    split: str | None
+    reduction: Reduction
+    level: float
+    n: int
+    share: float
+    cutoff: FloatArray
+    sensitivity: FloatArray
+    false_alarms: FloatArray
+    precision: FloatArray
+    auroc: float
+    auprc: float
+    auroc_interval: Interval | None
+    auprc_interval: Interval | None
+
+    @classmethod
+    def compute(
+        cls,
+        data: Dataset | Sample,
+        *,
+        reduction: Reduction | str | None = None,
+        level: float = 0.95,
+        seed: int | None = None,
+        split: str | None = None,
+    ) -> Self:
+        """Count hits and misses above every score.
+
+        Parameters
+        ----------
+        data : Predictions, ConfidencePredictions or Sample
+            With a sample, what is left out below is as the sample says.
+        reduction : Reduction or str, optional
+            Which (score, hit) pair decides.
+        level : float
+            Level of the intervals, between 0 and 1.
+        seed : int
+            Seed of the resampling.
+        split : str, optional
+            Only the rows of this split.
+
+        Raises
+        ------
+        OptionError, InputError, NotAvailable
+            As `calviz.evaluate` does.
+        """
+        check_level(level)
+        sample = Sample.of(data, split=split, reduction=reduction, seed=seed)
+        view = sample.view(steps)
+        above = ranked(view)
+        fp, tp = above.errors, above.rows - above.errors
+        hits, misses = float(tp[-1]), float(fp[-1])
+        along = (
+            (tp / max(hits, 1) + fp / max(misses, 1)) if tp.size > POINTS else np.arange(tp.size)
+        )
+        some = np.unique(np.searchsorted(along, np.linspace(0, along[-1], POINTS)))
+        tp, fp = (np.append(0.0, v[np.minimum(some, v.size - 1)]) for v in (tp, fp))
+        areas: list[tuple[float, Interval | None]] = []
+        drawn = None
+        if view.n > 1:
+            drawn = resampled(view, "bootstrap", seed=sample.seed, resamples=RESAMPLES)
+        for area in (chance_of_order, lambda v: average_precision(v, of="hits")):
+            value, ends = float(area(view)), None
+            if drawn is not None and math.isfinite(value):
+                values = np.concatenate([area(part) for part in drawn.parts()])
+                ends = interval(values, level, value=value)
+            areas.append((value, ends))
+
+        def share_of(part: FloatArray, whole: FloatArray | float) -> FloatArray:
+            out = np.full(part.shape, math.nan)
+            np.divide(
+                part, whole, out=out, where=np.broadcast_to(np.asarray(whole) > 0, part.shape)
+            )
+            return out
+
+        return cls(
+            name=sample.data.name,
+            split=sample.split,
+            reduction=sample.reduction,
+            level=level,
+            n=int(view.n),
+            share=hits / float(view.n),
+            cutoff=np.append(math.inf, view.score[::-1][np.minimum(some, view.size - 1)]),
+            sensitivity=share_of(tp, hits),
+            false_alarms=share_of(fp, misses),
+            precision=share_of(tp, tp + fp),
+            auroc=areas[0][0],
+            auprc=areas[1][0],
+            auroc_interval=areas[0][1],
+            auprc_interval=areas[1][1],
+        )
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per cutoff, descending."""
+        return {
+            "cutoff": self.cutoff,
+            "sensitivity": self.sensitivity,
+            "false_alarms": self.false_alarms,
+            "precision": self.precision,
+        }
+
+    def plot(
+        self,
+        *,
+        theme: Theme = "light",
+        caption: bool | str = False,
+        width: int | None = None,
+        panel: Panel = "roc",
+        at: Confusion | None = None,
+    ) -> go.Figure:
+        """Draw one of the curves.
+
+        Parameters
+        ----------
+        theme, caption, width
+            As for every figure.
+        panel : {"roc", "precision-recall"}
+        at : Confusion, optional
+            Decisions at a cutoff, to be marked.
+        """
+        check_choice("panel", panel, ("roc", "precision-recall"))
+        return self._drawn(theme, caption, width, panel=panel, at=at)
+
+    def caption(self) -> tuple[str, ...]:
+        """Name; rows and score; the areas: one line each."""
+        what = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
+        return shorten(self.name, NAME), what, self.reading()
+
+    def area_words(self, panel: Panel) -> str:
+        """The area below a curve with its interval."""
+        roc = panel == "roc"
+        value, ends = (
+            (self.auroc, self.auroc_interval) if roc else (self.auprc, self.auprc_interval)
+        )
+        if math.isnan(value):
+            return f"{'AUROC' if roc else 'AUPRC'} undefined"
+        text = f"{'AUROC' if roc else 'AUPRC'} {decimal(value, 3)}"
+        if ends is not None:
+            text += (
+                f" ({level_text(self.level)} CI {decimal(ends.low, 3)} to {decimal(ends.high, 3)})"
+            )
+        return text
+
+    def reading(self) -> str:
+        """Both areas."""
+        return f"{self.area_words('roc')}; {self.area_words('precision-recall')}, by chance {decimal(self.share, 3)}."
+
+    def describe(self) -> str:
+        """Say in plain words what the curves show."""
+        return (
+            f"ROC and precision-recall curves of {named(self.name, self.split)}, {counted(self.n, 'row')}, "
+            f"{percent(self.share)} of them hits. {self.reading()}"
+        )

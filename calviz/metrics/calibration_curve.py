@@ -1,0 +1,195 @@
+"""Distances between the scores and a calibration curve: ICI, E50, E90, Emax and ECI."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Self
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.sample.flexible_curve import CurveKind
+from calviz.sample.flexible_curve import curve as fitted
+from calviz.sample.kept_results import once_per_view
+from calviz.sample.sample import Sample
+from calviz.sample.steps import MAX_STEPS, Steps, steps
+from calviz.specs.metric import metric
+
+#: Intervals in which a quantile of the distances of very many steps is looked for.
+_INTERVALS = 4_096
+
+
+@dataclass(frozen=True, eq=False)
+class CurveOf:
+    """Steps, and the curve that they are compared with; they share the resamples of all other metrics of the steps."""
+
+    steps: Steps
+    params: Mapping[str, CurveKind] = field(default_factory=dict)
+
+    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Rows drawn with replacement."""
+        return type(self)(self.steps.bootstrap(rng, resamples), self.params)
+
+    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Hits redrawn from the scores."""
+        return type(self)(self.steps.under_calibration(rng, resamples), self.params)
+
+    def parts(self) -> Iterator[Self]:
+        """The resamples in blocks."""
+        for part in self.steps.parts():
+            yield type(self)(part, self.params)
+
+    def as_drawn(self) -> Self:
+        """The sample itself as one resample."""
+        return type(self)(self.steps.as_drawn(), self.params)
+
+    def distance(self, part: Steps) -> FloatArray:
+        """Between the scores of these steps, or of some of them, and the curve; shape (..., G)."""
+        distance = fitted(part, self.params["curve"])
+        distance -= part.score
+        return np.abs(distance, out=distance)
+
+
+def with_curve(sample: Sample, *, curve: CurveKind = "spline") -> CurveOf:
+    """The steps of the sample's own reduction, and a kind of curve."""
+    return CurveOf(sample.view(steps), {"curve": curve})
+
+
+_distance_metric = partial(
+    metric,
+    paired=False,
+    family="Tests and summaries",
+    unit="points",
+    direction="lower",
+    bounds=(0.0, 1.0),
+    reference="Austin & Steyerberg 2019",
+    view=with_curve,
+    interval="half-inverted",
+    undefined="undefined: no logistic curve fits, as all hits are alike, all scores are equal, or the scores separate hits from misses.",
+)
+
+
+@once_per_view
+def _distances(view: CurveOf) -> FloatArray:
+    return view.distance(view.steps)
+
+
+def _mean(view: CurveOf, power: int) -> FloatArray:
+    if view.steps.size <= MAX_STEPS:
+        values = _distances(view) ** power if power > 1 else _distances(view)
+        return np.asarray((view.steps.count * values).sum(axis=-1) / view.steps.n)
+    total = sum(
+        (part.count * view.distance(part) ** power).sum(axis=-1) for part in view.steps.blocks()
+    )
+    return np.asarray(total / view.steps.n)
+
+
+@_distance_metric(key="ici", label="ICI", formula=r"\overline{|\hat\pi(s) - s|}")
+def ici(view: CurveOf) -> FloatArray:
+    """Integrated calibration index: mean distance between the scores and a smooth calibration curve, fitted to all rows.
+
+    The curve (``curve=``) is a spline of the log-odds, or a loess with a span of 0.75, or the logistic line of slope and
+    intercept, which misses what is not monotone or S-shaped (calzone calls that Cox ICI). The spline is a natural cubic one with 10
+    knots at quantiles and a fixed penalty; more than 2,048 different scores are put together for its fit. Steps of shape (..., G)
+    give values of shape (...).
+    """
+    return _mean(view, 1)
+
+
+@_distance_metric(key="e50", label="E50", formula=r"\mathrm{median}\,|\hat\pi(s) - s|")
+def e50(view: CurveOf) -> FloatArray:
+    """Median distance between the scores and a smooth calibration curve (see ICI).
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    return _distance_quantile(view, 0.5)
+
+
+@_distance_metric(key="e90", label="E90", formula=r"q_{0.9}\,|\hat\pi(s) - s|")
+def e90(view: CurveOf) -> FloatArray:
+    """Distance between the scores and a smooth calibration curve that 90 % of the rows stay below (see ICI).
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    return _distance_quantile(view, 0.9)
+
+
+@_distance_metric(key="emax", label="Emax", formula=r"\max\,|\hat\pi(s) - s|")
+def emax(view: CurveOf) -> FloatArray:
+    """Largest distance between the score of a row and a smooth calibration curve (see ICI); it is often at the ends, where rows are few.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    if view.steps.size <= MAX_STEPS:
+        return np.asarray(np.where(view.steps.count > 0, _distances(view), 0.0).max(axis=-1))
+    return np.asarray(max(float(view.distance(part).max()) for part in view.steps.blocks()))
+
+
+@_distance_metric(
+    key="eci",
+    label="ECI",
+    unit="plain",
+    bounds=(0.0, 100.0),
+    formula=r"100 \cdot \overline{(\hat\pi(s) - s)^2}",
+    reference="Van Hoorde et al. 2015",
+)
+def eci(view: CurveOf) -> FloatArray:
+    """Estimated calibration index: 100 times the mean squared distance between the scores and a smooth calibration curve (see ICI).
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    return 100 * _mean(view, 2)
+
+
+@once_per_view
+def _ordered(view: CurveOf) -> tuple[FloatArray, FloatArray]:
+    """Distances in ascending order, and the share of the rows up to each."""
+    distance = _distances(view)
+    order = np.argsort(distance, axis=-1)
+    count = np.broadcast_to(view.steps.count, order.shape)
+    upto = np.cumsum(np.take_along_axis(count, order, axis=-1), axis=-1)
+    upto /= upto[..., -1:].copy()
+    return np.take_along_axis(distance, order, axis=-1), upto
+
+
+@once_per_view
+def _rows_by_distance(view: CurveOf) -> FloatArray:
+    """Rows per interval of the distances, up to each, shape (_INTERVALS,)."""
+    rows = np.zeros(_INTERVALS)
+    for part in view.steps.blocks():
+        rows += np.bincount(_interval(view, part), part.count, minlength=_INTERVALS)
+    return np.cumsum(rows)
+
+
+def _interval(view: CurveOf, part: Steps) -> IntArray:
+    at = view.distance(part) * _INTERVALS
+    return np.minimum(at, _INTERVALS - 1, out=at).astype(np.intp)
+
+
+def _quantile_of_many(view: CurveOf, q: float) -> FloatArray:
+    """The same as `_distance_quantile`, sorting the distances of one interval only."""
+    if not np.isfinite(_mean(view, 1)):
+        return np.asarray(math.nan)
+    upto = _rows_by_distance(view)
+    least = (q - 1e-12) * float(view.steps.n)
+    interval = int(np.argmax(upto >= least))
+    before = float(upto[interval - 1]) if interval else 0.0
+    distances, counts = [], []
+    for part in view.steps.blocks():
+        inside = _interval(view, part) == interval
+        distances.append(view.distance(part)[inside])
+        counts.append(part.count[inside])
+    distance, count = np.concatenate(distances), np.concatenate(counts)
+    order = np.argsort(distance)
+    return np.asarray(distance[order[np.argmax(before + np.cumsum(count[order]) >= least)]])
+
+
+def _distance_quantile(view: CurveOf, q: float) -> FloatArray:
+    if view.steps.size > MAX_STEPS:
+        return _quantile_of_many(view, q)
+    distance, upto = _ordered(view)
+    at = np.argmax(upto >= q - 1e-12, axis=-1)
+    return np.asarray(np.take_along_axis(distance, at[..., None], axis=-1)[..., 0])

@@ -1,0 +1,68 @@
+"""Discrimination: whether hits have higher scores than misses."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.sample.ranking import average_precision, chance_of_order
+from calviz.sample.steps import Steps, steps
+from calviz.specs.metric import metric
+
+_ONE_KIND = "undefined: all rows are hits, or none is."
+_discrimination = partial(
+    metric, family="Discrimination and decisions", direction="higher", view=steps, tail="two-sided"
+)
+
+
+@_discrimination(
+    key="auroc",
+    label="AUROC",
+    bounds=(0.0, 1.0),
+    formula=r"P(s_{h=1} > s_{h=0}) + \tfrac12 P(s_{h=1} = s_{h=0})",
+    reference="Hanley & McNeil 1982",
+    undefined=_ONE_KIND,
+)
+def auroc(view: Steps) -> FloatArray:
+    """Chance that a hit has a higher score than a miss, ties counting half: the area under the ROC curve, the c statistic of the positive class.
+
+    Steps of shape (..., G) give values of shape (...).
+
+    It depends on the order of the scores alone. The noise floor is what calibrated scores like these would show: a smaller
+    area means scores that are too far apart for what they tell.
+    """
+    return chance_of_order(view)
+
+
+@_discrimination(
+    key="somers_d",
+    label="Somers' Dxy",
+    bounds=(-1.0, 1.0),
+    formula=r"2\,\mathrm{AUROC} - 1",
+    reference="Somers 1962; Harrell 2015, section 10.8",
+    undefined=_ONE_KIND,
+)
+def somers_d(view: Steps) -> FloatArray:
+    """Somers' rank correlation between score and hit: 2 AUROC - 1, which credit rating calls the accuracy ratio or Gini coefficient.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    return np.asarray(2 * chance_of_order(view) - 1)
+
+
+@_discrimination(
+    key="auprc",
+    label="AUPRC",
+    bounds=(0.0, 1.0),
+    formula=r"\sum_j (R_j - R_{j-1}) P_j",
+    reference="Davis & Goadrich 2006",
+    undefined="undefined: no row is a hit.",
+)
+def auprc(view: Steps) -> FloatArray:
+    """Area under the precision-recall curve as average precision, tied rows entering together; chance level is the share of hits, so that values of different data do not compare.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    return average_precision(view, of="hits")

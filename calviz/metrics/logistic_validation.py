@@ -1,0 +1,178 @@
+"""What validations of clinical prediction models report: O/E, calibration in the large, U, D, Q and Nagelkerke's R squared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import chi2
+
+from calviz.core.arrays import FloatArray
+from calviz.sample import logistic_recalibration
+from calviz.sample.binning import BinSums
+from calviz.sample.sample import event_sums
+from calviz.sample.steps import Steps, steps
+from calviz.specs.metric import metric
+
+_NO_FIT = (
+    "undefined: no logistic curve fits, as all hits are alike, all scores are equal, or the scores "
+    "separate hits from misses."
+)
+#: Twice the entropy of a coin in nats: as much as there is to gain per row.
+_MOST = 2 * math.log(2)
+_validation = partial(
+    metric,
+    paired=False,
+    family="Tests and summaries",
+    view=steps,
+    undefined=_NO_FIT,
+)
+
+
+def _of_log_ratio(view: BinSums, level: float) -> tuple[float, float] | None:
+    observed, n = float(view.hit_sum[0]), float(view.n)
+    if not observed > 0:
+        return None
+    ratio = float(oe_ratio(view))
+    reach = float(ndtri((1 + level) / 2)) * math.sqrt((1 - observed / n) / observed)
+    return (ratio * math.exp(-reach), ratio * math.exp(reach)) if reach > 0 else None
+
+
+def _counts(view: BinSums) -> Mapping[str, float]:
+    return {"observed": float(view.hit_sum[0]), "expected": float(view.score_sum[0])}
+
+
+@metric(
+    key="oe_ratio",
+    label="O/E ratio",
+    family="Tests and summaries",
+    direction="one",
+    bounds=(0.0, math.inf),
+    formula=r"O / E = \frac{\sum_i h_i}{\sum_i s_i}",
+    reference="Debray et al. 2017",
+    view=event_sums,
+    tail="two-sided",
+    paired=False,
+    details=_counts,
+    closed_interval=_of_log_ratio,
+    undefined="undefined: all scores are 0.",
+)
+def oe_ratio(view: BinSums) -> FloatArray:
+    """Observed over expected hits: above 1 the scores are too low, below 1 too high; the interval is exp(log(O/E) ± 1.96 sqrt((1 - O/n) / O)).
+
+    Sums of shape (..., 1) give values of shape (...).
+    """
+    expected = view.score_sum[..., 0]
+    out = np.full(np.shape(expected), math.nan)
+    np.divide(view.hit_sum[..., 0], expected, out=out, where=expected > 0)
+    return out
+
+
+@_validation(
+    key="calibration_in_the_large",
+    tail="two-sided",
+    label="Calibration in the large",
+    direction="zero",
+    bounds=(-math.inf, math.inf),
+    formula=r"a:\; \mathrm{logit}\,P(h=1) = a + \mathrm{logit}\,s",
+    reference="Cox 1958; Van Calster et al. 2019",
+    undefined="undefined: all hits are alike.",
+)
+def calibration_in_the_large(view: Steps) -> FloatArray:
+    """Intercept of the logistic recalibration with its slope held at 1: below 0 the scores are too high on the whole, above 0 too low.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    return logistic_recalibration.intercept(view)
+
+
+def _joint(view: Steps) -> Mapping[str, float]:
+    statistic = float(view.n * unreliability(view)) + 2
+    return {
+        "chi_squared": statistic,
+        "degrees_of_freedom": 2.0,
+        "p_value": float(chi2.sf(max(statistic, 0.0), 2)),
+    }
+
+
+def _gain(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Twice the log-likelihoods of the scores, of the fitted line and of the share of hits alone, shape (...) each."""
+    own, line, alone = logistic_recalibration.log_likelihoods(view)
+    return 2 * own, 2 * line, 2 * alone
+
+
+@_validation(
+    key="unreliability",
+    label="Unreliability U",
+    direction="lower",
+    bounds=(-math.inf, math.inf),
+    formula=r"U = (2 \ell(\hat a, \hat b) - 2 \ell(0, 1) - 2) / n",
+    reference="Miller et al. 1991; Harrell 2015, section 10.9",
+    details=_joint,
+    interval="inverted-unbiased",
+)
+def unreliability(view: Steps) -> FloatArray:
+    """What the logistic recalibration gains in likelihood per row, less what two parameters gain by chance; its chi-squared statistic tests intercept 0 and slope 1 together (two degrees of freedom).
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    own, line, _ = _gain(view)
+    return np.asarray((line - own - 2) / view.n)
+
+
+@_validation(
+    key="discrimination_index",
+    tail="two-sided",
+    label="Discrimination D",
+    direction="higher",
+    bounds=(-math.inf, _MOST),
+    formula=r"D = (2 \ell(\hat a, \hat b) - 2 \ell_0 - 1) / n",
+    reference="Harrell 2015, section 10.8",
+)
+def discrimination_index(view: Steps) -> FloatArray:
+    """What the recalibrated scores gain in likelihood per row over the share of hits alone, less what one slope gains by chance.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    _, line, alone = _gain(view)
+    return np.asarray((line - alone - 1) / view.n)
+
+
+@_validation(
+    key="quality_index",
+    tail="two-sided",
+    label="Quality Q",
+    direction="higher",
+    bounds=(-math.inf, 1 + _MOST),
+    formula=r"Q = D - U",
+    reference="Harrell 2015, section 10.8",
+)
+def quality_index(view: Steps) -> FloatArray:
+    """Discrimination D less unreliability U: what the scores as they are gain in likelihood per row over the share of hits alone.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    own, line, alone = _gain(view)
+    return np.asarray(((line - alone - 1) - (line - own - 2)) / view.n)
+
+
+@_validation(
+    key="nagelkerke_r2",
+    tail="two-sided",
+    label="Nagelkerke R²",
+    direction="higher",
+    bounds=(0.0, 1.0),
+    formula=r"\frac{1 - e^{-(2 \ell(\hat a, \hat b) - 2 \ell_0) / n}}{1 - e^{2 \ell_0 / n}}",
+    reference="Nagelkerke 1991",
+)
+def nagelkerke_r2(view: Steps) -> FloatArray:
+    """Share of what there is to explain, by the likelihood of the recalibrated scores: 0 for a constant, 1 for a perfect model.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    _, line, alone = _gain(view)
+    n = view.n
+    return np.asarray(np.expm1(-(line - alone) / n) / np.expm1(alone / n))

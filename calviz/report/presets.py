@@ -1,0 +1,79 @@
+"""Sets of sections that published guidelines ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from calviz.core.errors import NotAvailable, OptionError
+from calviz.report.subject import Preset, Subject
+from calviz.sample.cutoff import decidable
+
+
+@dataclass(frozen=True)
+class PresetSections:
+    """What a preset holds.
+
+    Attributes
+    ----------
+    label : str
+    sections : tuple of str
+        Their keys: the choice of a published guideline.
+    source : str
+    """
+
+    label: str
+    sections: tuple[str, ...]
+    source: str
+
+
+PRESETS: dict[Preset, PresetSections] = {
+    # AUROC, calibration plot, net benefit, distribution of the probabilities by outcome.
+    "clinical": PresetSections(
+        "clinical",
+        (
+            "verdict",
+            "calibration-curve",
+            "decisions",
+            "metrics",
+            "comparison",
+            "provenance",
+            "definitions",
+        ),
+        "Van Calster et al. 2025, what every validation of a clinical prediction model should hold",
+    ),
+    "credit": PresetSections(
+        "credit",
+        (
+            "verdict",
+            "grades",
+            "calibration-curve",
+            "decisions",
+            "metrics",
+            "provenance",
+            "definitions",
+        ),
+        "ECB 2019, validation of internal models: calibration by grade, and discrimination",
+    ),
+}
+
+
+def sections_of(preset: str, subject: Subject | None = None) -> tuple[str, ...]:
+    """The keys of a preset's sections.
+
+    Raises
+    ------
+    OptionError
+        Where there is no such preset, or `subject` has nothing that it is about.
+    """
+    if preset not in PRESETS:
+        raise OptionError(f"there is no preset '{preset}'; known: {', '.join(PRESETS)}.")
+    if subject is not None:
+        try:
+            data = decidable(subject.sample).data
+        except NotAvailable as reason:
+            raise OptionError(f"the preset {preset}: {reason}") from None
+        if preset == "credit" and not data.groups:
+            raise OptionError(
+                "the preset credit needs a column of rating grades, and this file has no group column: add one, such as 'grade'."
+            )
+    return PRESETS[preset].sections

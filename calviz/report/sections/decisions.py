@@ -1,0 +1,118 @@
+"""Decisions by a cutoff: ROC, net benefit, and the scores by outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from calviz.core.errors import NotAvailable
+from calviz.figures import NetBenefit, OutcomeHistogram, Roc
+from calviz.report.blocks import Block, Note, Table, Text, chart, spread
+from calviz.report.section import SECTIONS, Section
+from calviz.report.subject import Subject
+from calviz.report.wording import WIDTH, caption
+from calviz.sample.cutoff import at_cutoff, decidable, net_benefit_of
+from calviz.sample.sample import Sample
+from calviz.text.words import decimal, percent, whole
+
+#: Rows of the tables below the charts.
+ROWS = 21
+#: Cutoffs at which decisions are written down.
+CUTOFFS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+
+
+def make(subject: Subject) -> Iterator[Block]:
+    """The curves, and what decisions at some cutoffs lead to; nothing where no class is decided on."""
+    try:
+        sample = decidable(subject.sample)
+    except NotAvailable:
+        # Of many classes none is looked at alone: nothing is missing from such a report.
+        if subject.sample.data.n_classes != 2 and subject.sample.reduction.kind != "class":
+            return
+        raise
+    roc = sample.view(Roc.compute, seed=sample.seed)
+    yield Text(roc.reading())
+    share = {"sensitivity": "sensitivity", "false_alarms": "false alarms", "precision": "precision"}
+    for panel, title in (("roc", "ROC curve"), ("precision-recall", "Precision and recall")):
+        yield chart(
+            roc,
+            key=panel,
+            title=title,
+            caption=caption(subject, roc.reading()),
+            formats={
+                "cutoff": ("cutoff", decimal),
+                **{name: (heading, percent) for name, heading in share.items()},
+            },
+            rows=spread(roc.cutoff.size, ROWS)[1:],
+            panel=panel,
+            width=WIDTH,
+        )
+    benefit = sample.view(NetBenefit.compute, seed=sample.seed)
+    yield Text(benefit.reading())
+    yield chart(
+        benefit,
+        key="net-benefit",
+        title="Net benefit",
+        caption=caption(subject, benefit.reading()),
+        formats={
+            "cutoff": ("cutoff", lambda v: decimal(v, 2)),
+            "net_benefit": ("net benefit", decimal),
+            "net_benefit_low": ("95 % CI from", decimal),
+            "net_benefit_high": ("to", decimal),
+            "act_on_all": ("acting on everybody", decimal),
+            "standardised": ("standardised", decimal),
+            "avoided": ("actions avoided per 100", lambda v: decimal(v, 1)),
+        },
+        rows=spread(benefit.cutoff.size, ROWS),
+        width=WIDTH,
+    )
+    yield _at_cutoffs(sample)
+    yield Note(
+        "Shares with exact (Clopper-Pearson) 95 % intervals. A cutoff of t says that a missed hit is as bad as (1 - t) / t false "
+        "alarms; net benefit counts by that."
+    )
+    figure = sample.view(OutcomeHistogram.compute, seed=sample.seed)
+    yield Text(figure.describe().split(": ", 1)[-1])
+    yield chart(
+        figure,
+        key="scores-by-outcome",
+        title="Scores by outcome",
+        caption=caption(subject),
+        formats={
+            "low": ("above", lambda v: decimal(v, 2)),
+            "high": ("up to", lambda v: decimal(v, 2)),
+            "hits": ("hits", whole),
+            "misses": ("misses", whole),
+        },
+        width=WIDTH,
+    )
+
+
+def _at_cutoffs(sample: Sample) -> Table:
+    shown, numbers = [], []
+    for cutoff in CUTOFFS:
+        c = sample.view(at_cutoff, cutoff=cutoff)
+        net = float(net_benefit_of(c.tp, c.fp, c.n, cutoff))
+        counts = {"tp": c.tp, "fp": c.fp, "fn": c.fn, "tn": c.tn}
+        row = {"cutoff": cutoff, **{k: float(v) for k, v in counts.items()}}
+        text = {"cutoff": decimal(cutoff, 2), **{k: whole(float(v)) for k, v in counts.items()}}
+        for name, (value, low, high) in c.shares().items():
+            row |= {name: value, f"{name} low": low, f"{name} high": high}
+            ends = f" ({100 * low:.1f} to {100 * high:.1f})"
+            text[name] = "–" if value != value else percent(value) + ends
+        numbers.append(row | {"net benefit": net})
+        shown.append(text | {"net benefit": decimal(net)})
+    frame = pd.DataFrame(shown)
+    return Table(
+        "decisions",
+        "Decisions at some cutoffs",
+        frame,
+        pd.DataFrame(numbers),
+        list(frame.columns),
+    )
+
+
+SECTIONS.register(
+    Section("decisions", "Decisions", 58, "ROC, net benefit, and scores by outcome", make)
+)

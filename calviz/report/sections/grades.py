@@ -1,0 +1,64 @@
+"""Rating grades: Jeffreys and binomial tests, and traffic lights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from calviz.report.blocks import Block, Format, Heading, Note, Table, Text
+from calviz.report.section import SECTIONS, Section
+from calviz.report.subject import Subject
+from calviz.sample.cutoff import decidable
+from calviz.sample.grades import RED, YELLOW, grade_columns, grades, has_grades
+from calviz.text.words import decimals_for, p_number, percent, shorten, whole
+
+#: Columns that are written down where none is named as one of grades.
+MOST_COLUMNS = 3
+
+
+def make(subject: Subject) -> Iterator[Block]:
+    """One table per column of grades; nothing without such a column."""
+    data = subject.sample.data
+    columns = grade_columns(data) if data.groups else ()
+    if not columns or not (subject.preset == "credit" or has_grades(data)):
+        return
+    sample = decidable(subject.sample)
+    for column in columns[:MOST_COLUMNS]:
+        found = sample.view(grades, column=column)
+        if len(columns) > 1:
+            yield Heading(shorten(column, 80))
+        yield Text(found.reading())
+        frame = pd.DataFrame(dict(found.columns()))
+
+        def share(value: float) -> str:
+            return percent(value, max(1, decimals_for(100 * value, most=3)))
+
+        formats: dict[str, tuple[str, Format]] = {
+            "grade": ("grade", lambda v: shorten(str(v), 60)),
+            "rows": ("rows", whole),
+            "hits": ("hits", whole),
+            "mean_score": ("mean score", share),
+            "observed": ("observed", share),
+            "low": ("95 % CI from", share),
+            "high": ("to", share),
+            "p_jeffreys": ("p (Jeffreys)", p_number),
+            "p_binomial": ("p (binomial)", p_number),
+            "light": ("light", str),
+        }
+        shown = pd.DataFrame(
+            {heading: [write(v) for v in frame[name]] for name, (heading, write) in formats.items()}
+        )
+        right = [h for name, (h, _) in formats.items() if name not in ("grade", "light")]
+        key = "grades" if len(columns) == 1 else f"grades-{columns.index(column) + 1}"
+        yield Table(key, f"Grades by {shorten(column, 60)}", shown, frame, right)
+    yield Note(
+        "One-sided tests of each grade for itself, small where more happens than the mean score of the grade says: Jeffreys (the "
+        f"posterior with a Jeffreys prior) and binomial. Yellow below {YELLOW:g}, red below {RED:g} by the Jeffreys test; rows are taken "
+        "as independent, which defaults in one year are not."
+    )
+
+
+SECTIONS.register(
+    Section("grades", "Rating grades", 56, "Tests per grade, with traffic lights", make)
+)

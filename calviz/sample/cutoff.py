@@ -1,0 +1,166 @@
+"""Rows on either side of a cutoff of the score: what decisions by a threshold are judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import NotAvailable, OptionError, shortened
+from calviz.core.events import BinaryEvents
+from calviz.core.reduction import Reduction
+from calviz.numerics.proportions import clopper_pearson
+from calviz.sample.sample import Sample
+from calviz.sample.steps import Steps, make_steps
+from calviz.specs.metric import reweighted_by
+
+#: The cutoff unless asked otherwise.
+CUTOFF = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Confusion:
+    """Rows by decision and outcome; decided for are rows whose score is at least the cutoff.
+
+    Attributes
+    ----------
+    tp, fp, fn, tn : ndarray of float64, shape (...)
+        Hits and misses decided for, hits and misses decided against; a leading axis of resamples is allowed.
+    params : mapping
+        The cutoff.
+    events : BinaryEvents or None
+        The rows, where these are not resamples.
+    """
+
+    tp: FloatArray
+    fp: FloatArray
+    fn: FloatArray
+    tn: FloatArray
+    params: Mapping[str, float] = field(default_factory=dict)
+    events: BinaryEvents | None = None
+
+    @classmethod
+    def of(
+        cls, cells: FloatArray, params: Mapping[str, float], events: BinaryEvents | None = None
+    ) -> Confusion:
+        """From tp, fp, fn and tn along the first axis, shape (4, ...)."""
+        tp, fp, fn, tn = cells
+        return cls(tp, fp, fn, tn, params, events)
+
+    @property
+    def n(self) -> FloatArray:
+        """All rows, shape (...)."""
+        return np.asarray(self.tp + self.fp + self.fn + self.tn)
+
+    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Confusion:
+        """Rows drawn with replacement: multinomial over the four cells, which is exact."""
+        cells = np.array([self.tp, self.fp, self.fn, self.tn], dtype=np.float64)
+        drawn = rng.multinomial(int(cells.sum()), cells / cells.sum(), size=resamples)
+        return Confusion.of(drawn.T.astype(np.float64), self.params)
+
+    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Confusion:
+        """Hits redrawn from the scores."""
+        assert self.events is not None
+        view = make_steps(self.events)
+        first = int(np.searchsorted(view.score, least_score(self.events, self.params["cutoff"])))
+        hits, rows = [], []
+        for side in (slice(first), slice(first, None)):
+            part = Steps(view.score[side], view.count[side], view.hits[side])
+            rows.append(float(part.n))
+            drawn = part.under_calibration(rng, resamples) if part.size else None
+            hits.append(np.zeros(resamples) if drawn is None else drawn.n_hits)
+        return Confusion(hits[1], rows[1] - hits[1], hits[0], rows[0] - hits[0], self.params)
+
+    def shares(self, *, level: float = 0.95) -> dict[str, tuple[float, float, float]]:
+        """Sensitivity, specificity and predictive values, each with its exact (Clopper-Pearson) interval; ``nan`` without rows."""
+        parts = {
+            "sensitivity": (self.tp, self.tp + self.fn),
+            "specificity": (self.tn, self.tn + self.fp),
+            "positive predictive value": (self.tp, self.tp + self.fp),
+            "negative predictive value": (self.tn, self.tn + self.fn),
+        }
+        out = {}
+        for name, (hits, rows) in parts.items():
+            low, high = clopper_pearson([float(hits)], [float(rows)], level=level)
+            share = float(hits / rows) if rows else float("nan")
+            out[name] = share, float(low[0]), float(high[0])
+        return out
+
+
+def net_benefit_of(tp: Any, fp: Any, n: Any, cutoff: Any) -> FloatArray:
+    """``tp / n - fp / n * t / (1 - t)`` (Vickers & Elkin 2006), all of one shape or broadcast."""
+    return np.asarray(tp / n - fp / n * (cutoff / (1 - cutoff)))
+
+
+def checked_cutoff(value: Any, name: str = "cutoff") -> float:
+    """The cutoff as a number; raises OptionError unless it lies between 0 and 1."""
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not is_number or not 0 < value < 1:
+        raise OptionError(
+            f"'{name}' must be a number above 0 and below 1, as its odds are what a wrong decision costs; got {value!r}."
+        )
+    return float(value)
+
+
+def least_score(events: BinaryEvents, cutoff: float) -> float:
+    """The cutoff in the precision of the scores: 0.3 in single precision reaches a cutoff of 0.3."""
+    return float(np.asarray(cutoff, dtype=events.score.dtype))
+
+
+def decidable(sample: Sample) -> Sample:
+    """The sample as it is decided on: under the positive class of two classes, or the one class against the rest that it looks at.
+
+    Raises
+    ------
+    NotAvailable
+        Where there is no such class, or where all rows have it or none has.
+    """
+    data = sample.data
+    if data.kind == "confidence":
+        raise NotAvailable(
+            "not available for confidence-only data: decisions for or against a class need its probability."
+        )
+    if data.n_classes == 2 and sample.reduction.kind != "class":
+        sample = sample.but(reduction=Reduction("positive"))
+    elif sample.reduction.kind != "class":
+        raise NotAvailable(
+            f"decisions at a cutoff are about one of two classes, and these data have {data.n_classes:,}: look at one class "
+            "against the rest (the reduction class, or --reduction class:NAME)."
+        )
+    hits, n = int(np.count_nonzero(sample.events.hit)), sample.data.n
+    if hits in (0, n):
+        name = shortened(data.class_names[sample.reduction.class_index(data)])
+        what = f"none of the {n:,} rows" if hits == 0 else f"every one of the {n:,} rows"
+        raise NotAvailable(
+            f"{what} has the class '{name}': without both outcomes there is nothing to tell apart; choose other rows, or all splits."
+        )
+    return sample
+
+
+def _cells(events: BinaryEvents, cutoff: float) -> IntArray:
+    """0 to 3 per row: tp, fp, fn, tn."""
+    below = events.score < least_score(events, cutoff)
+    return np.asarray(2 * below + ~events.hit, dtype=np.intp)
+
+
+def _reweighted(
+    sample: Sample, view: Confusion
+) -> Callable[[FloatArray], Callable[[float | None], Confusion]]:
+    cell = _cells(sample.events, view.params["cutoff"])
+
+    def reweighted(weights: FloatArray) -> Callable[[float | None], Confusion]:
+        sums = np.stack([weights[cell == k].sum(axis=0) for k in range(4)])
+        return lambda _: Confusion.of(sums, view.params)
+
+    return reweighted
+
+
+@reweighted_by(_reweighted)
+def at_cutoff(sample: Sample, *, cutoff: float = CUTOFF) -> Confusion:
+    """Decisions at a cutoff of the score of the sample's own reduction."""
+    at = checked_cutoff(cutoff)
+    counts = np.bincount(_cells(sample.events, at), minlength=4).astype(np.float64)
+    return Confusion.of(counts, {"cutoff": at}, sample.events)

@@ -1,0 +1,319 @@
+"""Flexible calibration curves: the probability of a hit as a smooth function of the score, whatever its shape."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.special import expit, ndtri
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.numerics.natural_spline import Basis
+from calviz.numerics.penalised_logistic import penalised_logistic
+from calviz.sample import logistic_recalibration
+from calviz.sample.kept_results import once_per_view
+from calviz.sample.steps import Steps
+
+#: What a calibration curve is fitted by.
+CurveKind = Literal["spline", "loess", "logistic"]
+
+#: Knots of the spline, and the strength of its penalty on the squared second derivative, with the log-odds in standard deviations:
+#: of those tried, the one that is nearest to curves of many shapes at 200 to 50,000 rows. Fixed, and not chosen by the labels, so that
+#: resamples and redrawn labels are treated as the rows are.
+KNOTS, STRENGTH = 10, 0.3
+#: Keeps directions without rows where they are.
+_RIDGE = 1e-6
+#: Full Newton steps that a resample may take, and how short the last one has to be, in standard errors.
+_STEPS, _SHORT = 6, 0.02
+#: Neighbouring steps that resamples are fitted to together.
+CELLS = 512
+#: Share of the rows that a local fit of loess looks at, and the places at which there is one.
+SPAN, PLACES = 0.75, 129
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """A curve with its pointwise confidence band.
+
+    Attributes
+    ----------
+    score, probability, low, high : ndarray, shape (P,)
+    """
+
+    score: FloatArray
+    probability: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def curve(view: Steps, kind: CurveKind) -> FloatArray:
+    """The fitted probability at the scores of the steps, shape (..., G).
+
+    The curve of a sample is fitted to its merged steps, and then asked for any of its own; resamples are fitted each for itself.
+
+    Parameters
+    ----------
+    view : Steps
+        Those of a sample, some of them, or resamples.
+    kind : {"spline", "loess", "logistic"}
+        The logistic line is ``nan`` where its likelihood has no finite maximum.
+    """
+    of_sample = view.count.ndim == 1
+    if kind == "logistic":
+        theta = logistic_recalibration.fit(view.of_sample if of_sample else view)
+        return logistic_recalibration.curve(theta, view)
+    return _spline(view, of_sample) if kind == "spline" else _loess(view, of_sample)
+
+
+def band(view: Steps, kind: CurveKind, *, level: float = 0.95, points: int = 201) -> Band:
+    """The curve from the lowest to the highest score, with its band.
+
+    That of the spline and of the logistic line is Wald's in the log-odds, with the inverse of the penalised information (Wood 2006:
+    it holds the bias of smoothing as well); that of loess uses the variance of a weighted mean of hits, ``sum_i l_i^2 p_i (1 - p_i)``.
+
+    Parameters
+    ----------
+    view : Steps
+        Those of a sample.
+    kind : {"spline", "loess", "logistic"}
+    level : float
+    points : int
+    """
+    base = view.merged()
+    normal = float(ndtri((1 + level) / 2))
+    low, high = float(base.score[0]), float(base.score[-1])
+    at = np.unique(np.linspace(low, high, points))
+    if kind == "loess":
+        fitted, spread = _loess_at(base, at)
+        ends = fitted - normal * spread, fitted + normal * spread
+        return Band(at, *(np.clip(part, 0, 1) for part in (fitted, *ends)))
+    if kind == "logistic":
+        theta = logistic_recalibration.fit(base)
+        z = logistic_recalibration.log_odds(base)
+        x, grid = (np.stack([np.ones(v.size), v], axis=1) for v in (z, _log_odds(view, at)))
+        margin = grid @ theta
+        share, penalty = expit(x @ theta), np.full(2, _RIDGE)
+    else:
+        of, theta = _places(view.of_sample), _sample_fit(view.of_sample)
+        x, grid, penalty = of.x, of.basis.at(_log_odds(view, at)), of.penalty
+        margin = _log_odds(view, at) + grid @ theta
+        share = expit(of.z + x @ theta)
+    if not np.isfinite(theta).all():
+        nothing = np.full(at.shape, math.nan)
+        return Band(at, nothing, nothing, nothing)
+    information = (x.T * (base.count * share * (1 - share))) @ x
+    information += np.diag(penalty)
+    spread = np.sqrt(np.einsum("ij,ji->i", grid, np.linalg.solve(information, grid.T)))
+    return Band(at, *(expit(margin + k * normal * spread) for k in (0, -1, 1)))
+
+
+# ------------------------------------------------------------ spline of the log-odds
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """The merged steps of a sample, on which it and its resamples are fitted.
+
+    Attributes
+    ----------
+    basis : Basis
+    z : ndarray, shape (G,)
+        Log-odds.
+    x : ndarray, shape (G, D)
+        The functions of the basis.
+    penalty : ndarray, shape (D,)
+    starts : ndarray of int, shape (C,)
+        The first step of each cell of neighbours that resamples are fitted to.
+    cells : (ndarray, ndarray), shape (C,) and (C, D)
+        Log-odds and functions there.
+    products : ndarray, shape (C, D (D + 1) / 2)
+        Their products of two.
+    """
+
+    basis: Basis
+    z: FloatArray
+    x: FloatArray
+    penalty: FloatArray
+    starts: IntArray
+    cells: tuple[FloatArray, FloatArray]
+    products: FloatArray
+
+
+def _log_odds(view: Steps, score: FloatArray) -> FloatArray:
+    least = logistic_recalibration.floor(view)
+    s = np.clip(score, least, 1 - least)
+    return np.asarray(np.log(s) - np.log1p(-s))
+
+
+@once_per_view
+def _places(view: Steps) -> _Places:
+    base = view.merged()
+    z = logistic_recalibration.log_odds(base)
+    basis = Basis.of(z, base.count, KNOTS)
+    x = basis.at(z)
+    starts = np.unique(np.linspace(0, z.size, min(z.size, CELLS), endpoint=False).astype(np.intp))
+    rows = np.add.reduceat(base.count, starts)
+    middle = np.add.reduceat(base.count * z, starts) / rows
+    there = basis.at(middle)
+    i, j = np.triu_indices(x.shape[1])
+    products = there[:, i] * there[:, j]
+    penalty = STRENGTH * basis.bent + _RIDGE
+    return _Places(basis, z, x, penalty, starts, (middle, there), products)
+
+
+@once_per_view
+def _sample_fit(view: Steps) -> FloatArray:
+    """Weights of the basis, of what is added to the log-odds; shape (D,)."""
+    base, of = view.merged(), _places(view)
+    columns = base.count[:, None], base.hits[:, None]
+    start = np.zeros((1, of.penalty.size))
+    return np.asarray(penalised_logistic(of.x, of.z, *columns, of.penalty, start, 1e-12)[0])
+
+
+def _spline(view: Steps, of_sample: bool) -> FloatArray:
+    of = _places(view.of_sample)
+    if of_sample:
+        z = logistic_recalibration.log_odds(view)
+        return np.asarray(expit(z + of.basis.at(z) @ _sample_fit(view.of_sample)))
+    return np.asarray(expit(of.z + _resampled_fits(view, of) @ of.x.T))
+
+
+def _resampled_fits(view: Steps, of: _Places) -> FloatArray:
+    """Weights of the basis for each resample, shape (R, D): full Newton steps from the optimum of their mean."""
+    (z, x), d = of.cells, of.penalty.size
+    hits = np.add.reduceat(view.hits, of.starts, axis=-1)
+    count = np.broadcast_to(np.add.reduceat(view.count, of.starts, axis=-1), hits.shape)
+    mean = count.mean(axis=0)[:, None], hits.mean(axis=0)[:, None]
+    start = penalised_logistic(x, z, *mean, of.penalty, np.zeros((1, d)), 1e-8)
+    theta = np.repeat(start, len(hits), axis=0)
+    i, j = np.triu_indices(d)
+    hessian = np.empty((len(hits), d, d))
+    share, weight = np.empty_like(hits), np.empty_like(hits)
+    settled = np.zeros(len(hits), dtype=np.bool_)
+    for _ in range(_STEPS):
+        # In place: fresh arrays of this size take longer than what is computed.
+        expit(np.add(np.matmul(theta, x.T, out=share), z, out=share), out=share)
+        np.multiply(count, share, out=weight)
+        gradient = hits @ x - weight @ x - of.penalty * theta
+        weight *= np.subtract(1, share, out=share)
+        hessian[:, i, j] = hessian[:, j, i] = weight @ of.products
+        hessian[:, np.arange(d), np.arange(d)] += of.penalty
+        step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+        # In standard deviations of the optimum: the curve does not move by more.
+        settled = np.vecdot(gradient, step) <= _SHORT**2
+        theta += step
+        if settled.all() or not np.isfinite(theta).all():
+            break
+    far = ~settled
+    if far.any():
+        again = np.repeat(start, int(far.sum()), axis=0)
+        columns = count[far].T, hits[far].T
+        theta[far] = penalised_logistic(x, z, *columns, of.penalty, again, _SHORT**2)
+    return np.asarray(theta)
+
+
+# ------------------------------------------------------------ loess
+
+
+@dataclass(frozen=True, eq=False)
+class _Local:
+    """Local quadratic fits as weighted sums over the steps.
+
+    Attributes
+    ----------
+    at : ndarray, shape (P,)
+        Where they are.
+    kernel : ndarray, shape (P, G)
+        Tricube weights, without the rows.
+    distance : ndarray, shape (P, G)
+        From the place to the score, in half-widths.
+    """
+
+    at: FloatArray
+    kernel: FloatArray
+    distance: FloatArray
+
+    @classmethod
+    def of(cls, view: Steps, at: FloatArray) -> _Local:
+        """Half-widths that reach the nearest `SPAN` of the rows."""
+        apart = view.score - at[:, None]
+        reach = np.abs(apart)
+        order = np.argsort(reach, axis=1)
+        upto = np.cumsum(view.count[order], axis=1)
+        wanted = math.floor(float(view.n) * SPAN + 1e-5)
+        nearest = np.argmax(upto >= max(wanted, 1), axis=1)
+        width = np.take_along_axis(reach, order, axis=1)[np.arange(at.size), nearest]
+        # As many rows in one place say nothing about the shape: the next places have to.
+        third = np.sort(reach, axis=1)[:, min(2, view.size - 1)]
+        width = np.maximum(width, 1.000001 * third)
+        width = np.where(width > 0, width, 1.0)[:, None]
+        near = np.clip(1 - (reach / width) ** 3, 0, None) ** 3
+        return cls(at, near, apart / width)
+
+    def moments(self, values: FloatArray, power: int) -> FloatArray:
+        """``sum kernel distance^power values``, values of shape (..., G) to (..., P)."""
+        weights = self.kernel * self.distance**power if power else self.kernel
+        return np.asarray(values @ weights.T)
+
+    def fitted(self, count: FloatArray, hits: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Values at the places (..., P), and what each column of the local design counts for there (..., P, 3)."""
+        s = [self.moments(count, k) for k in range(5)]
+        t = np.stack([self.moments(hits, k) for k in range(3)], axis=-1)
+        matrix = np.stack([np.stack([s[i + j] for j in range(3)], axis=-1) for i in range(3)], -2)
+        # Two places fit a line, one a mean.
+        matrix[..., np.arange(3), np.arange(3)] += np.maximum(s[0], 1e-12)[..., None] * np.array(
+            [0.0, 1e-10, 1e-10]
+        )
+        unit = np.zeros((*matrix.shape[:-1], 1))
+        unit[..., 0, 0] = 1.0
+        weights = np.linalg.solve(matrix, unit)[..., 0]
+        return np.asarray((weights * t).sum(axis=-1)), weights
+
+
+@once_per_view
+def _local(view: Steps) -> _Local:
+    """Of the merged steps of a sample: half-widths are those of the sample for its resamples too."""
+    base = view.merged()
+    # As many places for rows as for values: neither a crowd nor a wide empty range is skipped.
+    upto = (np.cumsum(base.count) - base.count / 2) / float(base.n)
+    by_rank = np.interp(np.linspace(0, 1, PLACES // 2), upto, base.score)
+    by_value = np.linspace(base.score[0], base.score[-1], PLACES - PLACES // 2)
+    at = base.score if base.size <= PLACES else np.unique(np.append(by_rank, by_value))
+    return _Local.of(base, at)
+
+
+@once_per_view
+def _sample_loess(view: Steps) -> FloatArray:
+    base = view.merged()
+    return _local(view).fitted(base.count, base.hits)[0]
+
+
+def _loess(view: Steps, of_sample: bool) -> FloatArray:
+    local = _local(view.of_sample)
+    if of_sample:
+        fitted = _sample_loess(view.of_sample)
+    else:
+        fitted, _ = local.fitted(np.broadcast_to(view.count, view.hits.shape), view.hits)
+    return np.clip(_between(local.at, fitted, view.score), 0, 1)
+
+
+def _loess_at(view: Steps, at: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Loess and its standard error at some places, shape (P,) each."""
+    local = _Local.of(view, at)
+    fitted, weights = local.fitted(view.count, view.hits)
+    share = np.clip(np.interp(view.score, at, fitted), 0, 1) if at.size > 1 else fitted[0]
+    noise = view.count * share * (1 - share)
+    design = np.stack([local.distance**k for k in range(3)])
+    own = local.kernel * np.einsum("pk,kpg->pg", weights, design)
+    return fitted, np.sqrt((own**2) @ noise)
+
+
+def _between(x: FloatArray, y: FloatArray, at: FloatArray) -> FloatArray:
+    """Linear interpolation along the last axis of y, (..., P) at (G,) to (..., G)."""
+    if x.size == 1:
+        return np.broadcast_to(y, (*y.shape[:-1], at.size))
+    right = np.clip(np.searchsorted(x, at), 1, x.size - 1)
+    share = (at - x[right - 1]) / (x[right] - x[right - 1])
+    return np.asarray(y[..., right - 1] * (1 - share) + y[..., right] * share)

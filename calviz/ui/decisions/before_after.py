@@ -1,0 +1,77 @@
+"""The scores that decide, as they are and after recalibration, on rows that the map has not seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from calviz.comparison.before_after import before_and_after
+from calviz.core.predictions import Predictions
+from calviz.core.reduction import Reduction
+from calviz.results.slices import rows_where
+from calviz.sample.cutoff import decidable
+from calviz.sample.sample import Sample
+from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.text.words import counted
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets.recalibration_choice import NONE, after, name_of
+from calviz.ui.widgets.text import md
+
+
+@dataclass(frozen=True, eq=False)
+class Deciding:
+    """What decides.
+
+    Attributes
+    ----------
+    before : Sample
+        The rows that are looked at, under the class that is decided on.
+    after : Sample or None
+        The same rows after a recalibrator.
+    words : str
+        Which rows the map was fitted on, and which are shown; empty without one.
+    """
+
+    before: Sample
+    after: Sample | None = None
+    words: str = ""
+
+
+def deciding(settings: Settings, method: str) -> Deciding:
+    """The samples before and after a method; raises NotAvailable where there is nothing to decide."""
+    sample = decidable(settings.sample)
+    if method == NONE:
+        return Deciding(sample)
+    with st.spinner(md(f"Fitting {RECALIBRATORS[method].label.lower()} …"), show_time=True):
+        return _recalibrated(settings.rows_key, method, sample.reduction, settings)
+
+
+@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
+def _recalibrated(
+    key: tuple[str, ...], method: str, reduction: Reduction, _settings: Settings
+) -> Deciding:
+    whole = _settings.whole
+    within = rows_where(whole, _settings.where)
+    done = before_and_after(whole, method, eval_split=_settings.split, within=within)
+    label = RECALIBRATORS[method].label
+    names = name_of(_settings), after(label)
+    before, then = (
+        decidable(_two_classes(Sample(data, reduction=reduction), name))
+        for data, name in zip((done.before, done.after), names, strict=True)
+    )
+    fit, judged = (f"{r.how} ({counted(r.rows, 'row')})" for r in (done.fit, done.evaluation))
+    words = f"{label} is fitted on {fit}; both are shown on {judged}."
+    return Deciding(before, then, " ".join([words, *done.warnings]))
+
+
+def _two_classes(sample: Sample, name: str) -> Sample:
+    """The class that is decided on against the rest, which takes little memory."""
+    events = sample.events
+    index = sample.reduction.class_index(sample.data)
+    names = ("the rest", sample.data.class_names[index])
+    names = names if names[0] != names[1] else ("all others", names[1])
+    data = Predictions(
+        probs=events.score, labels=events.hit.astype(int), class_names=names, name=name
+    )
+    return Sample(data, reduction=Reduction("positive"))

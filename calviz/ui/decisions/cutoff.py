@@ -1,0 +1,189 @@
+"""The cutoff that one drags, and everything that follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import streamlit as st
+
+from calviz.figures import NetBenefit, Roc
+from calviz.figures.net_benefit import SHOWN, Shown
+from calviz.sample.cutoff import Confusion, at_cutoff, net_benefit_of
+from calviz.sample.sample import Sample
+from calviz.text.export import csv_bytes
+from calviz.text.words import decimal, percent, shorten, whole
+from calviz.ui.decisions.before_after import Deciding, deciding
+from calviz.ui.session import page_guard
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import bin_details, diagram
+from calviz.ui.widgets.recalibration_choice import name_of
+from calviz.ui.widgets.text import md
+
+_SHOWN: dict[Shown, str] = {
+    "net-benefit": "net benefit",
+    "standardised": "standardised",
+    "avoided": "actions avoided",
+}
+#: Pixels that a square has, and the table beside that of shares; two stand side by side.
+_SQUARE, _NARROW = 344, 300
+
+
+@st.fragment
+def explore(settings: Settings, method: str) -> None:
+    """The cutoff, the decisions at it, and the curves; a fragment, so that dragging runs this part only."""
+    with page_guard.boundary():
+        found = deciding(settings, method)
+        name = found.before.data.class_names[found.before.reduction.class_index(found.before.data)]
+        at = st.slider(
+            f"Act where the probability of '{md(shorten(name, 40))}' is at least",
+            0.001,
+            0.999,
+            0.5,
+            0.001,
+            format="%.3f",
+            key="cutoff",
+            bind="query-params",
+            width=620,
+        )
+        samples = [found.before] + ([found.after] if found.after is not None else [])
+        cells = [sample.view(at_cutoff, cutoff=at) for sample in samples]
+        st.markdown(md(_meaning(at, cells[0]), 1_000))
+        if found.words:
+            st.caption(md(found.words, 1_000))
+        _tables(samples, cells)
+        roc = _roc(found.before)
+        with st.container(horizontal=True, gap="medium"):
+            for panel in ("roc", "precision-recall"):
+                with st.container(width=_SQUARE):
+                    drawn = roc.plot(
+                        theme=diagram.theme(), width=diagram.page_width(), panel=panel, at=cells[0]
+                    )
+                    diagram.chart(roc, drawn, key=f"decisions.{panel}", filename=panel)
+        _net_benefit(found, settings, at)
+
+
+def _roc(sample: Sample) -> Roc:
+    return sample.view(Roc.compute, seed=sample.seed)
+
+
+def _curve(sample: Sample) -> NetBenefit:
+    return sample.view(NetBenefit.compute, seed=sample.seed)
+
+
+def _meaning(at: float, c: Confusion) -> str:
+    """What the cutoff says of costs, and what decisions at it cost by that."""
+    odds = (1 - at) / at
+    weigh = (
+        "a missed hit is as bad as a false alarm"
+        if at == 0.5
+        else (
+            f"a missed hit is as bad as {odds:.3g} false alarms"
+            if odds >= 1
+            else f"a false alarm is as bad as {1 / odds:.3g} missed hits"
+        )
+    )
+    n, hits = float(c.n), float(c.tp + c.fn)
+    costs = [
+        1000 * (float(missed) + float(alarms) / odds) / n
+        for missed, alarms in ((c.fn, c.fp), (0, n - hits), (hits, 0))
+    ]
+    own, everybody, nobody = (f"{cost:,.1f}" for cost in costs)
+    return (
+        f"A cutoff of {at:.3g} is right where {weigh}. By that, 1,000 rows cost as much as {own} missed hits; acting on "
+        f"everybody would cost {everybody}, on nobody {nobody}."
+    )
+
+
+def _tables(samples: list[Sample], cells: list[Confusion]) -> None:
+    names = ["now"] if len(samples) == 1 else ["as it is", samples[1].data.name]
+    confusion, shares = {}, {}
+    for name, c in zip(names, cells, strict=True):
+        head = "" if len(cells) == 1 else f", {shorten(name, 30)}"
+        confusion[f"hits{head}"] = [whole(float(c.tp)), whole(float(c.fn))]
+        confusion[f"misses{head}"] = [whole(float(c.fp)), whole(float(c.tn))]
+        net = net_benefit_of(c.tp, c.fp, c.n, c.params["cutoff"])
+        shares[f"value{head}"] = [*(_share(v[0]) for v in c.shares().values()), decimal(float(net))]
+        shares[f"95 % interval{head}"] = [
+            *(f"{100 * low:.1f} to {percent(high)}" for _, low, high in c.shares().values()),
+            _interval(samples[names.index(name)], c),
+        ]
+    with st.container(horizontal=len(cells) == 1, gap="medium"):
+        with st.container(width=_NARROW if len(cells) == 1 else "stretch"):
+            st.dataframe(
+                pd.DataFrame({"decision": ["act", "do not act"], **confusion}),
+                hide_index=True,
+                height="content",
+                alt="Confusion matrix at the cutoff",
+            )
+        with st.container():
+            measures = [m.capitalize() for m in cells[0].shares()]
+            st.dataframe(
+                pd.DataFrame({"at the cutoff": [*measures, "Net benefit"], **shares}),
+                hide_index=True,
+                height="content",
+                alt="Sensitivity, specificity, predictive values and net benefit at the cutoff",
+            )
+    st.caption(
+        "Intervals of shares are exact (Clopper and Pearson), that of the net benefit is of the bootstrap."
+    )
+
+
+def _share(value: float) -> str:
+    return "–" if value != value else percent(value)
+
+
+def _interval(sample: Sample, c: Confusion) -> str:
+    from calviz.analysis import evaluate
+
+    found = evaluate(
+        sample, ["net_benefit"], ci=True, noise_floor=False, cutoff=c.params["cutoff"]
+    )["net_benefit"].interval
+    return "" if found is None else f"{decimal(found.low)} to {decimal(found.high)}"
+
+
+def _net_benefit(found: Deciding, settings: Settings, at: float) -> None:
+    st.subheader("Is it better than deciding without it?", anchor=False)
+    shown = st.segmented_control(
+        "Drawn",
+        SHOWN,
+        default="net-benefit",
+        required=True,
+        key="benefit",
+        bind="query-params",
+        format_func=lambda key: _SHOWN[key],
+        help="Net benefit: hits acted on per row, less false alarms at the cutoff's exchange rate. Standardised: divided by the share "
+        "of hits, 1 at best. Actions avoided: per 100 rows, against acting on everybody, no hit being missed on balance.",
+    )
+    figure = _curve(found.before)
+    others = []
+    if found.after is not None:
+        figure = replace(figure, name=name_of(settings))
+        others = [_curve(found.after)]
+    st.markdown(md(figure.reading(), 1_000))
+    if others:
+        name = others[0].name
+        st.markdown(md(f"{name[:1].upper()}{name[1:]}: {others[0].reading()}", 1_000))
+    drawn = figure.plot(
+        theme=diagram.theme(), width=diagram.page_width(), shown=shown, at=at, others=others
+    )
+    diagram.chart(
+        figure,
+        diagram.with_room_below(drawn, 30),
+        key="decisions.benefit",
+        filename="net-benefit",
+        alt=" ".join(f.describe() for f in (figure, *others)),
+    )
+    frame = pd.concat(
+        [f.frame().assign(model=f.name) for f in (figure, *others)], ignore_index=True
+    )
+    st.download_button(
+        "Download the curve as CSV",
+        csv_bytes(frame),
+        f"{bin_details.file_stem(settings)}-net-benefit.csv",
+        "text/csv",
+        icon=":material/download:",
+        type="tertiary",
+        on_click="ignore",
+        key="calviz.decisions.download",
+    )

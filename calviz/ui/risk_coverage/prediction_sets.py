@@ -1,0 +1,92 @@
+"""Prediction sets: the classes that are plausible, instead of one class or an expert."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from calviz.comparison.prediction_sets import prediction_sets
+from calviz.comparison.rows import Division
+from calviz.results.prediction_sets import PredictionSets, SetMethod
+from calviz.results.slices import rows_where
+from calviz.text.words import counted, decimal, percent, shorten
+from calviz.ui.session import page_guard
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets.text import md
+
+_METHODS: dict[SetMethod, str] = {"lac": "LAC (smallest)", "aps": "APS (adaptive)"}
+
+
+@st.fragment
+def explore(settings: Settings) -> None:
+    """Method and coverage to choose, and what the sets hold; a fragment."""
+    with page_guard.boundary():
+        with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+            method: SetMethod = st.segmented_control(
+                "Sets by",
+                tuple(_METHODS),
+                default="lac",
+                required=True,
+                key="sets",
+                bind="query-params",
+                format_func=lambda key: _METHODS.get(key, str(key)),
+                help="LAC: all classes whose probability reaches a threshold. APS: the most probable ones until their sum does.",
+            )
+            with st.container(width=420):
+                asked = st.slider(
+                    "The true class is to be among them, % of the rows",
+                    50.0,
+                    99.5,
+                    90.0,
+                    0.5,
+                    key="covered",
+                    bind="query-params",
+                )
+        found = _sets(settings.rows_key, method, asked / 100, settings)
+        st.markdown(md(found.reading(), 1_000))
+        fit = f"{found.fit.how} ({counted(found.fit.rows, 'row')})"
+        st.caption(
+            md(
+                f"Split-conformal: the threshold is chosen on {fit}, and judged on {found.evaluation.how}. The share holds for new rows like "
+                "these whatever the probabilities are worth; better probabilities make the sets smaller.",
+                1_000,
+            )
+        )
+        every = (found.overall, *found.classes)
+        st.dataframe(
+            pd.DataFrame(
+                {
+                    "true class": [shorten(s.name, 60) for s in every],
+                    "rows": [s.rows for s in every],
+                    "coverage": [100 * s.coverage for s in every],
+                    "95 % interval": [
+                        f"{100 * s.coverage_interval.low:.1f} to {percent(s.coverage_interval.high)}"
+                        for s in every
+                    ],
+                    "mean size": [s.size for s in every],
+                    "interval of the size": [
+                        f"{decimal(s.size_interval.low, 2)} to {decimal(s.size_interval.high, 2)}"
+                        for s in every
+                    ],
+                }
+            ),
+            hide_index=True,
+            height="content" if len(every) <= 12 else "auto",
+            alt="Coverage and mean size of the prediction sets, by true class",
+            column_config={
+                "coverage": st.column_config.NumberColumn(format="%.1f %%"),
+                "mean size": st.column_config.NumberColumn(format="%.2f"),
+            },
+        )
+
+
+@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
+def _sets(
+    key: tuple[str, ...], method: SetMethod, coverage: float, _settings: Settings
+) -> PredictionSets:
+    whole = _settings.whole
+    division = Division.beside(whole, _settings.split)
+    within = rows_where(whole, _settings.where)
+    return prediction_sets(
+        whole, method=method, coverage=coverage, division=division, within=within
+    )

@@ -1,0 +1,57 @@
+"""Decisions for or against a class by a cutoff of its probability."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from calviz.figures import OutcomeHistogram
+from calviz.sample.cutoff import decidable
+from calviz.ui.decisions import cutoff, grade_table
+from calviz.ui.session import navigation, page_guard, results, settings
+from calviz.ui.widgets import cards, diagram, recalibration_choice
+from calviz.ui.widgets.text import md
+
+page_guard.enter()
+chosen = settings.current()
+
+st.title(navigation.BY_KEY["decisions"].question, anchor=False)
+with page_guard.boundary():
+    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.rows_words}")
+    st.caption(
+        "Rows whose probability reaches the cutoff are acted on: treated, investigated, refused. What a calibrated "
+        "probability is worth shows where such decisions cost something."
+    )
+
+with page_guard.boundary():
+    sample = decidable(chosen.sample)
+    method = recalibration_choice.choose_method(chosen)
+    cutoff.explore(chosen, method)
+
+    st.subheader("Where are hits and misses?", anchor=False)
+    with results.computing(chosen, "Counting …"):
+        figure = sample.view(OutcomeHistogram.compute, seed=sample.seed)
+    st.markdown(md(figure.describe().split(": ", 1)[-1], 1_000))
+    diagram.chart(
+        figure,
+        figure.plot(theme=diagram.theme(), width=diagram.page_width()),
+        key="decisions.histogram",
+        filename="scores-by-outcome",
+    )
+
+    st.subheader("What validations report", anchor=False)
+    with st.spinner("Resampling the measures …", show_time=True):
+        # A choice of this page: those of guidelines.
+        keys = (
+            "auroc",
+            "auprc",
+            "oe_ratio",
+            "calibration_in_the_large",
+            "calibration_slope",
+            "ici",
+        )
+        decided = replace(chosen, reduction=sample.reduction)
+        evaluation = results.metrics(decided, keys, error_bars=True)
+    cards.metric_line(evaluation, keys)
+    st.caption("Before recalibration; the flexible calibration curve is on the page Reliability.")
+
+    grade_table.explore(sample)

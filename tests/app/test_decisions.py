@@ -1,0 +1,34 @@
+"""The page Decisions."""
+
+from tests.app.test_app import _app, _quiet, _upload, _words
+
+
+def test_the_cutoff_decides_what_is_shown():
+    app = _quiet(_app("data=breast_cancer&cutoff=0.300", "decisions"))
+    assert app.slider(key="cutoff").value == 0.3
+    assert "a missed hit is as bad as 2.33 false alarms" in _words(app)
+    before = [d.value for d in app.dataframe]
+    app.slider(key="cutoff").set_value(0.8).run()
+    assert "a false alarm is as bad as 4 missed hits" in _words(_quiet(app))
+    assert not before[0].equals(app.dataframe[0].value)
+    app.selectbox(key="recalibrated").set_value("temperature").run()
+    assert "is fitted on" in _words(_quiet(app))
+    assert "After temperature scaling: Deciding by the scores" in _words(app)
+
+
+def test_more_than_two_classes_are_told_what_to_choose():
+    app = _quiet(_app("data=digits", "decisions"))
+    assert (
+        "decisions at a cutoff are about one of two classes"
+        in "".join(i.value for i in app.info).lower()
+    )
+    app.selectbox(key="reduction").set_value("class").run()
+    assert "AUROC" in _words(_quiet(app))
+
+
+def test_a_column_of_grades_has_its_tests():
+    rows = "1,0.1,B\n" * 30 + "0,0.1,B\n" * 70 + "1,0.02,A\n" + "0,0.02,A\n" * 99
+    app = _upload(_app(), "loans.csv", f"label,p,grade\n{rows}".encode())
+    app = _quiet(app.switch_page("pages/decisions.py").run())
+    assert "Of 2 grades more happens than the probabilities say in: red B." in _words(app)
+    assert app.dataframe[-1].value["light"].tolist() == ["🟢 green", "🔴 red", "🔴 red"]

@@ -1,0 +1,132 @@
+"""Prediction sets against MAPIE, by hand, and by simulation."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import calviz
+from calviz.core.errors import NotAvailable, OptionError
+
+
+def data(n=1_200, k=4, seed=0):
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.full(k, 0.6), size=n)
+    labels = np.array([rng.choice(k, p=row) for row in probs])
+    return calviz.Predictions(
+        probs=probs, labels=labels, splits=["fit"] * 700 + ["judge"] * (n - 700)
+    )
+
+
+class Given:
+    """A classifier whose features are its probabilities."""
+
+    def __init__(self, k):
+        self.classes_ = np.arange(k)
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def fit(self, X, y):
+        return self
+
+    def predict_proba(self, X):
+        return X
+
+    def predict(self, X):
+        return X.argmax(axis=1)
+
+
+@pytest.mark.parametrize("coverage", [0.8, 0.95])
+def test_lac_is_mapies(coverage):
+    mapie = pytest.importorskip("mapie.classification")
+    p = data()
+    peer = mapie.SplitConformalClassifier(
+        Given(4), confidence_level=coverage, conformity_score="lac", prefit=True
+    )
+    peer.conformalize(p.probs[:700], p.labels[:700])
+    sets = peer.predict_set(p.probs[700:])[1][:, :, 0]
+    found = calviz.prediction_sets(p, coverage=coverage, fit_split="fit")
+    assert found.overall.size == pytest.approx(sets.sum(axis=1).mean())
+    assert found.overall.covered == sets[np.arange(500), p.labels[700:]].sum()
+    for k, of in enumerate(found.classes):
+        rows = p.labels[700:] == k
+        assert (of.rows, of.covered) == (rows.sum(), sets[rows, k].sum())
+    assert found.sizes.tolist() == np.bincount(sets.sum(axis=1), minlength=5).tolist()
+
+
+def test_the_threshold_by_hand():
+    # Of 19 conformity scores 0.05 ... 0.95 the ceil(20 * 0.8) = 16th smallest; for 98 % nineteen rows are too few.
+    probs = np.linspace(0.95, 0.05, 19)
+    p = calviz.Predictions(
+        probs=np.stack([probs, 1 - probs], axis=1).repeat(2, axis=0),
+        labels=np.zeros(38, int),
+        splits=["fit", "judge"] * 19,
+    )
+    found = calviz.prediction_sets(p, coverage=0.8, fit_split="fit")
+    assert found.threshold == pytest.approx(0.8)
+    assert found.overall.covered == 16
+    alone = calviz.prediction_sets(p, coverage=0.98, fit_split="fit")
+    assert alone.threshold == np.inf
+    assert alone.overall.size == 2
+
+
+def test_aps_row_by_row():
+    p = data(900)
+    found = calviz.prediction_sets(p, method="aps", coverage=0.85, fit_split="fit", seed=3)
+    rng = np.random.default_rng(3)
+
+    def strange(row, u, c):
+        order = sorted(range(4), key=lambda j: -row[j])
+        before = order[: order.index(c)]
+        return sum(row[j] for j in before) + (1 - u) * row[c]
+
+    us = rng.random(700)
+    scores = sorted(strange(p.probs[i], us[i], p.labels[i]) for i in range(700))
+    assert found.threshold == pytest.approx(scores[int(np.ceil(701 * 0.85)) - 1])
+    us, sizes = rng.random(200), []
+    for i, u in zip(range(700, 900), us, strict=True):
+        inside = [strange(p.probs[i], u, c) <= found.threshold + 1e-12 for c in range(4)]
+        sizes.append(max(sum(inside), 1))
+    assert found.overall.size == pytest.approx(np.mean(sizes))
+
+
+@pytest.mark.parametrize("method", ["lac", "aps"])
+def test_coverage_is_what_was_asked_for(method):
+    covered = 0
+    for seed in range(12):
+        p = data(1_100, seed=seed)
+        covered += calviz.prediction_sets(
+            p, method=method, coverage=0.8, fit_split="fit"
+        ).overall.covered
+    # APS may be above: empty sets get a class.
+    expected = stats.binomtest(covered, 12 * 400, 0.8).proportion_estimate
+    assert 0.78 <= expected <= 0.84
+
+
+def test_what_cannot_be_had():
+    top = calviz.ConfidencePredictions(confidence=np.array([0.6]), correct=np.array([True]))
+    with pytest.raises(NotAvailable, match="a set needs the probabilities of all classes"):
+        calviz.prediction_sets(top)
+    for wrong in (0, 1, 1.5, True):
+        with pytest.raises(OptionError, match="'coverage' must lie between 0 and 1"):
+            calviz.prediction_sets(data(800), coverage=wrong)
+    with pytest.raises(OptionError, match="need rows for their threshold that do not judge"):
+        calviz.prediction_sets(data(800), cross_fit=5)
+
+
+def test_the_command_line(tmp_path):
+    import json
+
+    from click.testing import CliRunner
+
+    from calviz.cli import main
+
+    p = data(800)
+    np.savez(tmp_path / "p.npz", probs=p.probs, labels=p.labels)
+    asked = ["sets", str(tmp_path / "p.npz"), "--fit-fraction", "0.5", "--coverage", "0.8"]
+    shown = CliRunner().invoke(main, asked)
+    assert shown.exit_code == 0, shown.stderr
+    assert "The sets hold the true class of" in shown.stdout
+    record = json.loads(CliRunner().invoke(main, [*asked, "--json", "-"]).stdout)
+    assert record["overall"]["rows"] == 400
+    assert sum(record["sizes"]) == 400

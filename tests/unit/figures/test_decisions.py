@@ -1,0 +1,116 @@
+"""Net benefit, ROC, scores by outcome and the calibration curve as figures."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
+
+import calviz
+from calviz.core.errors import NotAvailable, OptionError
+from calviz.figures import CalibrationCurve, NetBenefit, OutcomeHistogram, Roc
+from calviz.sample.cutoff import at_cutoff, decidable
+from calviz.sample.sample import Sample
+
+
+def data(n=2_000, seed=0):
+    rng = np.random.default_rng(seed)
+    score = rng.beta(1, 2, size=n)
+    labels = (rng.random(n) < score**1.3).astype(int)
+    return calviz.Predictions(probs=score, labels=labels), score, labels
+
+
+def test_net_benefit_is_what_its_formula_says():
+    p, score, y = data()
+    f = NetBenefit.compute(p, reduction="positive")
+    for at in (0.1, 0.35, 0.8):
+        i = int(np.argmin(np.abs(f.cutoff - at)))
+        tp, fp = (y[score >= at] == 1).sum(), (y[score >= at] == 0).sum()
+        net = (tp - fp * at / (1 - at)) / y.size
+        whole = y.mean() - (1 - y.mean()) * at / (1 - at)
+        assert f.values["net-benefit"][i] == pytest.approx(net)
+        assert f.everybody["net-benefit"][i] == pytest.approx(whole)
+        assert f.values["standardised"][i] == pytest.approx(net / y.mean())
+        # Vickers & Elkin: actions avoided are the gain over acting on everybody, in false alarms.
+        assert f.values["avoided"][i] == pytest.approx(100 * (net - whole) * (1 - at) / at)
+        low, high = (end[i] for end in f.bands["net-benefit"])
+        assert low < net < high
+        gain = np.where(score >= at, np.where(y == 1, 1, -at / (1 - at)), 0)
+        assert high - low == pytest.approx(2 * 1.96 * gain.std() / np.sqrt(y.size), rel=0.15)
+
+
+def test_a_score_in_single_precision_reaches_its_cutoff():
+    p = calviz.Predictions(probs=np.array([0.3, 0.7], np.float32), labels=np.array([1, 0]))
+    f = NetBenefit.compute(p, reduction="positive")
+    assert f.values["net-benefit"][29] == pytest.approx(0.5 - 0.5 * 3 / 7)
+
+
+def test_curves_pass_through_what_scikit_learn_counts():
+    p, score, y = data(300)
+    f = Roc.compute(p, reduction="positive")
+    fpr, tpr, _ = roc_curve(y, score, drop_intermediate=False)
+    np.testing.assert_allclose(np.interp(fpr, f.false_alarms, f.sensitivity).max(), 1)
+    np.testing.assert_allclose(f.false_alarms, fpr)
+    np.testing.assert_allclose(f.sensitivity, tpr)
+    assert f.auroc == pytest.approx(roc_auc_score(y, score))
+    assert f.auprc == pytest.approx(average_precision_score(y, score))
+    low, high = f.auroc_interval
+    # Hanley & McNeil 1982.
+    a, hits, misses = f.auroc, y.sum(), (1 - y).sum()
+    variance = a * (1 - a) + (hits - 1) * (a / (2 - a) - a**2)
+    variance += (misses - 1) * (2 * a**2 / (1 + a) - a**2)
+    spread = np.sqrt(variance / (hits * misses))
+    assert high - low == pytest.approx(2 * 1.96 * spread, rel=0.2)
+
+
+def test_thinned_curves_have_the_same_area():
+    p, score, y = data(20_000)
+    f = Roc.compute(p, reduction="positive")
+    assert f.cutoff.size < 450
+    assert np.trapezoid(f.sensitivity, f.false_alarms) == pytest.approx(
+        roc_auc_score(y, score), abs=1e-4
+    )
+
+
+def test_what_is_drawn_by_outcome():
+    p, score, y = data(500)
+    f = OutcomeHistogram.compute(p, reduction="positive")
+    assert f.frame()["hits"].sum() == y.sum()
+    assert f.frame()["misses"].sum() == 500 - y.sum()
+    assert f"mean score of {score[y == 1].mean():.3f}" in f.describe()
+
+
+def test_every_kind_of_drawing():
+    p, *_ = data(300)
+    sample = Sample.of(p, reduction="positive")
+    benefit, roc = NetBenefit.compute(sample), Roc.compute(sample)
+    for shown in ("net-benefit", "standardised", "avoided"):
+        assert (
+            benefit.plot(shown=shown, at=0.3, others=[benefit]).layout.annotations[0].text
+            == "cutoff 0.3"
+        )
+    cells = sample.view(at_cutoff, cutoff=0.3)
+    drawn = roc.plot(panel="precision-recall", at=cells)
+    assert drawn.data[-1].y[0] == pytest.approx(float(cells.tp / (cells.tp + cells.fp)))
+    with pytest.raises(OptionError, match="'shown' must be one of"):
+        benefit.plot(shown="cost")
+    for kind in ("loess", "logistic"):
+        assert CalibrationCurve.compute(sample, curve=kind).plot().data
+
+
+def test_what_cannot_be_decided_on():
+    rng = np.random.default_rng(0)
+    three = calviz.Predictions(probs=rng.dirichlet(np.ones(3), 30), labels=rng.integers(3, size=30))
+    with pytest.raises(
+        NotAvailable, match=r"one of two classes, and these data have 3: .* class:NAME"
+    ):
+        decidable(Sample.of(three))
+    assert decidable(Sample.of(three, reduction="class:1")).reduction.key == "class:1"
+    none = calviz.Predictions(probs=np.array([0.2, 0.4]), labels=np.array([0, 0]))
+    with pytest.raises(
+        NotAvailable, match="none of the 2 rows has the class '1': without both outcomes"
+    ):
+        decidable(Sample.of(none))
+    top = calviz.ConfidencePredictions(confidence=np.array([0.6]), correct=np.array([True]))
+    with pytest.raises(NotAvailable, match="confidence-only"):
+        decidable(Sample.of(top))
+    # Two classes by the top label are decided on by the positive class.
+    assert decidable(Sample.of(data(50)[0], reduction="top-label")).reduction.key == "positive"

@@ -1,0 +1,54 @@
+"""Rating grades against SciPy's tests."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import calviz
+from calviz.core.errors import OptionError
+from calviz.sample.grades import grade_columns, grades
+from calviz.sample.sample import Sample
+
+
+def rated(grade="grade", seed=0):
+    rng = np.random.default_rng(seed)
+    which = rng.integers(3, size=900)
+    score = np.array([0.01, 0.05, 0.2])[which] * rng.uniform(0.8, 1.2, size=900)
+    hit = rng.random(900) < score * np.array([1, 1, 1.6])[which]
+    groups = {"region": rng.integers(2, size=900), grade: np.array(["A", "BB", "CCC"])[which]}
+    return calviz.Predictions(probs=score, labels=hit.astype(int), groups=groups), which
+
+
+def test_each_grade_is_tested_as_scipy_does():
+    p, which = rated()
+    found = grades(Sample.of(p), column="grade")
+    assert found.names == ("A", "BB", "CCC", "all rows")
+    score, hit = p.probs[:, 1], p.labels
+    for g in range(4):
+        rows = which == g if g < 3 else np.ones(900, bool)
+        n, k, mean = int(rows.sum()), int(hit[rows].sum()), score[rows].mean()
+        assert (found.rows[g], found.hits[g]) == (n, k)
+        assert found.binomial[g] == pytest.approx(
+            stats.binomtest(k, n, mean, alternative="greater").pvalue
+        )
+        posterior = stats.beta(k + 0.5, n - k + 0.5)
+        assert found.jeffreys[g] == pytest.approx(posterior.cdf(mean))
+        assert found.low[g] == pytest.approx(posterior.ppf(0.025) if k else 0)
+        assert found.high[g] == pytest.approx(posterior.ppf(0.975))
+    assert found.lights[2] == "red"
+    assert "red CCC" in found.reading()
+
+
+def test_columns_of_grades_are_found_by_name_or_values():
+    assert grade_columns(rated("Rating grade")[0]) == ("Rating grade",)
+    assert grade_columns(rated("x")[0]) == ("x",)
+
+
+def test_a_column_that_there_is_not():
+    with pytest.raises(OptionError, match="there is no group column 'notch'; known: region, grade"):
+        grades(Sample.of(rated()[0]), column="notch")
+    many = calviz.Predictions(
+        probs=np.full(60, 0.2), labels=np.arange(60) % 2, groups={"id": np.arange(60)}
+    )
+    with pytest.raises(OptionError, match="'id' has 60 values: a column of grades has at most 50"):
+        grades(Sample.of(many), column="id")
