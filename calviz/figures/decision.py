@@ -386,7 +386,10 @@ def _drawn(view: Steps, thresholds: FloatArray, costs: Costs, seed: int) -> Floa
     )
     # Each group stands at its lower threshold; the first is below all.
     grouped = Steps(np.append(-1.0, order), count, hits)
-    drawn = grouped.bootstrap(error_bars.stream(seed, "bootstrap"), RESAMPLES)
+    if error_bars.DRAWN_BY in view.__dict__:  # rows that are not alike are drawn as they are
+        drawn = error_bars.resampled(view, "bootstrap", seed=seed, resamples=RESAMPLES)
+    else:
+        drawn = grouped.bootstrap(error_bars.stream(seed, "bootstrap"), RESAMPLES)
     return cost_at(drawn, np.clip(thresholds, None, 2.0), costs)
 
 
