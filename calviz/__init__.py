@@ -16,7 +16,14 @@ from calviz.specs.registry import look_in
 if TYPE_CHECKING:
     from calviz import figures as figures
     from calviz.analysis import conventions, evaluate, verdict
-    from calviz.comparison import compare, compare_models, learning_curve, recalibrate, slices
+    from calviz.comparison import (
+        compare,
+        compare_models,
+        learning_curve,
+        over_time,
+        recalibrate,
+        slices,
+    )
     from calviz.core.predictions import ConfidencePredictions, Predictions
     from calviz.core.reduction import Reduction
     from calviz.data import load
@@ -35,6 +42,7 @@ __all__ = [
     "figures",
     "learning_curve",
     "load",
+    "over_time",
     "recalibrate",
     "slices",
     "verdict",
@@ -52,6 +60,7 @@ _HOMES = {
     "evaluate": "calviz.analysis",
     "learning_curve": "calviz.comparison",
     "load": "calviz.data",
+    "over_time": "calviz.comparison",
     "recalibrate": "calviz.comparison",
     "slices": "calviz.comparison",
     "verdict": "calviz.analysis",

@@ -8,13 +8,13 @@ from functools import partial
 
 import numpy as np
 
-from calviz.checks.kernels.min_p import westfall_young
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.core.reduction import Reduction
 from calviz.metrics.ks import ks
 from calviz.metrics.proper_parts import brier_miscalibration
+from calviz.numerics.min_p import westfall_young
 from calviz.results.verdict import CalibrationTest
 from calviz.sample.binning import assign
 from calviz.sample.error_bars import p_value, redraw, resampled

@@ -12,6 +12,7 @@ from calviz.comparison.learning_curves import learning_curve
 from calviz.comparison.methods_to_try import Suggestion, suggest
 from calviz.comparison.model_names import named_models
 from calviz.comparison.models import compare_methods, compare_models, same_rows
+from calviz.comparison.over_time import over_time
 from calviz.comparison.plan import Plan
 from calviz.comparison.rows import Division, choose_rows
 from calviz.comparison.same_rows_of_models import align
@@ -35,6 +36,7 @@ __all__ = [
     "guideline",
     "learning_curve",
     "named_models",
+    "over_time",
     "recalibrate",
     "same_rows",
     "slices",

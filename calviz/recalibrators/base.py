@@ -114,7 +114,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise NotAvailable(
                 f"not available for weighted rows: '{self.key}' does not take weights."
             )
-        return checked / checked.mean()
+        return np.asarray(checked / checked.mean())
 
     @property
     def takes_weights(self) -> bool:

@@ -34,8 +34,15 @@ def recognise(table: Table, options: ReadingOptions) -> Layout:
     view = View(table, options)
     split, identifier = extra_columns.split(view), extra_columns.identifier(view)
     cluster, weight = options.cluster_column or None, options.weight_column or None
-    said = (split, identifier, options.label, weight, options.time_column, cluster)
-    taken = {c for c in said if c}
+    said: tuple[str | None, ...] = (
+        split,
+        identifier,
+        options.label,
+        weight,
+        options.time_column,
+        cluster,
+    )
+    taken = {c for c in said if c is not None and c}
     if cluster == identifier:
         # Rows that repeat are no identifiers of their own.
         identifier = None
