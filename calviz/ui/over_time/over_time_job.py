@@ -7,6 +7,7 @@ import streamlit as st
 from calviz.comparison import over_time
 from calviz.figures.over_time import OverTimeLine
 from calviz.results.over_time import EVERY, Every, OverTime
+from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS, RANKED_BY
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.export import csv_bytes
@@ -63,7 +64,7 @@ def explore(settings: Settings) -> None:
         PLACE,
         (*settings.rows_key, *settings.how_key, metric, every, method),
         f"Measuring {counted(sample.data.n, 'row')} over time",
-        lambda: lambda job: _work(job, settings, metric, length, how),
+        lambda: lambda job: _work(job, sample, metric, length, how),
         about=settings.rows_key,
     )
     cells = sample.data.n * max(1, sample.data.n_classes)
@@ -79,10 +80,10 @@ def explore(settings: Settings) -> None:
 
 
 def _work(
-    job: Job, settings: Settings, metric: str, every: Every | None, method: str | None
+    job: Job, sample: Sample, metric: str, every: Every | None, method: str | None
 ) -> OverTime:
     return over_time(
-        settings.sample,
+        sample,
         metric,
         every=every,
         method=method,
