@@ -14,7 +14,7 @@ from calviz.analysis import evaluate
 from calviz.comparison.fitting import fit_and_apply, scores_of, with_probabilities
 from calviz.comparison.paired_differences import pair
 from calviz.comparison.reweighted_metrics import Weighted
-from calviz.comparison.rows import LEAST_ROWS, Rows, RowsUsed
+from calviz.comparison.rows import LEAST_ROWS, Rows
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.options import check_choice, check_whole
@@ -23,7 +23,7 @@ from calviz.core.reduction import Reduction
 from calviz.core.watch import checkpoint
 from calviz.numerics.min_p import westfall_young
 from calviz.numerics.threads import one_blas_thread
-from calviz.results.comparison import Difference
+from calviz.results.comparison import Difference, RowsUsed
 from calviz.results.evaluation import MetricResult
 from calviz.results.over_time import EVERY, Every, OverTime, Period
 from calviz.sample.sample import Sample

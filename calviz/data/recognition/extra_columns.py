@@ -62,7 +62,7 @@ def time(view: View, used: set[str]) -> str | None:
     return None
 
 
-def to_ask(view: View, used: set[str | None]) -> Iterator[Finding]:
+def to_ask(view: View, used: set[str]) -> Iterator[Finding]:
     """What columns may say of the rows, for the user to decide: clusters and weights are never guessed."""
     options = view.options
     if not view.table.named:

@@ -73,8 +73,9 @@ def recognise(table: Table, options: ReadingOptions) -> Layout:
     if time is not None:
         used.add(time)
     # Rows may be sliced by what they are clustered by, if that has few values.
-    groups, unused = extra_columns.groups(view, (used | set(numbers)) - {cluster})
-    view.notices.extend(extra_columns.to_ask(view, used | {cluster}))
+    own = {cluster} if cluster is not None else set[str]()
+    groups, unused = extra_columns.groups(view, (used | set(numbers)) - own)
+    view.notices.extend(extra_columns.to_ask(view, used | own))
     return Layout(
         scores=scores,
         confidence=confidence,

@@ -10,7 +10,6 @@ import numpy as np
 from calviz.figures.drawing.parts import Trace, line, markers, whiskers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis
-from calviz.specs.metric import METRICS
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.escape import plotly_text
 from calviz.text.metric_values import scale_of
@@ -53,11 +52,10 @@ def _traces(figure: OverTimeLine, palette: Palette) -> Iterator[Trace]:
     r = figure.result
     scale = scale_of(r.metric)[0]
     x = np.arange(len(r.periods), dtype=np.float64)
-    metric = METRICS[r.metric]
     floor = np.array(
         [p.result.noise_floor.mean if p.result.noise_floor else np.nan for p in r.periods]
     )
-    if metric.tail == "upper" and np.isfinite(floor).any():
+    if np.isfinite(floor).any():
         name = "Noise floor (calibrated)"
         yield line(x, scale * floor, palette.muted, width=1.5, dash="2px,3px", name=name)
     expected = np.array([p.expected for p in r.periods])
