@@ -26,7 +26,7 @@ from calviz.specs.metric import Reweighting
 V = TypeVar("V", bound=Any)
 
 #: (row, resample) pairs that are held at a time, and that are made in all: large samples need fewer resamples.
-CELLS, MOST_CELLS = 1 << 22, 200_000_000
+CELLS, MOST_CELLS = 1 << 22, 100_000_000
 #: The fewest resamples that make an interval.
 LEAST = 100
 
@@ -56,8 +56,9 @@ class RowDraws:
 
     def counts(self, rng: np.random.Generator, size: int) -> FloatArray:
         """How much each row counts in samples drawn with replacement, shape (n, size)."""
-        times = resample_rows(rng, self.clusters, size).T
-        drawn = times if self.cluster is None else times[self.cluster]
+        # Rows of a cluster are copied as a whole, which takes memory that lies together.
+        times = np.ascontiguousarray(resample_rows(rng, self.clusters, size).T)
+        drawn = times if self.cluster is None else np.take(times, self.cluster, axis=0)
         if self.weights is not None:
             drawn = drawn * self.weights[:, None]
         return np.ascontiguousarray(drawn)
@@ -65,7 +66,7 @@ class RowDraws:
     def signs(self, rng: np.random.Generator, size: int) -> FloatArray:
         """1 or -1 for each row, the same in a cluster, shape (n, size)."""
         signs = rng.integers(2, size=(self.clusters, size)) * 2.0 - 1.0
-        return np.asarray(signs if self.cluster is None else signs[self.cluster])
+        return np.asarray(signs if self.cluster is None else np.take(signs, self.cluster, axis=0))
 
     def hits(self, rng: np.random.Generator, events: BinaryEvents, size: int) -> FloatArray:
         """Hits of a calibrated model, shape (n, size); with clusters they are no whole numbers."""
