@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from calviz.checks import find
 from calviz.checks import verdict as verdict_on
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.core.factor import Factor
 from calviz.core.options import check_choice, check_level, check_whole
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.reduction import Reduction
@@ -28,7 +30,7 @@ from calviz.sample.class_table import class_table
 from calviz.sample.error_bars import LEVEL, RESAMPLES, Draw, needs_calibrated, usable
 from calviz.sample.sample import Sample, metric_options
 from calviz.specs.convention import Conventions
-from calviz.specs.metric import METRICS, IntervalMethod, Metric, Parameter
+from calviz.specs.metric import METRICS, IntervalMethod, Metric, Parameter, takes_weights
 
 
 def first_metrics(sample: Sample) -> tuple[str, ...]:
@@ -56,6 +58,8 @@ def evaluate(
     findings: bool | None = None,
     bins: int | None = None,
     scheme: Scheme | None = None,
+    clusters: str | Factor | npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
     **options: Any,
 ) -> Evaluation:
     """Compute metrics of one set of predictions.
@@ -96,6 +100,12 @@ def evaluate(
         The bins that the findings look at, and metrics of equal-width bins (ECE, ECE², RMSCE, MCE): their
         ``params`` say which they are of. A key that names its bins (``ece_equal_mass``) keeps them. With ``sturges``, the
         class-wise metrics have as many bins.
+    clusters : str, Factor or array_like, shape (n,), optional
+        Which rows belong together: the name of a group column, "id", or a value per row. Intervals, noise floors and p-values
+        then resample clusters. Those of the data if left out.
+    sample_weight : array_like, shape (n,), optional
+        How much each row counts (importance weights, of any scale); those of the data if left out. A metric that
+        does not take weights has no value then, and says so.
     **options
         Parameters of the metrics (``coverage=0.8``), passed on to those that have them.
 
@@ -119,6 +129,8 @@ def evaluate(
         scheme=scheme,
         seed=seed,
         resamples=resamples,
+        clusters=clusters,
+        weights=sample_weight,
     )
     drawing = _Drawing(
         ci, _default(noise_floor, ci), level, interval, sample.resamples, sample.seed
@@ -134,7 +146,7 @@ def evaluate(
         split=sample.split,
         reduction=sample.reduction.key,
         metrics=_results(sample, chosen, options, drawing),
-        classes=sample.once(_classes) if _default(classes, everything) else (),
+        classes=_class_rows(sample, asked=classes) if _default(classes, everything) else (),
         findings=judged.once(find) if judging else (),
         verdict=judged.once(verdict_on) if judging else None,
     )
@@ -285,6 +297,8 @@ def verdict(
     bins: int | None = None,
     scheme: Scheme | None = None,
     seed: int | None = None,
+    clusters: str | Factor | npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
 ) -> Verdict:
     """Say in one sentence whether these probabilities can be trusted.
 
@@ -299,13 +313,24 @@ def verdict(
         The bins in which to look for the worst place.
     seed : int
         Seed of all resampling, 0 or more.
+    clusters, sample_weight
+        As of `evaluate`.
 
     Raises
     ------
     OptionError, InputError, NotAvailable
         As `evaluate`.
     """
-    sample = Sample.of(data, split=split, reduction=reduction, bins=bins, scheme=scheme, seed=seed)
+    sample = Sample.of(
+        data,
+        split=split,
+        reduction=reduction,
+        bins=bins,
+        scheme=scheme,
+        seed=seed,
+        clusters=clusters,
+        weights=sample_weight,
+    )
     return _judged(sample).once(verdict_on)
 
 
@@ -369,6 +394,8 @@ def conventions(
         seed=seed,
         resamples=resamples,
     )
+    if sample.data.weights is not None:
+        raise NotAvailable("the ECE of other libraries is not computed for weighted rows.")
     return sample.once(measure, noise=noise)
 
 
@@ -441,6 +468,13 @@ class _Drawing:
         return {m.key: np.concatenate([row[i] for row in values]) for i, m in enumerate(metrics)}
 
 
+def _class_rows(sample: Sample, *, asked: bool | None) -> tuple[ClassRow, ...]:
+    """The table of classes; where rows have weights, which it does not take, it is there for nobody but is refused on demand."""
+    if sample.data.weights is not None and not asked:
+        return ()
+    return sample.once(_classes)
+
+
 def _classes(sample: Sample) -> tuple[ClassRow, ...]:
     data = sample.data
     if data.labels is None:
@@ -477,7 +511,31 @@ def _results(
     for view, family in sharing.values():
         for m, found in _error_bars(sample, view, family, values, drawing):
             bars[m.key] = sample.kept[sample.reduction, asked[m.key], drawing] = found
-    return {key: replace(value, **(bars[key] or {})) for key, value in values.items()}
+    made = {key: replace(value, **(bars[key] or {})) for key, value in values.items()}
+    return made if sample.data.alike else {k: _said(r, sample, drawing) for k, r in made.items()}
+
+
+def _said(result: MetricResult, sample: Sample, drawing: _Drawing) -> MetricResult:
+    """Of rows that are not alike, say how the error bars are meant, or why there are none."""
+    if not result.available:
+        return result
+    missing = [
+        what
+        for what, wanted, there in (
+            ("interval", drawing.intervals, result.interval),
+            ("noise floor", drawing.noise_floors, result.noise_floor),
+        )
+        if wanted and there is None
+    ]
+    said = [] if result.note is None else [result.note]
+    how = "by clusters" if sample.data.clusters is not None else "with weights"
+    if missing:
+        said.append(f"no {' and no '.join(missing)}: it cannot be resampled {how}.")
+    elif drawing.noise_floors and sample.data.clusters is not None:
+        said.append(
+            "noise floor: of a calibrated model whose rows depend on each other within clusters as these do."
+        )
+    return replace(result, note=" ".join(said) or None)
 
 
 def _asked(sample: Sample, metric: Metric, options: Mapping[str, Any]) -> _Asked:
@@ -488,10 +546,13 @@ def _view(sample: Sample, asked: _Asked) -> Any:
     return sample.view(METRICS[asked[0]].view, **dict(asked[1]))
 
 
+@takes_weights
 def _value(sample: Sample, *, asked: _Asked) -> MetricResult:
     """A metric without error bars."""
     m = METRICS[asked[0]]
     try:
+        if m.no_weights and sample.data.weights is not None:
+            raise NotAvailable(f"not available for weighted rows: {m.no_weights}")
         view = _view(sample, asked)
         value = float(m.value(view))
     except NotAvailable as error:

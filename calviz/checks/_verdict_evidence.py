@@ -20,6 +20,7 @@ from calviz.sample.binning import BinSums
 from calviz.sample.error_bars import interval, p_value, resampled
 from calviz.sample.false_alarm_levels import OVERALL
 from calviz.sample.sample import Sample, chosen_bins, event_sums
+from calviz.specs.metric import takes_weights
 
 #: Below this nothing is said of calibration: any estimate is mostly noise.
 MIN_ROWS = 30
@@ -125,6 +126,7 @@ class Evidence:
         return max(both, key=lambda b: abs(b.gap), default=None)
 
 
+@takes_weights
 def evidence(sample: Sample) -> Evidence:
     """Weigh a sample; intervals and noise floors are those of an evaluation of the same sample."""
     if sample.data.n < MIN_ROWS:
@@ -225,8 +227,8 @@ def _below(whole: BinSums, reach: Interval | None) -> float:
     Where (nearly) all rows hit, or none, resampling alone knows too little of what else could have been: the ECE is
     at least |MCS|, of whose hits there is an exact interval.
     """
-    n = float(whole.n)
-    score, hits = float(whole.score_sum.sum()) / n, float(whole.hit_sum.sum())
+    score = float(whole.score_sum.sum()) / float(whole.n)
+    hits, n = (float(v.sum()) for v in whole.trials)
     if reach is not None and min(hits, n - hits) >= FEW:
         return reach.high
     low, high = clopper_pearson(hits, n)

@@ -8,19 +8,20 @@ from functools import partial
 
 import numpy as np
 
-from calviz.checks.kernels.min_p import westfall_young
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.core.reduction import Reduction
 from calviz.metrics.ks import ks
 from calviz.metrics.proper_parts import brier_miscalibration
+from calviz.numerics.min_p import westfall_young
 from calviz.results.verdict import CalibrationTest
 from calviz.sample.binning import assign
-from calviz.sample.error_bars import p_value, resampled
+from calviz.sample.error_bars import p_value, redraw, resampled
 from calviz.sample.losses import negative_log_likelihood, squared_error
 from calviz.sample.sample import Sample, chosen_bins
 from calviz.sample.steps import Steps, steps
+from calviz.specs.metric import takes_weights
 
 #: A part of how the verdict tests: how much of the level a test has, against 1 of the others. "Off on average?" is asked first of all; NLL sees
 #: scores that are too extreme or too modest best.
@@ -69,6 +70,7 @@ def looks(sample: Sample) -> tuple[Sample, ...]:
     return (sample,)
 
 
+@takes_weights
 def joint(sample: Sample) -> Joint:
     """Test a sample; p-values are adjusted for all that is tested here.
 
@@ -214,7 +216,7 @@ def _all_classes(
         try:
             view = sample.view(make)
             rng = np.random.default_rng([sample.seed, number])
-            redrawn = view.under_calibration(rng, sample.resamples)
+            redrawn = redraw(view, "under_calibration", rng, sample.resamples)
         except NotAvailable:
             continue
         values[key, ""] = float(view.mean)

@@ -30,4 +30,4 @@ def empty_classes(sample: Sample) -> Iterator[Finding]:
     )
 
 
-CHECKS.register(Check("CAL006", "Classes without rows", empty_classes))
+CHECKS.register(Check("CAL006", "Classes without rows", empty_classes, clusters=True, weights=True))

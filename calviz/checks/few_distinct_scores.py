@@ -40,4 +40,4 @@ def ties(sample: Sample) -> Iterator[Finding]:
         )
 
 
-CHECKS.register(Check("CAL009", "Heavily tied scores", ties))
+CHECKS.register(Check("CAL009", "Heavily tied scores", ties, clusters=True))

@@ -28,4 +28,4 @@ def few_rows(sample: Sample) -> Iterator[Finding]:
         )
 
 
-CHECKS.register(Check("CAL004", "Too few rows", few_rows))
+CHECKS.register(Check("CAL004", "Too few rows", few_rows, clusters=True, weights=True))

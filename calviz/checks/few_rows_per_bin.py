@@ -38,4 +38,4 @@ def few_rows_per_bin(sample: Sample) -> Iterator[Finding]:
     )
 
 
-CHECKS.register(Check("CAL003", "Too few rows per bin", few_rows_per_bin))
+CHECKS.register(Check("CAL003", "Too few rows per bin", few_rows_per_bin, clusters=True))

@@ -66,4 +66,6 @@ def _numbers(seen: Evidence) -> str:
     )
 
 
-CHECKS.register(Check("CAL001", "Miscalibration beyond noise", miscalibration))
+CHECKS.register(
+    Check("CAL001", "Miscalibration beyond noise", miscalibration, clusters=True, weights=True)
+)

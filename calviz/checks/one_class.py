@@ -25,4 +25,6 @@ def one_class(sample: Sample) -> Iterator[Finding]:
     )
 
 
-CHECKS.register(Check("CAL005", "One class among the labels", one_class))
+CHECKS.register(
+    Check("CAL005", "One class among the labels", one_class, clusters=True, weights=True)
+)

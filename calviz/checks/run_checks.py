@@ -5,9 +5,13 @@ from __future__ import annotations
 from calviz.core.finding import Finding
 from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS
+from calviz.specs.metric import takes_weights
 
 
+@takes_weights
 def find(sample: Sample) -> tuple[Finding, ...]:
-    """Run every check, in the order of their codes."""
+    """Run every check that may be asked of these rows, in the order of their codes."""
     checks = sorted(CHECKS, key=lambda check: check.key)
-    return tuple(found for check in checks for found in check.run(sample))
+    return tuple(
+        found for check in checks if check.takes(sample.data) for found in check.run(sample)
+    )

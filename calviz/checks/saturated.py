@@ -39,4 +39,4 @@ def _refuted(rows: int, event: str, sample: Sample) -> str:
     return f"in {rows:,} of them the event {event}"
 
 
-CHECKS.register(Check("CAL007", "Saturated scores", saturated))
+CHECKS.register(Check("CAL007", "Saturated scores", saturated, clusters=True))

@@ -69,4 +69,4 @@ def _in_several(keys: npt.NDArray[Any], codes: IntArray) -> tuple[int, int]:
     return int(np.count_nonzero(splits_of_key[key] > 1)), int(key.size - pairs.size)
 
 
-CHECKS.register(Check("CAL011", "Splits that share rows", shared_rows))
+CHECKS.register(Check("CAL011", "Splits that share rows", shared_rows, clusters=True, weights=True))

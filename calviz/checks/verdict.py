@@ -12,7 +12,7 @@ from calviz.results.slices import Slices
 from calviz.results.verdict import CalibrationTest, Verdict, VerdictDirection
 from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
-from calviz.specs.metric import METRICS
+from calviz.specs.metric import METRICS, takes_weights
 from calviz.text.words import (
     counted,
     decimal,
@@ -29,6 +29,7 @@ from calviz.text.words import (
 BLUNT = 0.1
 
 
+@takes_weights
 def verdict(sample: Sample) -> Verdict:
     """Judge a sample; interval and noise floor are those of an evaluation of the same sample.
 
@@ -38,10 +39,12 @@ def verdict(sample: Sample) -> Verdict:
     are called miscalibrated (`calviz.sample.false_alarm_levels`). Another 1 % may have slices that are called off.
     """
     seen = sample.once(evidence)
-    by_group = usual_slices(sample) if seen.rows >= MIN_ROWS else None
-    tells_apart = seen.rows < MIN_ROWS or sample.view(shuffled).tells_apart
+    alike, weighted = sample.data.alike, sample.data.weights is not None
+    by_group = usual_slices(sample) if seen.rows >= MIN_ROWS and not weighted else None
+    tells_apart = seen.rows < MIN_ROWS or not alike or sample.view(shuffled).tells_apart
     quiet = seen.rows >= MIN_ROWS and seen.direction == "none"
-    classes = classes_off(sample) if quiet else ()
+    # Ranges of the classes are those of independent rows that count the same.
+    classes = classes_off(sample) if quiet and alike else ()
     no_error_words = nothing_found(seen, sample) if quiet else ""
     direction, sentence = _judge(seen, sample, no_error_words, classes, by_group, tells_apart)
     worst = {
@@ -96,10 +99,11 @@ def _judge(
     if by_group and by_group.off:
         off, of = len(by_group.off), counted(len(by_group.slices), "slice")
         but.append(f"{off:,} of {of} {'is' if off == 1 else 'are'} off")
+    unseen = classes_unseen(sample) if sample.data.alike else ""
     if but:
         return "off", f"{quiet}, but {' and '.join(but)}{apart}."
     direction: VerdictDirection = "undecided" if seen.ece_below >= BLUNT else "calibrated"
-    return direction, f"{quiet}{classes_unseen(sample)}{apart}."
+    return direction, f"{quiet}{unseen}{apart}."
 
 
 def nothing_found(seen: Evidence, sample: Sample) -> str:
@@ -107,13 +111,22 @@ def nothing_found(seen: Evidence, sample: Sample) -> str:
     of = of_the_top_label(sample)
     below = points(seen.ece_below, points_decimals(seen.ece))
     return (
-        f"No miscalibration{of} found on {counted(seen.rows, 'row')}: ECE is below {below} points with "
+        f"No miscalibration{of} found on {rows_words(sample)}: ECE is below {below} points with "
         "95 % confidence"
     )
 
 
+def rows_words(sample: Sample) -> str:
+    """The rows, and what is known of them: "3,000 rows in 100 clusters", "3,000 weighted rows"."""
+    data = sample.data
+    rows = counted(data.n, "row" if data.weights is None else "weighted row")
+    if data.clusters is None:
+        return rows
+    return f"{rows} in {counted(len(data.clusters.levels), 'cluster')}"
+
+
 def _off(seen: Evidence, sample: Sample) -> str:
-    rows = counted(seen.rows, "row")
+    rows = rows_words(sample)
     if seen.direction in ("over", "under"):
         worst = seen.too_high if seen.direction == "over" else seen.too_low
         size = points(abs(seen.mcs), _decimals(seen))

@@ -22,4 +22,12 @@ def zero_probability(sample: Sample) -> Iterator[Finding]:
         yield Finding("CAL008", "warning", said)
 
 
-CHECKS.register(Check("CAL008", "Probability zero on the true class", zero_probability))
+CHECKS.register(
+    Check(
+        "CAL008",
+        "Probability zero on the true class",
+        zero_probability,
+        clusters=True,
+        weights=True,
+    )
+)

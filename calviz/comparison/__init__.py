@@ -13,6 +13,7 @@ from calviz.comparison.learning_curves import learning_curve
 from calviz.comparison.methods_to_try import Suggestion, suggest
 from calviz.comparison.model_names import named_models
 from calviz.comparison.models import compare_methods, compare_models, same_rows
+from calviz.comparison.over_time import over_time
 from calviz.comparison.plan import Plan
 from calviz.comparison.prediction_sets import prediction_sets
 from calviz.comparison.rows import Division, choose_rows
@@ -37,6 +38,7 @@ __all__ = [
     "guideline",
     "learning_curve",
     "named_models",
+    "over_time",
     "prediction_sets",
     "recalibrate",
     "same_rows",

@@ -16,7 +16,7 @@ from calviz.comparison.fitting import Fitted, fit_and_apply
 from calviz.comparison.paired_differences import pair, squares
 from calviz.comparison.plan import Plan
 from calviz.comparison.rows import Division, Rows
-from calviz.core.arrays import FloatArray
+from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset, Predictions
@@ -261,7 +261,7 @@ class _Judging:
             checkpoint(f"fitting again: {at + 1} of {self.plan.refits}")
             rng = np.random.default_rng([self.plan.division.seed, 5, at])
             pairs = tuple(
-                (np.sort(rng.choice(fit, size=fit.size)), judged) for fit, judged in self.rows.pairs
+                (_drawn_again(self.data, fit, rng), judged) for fit, judged in self.rows.pairs
             )
             done = fit_and_apply(self.data, spec, replace(self.rows, pairs=pairs), options)
             again = evaluate(
@@ -350,3 +350,12 @@ def _gain(before: Dataset, after: Dataset) -> float:
         return float(((data.confidence.astype(np.float64) - data.correct) ** 2).mean())
 
     return error(before) - error(after)
+
+
+def _drawn_again(data: Dataset, rows: IntArray, rng: np.random.Generator) -> IntArray:
+    """As many of the rows, drawn with replacement; of clustered rows, as many clusters."""
+    if data.clusters is None:
+        return np.sort(rng.choice(rows, size=rows.size))
+    levels, cluster = np.unique(data.clusters.codes[rows], return_inverse=True)
+    times = np.bincount(rng.integers(levels.size, size=levels.size), minlength=levels.size)
+    return np.repeat(rows, times[cluster])

@@ -59,6 +59,9 @@ def with_probabilities(
             splits=data.splits,
             groups=data.groups,
             ids=data.ids,
+            clusters=data.clusters,
+            weights=data.weights,
+            times=data.times,
             numbers=beside,
             class_names=data.class_names,
             name=data.name,
@@ -132,7 +135,10 @@ def fit_and_apply(
             checkpoint(f"fitting fold {at} of {len(rows.pairs)}")
         recalibrator = make(spec, data, options)
         start = time.perf_counter()
-        recalibrator.fit(_rows_of(scores, fit), labels[fit])
+        if data.weights is None:
+            recalibrator.fit(_rows_of(scores, fit), labels[fit])
+        else:
+            recalibrator.fit(_rows_of(scores, fit), labels[fit], sample_weight=data.weights[fit])
         fitted = time.perf_counter()
         some = _rows_of(scores, judged)
         parts.append(recalibrator.transform(some))
@@ -267,6 +273,9 @@ def _with_splits(data: Dataset, splits: Factor) -> Dataset:
         splits=splits,
         groups=data.groups,
         ids=data.ids,
+        clusters=data.clusters,
+        weights=data.weights,
+        times=data.times,
         numbers=data.numbers,
         class_names=data.class_names,
         name=data.name,

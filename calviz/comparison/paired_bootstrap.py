@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray
+from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.watch import checkpoint
 
 #: Resampled rows are counted for at most this many (resample, row) pairs at a time.
@@ -28,22 +28,26 @@ def resampled(
     resamples: int,
     rng: np.random.Generator,
     *,
+    cluster: IntArray | None = None,
     hurry: Callable[[], bool] = lambda: False,
 ) -> dict[str, dict[str, FloatArray]]:
     """Metrics of every method over the same resamples: {method: {metric: (..., B)}}.
 
-    n of the n rows are drawn with replacement, once for all methods, so that differences are paired.
+    n of the n rows are drawn with replacement, once for all methods, so that differences are paired; of rows that belong to
+    clusters, `cluster` of shape (n,), as many clusters as there are.
     Where `hurry` says True, no more than `LEAST` resamples are made, or than there are by then.
     """
     resamples = max(LEAST, min(resamples, MAX_CELLS // n))
     out: dict[str, dict[str, list[FloatArray]]] = {name: {} for name in methods}
     step = max(_AT_A_TIME, _CELLS // n)
+    units = n if cluster is None else int(cluster.max()) + 1
     start = 0
     while start < resamples and not (start >= LEAST and hurry()):
         size = min(step, (LEAST if start < LEAST and hurry() else resamples) - start)
         drawn = np.empty((n, size))
         for b in range(size):
-            drawn[:, b] = np.bincount(rng.integers(n, size=n), minlength=n)
+            times = np.bincount(rng.integers(units, size=units), minlength=units)
+            drawn[:, b] = times if cluster is None else times[cluster]
         for name, metrics in methods.items():
             checkpoint()
             for key, values in metrics(drawn, start).items():

@@ -208,9 +208,11 @@ def pair(
         name: Weighted(Sample.of(data, reduction=reduction, bins=bins, scheme=scheme), keys)
         for name, data in sets.items()
     }
-    n = next(iter(sets.values())).n
+    first = next(iter(sets.values()))
+    n, clusters = first.n, first.clusters
     makers = {name: _resampler(w) for name, w in there.items()}
-    drawn = resampled(makers, n, resamples, rng, hurry=hurry)
+    cluster = None if clusters is None else clusters.codes
+    drawn = resampled(makers, n, resamples, rng, cluster=cluster, hurry=hurry)
     once = np.ones((n, 1))
     seen = {name: w.values(once) for name, w in there.items()}
     truths = {name: w.truths() for name, w in there.items()}

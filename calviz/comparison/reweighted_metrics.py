@@ -59,12 +59,15 @@ class Weighted:
     """
 
     def __init__(self, sample: Sample, metrics: Iterable[str]) -> None:
+        self._weights = sample.weights
         self._n = sample.data.n
         self._shared: list[_Shared] = []
         known: dict[int, list[Metric]] = {}
         for metric in map(METRICS.__getitem__, metrics):
             again = metric.reweighting
             if again is None or badness(metric.direction) is None:
+                continue
+            if self._weights is not None and metric.no_weights:
                 continue
             try:
                 again.check(sample)
@@ -84,8 +87,9 @@ class Weighted:
     def values(
         self, weights: FloatArray, wanted: Callable[[Metric], bool] = lambda _: True
     ) -> dict[str, FloatArray]:
-        """Every wanted metric where row i counts ``weights[i]`` times, shape (n, b) to (b,)."""
+        """Every wanted metric where row i counts ``weights[i]`` times, shape (n, b) to (b,); beside the sample's own weights."""
         out: dict[str, FloatArray] = {}
+        weights = self._times(weights)
         for shared in self._shared:
             metrics = [m for m in shared.metrics if wanted(m)]
             if metrics:
@@ -98,12 +102,16 @@ class Weighted:
         The deviations are those of the weights; the scales begin at 0 and are the same in all calls.
         """
         out: dict[str, FloatArray] = {}
+        weights = self._times(weights)
         for shared in self._shared:
             metrics = [m for m in shared.metrics if is_inverted(m)]
             if metrics:
                 table = self._worlds(shared, metrics, shared.reweighted(weights))
                 out |= {key: np.stack(rows) for key, rows in table.items()}
         return out
+
+    def _times(self, weights: FloatArray) -> FloatArray:
+        return weights if self._weights is None else weights * self._weights[:, None]
 
     def truths(self) -> dict[str, FloatArray]:
         """What the inverted metrics are in those worlds without any noise, shape (S,); after `scaled`."""
@@ -123,7 +131,8 @@ class Weighted:
             add(scale, metrics)
         if shared.most is None:
             # Few gaps that happen to be small may be much larger in truth.
-            itself = shared.values(shared.reweighted(np.ones((self._n, 1)))(None), metrics)
+            once = self._times(np.ones((self._n, 1)))
+            itself = shared.values(shared.reweighted(once)(None), metrics)
             seen = {key: float(_worse(METRICS[key], v)[0]) for key, v in itself.items()}
             shared.most = dict.fromkeys(table, SCALES[-1])
             for scale in MORE_SCALES:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calviz.comparison.stratified_parts import dealt, stratified_sample
+from calviz.comparison.stratified_parts import dealt, stratified_sample, whole_clusters
 from calviz.core.arrays import IntArray
 from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import Dataset, Predictions, check_dataset
@@ -193,13 +193,17 @@ def _drawn(data: Dataset, fraction: float, seed: int) -> Rows:
     if not 0 < fraction < 1:
         raise OptionError(f"'fit_fraction' must lie between 0 and 1, got {fraction!r}.")
     count = min(max(round(fraction * data.n), 1), data.n - 1)
-    fit = stratified_sample(strata(data), count, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    if data.clusters is None:
+        fit, how = stratified_sample(strata(data), count, rng), "stratified"
+    else:
+        fit, how = whole_clusters(data.clusters.codes, count, rng), "in whole clusters"
     mask = np.ones(data.n, dtype=np.bool_)
     mask[fit] = False
     rest = np.flatnonzero(mask)
     return Rows(
         ((fit, rest),),
-        RowsUsed(None, fit.size, f"{percent(fraction, 0)} of the rows, stratified, seed {seed}"),
+        RowsUsed(None, fit.size, f"{percent(fraction, 0)} of the rows, {how}, seed {seed}"),
         RowsUsed(None, rest.size, "all other rows"),
     )
 
@@ -207,9 +211,20 @@ def _drawn(data: Dataset, fraction: float, seed: int) -> Rows:
 def _crossed(data: Dataset, folds: int, seed: int) -> Rows:
     if not 2 <= folds <= data.n:
         raise OptionError(f"'cross_fit' must be from 2 to the number of rows, got {folds!r}.")
-    share = dealt(strata(data), folds, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    if data.clusters is None:
+        share, words = dealt(strata(data), folds, rng), "stratified"
+    else:
+        levels = len(data.clusters.levels)
+        if folds > levels:
+            raise OptionError(
+                f"'cross_fit' must be at most the number of clusters, {levels:,}, got {folds!r}."
+            )
+        # Rows of one cluster fit or judge together: otherwise the map has seen them, in part.
+        share = dealt(np.zeros(levels, dtype=np.intp), folds, rng)[data.clusters.codes]
+        words = "in whole clusters"
     pairs = tuple((np.flatnonzero(share != f), np.flatnonzero(share == f)) for f in range(folds))
-    how = f"{folds}-fold cross-fitting, stratified, seed {seed}"
+    how = f"{folds}-fold cross-fitting, {words}, seed {seed}"
     return Rows(
         pairs,
         RowsUsed(None, pairs[0][0].size, how),

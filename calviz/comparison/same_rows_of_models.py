@@ -12,6 +12,7 @@ from calviz.comparison.common_classes import same_classes
 from calviz.core.arrays import IntArray
 from calviz.core.errors import InputError
 from calviz.core.predictions import Dataset
+from calviz.core.rows_not_alike import with_rows
 from calviz.results.model_comparison import Alignment
 from calviz.text.words import counted, shorten
 
@@ -155,8 +156,16 @@ def _same_columns(models: Models) -> Models:
     """Splits and groups of the first model that has them, for all."""
     splits = next((m.splits for m in models.values() if m.splits is not None), None)
     groups = next((m.groups for m in models.values() if m.groups), {})
+    clusters = next((m.clusters for m in models.values() if m.clusters is not None), None)
+    weights = next((m.weights for m in models.values() if m.weights is not None), None)
+    times = next((m.times for m in models.values() if m.times is not None), None)
     first = next(iter(models.values()))
     return {
-        name: m.with_columns(splits=splits, groups=groups, ids=first.ids)
+        name: with_rows(
+            m.with_columns(splits=splits, groups=groups, ids=first.ids),
+            clusters=clusters,
+            weights=weights,
+            times=times,
+        )
         for name, m in models.items()
     }

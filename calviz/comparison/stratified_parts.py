@@ -22,3 +22,17 @@ def stratified_sample(labels: IntArray, rows: int, rng: np.random.Generator) -> 
     # Evenly spaced along the rows sorted by class, from a random start.
     at = np.floor((np.arange(rows) + rng.random()) * n / rows).astype(np.intp)
     return np.sort(order[np.minimum(at, n - 1)])
+
+
+def whole_clusters(cluster: IntArray, rows: int, rng: np.random.Generator) -> IntArray:
+    """About `rows` row numbers, ascending, of clusters drawn at random and taken whole; at least one is left.
+
+    `cluster` has shape (n,), with codes from 0 up.
+    """
+    size = np.bincount(cluster)
+    order = rng.permutation(size.size)
+    upto = np.cumsum(size[order])
+    count = min(max(int(np.abs(upto - rows).argmin()) + 1, 1), size.size - 1)
+    chosen = np.zeros(size.size, dtype=np.bool_)
+    chosen[order[:count]] = True
+    return np.flatnonzero(chosen[cluster])

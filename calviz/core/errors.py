@@ -102,6 +102,19 @@ class InputError(CalvizError):
             placed=self.placed,
         )
 
+    def in_column(self, column: str) -> InputError:
+        """The same error, with the name of the column it was found in."""
+        return InputError(
+            self.what,
+            file=self.file,
+            row=self.row,
+            line=self.line,
+            column=self.column or column,
+            remedy=self.remedy,
+            repairs=self.repairs,
+            placed=self.placed,
+        )
+
 
 def visible(text: str) -> str:
     r"""Text on one line, with control and invisible characters spelled out.

@@ -17,6 +17,7 @@ from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
 from calviz.core.errors import InputError, Repair, shortened
 from calviz.core.factor import Factor
 from calviz.core.notebook import html_block
+from calviz.core.rows_not_alike import checked_clusters, checked_times, checked_weights
 from calviz.core.ways_in import WaysIn
 
 Kind = Literal["probabilities", "logits", "confidence"]
@@ -64,6 +65,9 @@ class _Rows:
     groups: Mapping[str, Factor] = field(default_factory=dict)
     ids: npt.NDArray[Any] | None = None
     numbers: Mapping[str, FloatArray] = field(default_factory=dict)
+    clusters: Factor | None = None
+    weights: FloatArray | None = None
+    times: npt.NDArray[np.datetime64] | None = None
     class_names: tuple[str, ...] = ()
     name: str = "predictions"
 
@@ -80,6 +84,18 @@ class _Rows:
         object.__setattr__(self, "numbers", MappingProxyType(numbers))
         columns: dict[str, int] = {key: len(column) for key, column in groups.items()}
         columns |= {key: len(column) for key, column in numbers.items()}
+        if self.clusters is not None:
+            object.__setattr__(self, "clusters", checked_clusters(self.clusters))
+            columns["clusters"] = len(self.clusters)
+        if self.weights is not None:
+            weights = checked_weights(self.weights)
+            columns["weights"] = len(weights)
+            # Rows that all count the same are rows without weights, to the last digit.
+            same = bool((weights == weights[:1]).all())
+            object.__setattr__(self, "weights", None if same else read_only(weights))
+        if self.times is not None:
+            object.__setattr__(self, "times", read_only(checked_times(self.times)))
+            columns["times"] = len(self.times)
         if self.splits is not None:
             columns["splits"] = len(self.splits)
         if self.ids is not None:
@@ -128,7 +144,15 @@ class _Rows:
             "groups": {key: column.take(rows) for key, column in self.groups.items()},
             "ids": None if self.ids is None else self.ids[rows],
             "numbers": {key: read_only(column[rows]) for key, column in self.numbers.items()},
+            "clusters": None if self.clusters is None else self.clusters.take(rows),
+            "weights": None if self.weights is None else read_only(self.weights[rows]),
+            "times": None if self.times is None else read_only(self.times[rows]),
         }
+
+    @property
+    def alike(self) -> bool:
+        """Whether the rows are independent and count the same, as far as the data say: no clusters, no weights."""
+        return self.clusters is None and self.weights is None
 
     @property
     def split_names(self) -> tuple[str, ...]:
@@ -145,6 +169,13 @@ class _Rows:
             digest.update(np.ascontiguousarray(factors[key].codes).data)
         if self.ids is not None:
             digest.update(repr(self.ids.tolist()).encode())
+        if self.clusters is not None:
+            digest.update(repr(("\0clusters", self.clusters.levels)).encode())
+            digest.update(np.ascontiguousarray(self.clusters.codes).data)
+        for name, column in (("\0weights", self.weights), ("\0times", self.times)):
+            if column is not None:
+                digest.update(name.encode())
+                digest.update(np.ascontiguousarray(column).view(np.uint8).data)
         for key in sorted(self.numbers):
             digest.update(repr((key, self.numbers[key].dtype.str)).encode())
             digest.update(np.ascontiguousarray(self.numbers[key]).data)
@@ -173,6 +204,14 @@ class Predictions(WaysIn, _Rows):
     numbers : mapping of str to array_like of float, optional
         Further numbers of each row, shape (n,), that are shown and written with it, such as the two probabilities between which a
         calibrated one lies.
+    clusters : array_like, shape (n,), optional
+        Which rows belong together (patients, sites): rows of one cluster may depend on each other, and intervals and
+        p-values resample clusters.
+    weights : array_like, shape (n,), optional
+        How much each row counts (importance weights, of any scale); None where all count the same. Counts of aggregated
+        rows are no weights of this kind: `repeated` makes the rows of them.
+    times : array_like of datetime64, shape (n,), optional
+        When each row was.
     class_names : tuple of str, optional
         One name per class; "0".."K-1" if left out.
     name : str
@@ -325,7 +364,7 @@ class ConfidencePredictions(_Rows):
         Whether the predicted class is the true one.
     labels, predicted : array_like of int, shape (n,), optional
         True and predicted classes, as indices into `class_names`.
-    splits, groups, ids, numbers, class_names, name
+    splits, groups, ids, numbers, clusters, weights, times, class_names, name
         As in `Predictions`.
     """
 

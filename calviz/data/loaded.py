@@ -34,6 +34,14 @@ class ReadingOptions:
         One name per class, in the order of the score columns.
     label_base : {0, 1}, optional
         Whether labels that are numbers count the classes from 0 or from 1.
+    cluster_column : str, optional
+        The column that says which rows belong together, such as the patient; never guessed.
+    weight_column : str, optional
+        The column that says how much each row counts; never guessed.
+    weight_kind : {"importance", "frequency"}
+        Whether weights are importance weights of any scale, or counts of aggregated rows, which are then written out.
+    time_column : str, optional
+        The column that says when each row was; "" says that there is none.
     repair : tuple of str
         Keys of the repairs that are asked for ("renormalise", "drop-missing", "percent", ...).
     """
@@ -46,6 +54,10 @@ class ReadingOptions:
     id_column: str | None = None
     class_names: tuple[str, ...] | None = None
     label_base: Literal[0, 1] | None = None
+    cluster_column: str | None = None
+    weight_column: str | None = None
+    weight_kind: Literal["importance", "frequency"] = "importance"
+    time_column: str | None = None
     repair: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -57,6 +69,10 @@ class ReadingOptions:
                 object.__setattr__(self, key, tuple(str(v) for v in value))
         if self.kind not in (None, "probabilities", "logits"):
             raise OptionError(f"the kind must be probabilities or logits, got '{self.kind}'.")
+        if self.weight_kind not in ("importance", "frequency"):
+            raise OptionError(
+                f"the kind of weights must be importance or frequency, got '{self.weight_kind}'."
+            )
         if self.label_base not in (None, 0, 1):
             raise OptionError(f"the label base must be 0 or 1, got {self.label_base!r}.")
         for key in self.repair:
@@ -103,6 +119,7 @@ class Recognition:
     rows : int
     split_counts : mapping of str to int
         Rows per split.
+    cluster_column, weight_column, time_column : str or None
     fit_split, eval_split : str or None
         The splits whose names say that they are for fitting, and for evaluation.
     """
@@ -120,6 +137,9 @@ class Recognition:
     columns: tuple[str, ...]
     rows: int
     split_counts: Mapping[str, int] = field(default_factory=dict)
+    cluster_column: str | None = None
+    weight_column: str | None = None
+    time_column: str | None = None
 
     @property
     def fit_split(self) -> str | None:
@@ -156,6 +176,13 @@ class Recognition:
             parts.append(f"{name}({counts})")
         if self.id_column:
             parts.append(f"identifiers {_quoted(self.id_column)}")
+        for words, column in (
+            ("clusters", self.cluster_column),
+            ("weights", self.weight_column),
+            ("times", self.time_column),
+        ):
+            if column:
+                parts.append(f"{words} {_quoted(column)}")
         if self.groups:
             parts.append(f"groups {_some(self.groups, 5)}")
         return f"{self.format}: {', '.join(parts)}"

@@ -196,6 +196,9 @@ def _recognition(table: Table, layout: Layout, built: Built) -> Recognition:
         models=tuple(built.models),
         columns=table.names,
         rows=data.n,
+        cluster_column=layout.cluster,
+        weight_column=layout.weight,
+        time_column=layout.time if data.times is not None else None,
         split_counts={} if data.splits is None else data.splits.counts(),
     )
 

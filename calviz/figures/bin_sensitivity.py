@@ -147,7 +147,8 @@ class BinSensitivity(Figure):
         for placed in get_args(Placed):
             sweep = sample.view(bin_sweep, scheme=placed, most=most)
             ece[placed] = sweep.ece()
-            if band:
+            # Its labels are redrawn row by row.
+            if band and sample.data.alike:
                 floor[placed] = sample.view(
                     _floor, scheme=placed, most=most, level=level, seed=sample.seed
                 )

@@ -365,6 +365,10 @@ _Ends = tuple[FloatArray, FloatArray]
 
 
 def _interval(sample: Sample, mode: Mode, level: float, resamples: int) -> _Ends:
+    if mode != "true-class" and sample.data.clusters is not None:
+        # Closed forms, of independent rows.
+        nothing = np.full(sample.data.n_classes, np.nan)
+        return nothing, nothing
     if mode == "predicted-class":
         return sample.view(predicted_class_sums).interval(level)
     if mode == "one-vs-rest":

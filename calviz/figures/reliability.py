@@ -24,7 +24,7 @@ from calviz.sample.binning import BinSums, Scheme
 from calviz.sample.error_bars import interval, resampled
 from calviz.sample.sample import Sample, chosen_bins
 from calviz.specs.figure import Theme, figure
-from calviz.specs.metric import METRICS
+from calviz.specs.metric import METRICS, takes_weights
 from calviz.text.words import (
     bins_words,
     counted,
@@ -116,6 +116,7 @@ class Reliability(Figure):
     _selected: IntArray | None
 
     @classmethod
+    @takes_weights
     def compute(
         cls,
         data: Dataset | Sample,
@@ -168,6 +169,7 @@ class Reliability(Figure):
             selected = np.flatnonzero(splits.mask(split))
         sums = chosen_bins(sample)
         filled = np.flatnonzero(sums.count)
+        hits, rows = sums.trials
         edges = sums.edges.astype(np.float64)
         count = sums.count[filled].astype(np.int64)
         return cls(
@@ -182,18 +184,18 @@ class Reliability(Figure):
             count=count,
             mean_score=sums.confidence[filled],
             observed=sums.accuracy[filled],
-            interval=clopper_pearson(sums.hit_sum[filled], count, level=level),
+            interval=clopper_pearson(hits[filled], rows[filled], level=level),
             band=_band(sums, filled, level, sample.seed) if band else None,
             seed=sample.seed,
             curves=make_curves(sample, curves),
-            _score=sample.events.score,
+            _score=sample.scored.score,
             _selected=selected,
         )
 
     @property
     def n(self) -> int:
         """Rows in all."""
-        return int(self.count.sum())
+        return round(float(self.count.sum()))
 
     @property
     def gap(self) -> FloatArray:

@@ -25,7 +25,7 @@ from calviz.results.evaluation import Interval
 from calviz.sample import error_bars
 from calviz.sample.error_bars import RESAMPLES
 from calviz.sample.ranking import coverage_at, ranked
-from calviz.sample.sample import Sample, top_label_sums
+from calviz.sample.sample import Sample, event_sums, top_label_sums
 from calviz.sample.steps import Steps
 from calviz.specs.figure import Theme, figure
 from calviz.specs.metric import METRICS
@@ -282,7 +282,10 @@ class RiskCoverage(Figure):
         at = int(np.searchsorted(ranking.rows, kept - 1e-9))
         tied = kept < ranking.rows[at] - 0.5
         limit = self.threshold_of(float(self.steps.score[::-1][at]))
-        low, high = clopper_pearson(kept - errors, kept, level=self.level)
+        # Of rows that are not alike, as many as they stand for.
+        own = self.steps.__dict__.get(error_bars.DRAWN_BY)
+        known = 1.0 if own is None else float(own.sample.view(event_sums).effective[0]) / self.n
+        low, high = clopper_pearson((kept - errors) * known, kept * known, level=self.level)
         interval = Interval(float(low), float(high))
         accuracy, referred = 1 - errors / kept, self.n - kept
         if referred == 0 and self.accuracy_interval is not None:

@@ -29,6 +29,7 @@ FINE_AFTER = 33
 
 @metric(
     key="ece_debiased",
+    no_weights="its correction counts rows that count the same.",
     label="ECE², debiased",
     family="Binned",
     direction="lower",

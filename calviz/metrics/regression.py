@@ -27,6 +27,7 @@ def _spiegelhalter_p(view: Steps) -> Mapping[str, float]:
 @metric(
     key="spiegelhalter_z",
     paired=False,
+    no_weights="its variance is that of rows that count the same.",
     label="Spiegelhalter z",
     family=_FAMILY,
     direction="zero",

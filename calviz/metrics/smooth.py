@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from calviz.sample.smoothing import (
     triweight_response,
 )
 from calviz.sample.steps import Steps, own_reweighted, steps
-from calviz.specs.metric import Reweighted, metric, reweighted_by
+from calviz.specs.metric import Redrawn, Reweighted, metric, reweighted_by, reweighting_of
 
 #: Scores closer together than this are one score.
 NARROWEST = 1e-9
@@ -43,6 +43,9 @@ class KernelSteps:
 
     Shares of hits lie between 0 and 1, unless the hits are `signed`: those of a world whose gaps are scaled.
     """
+
+    #: What resamples differ in.
+    DRAWN: ClassVar = ("steps",)
 
     steps: Steps
     width: float
@@ -84,7 +87,17 @@ def _reweighted(sample: Sample, view: KernelSteps) -> Reweighted:
     return reweighted
 
 
-@reweighted_by(_reweighted)
+def _redrawn(sample: Sample, view: KernelSteps) -> Redrawn:
+    """See `Reweighting`; hits of clustered rows are no whole numbers, and may be below 0."""
+    again = reweighting_of(steps)
+    assert again is not None
+    assert again.redrawn is not None
+    draw = again.redrawn(sample, view.steps)
+    signed = sample.data.clusters is not None
+    return lambda rng, rows, size: view.over(draw(rng, rows, size), signed=signed)
+
+
+@reweighted_by(_reweighted, redrawn=_redrawn, weighted=True)
 def kernel_steps(sample: Sample, *, bandwidth: float | None = None) -> KernelSteps:
     """Steps and the half-width of the kernel.
 

@@ -65,11 +65,35 @@ def check_bins(bins: int) -> None:
         raise OptionError(f"the number of bins must be from 1 to {MAX_BINS:,}, got {bins}.")
 
 
-def make_edges(events: BinaryEvents, bins: int, scheme: Scheme) -> FloatArray:
-    """Edges of a binning scheme on these events, shape (M + 1,), of the scores' type; OptionError on an unknown one."""
+def weighted_mass_edges(score: FloatArray, weights: FloatArray, bins: int) -> FloatArray:
+    """Edges between bins of (nearly) equal sums of weights, shape (M + 1,); ties stay together, no bin is empty.
+
+    Scores and weights have shape (n,). A cut is after the row at which the sum of the weights reaches its share; with equal weights
+    the bins are those of `equal_mass_edges` where M divides n.
+    """
+    order = np.argsort(score, kind="stable")
+    ordered = tied_scores(score[order])
+    upto = np.cumsum(weights[order])
+    # Sums of weights that should be equal are so up to rounding.
+    wanted = upto[-1] * np.arange(1, bins) / bins * (1 - 1e-12)
+    inner = np.unique(ordered[np.searchsorted(upto, wanted)])
+    inner = inner[inner < ordered[-1]]
+    ends = np.array([min(0, ordered[0]), max(1, ordered[-1])], dtype=ordered.dtype)
+    return np.concatenate([ends[:1], inner, ends[1:]])
+
+
+def make_edges(
+    events: BinaryEvents, bins: int, scheme: Scheme, weights: FloatArray | None = None
+) -> FloatArray:
+    """Edges of a binning scheme on these events, shape (M + 1,), of the scores' type; OptionError on an unknown one.
+
+    With `weights`, shape (n,), bins of equal mass have equal sums of these.
+    """
     if scheme not in get_args(Scheme):
         raise OptionError(f"'scheme' must be one of {', '.join(get_args(Scheme))}; got {scheme!r}.")
     check_bins(bins)
+    if scheme == "equal-mass" and weights is not None:
+        return weighted_mass_edges(events.score, weights, bins)
     if scheme == "equal-mass":
         return equal_mass_edges(events.ordered.score, bins, is_sorted=True)
     return equal_width_edges(bins_used(events.n, bins, scheme), events.score.dtype)

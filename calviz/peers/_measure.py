@@ -38,7 +38,7 @@ def measure(sample: Sample, *, noise: bool = True) -> Conventions:
     """
     sums = chosen_bins(sample)
     own, values = float(sums.mean_gap), _values(sample)
-    redraws = _affordable(sample.data) if noise else 0
+    redraws = _affordable(sample.data) if noise and sample.data.alike else 0
     own_noise = math.nan
     if noise:
         calibrated = error_bars.resampled(

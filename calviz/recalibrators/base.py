@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.core.rows_not_alike import checked_weights
 from calviz.numerics.automatic_zero_floor import automatic_floor, true_zeros
 from calviz.numerics.blocks import for_row_blocks, row_blocks
 from calviz.numerics.scores import Scores
@@ -62,7 +63,9 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     # ---------------------------------------------------------------- scikit-learn
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
         """Fit the map.
 
         Parameters
@@ -71,6 +74,8 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             Probabilities or logits, as the parameter `input` says.
         y : array_like of int, shape (n,)
             The true classes: column numbers of X, 0..K-1.
+        sample_weight : array_like of float, shape (n,), optional
+            How much each row counts; only methods that take weights (`takes_weights`) are fitted with some that differ.
 
         Raises
         ------
@@ -85,10 +90,40 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         floor = self._find_floor(array, labels)
         self.floor_, self.floor_clips_ = floor.value, floor.clips
         self._warn_of_zeros(array, labels)
+        weights = self._check_weights(sample_weight, array)
         with one_blas_thread():
-            self._fit(self._scores(array), labels)
+            if weights is None:
+                self._fit(self._scores(array), labels)
+            else:
+                self._fit_weighted(self._scores(array), labels, weights)
         self.warnings_ = tuple(self._notes)
         return self
+
+    def _check_weights(self, weights: npt.ArrayLike | None, array: FloatArray) -> FloatArray | None:
+        """Weights with a mean of 1; None where all rows count the same."""
+        if weights is None:
+            return None
+        checked = checked_weights(np.asarray(weights))
+        if checked.shape[0] != array.shape[0]:
+            raise InputError(
+                f"there are {checked.shape[0]:,} weights for {array.shape[0]:,} rows of scores"
+            )
+        if (checked == checked[0]).all():
+            return None
+        if not self.takes_weights:
+            raise NotAvailable(
+                f"not available for weighted rows: '{self.key}' does not take weights."
+            )
+        return np.asarray(checked / checked.mean())
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether `fit` takes weights that differ."""
+        return type(self)._fit_weighted is not BaseRecalibrator._fit_weighted
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
+        """Fit with weights of the rows, shape (n,), with a mean of 1."""
+        raise NotImplementedError
 
     def transform(self, X: npt.ArrayLike) -> FloatArray:
         """Calibrated probabilities of the same type as X, shape (n, K); rows sum to 1."""

@@ -40,6 +40,9 @@ class Identity(BaseRecalibrator):
     def _fit(self, scores: Scores, labels: IntArray) -> None:
         pass
 
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
+        pass
+
     def _apply(self, block: FloatArray) -> FloatArray:
         block /= row_sums(block)[:, None]
         return block

@@ -16,6 +16,7 @@ from calviz.recalibrators.fitting.per_class_logistic import (
     LogisticFit,
     fit_logistic,
 )
+from calviz.recalibrators.fitting.weighted import weighted_logistic
 from calviz.recalibrators.log_odds_maps import LogOddsMaps
 
 
@@ -33,7 +34,22 @@ class LogisticMaps(LogOddsMaps):
     intercept: ClassVar[bool] = True
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
-        maps = self._fit_maps(scores, labels)
+        self._keep(self._fit_maps(scores, labels), scores, labels)
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
+        cls = type(self)
+        maps = weighted_logistic(
+            scores,
+            labels,
+            weights,
+            FEATURES[cls.kind],
+            np.array(cls.start),
+            non_negative=cls.non_negative,
+            intercept=cls.intercept,
+        )
+        self._keep(maps, scores, labels)
+
+    def _keep(self, maps: LogisticFit, scores: Scores, labels: IntArray) -> None:
         self.coefficients_ = maps.parameters
         self._warn_absent(
             np.bincount(labels, minlength=scores.shape[1]),

@@ -11,6 +11,7 @@ from calviz.core.errors import InputError
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.scores import Scores
 from calviz.recalibrators import reasons_to_leave_out
+from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.fitting.per_class_logistic import log_parts
 from calviz.recalibrators.log_odds_maps import sigmoid
 from calviz.recalibrators.logistic_maps import LogisticMaps
@@ -57,6 +58,9 @@ class QuadraticScaling(LogisticMaps):
     def __init__(self, *, floor: FloorChoice = "auto", input: Input = "probabilities") -> None:
         self.floor = floor
         self.input = input
+
+    #: Its fit has choices of its own, which know no weights.
+    _fit_weighted = BaseRecalibrator._fit_weighted
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
         super()._fit(scores, labels)

@@ -9,6 +9,7 @@ from calviz.numerics.scores import Scores
 from calviz.numerics.temperature import RANGE, Temperature, fit_temperature, tempered
 from calviz.recalibrators import reasons_to_leave_out
 from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.fitting.weighted import weighted_temperature
 from calviz.specs.recalibrator import ANY_CLASSES, FloorChoice, Input, recalibrator
 
 
@@ -79,6 +80,9 @@ class TemperatureScaling(BaseRecalibrator):
         warning = bound_warning(optimum)
         if warning:
             self._warn(warning)
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
+        self.temperature_ = weighted_temperature(scores, labels, weights, self.loss)
 
     def _apply(self, block: FloatArray) -> FloatArray:
         return tempered(block, self.temperature_)

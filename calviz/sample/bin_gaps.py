@@ -30,7 +30,8 @@ def bin_intervals(sums: BinSums) -> BinIntervals:
     """Intervals of the bins of a sample itself."""
     filled = sums.count.nonzero()[0]
     level = 1 - (1 - LEVEL) / max(filled.size, 1)
-    low, high = clopper_pearson(sums.hit_sum[filled], sums.count[filled], level=level)
+    hits, rows = sums.trials
+    low, high = clopper_pearson(hits[filled], rows[filled], level=level)
     return BinIntervals(filled, sums.confidence[filled], low, high)
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from calviz.numerics.edges import (
     make_edges,
 )
 from calviz.sample.cell_bootstrap import resample_cells, resample_rows
-from calviz.specs.metric import Reweighted
+from calviz.specs.metric import Redrawn, Reweighted
 
 __all__ = [
     "MAX_BINS",
@@ -37,6 +37,7 @@ __all__ = [
     "equal_mass_edges",
     "equal_width_edges",
     "make_edges",
+    "redrawn",
     "reweighted",
     "sturges_bins",
 ]
@@ -73,12 +74,18 @@ class BinSums:
         How the bins were made.
     rows : Ordered, optional
         The rows themselves, where there are few (`EXACT_ROWS`): resampling is then exact.
+    effective : ndarray, shape (M,), optional
+        As many independent rows of equal weight would know the share of hits of a bin as well, where rows are not alike.
     """
+
+    #: What resamples differ in.
+    DRAWN: ClassVar = ("cells",)
 
     edges: FloatArray
     cells: FloatArray
     params: Mapping[str, Any] = field(default_factory=dict)
     rows: Ordered | None = None
+    effective: FloatArray | None = None
 
     @property
     def count(self) -> FloatArray:
@@ -119,6 +126,14 @@ class BinSums:
     def gap(self) -> FloatArray:
         """Mean score minus share of hits per bin, shape (..., M); 0 in empty bins."""
         return _divide(self.score_sum - self.hit_sum, self.count, empty=0.0)
+
+    @property
+    def trials(self) -> tuple[FloatArray, FloatArray]:
+        """Hits among rows, shape (M,) each, for exact intervals: of rows that are not alike, as many as they stand for."""
+        if self.effective is None:
+            return self.hit_sum, self.count
+        share = _divide(self.hit_sum, self.count, empty=0.0)
+        return share * self.effective, self.effective
 
     @property
     def mean_gap(self) -> FloatArray:
@@ -209,7 +224,11 @@ def _divide(a: FloatArray, b: FloatArray, *, empty: float = math.nan) -> FloatAr
 
 
 def bin_events(
-    events: BinaryEvents, *, bins: int = DEFAULT_BINS, scheme: Scheme = "equal-width"
+    events: BinaryEvents,
+    *,
+    bins: int = DEFAULT_BINS,
+    scheme: Scheme = "equal-width",
+    weights: FloatArray | None = None,
 ) -> BinSums:
     """Bin scores and hits once, for every binned metric and diagram.
 
@@ -220,8 +239,14 @@ def bin_events(
         Number of bins (ignored by ``sturges``, which finds its own).
     scheme : {"equal-width", "equal-mass", "sturges"}
         How the edges are placed. Sturges' bins are of equal width.
+    weights : ndarray, shape (n,), optional
+        How much each row counts; bins of equal mass have equal sums of them.
     """
     equal_mass = scheme == "equal-mass"
+    if weights is not None:
+        edges = make_edges(events, bins, scheme, weights)
+        params = {"bins": edges.size - 1 if scheme == "sturges" else bins, "scheme": scheme}
+        return BinSums(edges, _weighted_sums(events, weights, edges), params)
     if equal_mass:
         events = events.in_order()
     edges = make_edges(events, bins, scheme)
@@ -327,6 +352,70 @@ def _filled(count: FloatArray | IntArray) -> tuple[IntArray, IntArray]:
     filled = np.flatnonzero(count)
     ends = np.cumsum(count[filled]).astype(np.intp)
     return filled, ends - count[filled].astype(np.intp)
+
+
+def _weighted_sums(events: BinaryEvents, weights: FloatArray, edges: FloatArray) -> FloatArray:
+    """Weights, and weighted sums of scores and squared scores, per bin and hit, shape (3, M, 2)."""
+    bins = edges.size - 1
+    cell = 2 * assign(events.score, edges) + events.hit
+    score = events.score.astype(np.float64)
+    powers = (weights, weights * score, weights * score**2)
+    return np.stack(
+        [np.bincount(cell, power, minlength=2 * bins).reshape(bins, 2) for power in powers]
+    )
+
+
+def redrawn(events: BinaryEvents, view: BinSums) -> Redrawn:
+    """The sums of rows that are not alike under calibration (see `calviz.specs.metric.Reweighting`)."""
+    bins = view.edges.size - 1
+    bin_of = assign(events.score, view.edges) if bins > 1 else np.zeros(events.n, dtype=np.intp)
+    table = csr_array((np.ones(events.n), (bin_of, np.arange(events.n))), shape=(bins, events.n))
+
+    def draw(rng: np.random.Generator, rows: Any, size: int) -> BinSums:
+        hits = np.asarray(table @ rows.of_rows(rows.hits(rng, events, size))).T
+        cells = np.zeros((size, *view.cells.shape))
+        cells[:, 0, :, 1] = hits
+        cells[:, 0, :, 0] = view.count - hits
+        cells[:, 1, :, 0] = view.score_sum
+        return BinSums(view.edges, cells, view.params)
+
+    return draw
+
+
+def effective_rows(
+    events: BinaryEvents,
+    edges: FloatArray,
+    cluster: IntArray | None,
+    weights: FloatArray | None,
+) -> FloatArray:
+    """Independent rows of equal weight that would know the share of hits of each bin as well, shape (M,).
+
+    With weights ``(sum w)^2 / sum w^2`` (Kish 1965), with clusters at most what the share's variance comes to when the
+    residuals of each cluster are added up first.
+    """
+    bins = edges.size - 1
+    bin_of = assign(events.score, edges) if bins > 1 else np.zeros(events.n, dtype=np.intp)
+    w = np.ones(events.n) if weights is None else weights
+
+    def total(values: FloatArray) -> FloatArray:
+        return np.bincount(bin_of, values, minlength=bins).astype(np.float64)
+
+    mass = total(w)
+    rows = _divide(mass**2, total(w**2), empty=0.0)
+    if cluster is None:
+        return rows
+    residual: FloatArray = events.hit - events.score.astype(np.float64)
+    residual = residual - _divide(total(w * residual), mass, empty=0.0)[bin_of]
+    # One number for each cluster in each bin.
+    cell, where = np.unique(bin_of * (int(cluster.max()) + 1) + cluster, return_inverse=True)
+    sums = np.bincount(where, w * residual)
+    of_bin = (cell // (int(cluster.max()) + 1)).astype(np.intp)
+    groups = np.bincount(of_bin, minlength=bins)
+    spread = np.bincount(of_bin, sums**2, minlength=bins) * groups / np.maximum(groups - 1, 1)
+    alone = total((w * residual) ** 2)
+    # A single cluster is one observation; without any spread nothing is known but the rows.
+    found = rows * _divide(alone, spread, empty=1.0)
+    return np.where(groups == 1, 1.0, np.clip(found, 1.0, np.maximum(rows, 1.0)))
 
 
 def reweighted(events: BinaryEvents, view: BinSums) -> Reweighted:

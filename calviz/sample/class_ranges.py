@@ -123,22 +123,28 @@ def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
     NotAvailable
         Where the data do not name what is asked for.
     """
+    # Rows of a cluster are not: how far they move the gap of a class is not known from the probabilities.
+    independent = sample.data.clusters is None
     if view == "predicted-class":
         sums = sample.view(predicted_class_sums)
         has = np.asarray(sums.rows > 0)
+        if not independent:
+            return ClassRanges(sums.gap, sums.rows, has, None)
         low, high = sums.calibrated(class_level(int(has.sum())))
         needed = _needed(low, high, sums.score / np.maximum(sums.rows, 1))
         return ClassRanges(sums.gap, sums.rows, has, (low, high), needed)
     if view == "one-vs-rest":
         gaps = sample.view(class_gaps)
         every = np.ones(gaps.rows.shape, dtype=np.bool_)
+        if not independent:
+            return ClassRanges(gaps.gap, gaps.rows, every, None)
         low, high = gaps.calibrated(class_level(every.size))
         needed = _needed(low, high, gaps.powers[0] / gaps.n)
         return ClassRanges(gaps.gap, gaps.rows, every, (low, high), needed)
     true = of_chosen_bins(sample)
     limits: tuple[FloatArray, FloatArray] | None = None
     half: FloatArray | None = None
-    if isinstance(sample.data, Predictions):
+    if isinstance(sample.data, Predictions) and independent:
         limits = sample.view(class_expectation).calibrated(class_level(true.rows.size))
         half = (limits[1] - limits[0]) / 2
     return ClassRanges(true.mcs, true.rows, np.asarray(true.rows > 0), limits, half)

@@ -19,6 +19,8 @@ Draw = Literal["bootstrap", "under_calibration"]
 #: Level of intervals, and resamples behind them and behind noise floors, unless asked otherwise.
 LEVEL = 0.95
 RESAMPLES = 1_000
+#: Where a view of rows that are not alike says how it is drawn (`calviz.sample.rows_not_alike.Drawing`).
+DRAWN_BY = "_drawn_by"
 #: Resampled views up to this size are kept.
 KEPT_BYTES = 1 << 22
 
@@ -49,9 +51,18 @@ def resampled(view: V, draw: Draw, *, seed: int, resamples: int) -> V:
     key = (seed, resamples)
     if draw in kept and kept[draw][0] == key:
         return kept[draw][1]
-    drawn: V = getattr(view, draw)(stream(seed, draw), resamples)
+    drawn = redraw(view, draw, stream(seed, draw), resamples)
     if held_bytes(drawn, beside=view) <= KEPT_BYTES:
         kept[draw] = key, drawn
+    return drawn
+
+
+def redraw(view: V, draw: Draw, rng: np.random.Generator, resamples: int) -> V:
+    """``view.bootstrap`` or ``view.under_calibration``, or what a view of rows that are not alike has in their place."""
+    own = view.__dict__.get(DRAWN_BY)
+    drawn: V = (
+        getattr(view, draw)(rng, resamples) if own is None else own.draw(view, draw, rng, resamples)
+    )
     return drawn
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from calviz.numerics.blocks import for_row_blocks, row_blocks
 from calviz.numerics.zero_floor import EPSILON
 from calviz.sample.cell_bootstrap import resample_cells, shifted_gamma
 from calviz.sample.sample import Sample
-from calviz.specs.metric import Reweighted, reweighted_by
+from calviz.specs.metric import Redrawn, Reweighted, reweighted_by
 from calviz.text.words import counted, percent
 
 #: Up to this many rows, rows and labels are drawn one by one, which is exact.
@@ -46,10 +46,14 @@ class Cumulants(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RandomLabels:
-    """The mean loss if every label were drawn from the probabilities of its own row."""
+    """The mean loss if every label were drawn from the probabilities of its own row.
+
+    `weights`, shape (n,), say how much each row counts, with a mean of 1.
+    """
 
     probs: FloatArray
     loss: LossPerClass
+    weights: FloatArray | None = None
 
     def draw(self, rng: np.random.Generator, resamples: int) -> FloatArray:
         """Draws of the mean loss, shape (B,).
@@ -66,7 +70,10 @@ class RandomLabels:
         total = np.zeros(resamples)
         for rows in row_blocks(self.probs):
             block = self.probs[rows].astype(np.float64)
-            for losses, upto in zip(self.loss(block), np.cumsum(_weights(block), 1), strict=True):
+            all_losses = self.loss(block)
+            if self.weights is not None:
+                all_losses = all_losses * self.weights[rows, None]
+            for losses, upto in zip(all_losses, np.cumsum(_weights(block), 1), strict=True):
                 # The last sum is 1 up to rounding; the draw must stay inside it.
                 label = np.searchsorted(upto[:-1], rng.random(resamples), side="right")
                 total += losses[label]
@@ -90,12 +97,26 @@ class RandomLabels:
             variance = np.einsum("ij,ij->i", weights, losses)
             weights *= losses
             third = np.einsum("ij,ij->i", weights, losses)
+            if self.weights is not None:
+                w = self.weights[rows]
+                mean, variance, third = mean * w, variance * w**2, third * w**3
             parts.append(tuple(float(c.sum(dtype=np.float64)) for c in (mean, variance, third)))
 
         for_row_blocks(self.probs, work, block_bytes=1 << 17)
         n = self.probs.shape[0]
         total = [math.fsum(part) for part in zip(*parts, strict=True)]
         return Cumulants(*(value / n**power for power, value in enumerate(total, 1)))
+
+    def expected(self) -> FloatArray:
+        """Mean loss of each row, shape (n,)."""
+        out = np.empty(self.probs.shape[0])
+
+        def work(rows: slice) -> None:
+            block = self.probs[rows].astype(np.float64)
+            out[rows] = np.einsum("ij,ij->i", _weights(block), self.loss(block))
+
+        for_row_blocks(self.probs, work)
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +134,9 @@ class MeanLoss:
         The mean loss under calibration, where that is known.
     params, details : mapping
     """
+
+    #: What resamples differ in.
+    DRAWN: ClassVar = ("mean",)
 
     mean: FloatArray
     of_rows: Callable[[], FloatArray]
@@ -166,13 +190,33 @@ def _reweighted(_: Sample, view: MeanLoss) -> Reweighted:
     losses = view.losses.astype(np.float64)
 
     def reweighted(weights: FloatArray) -> Callable[[float | None], MeanLoss]:
-        mean = MeanLoss(losses @ weights / losses.size, view.of_rows)
+        mean = MeanLoss(losses @ weights / weights.sum(axis=0), view.of_rows)
         return lambda _: mean
 
     return reweighted
 
 
-@reweighted_by(_reweighted)
+def _redrawn(_: Sample, view: MeanLoss) -> Redrawn:
+    """See `Reweighting`: of a clustered row, what its loss differs from the mean by keeps or changes its sign."""
+    random = view.random_labels
+    if random is None:
+        raise NotAvailable("not available: the probabilities of the rows are not known.")
+
+    def draw(rng: np.random.Generator, rows: Any, size: int) -> MeanLoss:
+        if rows.cluster is None:
+            return MeanLoss(random.draw(rng, size), view.of_rows, params=view.params)
+        expected = random.expected()
+        apart = rows.of_rows(view.losses - expected)
+        mean = rows.of_rows(expected).mean() + apart @ rows.signs(rng, size) / rows.n
+        return MeanLoss(mean, view.of_rows, params=view.params)
+
+    return draw
+
+
+_by_row = reweighted_by(_reweighted, redrawn=_redrawn, weighted=True)
+
+
+@_by_row
 def negative_log_likelihood(sample: Sample) -> MeanLoss:
     """-log of the probability of the true class, per row (nats).
 
@@ -202,11 +246,11 @@ def negative_log_likelihood(sample: Sample) -> MeanLoss:
     # Nearly all of the array is passed over: large blocks only save calls, up to many rows.
     block_bytes = min(1 << 22, data.probs[:1].nbytes << 14)
     passed = partial(_over_rows, data, of_rows, block_bytes=block_bytes)
-    mean = passed()
+    of_each = partial(_kept, data, passed)
+    mean = _mean(sample, passed, of_each)
     details = {"clipped_rows": float(sum(clipped))}
-    return MeanLoss(
-        mean, partial(_kept, data, passed), RandomLabels(data.probs, _log_losses), details=details
-    )
+    random = RandomLabels(data.probs, _log_losses, sample.weights)
+    return MeanLoss(mean, of_each, random, details=details)
 
 
 def clipped_words(view: MeanLoss) -> str | None:
@@ -227,7 +271,7 @@ def infinite_words(rows: int, n: int) -> str:
     )
 
 
-@reweighted_by(_reweighted)
+@_by_row
 def squared_error(sample: Sample) -> MeanLoss:
     """Squared distance to the one-hot label, summed over classes, per row."""
     data = full_predictions(sample)
@@ -238,14 +282,20 @@ def squared_error(sample: Sample) -> MeanLoss:
         return squares + 1 - 2 * _of_label(wide, labels)
 
     passed = partial(_over_rows, data, of_rows)
-    mean = passed()
+    of_each = partial(_kept, data, passed)
+    mean = _mean(sample, passed, of_each)
     details = {"one_column": float(mean / 2)} if data.n_classes == 2 else {}
-    return MeanLoss(
-        mean,
-        partial(_kept, data, passed),
-        RandomLabels(data.probs, _squared_errors),
-        details=details,
-    )
+    random = RandomLabels(data.probs, _squared_errors, sample.weights)
+    return MeanLoss(mean, of_each, random, details=details)
+
+
+def _mean(
+    sample: Sample, passed: Callable[[], FloatArray], of_each: Callable[[], FloatArray]
+) -> FloatArray:
+    if sample.weights is None:
+        return passed()
+    # Their weights have a mean of 1.
+    return np.asarray(sample.weights @ of_each().astype(np.float64) / sample.data.n)
 
 
 def _over_rows(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -28,7 +28,7 @@ from calviz.sample.redrawn_rows_and_labels import (
     redraws,
 )
 from calviz.sample.sample import Sample
-from calviz.specs.metric import Reweighted, reweighted_by
+from calviz.specs.metric import Redrawn, Reweighted, reweighted_by
 
 #: Parts of the rows that are summed up on their own, and probabilities that are binned at a time.
 PARTS, WAITING_ENTRIES = 8, 1 << 15
@@ -158,7 +158,7 @@ class BinnedColumns:
         if self.cuts.above is None:
             # Only the entries above the first bin are listed: that one is what they leave.
             gaps[:, 0] += self.data.probs.T @ weights - self._listed @ weights - gaps.sum(axis=1)
-            return gaps, self.count[:, None]
+            return gaps, np.broadcast_to(weights.sum(axis=0, dtype=np.float64), gaps[:, 0].shape)
         return gaps, self._listed @ weights
 
     def errors_of(self, gaps: FloatArray, count: FloatArray) -> FloatArray:
@@ -220,6 +220,9 @@ class ClassErrors:
     draws : Redraws
     params : mapping
     """
+
+    #: What resamples differ in.
+    DRAWN: ClassVar = ("errors",)
 
     errors: FloatArray
     columns: BinnedColumns
@@ -362,6 +365,9 @@ def _reweighted(sample: Sample, view: ClassErrors) -> Reweighted:
                 return np.zeros((weights[:, rows].shape[1], *itself.shape))
             if kept:
                 return kept[0]
+            if sample.data.clusters is not None:  # labels of a cluster cannot be redrawn one by one
+                gaps = columns.weighted_gaps(weights[:, rows].astype(dtype))[0]
+                return np.asarray(np.moveaxis(gaps - itself[..., None], -1, 0))
             labels = sample.view(_class_labels)(weights)[rows]
             drawn = np.asarray(columns.scores - np.stack(list(columns.hits(labels))))
             if len(parts) == 1:
@@ -377,6 +383,18 @@ def _reweighted(sample: Sample, view: ClassErrors) -> Reweighted:
         return at_scale
 
     return reweighted
+
+
+def _redrawn(_: Sample, view: ClassErrors) -> Redrawn:
+    """See `Reweighting`."""
+    columns = view.columns
+
+    def draw(rng: np.random.Generator, rows: Any, size: int) -> ClassErrors:
+        dtype = columns.data.probs.dtype
+        gaps = columns.weighted_gaps(rows.signs(rng, size).astype(dtype))[0]
+        return replace(view, errors=columns.errors_of(gaps, columns.count[:, None]))
+
+    return draw
 
 
 def _class_labels(sample: Sample) -> Callable[[FloatArray], IntArray]:
@@ -401,7 +419,10 @@ def _check(sample: Sample) -> None:
         raise NotAvailable("these data are too large for paired differences of this metric.")
 
 
-@reweighted_by(_reweighted, _check)
+_by_row = reweighted_by(_reweighted, _check, redrawn=_redrawn)
+
+
+@_by_row
 def classwise_equal_width(sample: Sample, *, bins: int = 15) -> ClassErrors:
     """One-vs-rest ECE of every class over equal-width bins."""
     check_bins(bins)
@@ -409,7 +430,7 @@ def classwise_equal_width(sample: Sample, *, bins: int = 15) -> ClassErrors:
     return _class_errors(sample, columns, {"bins": bins, "scheme": "equal-width"})
 
 
-@reweighted_by(_reweighted, _check)
+@_by_row
 def classwise_thresholded(
     sample: Sample, *, bins: int = 15, threshold: float = 1e-3
 ) -> ClassErrors:

@@ -8,18 +8,30 @@ from functools import partial
 from typing import Any, TypeVar, get_args
 
 import numpy as np
+import numpy.typing as npt
 
+from calviz.core.arrays import FloatArray
 from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
+from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents
+from calviz.core.factor import Factor
 from calviz.core.options import check_choice, check_whole
 from calviz.core.predictions import Dataset, check_dataset
 from calviz.core.reduction import Reduction
+from calviz.core.rows_not_alike import with_rows
 from calviz.results.slices import Where, rows_where, where_words
-from calviz.sample.binning import BinSums, bin_events, reweighted
-from calviz.sample.error_bars import RESAMPLES
+from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn, reweighted
+from calviz.sample.error_bars import DRAWN_BY, RESAMPLES
 from calviz.sample.kept_results import held_bytes
 from calviz.sample.reduce import reduce
-from calviz.specs.metric import Metric, reweighted_by
+from calviz.sample.rows_not_alike import Drawing, RowDraws
+from calviz.specs.metric import (
+    Metric,
+    knows_weights,
+    reweighted_by,
+    reweighting_of,
+    takes_weights,
+)
 from calviz.text.words import bins_words, counted, shorten
 
 T = TypeVar("T")
@@ -90,6 +102,8 @@ class Sample:
         *,
         split: str | None = None,
         where: Where = (),
+        clusters: str | Factor | npt.ArrayLike | None = None,
+        weights: npt.ArrayLike | None = None,
         reduction: Reduction | str | None = None,
         bins: int | None = None,
         scheme: Scheme | None = None,
@@ -97,6 +111,8 @@ class Sample:
         resamples: int | None = None,
     ) -> Sample:
         """Take the rows of a split and a slice; what is left out is the sample's own, or the default.
+
+        `clusters` and `weights` are of all rows that are given (`calviz.core.predictions.with_rows`).
 
         A sample of which nothing else is asked is returned as it is.
         """
@@ -108,6 +124,10 @@ class Sample:
             "resamples": resamples,
         }
         how: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+        if clusters is not None or weights is not None:
+            rows = data.data if isinstance(data, Sample) else data
+            named = with_rows(rows, clusters=clusters, weights=weights)
+            data = data.with_data(named) if isinstance(data, Sample) else named
         sample = data.but(**how) if isinstance(data, Sample) else None
         if sample is not None and split is None and not where:
             return sample
@@ -146,9 +166,29 @@ class Sample:
         return self.view(_events)
 
     @property
+    def scored(self) -> BinaryEvents:
+        """The same for what takes weights (`weights`), or does not depend on them."""
+        return self.view(_scored)
+
+    @property
+    def weights(self) -> FloatArray | None:
+        """How much each row counts, shape (n,), with a mean of 1; None where all count the same."""
+        return self.view(_weights)
+
+    @property
+    def row_draws(self) -> RowDraws:
+        """How the rows are drawn, where they are not alike."""
+        return self.view(_row_draws)
+
+    @property
     def top_events(self) -> BinaryEvents:
         """Confidence and correctness of the predicted class, whatever the reduction."""
         return self.top_label.events
+
+    @property
+    def top_scored(self) -> BinaryEvents:
+        """The same for what takes weights."""
+        return self.top_label.scored
 
     @property
     def top_label(self) -> Sample:
@@ -160,19 +200,38 @@ class Sample:
 
         What it looks at beside data and reduction has to be among the parameters.
         """
-        return self._once((self.reduction, *_named(make, params)), make, params)
+        return self._once((self.reduction, *_named(make, params)), make, params, self._drawable)
 
     def once(self, make: Callable[..., T], **params: Any) -> T:
         """``make(self, **params)``, computed once for this sample with its bins, seed and resamples."""
         return self._once((*self._how, *_named(make, params)), make, params)
 
-    def _once(self, key: tuple[Any, ...], make: Callable[..., T], params: Mapping[str, Any]) -> T:
+    def _once(
+        self,
+        key: tuple[Any, ...],
+        make: Callable[..., T],
+        params: Mapping[str, Any],
+        finish: Callable[[Callable[..., T], T], None] = lambda *_: None,
+    ) -> T:
         # Several threads may look at the same sample; at worst both compute.
         found = self.kept.get(key, _MISSING)
         if found is _MISSING:
-            found = self.kept[key] = make(self, **params)
+            self._refuse_weights(make)
+            found = make(self, **params)
+            finish(make, found)
+            self.kept[key] = found
         result: T = found
         return result
+
+    def _drawable(self, make: Callable[..., T], view: T) -> None:
+        """Have a view of rows that are not alike drawn as they are."""
+        if not self.data.alike and hasattr(view, "under_calibration"):
+            how = Drawing(self, self.row_draws, reweighting_of(make))
+            view.__dict__.setdefault(DRAWN_BY, how)
+
+    def _refuse_weights(self, make: Callable[..., Any]) -> None:
+        if self.data.weights is not None and not knows_weights(make):
+            raise NotAvailable("not available for weighted rows: it does not take weights.")
 
     def let_go(self) -> None:
         """Forget what holds many bytes, such as sorted scores and resamples; results stay."""
@@ -229,7 +288,29 @@ def _named(make: Callable[..., Any], params: Mapping[str, Any]) -> tuple[Any, ..
 
 
 def _events(sample: Sample) -> BinaryEvents:
+    return sample.scored
+
+
+@takes_weights
+def _scored(sample: Sample) -> BinaryEvents:
     return reduce(sample.data, sample.reduction)
+
+
+@takes_weights
+def _weights(sample: Sample) -> FloatArray | None:
+    weights = sample.data.weights
+    if weights is None:
+        return None
+    if not weights.any():
+        raise NotAvailable("all of these rows have the weight 0, so that none counts.")
+    return np.asarray(weights / weights.mean())
+
+
+@takes_weights
+def _row_draws(sample: Sample) -> RowDraws:
+    clusters = sample.data.clusters
+    codes = None if clusters is None else clusters.codes.astype(np.intp)
+    return RowDraws(sample.data.n, codes, sample.weights)
 
 
 def metric_view(sample: Sample, metric: Metric, **options: Any) -> Any:
@@ -259,12 +340,29 @@ def metric_options(sample: Sample, metric: Metric, **options: Any) -> dict[str, 
     return own
 
 
-@reweighted_by(lambda sample, view: reweighted(sample.events, view))
+_binned = reweighted_by(
+    lambda sample, view: reweighted(sample.scored, view),
+    redrawn=lambda sample, view: redrawn(sample.scored, view),
+    weighted=True,
+)
+
+
+@_binned
 def bin_sums(
     sample: Sample, *, bins: int = DEFAULT_BINS, scheme: Scheme = "equal-width"
 ) -> BinSums:
     """The binned view of a sample (see `bin_events`)."""
-    return bin_events(sample.events, bins=bins, scheme=scheme)
+    sums = bin_events(sample.scored, bins=bins, scheme=scheme, weights=sample.weights)
+    return _with_effective(sample, sums)
+
+
+def _with_effective(sample: Sample, sums: BinSums) -> BinSums:
+    if sample.data.alike:
+        return sums
+    rows = sample.row_draws
+    return replace(
+        sums, effective=effective_rows(sample.scored, sums.edges, rows.cluster, rows.weights)
+    )
 
 
 def chosen_bins(sample: Sample) -> BinSums:
@@ -272,16 +370,20 @@ def chosen_bins(sample: Sample) -> BinSums:
     return sample.view(bin_sums, bins=sample.bins_used, scheme=sample.scheme)
 
 
-@reweighted_by(lambda sample, view: reweighted(sample.events, view))
+@_binned
 def event_sums(sample: Sample) -> BinSums:
     """Rows, scores and hits under the sample's reduction in one bin."""
-    return sample.view(bin_sums, scheme="equal-width").pooled()
+    return _with_effective(sample, sample.view(bin_sums, scheme="equal-width").pooled())
 
 
-@reweighted_by(lambda sample, view: reweighted(sample.top_events, view))
+@reweighted_by(
+    lambda sample, view: reweighted(sample.top_scored, view),
+    redrawn=lambda sample, view: redrawn(sample.top_scored, view),
+    weighted=True,
+)
 def top_label_sums(sample: Sample) -> BinSums:
     """Rows, confidence and hits of the predicted class in one bin."""
-    if sample.top_events is sample.events:
+    if sample.top_scored is sample.scored:
         # The very same view, so that it is resampled once.
         return sample.view(event_sums)
-    return bin_events(sample.top_events).pooled()
+    return bin_events(sample.top_scored, weights=sample.weights).pooled()

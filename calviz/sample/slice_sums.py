@@ -12,6 +12,9 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents
 from calviz.numerics.edges import assign, equal_width_edges
 
+#: A slice of fewer clusters is not tested: their variance is next to unknown.
+FEWEST_CLUSTERS = 8
+
 
 @dataclass(frozen=True, eq=False)
 class SliceSums:
@@ -26,6 +29,8 @@ class SliceSums:
         Sums of s (1 - s) and s (1 - s) (1 - 2 s): second and third cumulant of the hits of a calibrated model.
     squares : ndarray, shape (S,)
         Sum of (s - h)².
+    between, clusters : ndarray, shape (S,), optional
+        Of rows that belong to clusters: sum over clusters of the square of their sum of s - h, and number of clusters.
     """
 
     rows: FloatArray
@@ -34,6 +39,8 @@ class SliceSums:
     variance: FloatArray
     third: FloatArray
     squares: FloatArray
+    between: FloatArray | None = None
+    clusters: FloatArray | None = None
 
     @property
     def gap(self) -> FloatArray:
@@ -43,7 +50,13 @@ class SliceSums:
 
     @property
     def spread(self) -> FloatArray:
-        """Standard error of the gap, shape (S,)."""
+        """Standard error of the gap, shape (S,); of clustered rows that of a mean of independent clusters."""
+        if self.between is not None and self.clusters is not None:
+            # Around the mean: each cluster's sum minus the gap times its rows; about so, for clusters of like size.
+            total = self.gap * self.rows
+            around = np.maximum(self.between - total**2 / self.clusters, 0)
+            scale = self.clusters / np.maximum(self.clusters - 1, 1)
+            return np.asarray(np.sqrt(around * scale) / self.rows)
         around = np.maximum(self.squares / self.rows - self.gap**2, 0)
         result: FloatArray = np.sqrt(around / self.rows)
         return result
@@ -60,8 +73,10 @@ class SliceSums:
         )
 
 
-def slice_sums(events: BinaryEvents, codes: IntArray, slices: int) -> SliceSums:
-    """The sums of each slice; row i belongs to slice ``codes[i]``, shape (n,)."""
+def slice_sums(
+    events: BinaryEvents, codes: IntArray, slices: int, cluster: IntArray | None = None
+) -> SliceSums:
+    """The sums of each slice; row i belongs to slice ``codes[i]``, shape (n,), and to a cluster, if any."""
     score = np.asarray(events.score, dtype=np.float64)
     hit = np.asarray(events.hit, dtype=np.float64)
 
@@ -69,6 +84,14 @@ def slice_sums(events: BinaryEvents, codes: IntArray, slices: int) -> SliceSums:
         return np.bincount(codes, weights, minlength=slices).astype(np.float64)
 
     variance = score * (1 - score)
+    between = clusters = None
+    if cluster is not None:
+        count = int(cluster.max()) + 1
+        cell, where = np.unique(codes.astype(np.int64) * count + cluster, return_inverse=True)
+        of_slice = (cell // count).astype(np.intp)
+        sums = np.bincount(where, score - hit)
+        between = np.bincount(of_slice, sums**2, minlength=slices).astype(np.float64)
+        clusters = np.bincount(of_slice, minlength=slices).astype(np.float64)
     return SliceSums(
         total(None),
         total(score),
@@ -76,6 +99,8 @@ def slice_sums(events: BinaryEvents, codes: IntArray, slices: int) -> SliceSums:
         total(variance),
         total(variance * (1 - 2 * score)),
         total((score - hit) ** 2),
+        between,
+        clusters,
     )
 
 
@@ -86,8 +111,16 @@ def p_against_calibrated(sums: SliceSums) -> FloatArray:
     are those of a shifted gamma variable (Pearson III) with the same mean, variance and skewness, half a hit
     nearer to the mean, as hits are whole: a normal tail is too thin where events are rare. Twice
     the smaller tail. Where no draw can vary, a gap is impossible (0) or absent (1).
+
+    Of rows that belong to clusters, the sums of s - h of these are independent with mean 0: a t-test on as many degrees of
+    freedom as clusters, with the variance around 0 or that of independent rows, whichever is larger. A slice of fewer than
+    `FEWEST_CLUSTERS` has a p-value of 1.
     """
     difference = sums.hits - sums.score
+    if sums.between is not None and sums.clusters is not None:
+        within = np.sqrt(np.maximum(np.maximum(sums.between, sums.variance), 1e-24))
+        p = 2 * stats.t.sf(np.abs(difference) / within, np.maximum(sums.clusters - 1, 1))
+        return np.where(sums.clusters >= FEWEST_CLUSTERS, p, 1.0)
     spread = np.sqrt(np.maximum(sums.variance, 0))
     varies = spread > 1e-12
     safe = np.where(varies, spread, 1.0)

@@ -129,7 +129,13 @@ def _measured(
 ) -> Slices:
     """The slices, whatever the rate."""
     data, events = sample.data, sample.events
-    whole = slice_sums(events, np.zeros(data.n, dtype=np.intp), 1)
+    cluster = sample.row_draws.cluster
+    if cluster is not None and against == "rest":
+        raise NotAvailable(
+            "slices of clustered rows cannot be tested against the other rows, which share clusters with them; "
+            "test them against a calibrated model."
+        )
+    whole = slice_sums(events, np.zeros(data.n, dtype=np.intp), 1, cluster)
     bin_of = bins_of(events, bins)
     z = float(stats.norm.ppf(0.5 + level / 2))
     found: list[Slice] = []
@@ -139,7 +145,7 @@ def _measured(
         if reason:
             skipped.append(reason)
             continue
-        sums = slice_sums(events, codes, len(values))
+        sums = slice_sums(events, codes, len(values), cluster)
         p_values = (
             p_against_calibrated(sums) if against == "calibrated" else p_against_rest(sums, whole)
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,11 @@ from scipy.sparse import csr_array
 from scipy.special import binom, pdtr
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.events import BinaryEvents
+from calviz.core.events import BinaryEvents, tied_scores
 from calviz.sample.cell_bootstrap import random_rows
 from calviz.sample.kept_results import kept_draw, once_per_view
 from calviz.sample.sample import Sample
-from calviz.specs.metric import reweighted_by
+from calviz.specs.metric import Redrawn, reweighted_by, takes_weights
 
 #: Resampled summaries hold at most this many steps. Each is then a group of neighbouring scores of
 #: (nearly) equal counts; a maximum over cut points is looked for at 2,048 of them.
@@ -52,6 +52,9 @@ class Steps:
     whole : Steps, optional
         The steps of the sample itself, where these are resamples of them, or some of them put together.
     """
+
+    #: What resamples differ in.
+    DRAWN: ClassVar = ("count", "hits")
 
     score: FloatArray
     count: FloatArray
@@ -298,16 +301,47 @@ def _binomial(
     return out
 
 
+def _group_of_rows(events: BinaryEvents, view: Steps) -> IntArray:
+    """The merged step of each row, shape (n,)."""
+    base = view.merged()
+    order = np.argsort(events.score, kind="stable")
+    group: IntArray = np.empty(events.n, dtype=np.intp)
+    if isinstance(view, SampleSteps):
+        # The groups are runs of the ordered rows, ties together.
+        group[order] = np.repeat(np.arange(base.size), base.count.astype(np.intp))
+        return group
+    # Of weighted rows: the step of each, and the group of the step. Rows without weight have no step of their own.
+    step = np.minimum(np.searchsorted(view.score, tied_scores(events.score[order])), view.size - 1)
+    if base is not view:
+        middle = np.cumsum(view.count) - view.count / 2
+        share = middle * (MAX_STEPS / float(view.n))
+        of_step = np.minimum(share, MAX_STEPS - 1).astype(np.intp)
+        step = np.unique(of_step, return_inverse=True)[1][step]
+    group[order] = step
+    return group
+
+
+def _redrawn(events: BinaryEvents, view: Steps) -> Redrawn:
+    """The (merged) steps of rows that are not alike under calibration (see `Reweighting`)."""
+    base = view.merged()
+    where = _group_of_rows(events, view), np.arange(events.n)
+    table = csr_array((np.ones(events.n), where), shape=(base.size, events.n))
+
+    def draw(rng: np.random.Generator, rows: Any, size: int) -> Steps:
+        drawn = rows.of_rows(rows.hits(rng, events, size))
+        hits = np.ascontiguousarray(np.asarray(table @ drawn).T)
+        count = np.broadcast_to(base.count, hits.shape)
+        return Steps(base.score, count, hits, base.merged_square, base.params, view.of_sample)
+
+    return draw
+
+
 def _reweighted(
     events: BinaryEvents, view: Steps
 ) -> Callable[[FloatArray], Callable[[float | None], Steps]]:
     """The (merged) steps of the events where each row has a weight (see `Reweighting`)."""
     base = view.merged()
-    # The groups are runs of the ordered rows, ties together.
-    group: IntArray = np.empty(events.n, dtype=np.intp)
-    group[np.argsort(events.score, kind="stable")] = np.repeat(
-        np.arange(base.size), base.count.astype(np.intp)
-    )
+    group = _group_of_rows(events, view)
     right = np.flatnonzero(events.hit)
     where = np.concatenate([group, base.size + group[right]]), np.append(np.arange(events.n), right)
     table = csr_array((np.ones(where[0].size), where), shape=(2 * base.size, events.n))
@@ -320,7 +354,9 @@ def _reweighted(
 
         def at_scale(scale: float | None) -> Steps:
             if scale is None:
-                return Steps(base.score, count, hits, base.merged_square, base.params)
+                return Steps(
+                    base.score, count, hits, base.merged_square, base.params, view.of_sample
+                )
             if not gaps:
                 gaps.append(count * base.score - hits)
             moved = (rows - (scale - 1) * gap) - gaps[0]
@@ -332,9 +368,10 @@ def _reweighted(
     return reweighted
 
 
+@takes_weights
 def own_reweighted(sample: Sample) -> Callable[[FloatArray], Callable[[float | None], Steps]]:
     """The steps of the sample's own reduction, from weights of shape (n, b); the last ones are kept for the next metrics."""
-    made = _reweighted(sample.events, sample.view(steps))
+    made = _reweighted(sample.scored, sample.view(steps))
     last: list[tuple[FloatArray, Callable[[float | None], Steps]]] = []
 
     def reweighted(weights: FloatArray) -> Callable[[float | None], Steps]:
@@ -345,8 +382,10 @@ def own_reweighted(sample: Sample) -> Callable[[FloatArray], Callable[[float | N
     return reweighted
 
 
-def make_steps(events: BinaryEvents) -> Steps:
-    """Count rows and hits per distinct score."""
+def make_steps(events: BinaryEvents, weights: FloatArray | None = None) -> Steps:
+    """Count rows and hits per distinct score; with weights, shape (n,), sum these."""
+    if weights is not None:
+        return _weighted_steps(events, weights)
     score, hit = events.ordered
     size, longest = _size_and_longest(score)
     # Most scores of a large sample are there once or twice: a byte holds that.
@@ -365,6 +404,17 @@ def make_steps(events: BinaryEvents) -> Steps:
         rows = upto.size - 1 - int(ends[-1]) if ends.size else rows + upto.size
         right = int(upto[-1] - upto[ends[-1]]) if ends.size else right + int(upto[-1])
     return SampleSteps(distinct, count, hits)
+
+
+def _weighted_steps(events: BinaryEvents, weights: FloatArray) -> Steps:
+    kept = np.flatnonzero(weights)
+    order = kept[np.argsort(events.score[kept], kind="stable")]
+    score = tied_scores(events.score[order])
+    starts = np.flatnonzero(np.diff(score, prepend=-1))
+    of_rows = weights[order]
+    count = np.add.reduceat(of_rows, starts)
+    hits = np.add.reduceat(of_rows * events.hit[order], starts)
+    return Steps(score[starts].astype(np.float64), count, hits)
 
 
 def _ends(score: FloatArray) -> Iterator[tuple[slice, IntArray]]:
@@ -388,16 +438,24 @@ def _size_and_longest(score: FloatArray) -> tuple[int, int]:
     return size, longest
 
 
-@reweighted_by(lambda sample, _: sample.view(own_reweighted))
+@reweighted_by(
+    lambda sample, _: sample.view(own_reweighted),
+    redrawn=lambda sample, view: _redrawn(sample.scored, view),
+    weighted=True,
+)
 def steps(sample: Sample) -> Steps:
     """Steps of the sample's own reduction."""
-    return make_steps(sample.events)
+    return make_steps(sample.scored, sample.weights)
 
 
-@reweighted_by(lambda sample, view: _reweighted(sample.top_events, view))
+@reweighted_by(
+    lambda sample, view: _reweighted(sample.top_scored, view),
+    redrawn=lambda sample, view: _redrawn(sample.top_scored, view),
+    weighted=True,
+)
 def top_label_steps(sample: Sample) -> Steps:
     """Steps of the top label, whatever the reduction."""
-    if sample.top_events is sample.events:
+    if sample.top_scored is sample.scored:
         # The very same view, so that it is resampled once.
         return sample.view(steps)
-    return make_steps(sample.top_events)
+    return make_steps(sample.top_scored, sample.weights)

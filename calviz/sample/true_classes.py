@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -37,6 +37,9 @@ class TrueClassErrors:
     source : _Source
     params : mapping
     """
+
+    #: What resamples differ in.
+    DRAWN: ClassVar = ("rows", "ece", "mcs")
 
     rows: FloatArray
     ece: FloatArray

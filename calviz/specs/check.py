@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from calviz.core.finding import Finding
+from calviz.core.predictions import Dataset
 from calviz.specs.registry import Registry
 
 
@@ -23,12 +24,21 @@ class Check:
         ``run(sample)`` yields findings.
     reference : str
         The publication that it is from, if any.
+    clusters, weights : bool
+        Whether it is right for rows that belong to clusters, and for rows with weights: a test of independent rows is not, and
+        is not asked then.
     """
 
     key: str
     title: str
     run: Callable[..., Iterable[Finding]]
     reference: str = ""
+    clusters: bool = False
+    weights: bool = False
+
+    def takes(self, data: Dataset) -> bool:
+        """Whether it may be asked of such rows."""
+        return (self.clusters or data.clusters is None) and (self.weights or data.weights is None)
 
 
 CHECKS: Registry[Check] = Registry("check")

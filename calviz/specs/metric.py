@@ -50,6 +50,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: without a scale it is the view of rows that are drawn so often.
 Reweighted = Callable[[FloatArray], Callable[[float | None], Any]]
 
+#: Random numbers, how the rows are drawn (`calviz.sample.rows_not_alike.RowDraws`) and a number b to the view of b worlds in
+#: which the model is calibrated, with a leading axis of b.
+Redrawn = Callable[[np.random.Generator, Any, int], Any]
+
 
 @dataclass(frozen=True)
 class Reweighting:
@@ -61,25 +65,59 @@ class Reweighting:
         ``make(sample, view)`` gives the `Reweighted` of the view.
     check : callable
         ``check(sample)`` raises NotAvailable if that would take too long, before the view is made.
+    redrawn : callable, optional
+        ``redrawn(sample, view)`` gives the `Redrawn` of the view: what a calibrated model would show on rows that are not
+        alike. Without it there is no noise floor for such rows.
+    weighted : bool
+        Whether the maker takes the weights of the sample's rows; one that does not is not asked where there are any.
     """
 
     make: Callable[[Any, Any], Reweighted]
     check: Callable[[Any], None] = lambda _: None
+    redrawn: Callable[[Any, Any], Redrawn] | None = None
+    weighted: bool = False
 
 
 def reweighted_by(
-    make: Callable[[Any, Any], Reweighted], check: Callable[[Any], None] = lambda _: None
+    make: Callable[[Any, Any], Reweighted],
+    check: Callable[[Any], None] = lambda _: None,
+    *,
+    redrawn: Callable[[Any, Any], Redrawn] | None = None,
+    weighted: bool = False,
 ) -> Callable[[F], F]:
     """Say of the decorated maker of views how one is made again from weights (see `Reweighting`)."""
 
     def mark(maker: F) -> F:
-        setattr(maker, _REWEIGHTING, Reweighting(make, check))
-        return maker
+        setattr(maker, _REWEIGHTING, Reweighting(make, check, redrawn, weighted))
+        return maker if not weighted else takes_weights(maker)
 
     return mark
 
 
+def takes_weights(function: F) -> F:
+    """Say of a function of a sample that it takes the weights of the rows; others are not asked where there are any."""
+    setattr(function, _WEIGHTED, True)
+    return function
+
+
+def knows_weights(function: Callable[..., Any]) -> bool:
+    """Whether a function of a sample takes the weights of the rows (`takes_weights`)."""
+    return bool(getattr(_plain(function), _WEIGHTED, False))
+
+
+def reweighting_of(maker: Callable[..., Any]) -> Reweighting | None:
+    """How a maker's view is made again from weights; None if that is unknown."""
+    return getattr(_plain(maker), _REWEIGHTING, None)
+
+
+def _plain(function: Callable[..., Any]) -> Any:
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
 _REWEIGHTING = "reweighting"
+_WEIGHTED = "takes_weights"
 
 Direction = Literal["lower", "higher", "zero", "one", "none"]
 Tail = Literal["upper", "two-sided"]
@@ -210,6 +248,8 @@ class Metric:
     one_bin : bool
         Whether the value is the gap of one bin, and judged as that bin is: by the interval of its share of hits.
         `details` then has ``bin_low``, ``bin_high``, ``bin_rows``, ``mean_score``, ``hits_low`` and ``hits_high``.
+    no_weights : str
+        Why it has no value on weighted rows although its view takes weights; empty if it has one.
     """
 
     key: str
@@ -235,6 +275,7 @@ class Metric:
     rare_losses: bool = False
     widening: float = 1.04
     one_bin: bool = False
+    no_weights: str = ""
 
     @property
     def of_calibration(self) -> bool:
@@ -244,10 +285,7 @@ class Metric:
     @property
     def reweighting(self) -> Reweighting | None:
         """How its view is made again from weights; None if that is unknown, or would need a fit each time."""
-        plain: Any = self.view
-        while isinstance(plain, partial):
-            plain = plain.func
-        return getattr(plain, _REWEIGHTING, None) if self.paired else None
+        return reweighting_of(self.view) if self.paired else None
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -320,6 +358,7 @@ def metric(
     rare_losses: bool = False,
     widening: float = 1.04,
     one_bin: bool = False,
+    no_weights: str = "",
 ) -> Callable[[Callable[[V], FloatArray]], Callable[[V], FloatArray]]:
     """Register the decorated function as a metric; its docstring's first paragraph is the summary."""
 
@@ -350,6 +389,7 @@ def metric(
                 rare_losses=rare_losses,
                 widening=widening,
                 one_bin=one_bin,
+                no_weights=no_weights,
             )
         )
         return value

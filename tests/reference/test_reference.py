@@ -84,10 +84,12 @@ def load(dataset, part):
 
 
 @cache
-    keys = ("spiegelhalter_z", "calibration_slope", "calibration_intercept", "ici", "ece")
-    chosen = sample(dataset, part, "positive", 10)
-    result = calviz.evaluate(chosen, keys, ci=False, curve="logistic")
-    return [result[key].value for key in keys]
+def sample(dataset, part, reduction="top-label", bins=15):
+    return Sample.of(load(dataset, part), reduction=reduction, bins=bins)
+
+
+def evaluated(dataset, part, key, reduction="top-label", bins=15):
+    return calviz.evaluate(sample(dataset, part, reduction, bins), [key], ci=False)[key]
 
 
 def metric(key, reduction="top-label", bins=15):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from calviz.core.errors import InputError, Repair
 from calviz.core.factor import Factor
 from calviz.core.finding import Finding
 from calviz.core.predictions import ConfidencePredictions, Dataset, Kind, Predictions
+from calviz.core.rows_not_alike import checked_clusters, checked_weights, repeated
 from calviz.data.building import diagnose, labels
 from calviz.data.building.logit_agreement import disagreement
+from calviz.data.building.times import as_times
 from calviz.data.loaded import DROP_MISSING, RENORMALISE, ReadingOptions, short, span
 from calviz.data.percentages import PERCENT_WORDS, are_percentages
 from calviz.data.recognition.layout import Confidence, Layout, Scores
@@ -52,10 +55,15 @@ class _Builder:
         self.notices: list[Finding] = []
         self.offered: list[Repair] = []
         self.made: list[str] = []
+        #: How many rows each row of aggregated data stands for.
+        self.counts: FloatArray | None = None
+        #: The rows that are kept, where some are left out.
+        self.kept: BoolArray | None = None
 
     def build(self) -> Built:
         layout = self.layout
         roles = (layout.label, layout.split, layout.id, *layout.groups, *layout.numbers)
+        roles = (*roles, layout.cluster, layout.weight, layout.time)
         singles = {c for c in roles if c is not None}
         singles |= set(layout.one_hot)
         blocks = [s.columns for s in layout.scores]
@@ -297,6 +305,7 @@ class _Builder:
             "were left out"
         )
         keep: BoolArray = ~missing
+        self.kept = keep
         return keep
 
     def _columns(self, fetched: Fetched) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -336,7 +345,33 @@ class _Builder:
             name: _as_numbers(_one_dimensional(fetched.columns[name]), name)
             for name in layout.numbers
         }
+        columns |= self._rows_not_alike(fetched)
         return columns, tuple(shown)
+
+    def _rows_not_alike(self, fetched: Fetched) -> dict[str, Any]:
+        """Clusters, weights and times of the rows."""
+        layout, found = self.layout, dict[str, Any]()
+        if layout.cluster is not None:
+            clusters = Factor.of(_one_dimensional(fetched.columns[layout.cluster]))
+            found["clusters"] = _in_column(layout.cluster, checked_clusters, clusters)
+        if layout.weight is not None:
+            values = _one_dimensional(fetched.columns[layout.weight])
+            weights = _as_numbers(values, layout.weight).astype(np.float64)
+            weights = _in_column(layout.weight, checked_weights, weights)
+            if self.options.weight_kind == "frequency":
+                self.counts = weights
+            else:
+                found["weights"] = weights
+        if layout.time is not None:
+            values = _one_dimensional(fetched.columns[layout.time])
+            try:
+                found["times"] = as_times(values, layout.time)
+            except InputError as error:
+                if self.options.time_column is not None:
+                    raise
+                text = f"'{short(layout.time)}' is not used as times: {error}"
+                self.notices.append(Finding("DATA013", "info", text))
+        return found
 
     # Confidence-only data
 
@@ -409,6 +444,12 @@ class _Builder:
         names: tuple[str, ...],
         groups: tuple[str, ...],
     ) -> Built:
+        column = self.layout.weight
+        if self.counts is not None and column is not None:
+            counts = self.counts if self.kept is None else self.counts[self.kept]
+            models = {
+                name: _in_column(column, partial(repeated, m), counts) for name, m in models.items()
+            }
         return Built(models, kind, form, names, groups, self.notices, self.offered, self.made)
 
 
@@ -460,6 +501,13 @@ def _as_numbers(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[Any
     return numbers
 
 
+def _in_column(name: str, check: Callable[[Any], Any], values: Any) -> Any:
+    try:
+        return check(values)
+    except InputError as error:
+        raise error.in_column(name) from None
+
+
 def _two_logits(array: FloatArray) -> FloatArray:
     """The logit z of class 1 as the logits (0, z)."""
     return np.concatenate([np.zeros_like(array), array], axis=1)
@@ -469,6 +517,11 @@ def _taken(columns: dict[str, Any], keep: BoolArray) -> dict[str, Any]:
     taken = dict(columns)
     taken["groups"] = {key: factor.take(keep) for key, factor in columns["groups"].items()}
     taken["numbers"] = {key: column[keep] for key, column in columns["numbers"].items()}
+    for key in ("weights", "times"):
+        if key in columns:
+            taken[key] = columns[key][keep]
+    if "clusters" in columns:
+        taken["clusters"] = columns["clusters"].take(keep)
     if "splits" in columns:
         taken["splits"] = columns["splits"].take(keep)
     if "ids" in columns:

@@ -20,6 +20,18 @@ IDS = (
     "filename", "file_name", "file", "path", "uid", "uuid", "guid", "key", "", "unnamed:_0",
     "record_id", "case_id", "patient_id", "subject_id", "user_id", "doc_id",
 )  # fmt: skip
+#: Names of columns whose values, where they repeat, may say which rows belong together.
+CLUSTERS = (*(name for name in IDS if name.endswith("id")), "cluster", "patient", "subject", "site",
+            "user", "customer", "hospital", "household", "participant", "customer_id", "client_id",
+            "site_id", "hospital_id", "participant_id", "account_id", "loan_id")  # fmt: skip
+WEIGHTS = (
+    "weight", "weights", "sample_weight", "sample_weights", "survey_weight", "w", "wt", "freq",
+    "frequency", "n_rows",
+)  # fmt: skip
+TIMES = (
+    "date", "time", "datetime", "timestamp", "date_time", "day", "month", "created_at", "event_time",
+    "event_date", "game_date", "match_date", "forecast_date", "created", "period",
+)  # fmt: skip
 CONFIDENCES = (
     "confidence", "confidences", "conf", "max_prob", "max_probability", "top1_prob", "top_prob",
     "top1_confidence", "pred_prob", "predicted_prob", "predicted_probability", "msp", "pred_conf",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from calviz.core.finding import Finding
 from calviz.core.predictions import INTERVAL
+from calviz.data.building.times import may_be_times
 from calviz.data.recognition import column_names
 from calviz.data.recognition.table_view import View
 from calviz.data.table import Column
@@ -41,6 +43,54 @@ def _role(
         if fits is None or fits(view.table[found]):
             return found
     return None
+
+
+def time(view: View, used: set[str]) -> str | None:
+    """The column that says when each row was: one that is called so, and holds dates."""
+    if view.options.time_column is not None:
+        return view.options.time_column or None
+    if not view.table.named:
+        return None
+    named = set(view.options.groups or ())
+    for name in column_names.TIMES:
+        found = view.plain.get(name)
+        if found is None or found in used or found in named:
+            continue
+        column = view.table[found]
+        if column.width is None and column.type == "text" and may_be_times(column.head):
+            return found
+    return None
+
+
+def to_ask(view: View, used: set[str]) -> Iterator[Finding]:
+    """What columns may say of the rows, for the user to decide: clusters and weights are never guessed."""
+    options = view.options
+    if not view.table.named:
+        return
+    for name, plain in ((c.name, column_names.plain(c.name)) for c in view.table.columns):
+        if name in used or view.table[name].width is not None:
+            continue
+        column = view.table[name]
+        repeats = column.type in ("text", "integer") and _repeats(column)
+        if options.cluster_column is None and plain in column_names.CLUSTERS and repeats:
+            yield Finding(
+                "DATA012",
+                "info",
+                f"the values of '{name}' repeat: if rows of one value belong together, say so (cluster column "
+                f"'{name}', --cluster), and intervals and p-values take it into account",
+            )
+        elif options.weight_column is None and plain in column_names.WEIGHTS and column.numeric:
+            yield Finding(
+                "DATA012",
+                "info",
+                f"'{name}' is not used as weights: if it says how much each row counts, say so (weight column '{name}', --weight)",
+            )
+
+
+def _repeats(column: Column) -> bool:
+    """Whether there are several values, fewer than half as many as rows."""
+    values = column.head.tolist()
+    return 1 < len(set(values)) <= len(values) / 2
 
 
 def _may_be_id(column: Column) -> bool:

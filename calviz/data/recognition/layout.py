@@ -61,5 +61,8 @@ class Layout:
     groups: tuple[str, ...] = ()
     groups_chosen: bool = False
     numbers: tuple[str, ...] = ()
+    cluster: str | None = None
+    weight: str | None = None
+    time: str | None = None
     unused: tuple[str, ...] = ()
     notices: tuple[Finding, ...] = field(default=())

@@ -33,7 +33,19 @@ def recognise(table: Table, options: ReadingOptions) -> Layout:
     _check_options(table, options)
     view = View(table, options)
     split, identifier = extra_columns.split(view), extra_columns.identifier(view)
-    taken = {c for c in (split, identifier, options.label) if c}
+    cluster, weight = options.cluster_column or None, options.weight_column or None
+    said: tuple[str | None, ...] = (
+        split,
+        identifier,
+        options.label,
+        weight,
+        options.time_column,
+        cluster,
+    )
+    taken = {c for c in said if c is not None and c}
+    if cluster == identifier:
+        # Rows that repeat are no identifiers of their own.
+        identifier = None
     confidence = None
     label = options.label
     one_hot: tuple[str, ...] = ()
@@ -57,7 +69,13 @@ def recognise(table: Table, options: ReadingOptions) -> Layout:
     used |= {c for c in (label, *one_hot) if c}
     chosen = options.groups is not None
     numbers = extra_columns.numbers(view, used | set(options.groups or ()))
-    groups, unused = extra_columns.groups(view, used | set(numbers))
+    time = extra_columns.time(view, used)
+    if time is not None:
+        used.add(time)
+    # Rows may be sliced by what they are clustered by, if that has few values.
+    own = {cluster} if cluster is not None else set[str]()
+    groups, unused = extra_columns.groups(view, (used | set(numbers)) - own)
+    view.notices.extend(extra_columns.to_ask(view, used | own))
     return Layout(
         scores=scores,
         confidence=confidence,
@@ -69,6 +87,9 @@ def recognise(table: Table, options: ReadingOptions) -> Layout:
         groups_chosen=chosen,
         numbers=numbers,
         unused=() if chosen else unused,
+        cluster=cluster,
+        weight=weight,
+        time=time,
         notices=tuple(view.notices),
     )
 
@@ -78,6 +99,9 @@ def _check_options(table: Table, options: ReadingOptions) -> None:
         ("label", options.label),
         ("split column", options.split_column),
         ("identifier column", options.id_column),
+        ("cluster column", options.cluster_column),
+        ("weight column", options.weight_column),
+        ("time column", options.time_column),
         *(("group", g) for g in options.groups or ()),
         *(("score column", s) for s in options.scores or () if not s.endswith("*")),
     ]

@@ -15,6 +15,8 @@ def resampled_between(view: Steps, thresholds: FloatArray, seed: int) -> Steps:
 
     The first step is below all thresholds. Rows between two thresholds are alike to whoever decides by these.
     """
+    if error_bars.DRAWN_BY in view.__dict__:  # rows that are not alike are drawn as they are
+        return error_bars.resampled(view, "bootstrap", seed=seed, resamples=RESAMPLES)
     order = np.unique(thresholds)
     group = np.searchsorted(order, view.score, side="right")
     count, hits = (

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from calviz.core.errors import NotAvailable
 from calviz.figures import BinSensitivity, Reliability
 from calviz.report.blocks import Block, Format, Text, chart
 from calviz.report.section import SECTIONS, Section
@@ -50,11 +51,15 @@ def make(subject: Subject) -> Iterator[Block]:
         formats=COLUMNS,
         width=WIDTH,
     )
-    strip = subject.sample.once(BinSensitivity.compute)
+    try:
+        strip = subject.sample.once(BinSensitivity.compute)
+    except NotAvailable:  # of weighted rows; the diagram stands without it
+        return
     formats: dict[str, tuple[str, Format]] = {"bins": ("bins", whole)}
     for key, words in (("equal_width", "equal width"), ("equal_mass", "equal mass")):
         formats[f"ece_{key}"] = (f"ECE, {words} (points)", lambda v: points(v, 2))
-        formats[f"floor_high_{key}"] = (f"noise 95 %, {words} (points)", lambda v: points(v, 2))
+        if strip.floor:
+            formats[f"floor_high_{key}"] = (f"noise 95 %, {words} (points)", lambda v: points(v, 2))
     yield chart(
         strip,
         key="ece-by-bins",

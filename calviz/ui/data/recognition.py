@@ -30,6 +30,9 @@ def table(found: Recognition) -> None:
         "Models": _names(found.models),
         "Split": _split(found),
         "Identifiers": found.id_column or "none",
+        "Clusters": found.cluster_column or "none: rows count as independent",
+        "Weights": found.weight_column or "none: all rows count the same",
+        "Times": found.time_column or "none",
         "Groups": _names(found.groups) or "none",
     }
     # A static table, because its cells wrap; they are markdown, so what the file says is escaped.

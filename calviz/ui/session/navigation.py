@@ -42,6 +42,7 @@ PAGES = (
     PageSpec("compare_models", "Compare models", "Which model?", ":material/compare_arrows:"),
     PageSpec("arena", "Arena", "Which recalibrator wins?", ":material/trophy:"),
     PageSpec("slices", "Slices", "For whom is it wrong?", ":material/groups:"),
+    PageSpec("over_time", "Over time", "Does it stay right?", ":material/timeline:"),
     PageSpec("report", "Report", "What do I put on file?", ":material/description:"),
     PageSpec("learn", "Learn", "What does this mean?", ":material/school:"),
 )

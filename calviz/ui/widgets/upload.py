@@ -138,6 +138,31 @@ def reading_form(
                 "Split column", f"{key}.split", columns, options.split_column, none=True
             )
             ident = _column("Identifier column", f"{key}.id", columns, options.id_column, none=True)
+            cluster = _column(
+                "Rows belong together by",
+                f"{key}.cluster",
+                columns,
+                options.cluster_column,
+                none=True,
+                help="Patients, sites, customers: rows of one value may depend on each other. Intervals, "
+                "p-values and differences then resample these instead of rows. Never guessed.",
+            )
+            weight = _column(
+                "Weight column",
+                f"{key}.weight",
+                columns,
+                options.weight_column,
+                none=True,
+                help="How much each row counts. Never guessed.",
+            )
+            weight_kind = st.selectbox(
+                "Weights are",
+                ["importance", "frequency"],
+                index=["importance", "frequency"].index(options.weight_kind),
+                key=f"{key}.weight_kind",
+                help="importance: of any scale, as of a survey; frequency: counts of aggregated rows.",
+            )
+            time = _column("Time column", f"{key}.time", columns, options.time_column, none=True)
             groups_mode = st.multiselect(
                 "Group columns",
                 [_NONE, *columns],
@@ -164,6 +189,10 @@ def reading_form(
         label_base=None if base == _AS_FOUND else int(base),  # type: ignore[arg-type]
         split_column=split,
         id_column=ident,
+        cluster_column=cluster or None,
+        weight_column=weight or None,
+        weight_kind=weight_kind,  # type: ignore[arg-type]
+        time_column=time,
         groups=_groups(groups_mode),
         class_names=tuple(line.strip() for line in names.splitlines() if line.strip()) or None,
         repair=options.repair,
@@ -171,7 +200,13 @@ def reading_form(
 
 
 def _column(
-    label: str, key: str, columns: Sequence[str], chosen: str | None, *, none: bool = False
+    label: str,
+    key: str,
+    columns: Sequence[str],
+    chosen: str | None,
+    *,
+    none: bool = False,
+    help: str | None = None,
 ) -> str | None:
     options = [_AS_FOUND, *([_NONE] if none else []), *columns]
     at = _AS_FOUND if chosen is None else (chosen or _NONE)
@@ -183,6 +218,7 @@ def _column(
         key=key,
         accept_new_options=not columns,
         filter_mode="contains",
+        help=help,
     )
     if value in (None, _AS_FOUND):
         return None

@@ -14,8 +14,8 @@ from calviz.checks import find, verdict
 from calviz.checks._verdict_evidence import evidence
 from calviz.checks.classes_off import classes_off
 from calviz.checks.kernels.label_shuffling import label_shuffling
-from calviz.checks.kernels.min_p import westfall_young
 from calviz.figures import Reliability
+from calviz.numerics.min_p import westfall_young
 from calviz.sample.false_alarm_levels import FILE, OVERALL, SLICES
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, usual_slices

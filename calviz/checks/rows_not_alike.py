@@ -1,0 +1,55 @@
+"""CAL024: rows that belong to clusters or have weights, how much they know, and what is not tested of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from calviz.core.finding import Finding
+from calviz.sample.sample import Sample, event_sums
+from calviz.specs.check import CHECKS, Check
+from calviz.text.words import counted, decimal
+
+#: With fewer clusters than this, resampled clusters vary too little: intervals hold the truth too rarely.
+FEW_CLUSTERS = 20
+
+
+def rows_not_alike(sample: Sample) -> Iterator[Finding]:
+    """Say how many independent rows these stand for."""
+    data = sample.data
+    if data.alike:
+        return
+    whole = sample.view(event_sums)
+    assert whole.effective is not None
+    stand = f"as much as about {float(whole.effective[0]):,.0f} independent rows"
+    left_out = [c.title.lower() for c in CHECKS if not c.takes(data)]
+    tests = f"; not looked for in such rows: {', '.join(left_out)}" if left_out else ""
+    few = False
+    if data.clusters is None:
+        head = f"The {counted(data.n, 'row')} have weights and know {stand} of equal weight"
+        how = "error bars follow the weights"
+    else:
+        clusters = len(data.clusters.levels)
+        few = clusters < FEW_CLUSTERS
+        size = decimal(float(np.mean(np.bincount(data.clusters.codes))), 1)
+        both = ", with weights," if data.weights is not None else ""
+        head = (
+            f"The {counted(data.n, 'row')}{both} are in {counted(clusters, 'cluster')} of {size} rows on average, and "
+            f"know {stand}"
+        )
+        how = "intervals and p-values resample clusters"
+        if few:
+            how += f", of which there should be {FEW_CLUSTERS} or more: with so few they are too narrow"
+    yield Finding("CAL024", "warning" if few else "info", f"{head}; {how}{tests}.")
+
+
+CHECKS.register(
+    Check(
+        "CAL024",
+        "Rows in clusters or with weights",
+        rows_not_alike,
+        clusters=True,
+        weights=True,
+    )
+)

@@ -1,0 +1,99 @@
+"""``calviz over-time``: a metric period by period, changes, and recalibration on the past."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from calviz.cli.fit_row_options import one_model
+from calviz.cli.group import FINE
+from calviz.cli.reading import reading_options
+from calviz.cli.reduction import reduction_option
+from calviz.core.whole_files import write_output
+
+if TYPE_CHECKING:
+    from calviz.core.reduction import Reduction
+    from calviz.data import ReadingOptions
+
+_EVERY = {"equal-counts": "equal counts"}
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option("--metric", default="nll", show_default=True, metavar="KEY")
+@click.option(
+    "--every",
+    type=click.Choice(["day", "week", "month", "year", "equal-counts"]),
+    help="How time is divided; as suits the data if left out.",
+)
+@click.option("--parts", default=10, show_default=True, type=click.IntRange(min=2))
+@click.option(
+    "--method",
+    default="temperature",
+    show_default=True,
+    metavar="KEY",
+    help="The recalibrator that is fitted on the rows before each period; none for none.",
+)
+@click.option("--split", metavar="NAME", help="Only the rows of this split.")
+@reduction_option
+@click.option("--bins", default=15, show_default=True, type=click.IntRange(min=1))
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
+@click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
+@click.option(
+    "--json", "json_path", metavar="PATH", help="Write JSON; with - it goes to standard output."
+)
+@reading_options
+def command(
+    file: str,
+    metric: str,
+    every: str | None,
+    parts: int,
+    method: str,
+    split: str | None,
+    reduction: Reduction | None,
+    bins: int,
+    seed: int,
+    model: str | None,
+    json_path: str | None,
+    reading: ReadingOptions,
+) -> int:
+    """Measure a metric of FILE over time: each period with interval and noise floor, and which of them differ beyond chance.
+
+    The time column is recognised, or named by --time.
+    """
+    from calviz.cli.audit_text import print_recognition
+    from calviz.cli.over_time_text import print_over_time
+    from calviz.comparison import over_time
+    from calviz.data import read
+    from calviz.data.writing import check_json
+
+    if json_path is not None:
+        check_json(json_path)
+    loaded = read(file, options=reading)
+    quiet = json_path == "-"
+    if not quiet:
+        print_recognition(file, loaded)
+    found = over_time(
+        one_model(loaded, model),
+        metric,
+        every=_EVERY.get(every or "", every),  # type: ignore[arg-type]
+        parts=parts,
+        method=None if method == "none" else method,
+        split=split,
+        reduction=reduction,
+        bins=bins,
+        seed=seed,
+    )
+    if not quiet:
+        print_over_time(found)
+    if json_path is not None:
+        from calviz.report.json import to_json
+        from calviz.report.over_time_json import over_time_record
+
+        text = to_json(over_time_record(found, file=file, digest=loaded.digest))
+        if quiet:
+            click.echo(text, nl=False)
+        else:
+            write_output(json_path, text)
+    return FINE

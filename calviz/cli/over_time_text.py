@@ -1,0 +1,53 @@
+"""A metric over time as a person reads it in a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from calviz.cli.text import cell, console
+from calviz.figures.over_time import OverTimeLine
+from calviz.specs.metric import METRICS
+from calviz.text.words import counted
+
+if TYPE_CHECKING:
+    from calviz.results.evaluation import MetricResult
+    from calviz.results.over_time import OverTime
+
+
+def print_over_time(found: OverTime) -> None:
+    """Print the periods (those that differ beyond chance bold), and what they come to."""
+    out, figure = console(), OverTimeLine.compute(found)
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    table.add_column(found.every, no_wrap=True)
+    for title in ("rows", METRICS[found.metric].label, "95 % CI", "noise", "adjusted p", "on past"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for p in found.periods:
+        after = "-" if p.recalibrated is None else _value(p.recalibrated)
+        floor = p.result.noise_floor
+        cells = (
+            f"{p.rows:,}",
+            _value(p.result),
+            "-"
+            if p.result.interval is None
+            else f"{p.result.interval.low:.4f} to {p.result.interval.high:.4f}",
+            "-" if floor is None else f"{floor.mean:.4f}",
+            "-" if p.adjusted != p.adjusted else f"{p.adjusted:.3f}",
+            after,
+        )
+        style = "bold" if p.adjusted <= found.level else ""
+        table.add_row(Text(p.name, style=style), *(Text(c, style=style) for c in cells))
+    out.print()
+    out.print(table)
+    out.print()
+    for text in filter(None, (figure.answer(), figure.past())):
+        out.print(cell(text), soft_wrap=True)
+    if found.small:
+        text = f"{counted(found.small, 'period')} with too few rows left out."
+        out.print(cell(text, style="dim"), soft_wrap=True)
+
+
+def _value(result: MetricResult) -> str:
+    return f"{result.value:.4f}" if result.available else "-"

@@ -1,0 +1,377 @@
+"""A metric over time: each period with its error bars, changes beyond chance, and recalibration on the past."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.analysis import evaluate
+from calviz.comparison.fitting import fit_and_apply, scores_of, with_probabilities
+from calviz.comparison.paired_differences import pair
+from calviz.comparison.reweighted_metrics import Weighted
+from calviz.comparison.rows import LEAST_ROWS, Rows
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import CalvizError, NotAvailable, OptionError
+from calviz.core.options import check_choice, check_whole
+from calviz.core.predictions import Dataset
+from calviz.core.reduction import Reduction
+from calviz.core.watch import checkpoint
+from calviz.numerics.min_p import westfall_young
+from calviz.numerics.threads import one_blas_thread
+from calviz.results.comparison import Difference, RowsUsed
+from calviz.results.evaluation import MetricResult
+from calviz.results.over_time import EVERY, Every, OverTime, Period
+from calviz.sample.sample import Sample
+from calviz.specs.metric import METRICS, RANKED_BY
+from calviz.specs.recalibrator import RECALIBRATORS
+
+#: Periods with fewer rows are counted, not measured.
+MIN_ROWS = 30
+#: More periods than this cannot be looked at.
+MOST_PERIODS = 400
+#: Periods up to which the shortest is taken where nothing is asked for.
+USUAL_PERIODS = 40
+#: Periods of equal counts.
+PARTS = 10
+#: Rows before a period from which a map is fitted.
+LEAST_PAST = max(LEAST_ROWS, 50)
+#: Rows times periods times divisions at random, and the fewest and the most of these.
+WORK, FEWEST, MOST = 60_000_000, 199, 999
+#: Rows among which changes are looked for; of more, so many are drawn.
+MOST_TESTED = 60_000
+#: At this level periods are said to differ.
+LEVEL = 0.05
+_UNITS: Mapping[str, str] = {"day": "D", "month": "M", "year": "Y"}
+
+
+@dataclass(frozen=True, eq=False)
+class Periods:
+    """Periods of the rows: `code` of shape (n,), from 0 up in the order of time, and the names of all."""
+
+    every: Every
+    code: IntArray
+    names: tuple[str, ...]
+
+
+def periods(
+    times: npt.NDArray[np.datetime64], every: Every | None = None, *, parts: int = PARTS
+) -> Periods:
+    """Divide rows by their times, shape (n,).
+
+    Parameters
+    ----------
+    times : ndarray of datetime64, shape (n,)
+    every : {"day", "week", "month", "year", "equal counts"}, optional
+        The length; weeks begin on Monday. Left out: the shortest of which there are at most `USUAL_PERIODS`.
+    parts : int
+        Number of periods of equal counts; rows of the same time stay together.
+    """
+    if every is not None:
+        check_choice("every", every, EVERY)
+    check_whole("parts", parts, least=2)
+    if every is None:
+        lengths: tuple[Every, ...] = ("day", "week", "month", "year")
+        for length in lengths:
+            found = periods(times, length)
+            if 1 < len(found.names) <= USUAL_PERIODS:
+                return found
+        return periods(times, "equal counts", parts=parts)
+    if every == "equal counts":
+        return _of_equal_counts(times, parts)
+    if every == "week":
+        days = times.astype("datetime64[D]")
+        # Day 0, 1 January 1970, was a Thursday.
+        start = days - ((days.astype(np.int64) + 3) % 7).astype("timedelta64[D]")
+    else:
+        start = times.astype(f"datetime64[{_UNITS[every]}]")
+    levels, code = np.unique(start, return_inverse=True)
+    return Periods(every, code.astype(np.intp), tuple(str(level) for level in levels))
+
+
+def _of_equal_counts(times: npt.NDArray[np.datetime64], parts: int) -> Periods:
+    levels, inverse, count = np.unique(times, return_inverse=True, return_counts=True)
+    middle = np.cumsum(count) - count / 2
+    part = np.minimum(middle * parts / times.size, parts - 1).astype(np.intp)
+    used, part = np.unique(part, return_inverse=True)
+    names = []
+    for p in range(used.size):
+        first, last = levels[part == p][[0, -1]].astype("datetime64[D]")
+        names.append(str(first) if first == last else f"{first} to {last}")
+    # Parts of one day each may begin on the same day.
+    doubled = {name for name in names if names.count(name) > 1}
+    names = [f"{n} ({i + 1})" if n in doubled else n for i, n in enumerate(names)]
+    return Periods("equal counts", part[inverse].astype(np.intp), tuple(names))
+
+
+@one_blas_thread()
+def over_time(
+    data: Dataset | Sample,
+    metric: str = RANKED_BY,
+    *,
+    every: Every | None = None,
+    parts: int = PARTS,
+    method: str | None = "temperature",
+    split: str | None = None,
+    reduction: Reduction | str | None = None,
+    bins: int | None = None,
+    seed: int | None = None,
+    resamples: int | None = None,
+    min_rows: int = MIN_ROWS,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> OverTime:
+    """Measure each period, say which differ from the others beyond chance, and recalibrate on the past.
+
+    Parameters
+    ----------
+    data : Predictions, ConfidencePredictions or Sample
+        With `times`.
+    metric : str
+        Key.
+    every, parts
+        How time is divided (see `periods`).
+    method : str, optional
+        Key of the recalibrator that is fitted, for each period, on all rows before it; None for none.
+    split, reduction, bins, seed, resamples
+        As of `calviz.evaluate`.
+    min_rows : int
+        Periods with fewer rows are counted, not measured.
+    progress : callable, optional
+        Called as ``progress(words, done, total)``.
+
+    Raises
+    ------
+    NotAvailable
+        Where the rows have no times, or one period only.
+    OptionError
+        On an unknown metric, method or period.
+
+    Notes
+    -----
+    If nothing changes over time, it does not matter which rows stand in which period: the metric of a period is
+    compared with its values after rows (clusters, where there are some) were dealt out to the periods at random. Errors that noise
+    makes larger in small periods are so in these too. p-values of all periods are adjusted together by the step-down
+    min-p method (Westfall & Young 1993), which keeps the chance of any false change below 5 %. A change may be one of
+    the model, of the labels or of the rows that come.
+    """
+    sample = Sample.of(
+        data, split=split, reduction=reduction, bins=bins, seed=seed, resamples=resamples
+    )
+    asked = METRICS[metric]
+    if sample.data.times is None:
+        raise NotAvailable(
+            "these rows have no times: name the column that holds them (time column, --time)."
+        )
+    check_whole("min_rows", min_rows, least=2)
+    divided = periods(sample.data.times, every, parts=parts)
+    if len(divided.names) < 2:
+        raise NotAvailable(
+            f"all rows are of one {divided.every} ({divided.names[0]}): choose a shorter period."
+        )
+    if len(divided.names) > MOST_PERIODS:
+        raise OptionError(
+            f"there are {len(divided.names):,} periods, more than {MOST_PERIODS}: choose longer ones."
+        )
+    count = np.bincount(divided.code)
+    kept = np.flatnonzero(count >= min_rows)
+    found: list[Period] = []
+    if not kept.size:
+        raise NotAvailable(
+            f"no {divided.every} has {min_rows} rows or more: choose longer periods."
+        )
+    for done, k in enumerate(kept.tolist()):
+        checkpoint(f"measuring {divided.names[k]}")
+        if progress is not None:
+            progress(f"measuring {divided.names[k]}", done, kept.size)
+        result = _measured(sample, np.flatnonzero(divided.code == k), metric)
+        name = divided.names[k]
+        found.append(Period(name, int(count[k]), result, math.nan, math.nan, math.nan))
+    made = OverTime(
+        name=sample.data.name,
+        rows=sample.data.n,
+        metric=asked.key,
+        reduction=sample.reduction.key,
+        bins=sample.bins_used,
+        seed=sample.seed,
+        every=divided.every,
+        whole=evaluate(sample, [metric], ci=True, findings=False, classes=False)[metric],
+        periods=tuple(found),
+        small=len(divided.names) - kept.size,
+        level=LEVEL,
+    )
+    made = _with_changes(made, sample, divided, kept, metric)
+    return made if method is None else _with_past(made, sample, divided, kept, method, progress)
+
+
+def _measured(sample: Sample, rows: IntArray, metric: str) -> MetricResult:
+    part = sample.with_data(sample.data.take(rows))
+    try:
+        return evaluate(part, [metric], ci=True, findings=False, classes=False)[metric]
+    except CalvizError as error:
+        return MetricResult(metric, math.nan, reason=str(error))
+
+
+def _with_changes(
+    made: OverTime, sample: Sample, divided: Periods, kept: IntArray, metric: str
+) -> OverTime:
+    """Add p-values of each period against the others."""
+    try:
+        seen, drawn = _dealt_out(sample, divided, kept, metric)
+    except NotAvailable as error:
+        return replace(made, untested=str(error))
+    expected = drawn.mean(axis=1)
+    p, adjusted = westfall_young(
+        np.abs(seen - expected), np.abs(drawn - expected[:, None]), np.ones(seen.size)
+    )
+    return replace(
+        made,
+        periods=tuple(
+            replace(
+                one, expected=float(expected[i]), p_value=float(p[i]), adjusted=float(adjusted[i])
+            )
+            for i, one in enumerate(made.periods)
+        ),
+        resamples=drawn.shape[1],
+    )
+
+
+def _dealt_out(
+    sample: Sample, divided: Periods, kept: IntArray, metric: str
+) -> tuple[FloatArray, FloatArray]:
+    """The metric of each period, shape (P,), and after rows were dealt out at random, shape (P, B)."""
+    if kept.size < 2:
+        raise NotAvailable("changes are not tested: only one period has enough rows.")
+    rng = np.random.default_rng([sample.seed, 6])
+    rows = np.flatnonzero(np.isin(divided.code, kept))
+    code = np.searchsorted(kept, divided.code[rows])
+    clusters = sample.data.clusters
+    unit = None
+    if clusters is not None:
+        levels, unit = np.unique(clusters.codes[rows], return_inverse=True)
+        first = np.zeros(levels.size, dtype=np.intp)
+        first[unit] = code
+        if (first[unit] != code).any():
+            raise NotAvailable(
+                "changes are not tested: clusters extend over several periods, so that these share their rows."
+            )
+    elif rows.size > MOST_TESTED:
+        some = np.sort(rng.choice(rows.size, MOST_TESTED, replace=False))
+        rows, code = rows[some], code[some]
+    part = sample.with_data(sample.data.take(rows))
+    weighted = Weighted(part, [metric])
+    if metric not in weighted.metrics:
+        raise NotAvailable(
+            f"changes of the {METRICS[metric].label} are not tested: it cannot be computed again for rows dealt out "
+            "at random."
+        )
+    draws = int(np.clip(WORK // (rows.size * kept.size), FEWEST, MOST))
+    step = max(1, 4_000_000 // (rows.size * kept.size))
+    columns = [_values(weighted, [code], kept.size, metric)]
+    for start in range(0, draws, step):
+        checkpoint(f"looking for changes: {start:,} of {draws:,}")
+        size = min(step, draws - start)
+        columns.append(_values(weighted, list(_dealt(rng, code, unit, size)), kept.size, metric))
+    values = np.concatenate(columns, axis=1)
+    if not np.isfinite(values).all():
+        raise NotAvailable("changes are not tested: some periods have no value.")
+    return values[:, 0], values[:, 1:]
+
+
+def _dealt(
+    rng: np.random.Generator, code: IntArray, unit: IntArray | None, size: int
+) -> Iterator[IntArray]:
+    """Periods of the rows, dealt out at random; of clustered rows, of whole clusters."""
+    for _ in range(size):
+        if unit is None:
+            yield rng.permutation(code)
+        else:
+            of_unit = np.zeros(int(unit.max()) + 1, dtype=np.intp)
+            of_unit[unit] = code
+            yield rng.permutation(of_unit)[unit]
+
+
+def _values(weighted: Weighted, codes: list[IntArray], count: int, metric: str) -> FloatArray:
+    """The metric of each period for some divisions, shape (P, b)."""
+    every = np.stack(codes)
+    member = every[:, None, :] == np.arange(count)[:, None]
+    weights = member.reshape(-1, every.shape[1]).T.astype(np.float64)
+    return weighted.values(np.ascontiguousarray(weights))[metric].reshape(-1, count).T
+
+
+def _with_past(
+    made: OverTime,
+    sample: Sample,
+    divided: Periods,
+    kept: IntArray,
+    method: str,
+    progress: Callable[[str, int, int], None] | None,
+) -> OverTime:
+    """Add what a map that is fitted on all rows before a period would have given."""
+    spec, data, metric = RECALIBRATORS[method], sample.data, made.metric
+    found = list(made.periods)
+    rows_of: list[IntArray] = []
+    mapped: list[FloatArray] = []
+    failures: dict[str, str] = {}
+    for i, k in enumerate(kept.tolist()):
+        past = np.flatnonzero(divided.code < k)
+        now = np.flatnonzero(divided.code == k)
+        if past.size < LEAST_PAST:
+            continue
+        checkpoint(f"fitting on the rows before {divided.names[k]}")
+        if progress is not None:
+            progress(f"fitting on the rows before {divided.names[k]}", i, kept.size)
+        used = RowsUsed(None, past.size, "rows before the period")
+        rows = Rows(((past, now),), used, RowsUsed(None, now.size, "the rows of the period"))
+        try:
+            done = fit_and_apply(data, spec, rows, {}).calibrated
+        except CalvizError as error:
+            failures[divided.names[k]] = str(error)
+            continue
+        after = sample.with_data(done)
+        result = evaluate(after, [metric], ci=True, findings=False, classes=False)[metric]
+        found[i] = replace(found[i], recalibrated=result, fitted_on=int(past.size))
+        rows_of.append(now)
+        mapped.append(scores_of(replace_logits(done))[0])
+    made = replace(made, periods=tuple(found), method=spec.key, failures=failures)
+    if not rows_of:
+        why = next(iter(failures.values()), f"no period has {LEAST_PAST} rows or more before it.")
+        return replace(made, reason=why)
+    before = data.take(np.concatenate(rows_of))
+    after_all = with_probabilities(before, np.concatenate(mapped))
+    return replace(
+        made,
+        before=_of(sample, before, metric),
+        after=_of(sample, after_all, metric),
+        difference=_difference(sample, before, after_all, metric),
+    )
+
+
+def replace_logits(data: Dataset) -> Dataset:
+    """Calibrated rows have no logits; where nothing was calibrated, probabilities are what is compared."""
+    if getattr(data, "logits", None) is None:
+        return data
+    bare: Any = data
+    return with_probabilities(data, bare.probs)
+
+
+def _of(sample: Sample, data: Dataset, metric: str) -> MetricResult:
+    return evaluate(sample.with_data(data), [metric], ci=True, findings=False, classes=False)[
+        metric
+    ]
+
+
+def _difference(sample: Sample, before: Dataset, after: Dataset, metric: str) -> Difference | None:
+    paired = pair(
+        {"after": after, "before": before},
+        [metric],
+        reduction=sample.reduction,
+        resamples=sample.resamples,
+        rng=np.random.default_rng([sample.seed, 7]),
+        bins=sample.bins,
+        scheme=sample.scheme,
+    )
+    return paired.difference(metric, "after", "before") if metric in paired.metrics else None

@@ -1,0 +1,166 @@
+"""Columns that say how rows are not alike: clusters, weights and times."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.arrays import FloatArray
+from calviz.core.errors import InputError, shortened
+from calviz.core.factor import Factor
+
+if TYPE_CHECKING:
+    from calviz.core.predictions import Dataset
+
+D = TypeVar("D", bound="Dataset")
+
+
+def with_rows(
+    data: D,
+    *,
+    clusters: str | Factor | npt.ArrayLike | None = None,
+    weights: npt.ArrayLike | None = None,
+    times: npt.ArrayLike | None = None,
+) -> D:
+    """The same data with clusters, weights or times of the rows; what is None stays as it is.
+
+    Parameters
+    ----------
+    data : Predictions or ConfidencePredictions
+    clusters : str, Factor or array_like, shape (n,)
+        The name of a group column, "id" for the identifiers, or a value per row.
+    weights, times : array_like, shape (n,)
+
+    Raises
+    ------
+    InputError
+        Where a column is not there or cannot be used.
+    """
+    new: Any = data.renamed(data.name)
+    new.__dict__.pop("_fingerprint", None)
+    if clusters is not None:
+        named = _column(data, clusters) if isinstance(clusters, str) else Factor.of(clusters)
+        new.__dict__["clusters"] = named
+    if weights is not None:
+        new.__dict__["weights"] = np.asarray(weights)
+    if times is not None:
+        new.__dict__["times"] = np.asarray(times)
+    new._check_columns(new.n)
+    found: D = new
+    return found
+
+
+def repeated(data: D, counts: npt.ArrayLike) -> D:
+    """The rows of aggregated data: row i stands there ``counts[i]`` times (frequency weights).
+
+    Raises
+    ------
+    InputError
+        Where a count is no whole number from 0 up, all are 0, or there would be more than `MOST_REPEATED` rows.
+    """
+    weights = _numbers(counts)
+    if weights.shape != (data.n,):
+        raise InputError(f"there are {weights.size:,} counts for {data.n:,} rows")
+    _check_each_weight(weights)
+    whole = weights == np.floor(weights)
+    if not whole.all():
+        row = int(np.argmin(whole))
+        raise InputError(
+            f"the count is {weights[row]:g}, expected a whole number",
+            row=row + 1,
+            remedy="read the column as importance weights",
+        )
+    if weights.sum() > MOST_REPEATED:
+        raise InputError(
+            f"the counts add up to {weights.sum():,.0f} rows, more than {MOST_REPEATED:,}",
+            remedy="read the column as importance weights",
+        )
+    rows: Any = data.take(np.repeat(np.arange(data.n), weights.astype(np.intp)))
+    # Nothing identifies the single rows.
+    found: D = rows.with_columns(splits=rows.splits, groups=rows.groups, ids=None)
+    return found
+
+
+#: Aggregated rows are written out up to this many.
+MOST_REPEATED = 20_000_000
+
+
+def checked_clusters(clusters: Factor | npt.ArrayLike) -> Factor:
+    """A column that says which rows belong together; raises InputError where it says nothing."""
+    found = Factor.of(clusters)
+    levels, n = len(found.levels), len(found)
+    if n > 1 and levels == 1:
+        raise InputError(
+            "the cluster column has one value for all rows, so there is nothing to resample",
+            remedy="name a column with several values, such as the patient or the site",
+        )
+    if n > 1 and levels == n:
+        raise InputError(
+            f"the cluster column has a different value in each of the {n:,} rows: no rows belong together",
+            remedy="leave it out, or name the column that repeats",
+        )
+    return found
+
+
+def checked_weights(weights: npt.ArrayLike) -> FloatArray:
+    """Importance weights, shape (n,); raises InputError on one that is missing, infinite or negative, and where all are 0."""
+    found = _numbers(weights)
+    if found.ndim != 1:
+        raise InputError(f"weights must be 1-D, got shape {found.shape}")
+    _check_each_weight(found)
+    return found
+
+
+def _check_each_weight(weights: FloatArray) -> None:
+    good = np.isfinite(weights) & (weights >= 0)
+    if not good.all():
+        row = int(np.argmin(good))
+        value = weights[row]
+        what = "missing" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:g}"
+        raise InputError(
+            f"the weight is {what}, expected a number from 0 up",
+            row=row + 1,
+            remedy="correct it, or leave the row out",
+        )
+    if weights.size and not weights.any():
+        raise InputError(
+            "all weights are 0, so no row counts", remedy="give at least one row a weight above 0"
+        )
+
+
+def checked_times(times: npt.ArrayLike) -> npt.NDArray[np.datetime64]:
+    """Times in microseconds, shape (n,); raises InputError on one that is missing."""
+    found = np.asarray(times)
+    if found.dtype.kind != "M":
+        raise InputError("the times are no dates", remedy="give them as datetime64")
+    found = found.astype("datetime64[us]")
+    if np.isnat(found).any():
+        raise InputError(
+            "there is no time",
+            row=int(np.isnat(found).argmax()) + 1,
+            remedy="fill it in, or leave the row out",
+        )
+    return found
+
+
+def _column(data: Dataset, name: str) -> Factor:
+    if name in data.groups:
+        return data.groups[name]
+    if name == "id" and data.ids is not None:
+        return Factor.of(data.ids)
+    known = [*data.groups, *(["id"] if data.ids is not None else [])]
+    raise InputError(
+        f"there is no column '{shortened(name)}' to cluster by",
+        remedy=f"known: {', '.join(shortened(k) for k in known[:10])}"
+        if known
+        else "name the column when the file is read",
+    )
+
+
+def _numbers(values: npt.ArrayLike) -> FloatArray:
+    array: npt.NDArray[Any] = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"'weight' holds {array.dtype}, expected numbers")
+    return array.astype(np.float64)

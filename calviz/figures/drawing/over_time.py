@@ -1,0 +1,99 @@
+"""How a metric over time is drawn; plain numbers in, a plotly figure out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calviz.figures.drawing.parts import Trace, line, markers, whiskers
+from calviz.figures.drawing.sheet import Picture, Sheet
+from calviz.figures.drawing.style import Palette, axis
+from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.text.escape import plotly_text
+from calviz.text.metric_values import scale_of
+
+if TYPE_CHECKING:
+    from calviz.figures.over_time import OverTimeLine
+
+#: Pixels around the panel, of its height, also on a narrow page.
+_MARGINS = (66, 20, 14, 70)
+_TALL, _SMALL = 340, 280
+#: Names of periods that have room below the panel.
+_NAMES, _FEW = 12, 5
+
+
+def draw(figure: OverTimeLine, sheet: Sheet) -> Picture:
+    """Draw the periods in their order (see `OverTimeLine.plot`)."""
+    traces = list(_traces(figure, sheet.palette))
+    periods = figure.result.periods
+    step = max(1, -(-len(periods) // (_FEW if sheet.narrow else _NAMES)))
+    at = list(range(0, len(periods), step))
+    sign = scale_of(figure.result.metric)[1]
+    return sheet.picture(
+        traces,
+        inner=_SMALL if sheet.narrow else _TALL,
+        margins=_MARGINS,
+        below=sheet.legend_room(traces, columns=2),
+        xaxis=axis(
+            sheet.palette,
+            range=[-0.6, len(periods) - 0.4],
+            tickmode="array",
+            tickvals=at,
+            # The beginning of a period is enough to find it.
+            ticktext=[plotly_text(periods[i].name.split(" to ")[0], 16) for i in at],
+        ),
+        yaxis=axis(sheet.palette, figure.label + (f", {sign}" if sign else ""), nticks=7),
+    )
+
+
+def _traces(figure: OverTimeLine, palette: Palette) -> Iterator[Trace]:
+    r = figure.result
+    scale = scale_of(r.metric)[0]
+    x = np.arange(len(r.periods), dtype=np.float64)
+    floor = np.array(
+        [p.result.noise_floor.mean if p.result.noise_floor else np.nan for p in r.periods]
+    )
+    if np.isfinite(floor).any():
+        name = "Noise floor (calibrated)"
+        yield line(x, scale * floor, palette.muted, width=1.5, dash="2px,3px", name=name)
+    expected = np.array([p.expected for p in r.periods])
+    if np.isfinite(expected).any():
+        name = "Usual, if nothing changes"
+        yield line(x, scale * expected, palette.ink, width=1.5, dash="dash", name=name)
+    if any(p.recalibrated for p in r.periods):
+        after = np.array([p.recalibrated.value if p.recalibrated else np.nan for p in r.periods])
+        name = f"{RECALIBRATORS[r.method or ''].label}, fitted on the past"
+        yield {
+            **line(x, scale * after, palette.green, width=2, name=plotly_text(name, 60)),
+            "mode": "lines+markers",
+            "marker": {"size": 6, "color": palette.green, "symbol": "square"},
+            "hovertemplate": "%{y:.4~g}<extra>fitted on the past</extra>",
+        }
+    for changed in (False, True):
+        some = [i for i, p in enumerate(r.periods) if (p.adjusted <= r.level) == changed]
+        if not some:
+            continue
+        found = [r.periods[i].result for i in some]
+        value = [scale * f.value for f in found]
+        ends = [f.interval or (f.value, f.value) for f in found]
+        colour = palette.vermillion if changed else palette.blue
+        name = "Differs from the others beyond chance" if changed else "Each period, with 95 % CI"
+        yield markers(
+            some,
+            value,
+            colour,
+            size=9,
+            symbol="diamond" if changed else "circle",
+            name=name,
+            error_y=whiskers(
+                [scale * e[1] - v for e, v in zip(ends, value, strict=True)],
+                [v - scale * e[0] for e, v in zip(ends, value, strict=True)],
+                colour,
+                thickness=1.3,
+                width=4,
+            ),
+            customdata=[[plotly_text(r.periods[i].name, 40), r.periods[i].rows] for i in some],
+            hovertemplate="%{customdata[0]}: %{y:.4~g}<br>%{customdata[1]:,} rows<extra></extra>",
+        )

@@ -1,0 +1,101 @@
+"""A metric over time, period by period."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from calviz.core.reduction import Reduction
+from calviz.figures.base import NAME, Figure, facts
+from calviz.results.over_time import OverTime, Period
+from calviz.specs.metric import METRICS
+from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.text.metric_values import value_text
+from calviz.text.words import counted, p_value, shorten
+
+
+@dataclass(frozen=True, eq=False)
+class OverTimeLine(Figure):
+    """The periods of `calviz.over_time`, ready to draw.
+
+    A figure of a result and not of predictions: `calviz.over_time` measures, this draws.
+
+    Attributes
+    ----------
+    result : OverTime
+    """
+
+    result: OverTime
+
+    @classmethod
+    def compute(cls, result: OverTime) -> Self:
+        """Take what is drawn."""
+        return cls(result)
+
+    @property
+    def label(self) -> str:
+        """What the metric is called."""
+        return METRICS[self.result.metric].label
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per period."""
+        return dict(self.result.frame())
+
+    def caption(self) -> tuple[str, ...]:
+        """Name, rows and reduction."""
+        r = self.result
+        reduction = shorten(Reduction.of(r.reduction).label)
+        what = facts(None, counted(r.rows, "row"), reduction, f"{self.label} by {r.every}")
+        return shorten(r.name, NAME), what
+
+    def answer(self) -> str:
+        """Whether anything changes, and when most surely."""
+        r = self.result
+        looked = counted(len(r.periods), "period")
+        if r.untested:
+            return f"{r.untested[:1].upper()}{r.untested[1:]}"
+        if not r.changed:
+            return f"No change of the {self.label} over {looked} beyond chance."
+        most = "; most surely" if len(r.changed) > 1 else ":"
+        verb = "differ" if len(r.changed) > 1 else "differs"
+        return (
+            f"In {len(r.changed):,} of {looked} the {self.label} {verb} from the others beyond chance"
+            f"{most} {self.sentence(r.changed[0])}."
+        )
+
+    def sentence(self, one: Period) -> str:
+        """One period in words."""
+        value, expected = (
+            value_text(self.result.metric, v) for v in (one.result.value, one.expected)
+        )
+        return (
+            f"{one.name}, {value} where {expected} would be usual on {counted(one.rows, 'row')} "
+            f"({p_value(one.adjusted)}, adjusted for {len(self.result.periods)} periods)"
+        )
+
+    def past(self) -> str:
+        """What recalibration on the past would have given; empty if it was not asked for."""
+        r = self.result
+        if r.method is None:
+            return ""
+        name = RECALIBRATORS[r.method].label
+        if r.before is None or r.after is None:
+            return f"{name} could not be fitted on the past: {r.reason}"
+        told = ""
+        if r.difference is not None:
+            told = {
+                "better": ", better beyond noise",
+                "worse": ", worse beyond noise",
+                "tied": ", no difference beyond noise",
+            }[r.difference.verdict]
+        before, after = (value_text(r.metric, v.value) for v in (r.before, r.after))
+        return (
+            f"{name}, fitted before each period on all rows until then, would have made the {self.label} {after} "
+            f"instead of {before}{told}."
+        )
+
+    def describe(self) -> str:
+        """Say in plain words what the picture shows."""
+        parts = [f"{self.label} of {shorten(self.result.name, NAME)} over time.", self.answer()]
+        return " ".join(filter(None, [*parts, self.past()]))

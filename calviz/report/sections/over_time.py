@@ -1,0 +1,70 @@
+"""Whether the probabilities stay right over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from calviz.comparison.over_time import over_time
+from calviz.core.errors import CalvizError
+from calviz.figures.over_time import OverTimeLine
+from calviz.report.blocks import Block, Note, Text, chart
+from calviz.report.section import SECTIONS, Section
+from calviz.report.subject import Subject
+from calviz.report.wording import WIDTH, caption
+from calviz.results.over_time import OverTime
+from calviz.sample.sample import Sample
+from calviz.specs.metric import takes_weights
+from calviz.text.metric_values import value_text
+from calviz.text.words import p_number, whole
+
+
+def make(subject: Subject) -> Iterator[Block]:
+    """The log loss of each period, and recalibration on the past; nothing without times."""
+    sample = subject.sample
+    if sample.data.times is None:
+        return
+    try:
+        found = sample.once(_found)
+    except CalvizError as error:
+        yield Note(str(error))
+        return
+    figure = OverTimeLine.compute(found)
+    yield Text(figure.answer())
+    if figure.past():
+        yield Text(figure.past())
+
+    def written(value: float) -> str:
+        return value_text(found.metric, value)
+
+    yield chart(
+        figure,
+        key="over-time",
+        title=f"{figure.label} by {found.every}",
+        caption=caption(subject),
+        formats={
+            "period": ("period", str),
+            "rows": ("rows", whole),
+            "value": (figure.label, written),
+            "low": ("95 % CI from", written),
+            "high": ("to", written),
+            "noise_mean": ("noise", written),
+            "adjusted": ("adjusted p-value", p_number),
+        },
+        width=WIDTH,
+    )
+
+
+@takes_weights
+def _found(sample: Sample) -> OverTime:
+    return over_time(sample)
+
+
+SECTIONS.register(
+    Section(
+        "over-time",
+        "Over time",
+        66,
+        "Periods, changes, and recalibration on the past",
+        make,
+    )
+)

@@ -1,0 +1,1 @@
+"""Parts of the page Over time; what other pages show as well is in `calviz.ui.widgets`."""

@@ -1,0 +1,130 @@
+"""The page about time: what is measured, the job that does it, and what came of it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from calviz.comparison import over_time
+from calviz.figures.over_time import OverTimeLine
+from calviz.results.over_time import EVERY, Every, OverTime
+from calviz.sample.sample import Sample
+from calviz.specs.metric import METRICS, RANKED_BY
+from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.text.export import csv_bytes
+from calviz.text.words import counted
+from calviz.ui.session.jobs import Job
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import bin_details, diagram, long_work
+from calviz.ui.widgets.long_work import Button, LongWork, Said
+from calviz.ui.widgets.text import md
+
+PLACE = "over_time"
+#: Where nothing is asked for.
+_USUAL, _NONE = "as suits the data", "none"
+#: Rows times classes up to which it is measured without being asked for.
+AT_ONCE = 500_000
+
+
+def explore(settings: Settings) -> None:
+    """The choices, the running job, and the periods."""
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        keys = METRICS.in_table("fits")
+        metric = st.selectbox(
+            "Metric",
+            keys,
+            index=keys.index(RANKED_BY) if RANKED_BY in keys else 0,
+            format_func=lambda key: METRICS[key].label,
+            key="time-metric",
+            bind="query-params",
+            width=220,
+        )
+        every = st.selectbox(
+            "Periods",
+            (_USUAL, *EVERY),
+            key="time-every",
+            bind="query-params",
+            width=220,
+            help="Weeks begin on Monday. Equal counts: ten periods of about as many rows.",
+        )
+        single = [spec.key for spec in RECALIBRATORS if spec.key != "identity"]
+        method = st.selectbox(
+            "Recalibrate on the past by",
+            (_NONE, *single),
+            index=1 + single.index("temperature"),
+            format_func=lambda key: key if key == _NONE else RECALIBRATORS[key].label,
+            key="time-method",
+            bind="query-params",
+            width=300,
+            help="Before each period the method is fitted on all rows until then.",
+        )
+    length: Every | None = None if every == _USUAL else every  # type: ignore[assignment]
+    how = None if method == _NONE else method
+    sample = settings.sample
+    work = LongWork(
+        PLACE,
+        (*settings.rows_key, *settings.how_key, metric, every, method),
+        f"Measuring {counted(sample.data.n, 'row')} over time",
+        lambda: lambda job: _work(job, sample, metric, length, how),
+        about=settings.rows_key,
+    )
+    cells = sample.data.n * max(1, sample.data.n_classes)
+    standing = long_work.draw(
+        work,
+        Button("Measure each period", ":material/timeline:"),
+        Said("Each period, changes, and what recalibration on the past would have given."),
+        at_once=cells <= AT_ONCE,
+        patience=2.0,
+    )
+    if standing.result is not None:
+        _show(standing.result, settings)
+
+
+def _work(
+    job: Job, sample: Sample, metric: str, every: Every | None, method: str | None
+) -> OverTime:
+    return over_time(
+        sample,
+        metric,
+        every=every,
+        method=method,
+        progress=lambda words, done, total: job.progress(done, total, words),
+    )
+
+
+def _show(found: OverTime, settings: Settings) -> None:
+    figure = OverTimeLine.compute(found)
+    st.subheader(md(figure.answer(), 1_000), anchor=False)
+    if figure.past():
+        st.markdown(md(figure.past(), 1_000))
+    diagram.chart(
+        figure,
+        diagram.with_room_below(figure.plot(theme=diagram.theme(), width=diagram.page_width())),
+        key=f"over_time.{found.metric}",
+        filename=f"over-time-{found.metric}",
+    )
+    small = (
+        f" {counted(found.small, 'period')} with too few rows are left out." if found.small else ""
+    )
+    tested = (
+        f" A period differs beyond chance where rows dealt out to the periods at random ({found.resamples:,} times) "
+        "rarely make one as unusual, all periods taken together (Westfall and Young); that may be a change of the model, "
+        "of the labels or of the rows that come."
+        if found.resamples
+        else ""
+    )
+    st.caption(
+        f"By {found.every}, each period with its own interval and noise floor.{tested}{small} "
+        "Recalibration on the past sees no row of the period that it is judged on."
+    )
+    with st.expander("What is drawn, as a table", icon=":material/table:"):
+        frame = found.frame()
+        st.dataframe(frame, hide_index=True, alt=f"{figure.label} by {found.every}")
+        st.download_button(
+            "Download as CSV",
+            csv_bytes(frame),
+            f"{bin_details.file_stem(settings)}-over-time.csv",
+            "text/csv",
+            icon=":material/download:",
+            on_click="ignore",
+            key="calviz.over_time.download",
+        )

@@ -1,0 +1,23 @@
+"""Whether the probabilities stay right over time."""
+
+import streamlit as st
+
+from calviz.ui.over_time import over_time_job
+from calviz.ui.session import navigation, page_guard, settings
+from calviz.ui.widgets.text import md
+
+page_guard.enter()
+chosen = settings.current()
+
+st.title(navigation.BY_KEY["over_time"].question, anchor=False)
+with page_guard.boundary():
+    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
+
+with page_guard.boundary():
+    if chosen.whole.times is None:
+        st.info(
+            "This file has no time column. A column that is called date, time or timestamp and holds dates is one; any other can be "
+            "named on the page Data, under Read it another way."
+        )
+    else:
+        over_time_job.explore(chosen)

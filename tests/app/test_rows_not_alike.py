@@ -1,0 +1,30 @@
+"""Files whose rows are not alike, on every page."""
+
+from calviz.ui.session.navigation import PAGES
+from tests.app.test_app import _app, _quiet, _upload, _words
+
+
+def lines(n=240):
+    yield "label,p,patient_id,w,date"
+    for i in range(n):
+        p = 0.2 + 0.6 * (i * 37 % 100) / 100
+        yield f"{int((i * 61 % 97) / 97 < p)},{p:.3f},{i % 24},{1 + i % 3},2021-{1 + i % 6:02d}-11"
+
+
+def test_clusters_weights_and_times_go_through_all_pages():
+    app = _upload(_app(page="data"), "visits.csv", "\n".join(lines()).encode())
+    assert "--cluster" in _words(_quiet(app))
+    next(w for w in app.selectbox if w.label == "Rows belong together by").set_value("patient_id")
+    next(w for w in app.selectbox if w.label == "Weight column").set_value("w")
+    next(b for b in app.button if b.label == "Read it this way").click().run()
+    words = _words(_quiet(app))
+    assert "clusters 'patient_id', weights 'w', times 'date'" in words
+    app.switch_page("pages/overview.py").run()
+    assert "240 weighted rows in 24 clusters" in _words(_quiet(app))
+    app.switch_page("pages/over_time.py").run()
+    assert "over 6 periods" in _words(_quiet(app)) or "of 6 periods" in _words(app)
+    assert "fitted before each period on all rows until then" in _words(app)
+    for page in PAGES:
+        if page.key not in ("arena", "learn"):
+            app.switch_page(page.file).run()
+            assert not app.exception, page.key

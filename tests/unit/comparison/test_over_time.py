@@ -1,0 +1,97 @@
+"""A metric over time: periods, changes with known truth, and maps that see the past only."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss
+
+import calviz
+from calviz.comparison.over_time import over_time, periods
+from calviz.core.errors import NotAvailable, OptionError
+from calviz.figures.over_time import OverTimeLine
+
+START = np.datetime64("2021-01-01")
+
+
+def drifting(n=3_000, from_month=99, seed=0, **columns):
+    """Calibrated rows of ten months; from a month on the probabilities are far too extreme."""
+    rng = np.random.default_rng(seed)
+    times = START + rng.integers(300, size=n).astype("timedelta64[D]")
+    z = rng.normal(size=n)
+    hit = rng.random(n) < 1 / (1 + np.exp(-z))
+    late = times >= START.astype("datetime64[M]") + np.timedelta64(from_month, "M")
+    p = 1 / (1 + np.exp(-np.where(late, 3 * z, z)))
+    return calviz.Predictions(probs=p, labels=hit.astype(int), times=times, **columns)
+
+
+def test_periods_are_those_of_the_calendar():
+    times = np.array(["2020-12-31", "2021-01-03", "2021-01-04", "2021-02-01"], "datetime64[D]")
+    assert periods(times, "day").names == tuple(times.astype(str))
+    # 4 January 2021 was a Monday.
+    assert periods(times, "week").names == ("2020-12-28", "2021-01-04", "2021-02-01")
+    assert periods(times, "week").code.tolist() == [0, 0, 1, 2]
+    assert periods(times, "month").names == ("2020-12", "2021-01", "2021-02")
+    assert periods(times, "year").names == ("2020", "2021")
+    assert periods(times, "equal counts", parts=2).code.tolist() == [0, 0, 1, 1]
+    assert periods(np.repeat(times, 30)).every == "day"
+
+
+def test_each_period_is_measured_as_its_rows_are():
+    data = drifting()
+    found = over_time(data, "nll", method=None)
+    assert found.every == "month"
+    month = data.times.astype("datetime64[M]").astype(str)
+    for one in found.periods:
+        rows = month == one.name
+        assert one.rows == rows.sum()
+        expected = log_loss(data.labels[rows], data.probs[rows])
+        assert one.result.value == pytest.approx(expected, rel=1e-9)
+    # What would be usual is the loss of all rows, which a mean has on any number of them.
+    assert found.periods[0].expected == pytest.approx(found.whole.value, abs=0.01)
+
+
+def test_a_change_is_found_and_where_there_is_none_nothing():
+    changed = over_time(drifting(from_month=8), "ece", method=None)
+    assert {p.name for p in changed.changed} == {"2021-09", "2021-10"}
+    assert "beyond chance" in OverTimeLine.compute(changed).answer()
+    called = sum(
+        bool(over_time(drifting(500, seed=s), "nll", method=None).changed) for s in range(8)
+    )
+    assert called <= 1
+
+
+def test_maps_see_the_past_only_and_follow_a_change():
+    data = drifting(from_month=3)
+    found = over_time(data, "nll", method="temperature")
+    month = data.times.astype("datetime64[M]").astype(str)
+    assert found.periods[0].recalibrated is None
+    for one in found.periods[1:]:
+        assert one.fitted_on == (month < one.name).sum()
+    # The first extreme month is met by a map of good ones, the last by one that knows.
+    gains = [p.result.value - p.recalibrated.value for p in found.periods[3:]]
+    assert abs(gains[0]) < 0.05
+    assert gains[-1] > 0.2
+    assert found.difference.verdict == "better"
+    assert "better beyond noise" in OverTimeLine.compute(found).past()
+    for theme in ("light", "dark"):
+        assert OverTimeLine.compute(found).plot(theme=theme).data
+
+
+def test_clusters_are_dealt_out_whole():
+    data = drifting(1_200)
+    day = data.times.astype("datetime64[D]").astype(str)
+    by_day = over_time(drifting(1_200, clusters=day), "nll", method=None)
+    assert by_day.resamples > 0
+    across = drifting(1_200, clusters=np.arange(1_200) % 40)
+    assert "extend over several periods" in over_time(across, "nll", method=None).untested
+
+
+def test_what_cannot_be_divided_says_why():
+    with pytest.raises(NotAvailable, match="no times"):
+        over_time(calviz.Predictions(probs=[0.2, 0.7], labels=[0, 1]))
+    one_day = drifting(100)
+    with pytest.raises(NotAvailable, match="one year"):
+        over_time(one_day, every="year")
+    with pytest.raises(NotAvailable, match="30 rows or more"):
+        over_time(one_day, every="day")
+    with pytest.raises(OptionError, match="every"):
+        over_time(one_day, every="hour")

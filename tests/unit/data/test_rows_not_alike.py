@@ -1,0 +1,95 @@
+"""Columns of clusters, weights and times."""
+
+import numpy as np
+import pytest
+
+from calviz.core.errors import InputError
+from calviz.data import ReadingOptions, read
+
+N = 60
+
+
+def table(**columns):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=N).round(4)
+    columns = {"label": (rng.random(N) < p).astype(int), "p": p, **columns}
+    rows = [",".join(str(column[i]) for column in columns.values()) for i in range(N)]
+    return "\n".join([",".join(columns), *rows]).encode()
+
+
+def opened(columns, **options):
+    return read(table(**columns), name="x.csv", options=ReadingOptions(**options))
+
+
+IDS = {"patient_id": np.arange(N) // 5}
+COUNTS = {"weight": 1 + np.arange(N) % 3}
+
+
+def test_clusters_and_weights_are_asked_for_and_never_assumed():
+    loaded = opened(IDS | COUNTS)
+    assert loaded.first.alike
+    asked = [n.message for n in loaded.notices if n.code == "DATA012"]
+    assert len(asked) == 2
+    assert "--cluster" in asked[0]
+    assert "--weight" in asked[1]
+
+
+def test_named_columns_are_read():
+    loaded = opened(IDS | COUNTS, cluster_column="patient_id", weight_column="weight")
+    assert len(loaded.first.clusters.levels) == 12
+    np.testing.assert_array_equal(loaded.first.weights, COUNTS["weight"])
+    assert "clusters 'patient_id', weights 'weight'" in loaded.recognition.sentence()
+    assert not [n for n in loaded.notices if n.code == "DATA012"]
+
+
+def test_counts_are_written_out():
+    loaded = opened(IDS | COUNTS, weight_column="weight", weight_kind="frequency")
+    assert loaded.first.n == COUNTS["weight"].sum()
+    assert loaded.first.weights is None
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        [f"2020-03-{1 + i % 28:02d}" for i in range(N)],
+        [f"{1 + i % 28:02d}.03.2020" for i in range(N)],
+        [f"2020-03-{1 + i % 28:02d}T00:00:00Z" for i in range(N)],
+        [f"03/{1 + i % 28:02d}/2020" for i in range(N)],
+    ],
+)
+def test_dates_are_recognised(dates):
+    loaded = opened({"date": dates})
+    assert loaded.recognition.time_column == "date"
+    expected = np.datetime64("2020-03-01") + np.arange(N) % 28
+    np.testing.assert_array_equal(loaded.first.times.astype("datetime64[D]"), expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (
+            ["2020-01-01"] * (N - 1) + ["soon"],
+            "row 60, column 'd': 'soon' cannot be read as a date",
+        ),
+        (["2020-01-01"] * (N - 1) + ["13.02.2020"], "two formats"),
+        ([f"{1 + i % 9:02d}/{1 + i % 7:02d}/2020" for i in range(N)], "day or the month first"),
+        (["2020-01-01"] * (N - 1) + [""], "there is no date"),
+    ],
+)
+def test_dates_that_cannot_be_read_are_named(values, said):
+    with pytest.raises(InputError, match=said):
+        opened({"d": values}, time_column="d")
+
+
+@pytest.mark.parametrize(
+    ("column", "options", "said"),
+    [
+        ({"c": ["a"] * N}, {"cluster_column": "c"}, "column 'c': the cluster column has one value"),
+        ({"w": [-1.5] * N}, {"weight_column": "w"}, "row 1, column 'w': the weight is -1.5"),
+        ({"w": ["a"] * N}, {"weight_column": "w"}, "it holds text"),
+        ({"w": [1.5] * N}, {"weight_column": "w", "weight_kind": "frequency"}, "whole number"),
+    ],
+)
+def test_columns_that_cannot_be_used_are_named(column, options, said):
+    with pytest.raises(InputError, match=said):
+        opened(column, **options)

@@ -1,0 +1,228 @@
+"""Rows that belong to clusters, and rows that count more than others."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, roc_auc_score
+
+import calviz
+from calviz.analysis import evaluate, verdict
+from calviz.comparison.rows import Division
+from calviz.core.errors import InputError, NotAvailable
+from calviz.core.rows_not_alike import repeated, with_rows
+from calviz.sample.error_bars import resampled
+from calviz.sample.sample import Sample, event_sums
+from calviz.specs.metric import METRICS
+from calviz.specs.recalibrator import RECALIBRATORS
+
+
+def two_classes(n=600, seed=0, **columns):
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(0.02, 0.98, n)
+    y = (rng.random(n) < p**1.3).astype(int)
+    return calviz.Predictions(probs=p, labels=y, **columns)
+
+
+def dependent(groups=60, rows=10, seed=1, share=0.5):
+    """Calibrated rows of which those of one cluster share some of their luck."""
+    rng = np.random.default_rng(seed)
+    cluster = np.repeat(np.arange(groups), rows)
+    p = rng.uniform(0.2, 0.8, cluster.size)
+    shared = rng.random(groups)[cluster]
+    own = rng.random(cluster.size)
+    luck = np.where(rng.random(cluster.size) < share, shared, own)
+    return calviz.Predictions(probs=p, labels=(luck < p).astype(int), clusters=cluster)
+
+
+def test_equal_weights_change_nothing():
+    plain, same = two_classes(), two_classes(weights=np.full(600, 3.0))
+    assert same.weights is None
+    assert same.fingerprint() == plain.fingerprint()
+
+
+@pytest.mark.parametrize("binning", ["equal-width", "equal-mass"])
+def test_a_weight_of_two_is_the_row_twice(binning):
+    rng = np.random.default_rng(3)
+    counts = rng.integers(1, 4, 600)
+    plain = two_classes()
+    twice = repeated(plain, counts)
+    how = {"scheme": binning, "bandwidth": 0.1, "findings": False, "classes": False}
+    weighted = evaluate(with_rows(plain, weights=counts), **how)
+    expected = evaluate(twice, **how)
+    # Cuts of equal mass fall on rows, of which there are others.
+    by_rank = ["ece_equal_mass", "ece_sturges"]
+    # U subtracts 2 / n, where n are the rows.
+    by_rank += ["unreliability", "quality_index"]
+    compared = [m.key for m in weighted if m.available and m.key not in by_rank]
+    if binning == "equal-mass":
+        compared = [k for k in compared if k not in ("ece", "ece_l2", "rmsce", "mce")]
+    assert len(compared) > 15
+    for key in compared:
+        assert weighted[key].value == pytest.approx(expected[key].value, rel=1e-12, abs=1e-12), key
+
+
+def test_equal_mass_bins_hold_equal_weights():
+    rng = np.random.default_rng(4)
+    plain = two_classes(2_000)
+    sample = Sample(with_rows(plain, weights=rng.uniform(0.1, 4, 2_000)), scheme="equal-mass")
+    sums = calviz.sample.sample.chosen_bins(sample)
+    assert np.abs(sums.weight - 1 / 15).max() < 4 / 2_000
+
+
+def test_proper_scores_are_those_of_scikit_learn():
+    w = np.random.default_rng(5).uniform(0, 3, 600)
+    data = two_classes()
+    p, y = data.probs[:, 1], data.labels
+    found = evaluate(data, sample_weight=w, findings=False, reduction="top-label")
+    assert found["nll"].value == pytest.approx(log_loss(y, p, sample_weight=w), rel=1e-12)
+    brier = brier_score_loss(y, p, sample_weight=w)
+    assert found["brier"].value == pytest.approx(2 * brier, rel=1e-12)
+    right = data.probs.argmax(1) == y
+    accuracy = accuracy_score(y, data.probs.argmax(1), sample_weight=w)
+    assert found["accuracy"].value == pytest.approx(accuracy, rel=1e-12)
+    auroc = roc_auc_score(right, data.probs.max(1), sample_weight=w)
+    assert found["auroc_failure"].value == pytest.approx(auroc, rel=1e-12)
+
+
+def test_what_does_not_take_weights_says_so():
+    found = evaluate(two_classes(weights=np.linspace(1, 2, 600)), classes=False)
+    missing = {m.key: m.reason for m in found if not m.available}
+    assert "skce" in missing
+    assert "spiegelhalter_z" in missing
+    assert all("weighted rows" in reason for reason in missing.values())
+    assert found.verdict is not None
+    assert "600 weighted rows" in found.verdict.sentence
+    with pytest.raises(NotAvailable, match="'isotonic' does not take weights"):
+        RECALIBRATORS["isotonic"].make().fit(
+            np.tile([[0.3, 0.7], [0.6, 0.4]], (20, 1)),
+            [1, 0] * 20,
+            sample_weight=np.linspace(1, 2, 40),
+        )
+
+
+def test_weighted_maps_are_those_of_repeated_rows_and_of_scikit_learn():
+    data = two_classes()
+    counts = np.random.default_rng(6).integers(1, 4, 600)
+    p, y = data.probs, data.labels
+    many = np.repeat(np.arange(600), counts)
+    for key, name in (("temperature", "temperature_"), ("beta", "coefficients_")):
+        one = RECALIBRATORS[key].make().fit(p, y, sample_weight=counts)
+        other = RECALIBRATORS[key].make().fit(p[many], y[many])
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-4)
+    platt = RECALIBRATORS["platt"].make().fit(p, y, sample_weight=counts)
+    z = np.log(p[:, 1] / p[:, 0])[:, None]
+    peer = LogisticRegression(C=1e12, tol=1e-10).fit(z, y, sample_weight=counts)
+    np.testing.assert_allclose(
+        platt.coefficients_.ravel(), [peer.coef_[0, 0], peer.intercept_[0]], rtol=1e-5
+    )
+
+
+def test_draws_of_clusters_have_the_variance_of_the_closed_form():
+    data = dependent()
+    sample = Sample(data, resamples=4_000)
+    gap = data.probs[:, 1] - data.labels
+    totals = np.bincount(data.clusters.codes, gap)
+    sums = sample.view(event_sums)
+    how = {"seed": 0, "resamples": 4_000}
+    mcs = METRICS["mcs"].value
+    null = mcs(resampled(sums, "under_calibration", **how))
+    assert null.mean() == pytest.approx(0, abs=0.002)
+    assert null.std() == pytest.approx(np.sqrt((totals**2).sum()) / data.n, rel=0.05)
+    drawn = mcs(resampled(sums, "bootstrap", **how))
+    around = np.sqrt(((totals - totals.mean()) ** 2).sum()) / data.n
+    assert drawn.std() == pytest.approx(around, rel=0.05)
+    # As many independent rows as know the share of hits as well.
+    alone = sample.but(reduction="positive").data.probs[:, 1] - data.labels
+    ratio = alone.var() / (data.n * null.var())
+    assert sums.effective[0] == pytest.approx(data.n * ratio, rel=0.1)
+
+
+def test_copies_of_rows_in_clusters_know_no_more_than_the_rows():
+    plain = two_classes(300)
+    copies = with_rows(repeated(plain, np.full(300, 4)), clusters=np.repeat(np.arange(300), 4))
+    how = {"ci": True, "findings": False, "resamples": 1_500}
+    one = evaluate(plain, ("mcs", "ece", "nll"), **how)
+    four = evaluate(copies, ("mcs", "ece", "nll"), **how)
+    for key in ("mcs", "nll"):
+        width = one[key].interval.high - one[key].interval.low
+        assert four[key].interval.high - four[key].interval.low == pytest.approx(width, rel=0.12)
+    assert four["ece"].noise_floor.mean == pytest.approx(one["ece"].noise_floor.mean, rel=0.12)
+    assert "within clusters" in four["ece"].note
+
+
+def test_classes_of_clustered_rows_are_drawn_by_clusters():
+    rng = np.random.default_rng(8)
+    probs = rng.dirichlet([1, 1, 1], 300)
+    labels = (rng.random(300)[:, None] > probs.cumsum(1)[:, :2]).sum(1)
+    plain = calviz.Predictions(probs=probs, labels=labels)
+    copies = with_rows(repeated(plain, np.full(300, 3)), clusters=np.repeat(np.arange(300), 3))
+    one = evaluate(plain, ("classwise_ece", "skce"), ci=True, findings=False)
+    three = evaluate(copies, ("classwise_ece", "skce"), ci=True, findings=False)
+    floor = one["classwise_ece"].noise_floor.mean
+    assert three["classwise_ece"].noise_floor.mean == pytest.approx(floor, rel=0.15)
+    # What cannot be drawn so has no error bars, and says why.
+    assert three["skce"].interval is None
+    assert "cannot be resampled by clusters" in three["skce"].note
+
+
+@pytest.mark.slow
+def test_dependent_calibrated_rows_are_not_called_miscalibrated():
+    called = {"alone": 0, "clusters": 0}
+    p_values = []
+    for seed in range(16):
+        data = dependent(groups=100, rows=30, seed=seed, share=0.8)
+        called["clusters"] += verdict(data, seed=seed).beyond_noise
+        floor = evaluate(data, ["ece"], noise_floor=True, findings=False)["ece"].noise_floor
+        p_values.append(floor.p_value)
+        if seed < 5:
+            alone = calviz.Predictions(probs=data.probs, labels=data.labels)
+            called["alone"] += verdict(alone, seed=seed).beyond_noise
+    assert called["clusters"] <= 3  # P(more than 3 of 16 at 5 %) is below 1 %
+    assert called["alone"] >= 4
+    assert 0.3 < np.mean(p_values) < 0.7
+
+
+def test_clusters_are_divided_whole():
+    data = dependent()
+    for division in (Division(fit_fraction=0.4), Division(cross_fit=5)):
+        for fit, judged in division.rows(data).pairs:
+            assert not set(data.clusters.codes[fit]) & set(data.clusters.codes[judged])
+            assert fit.size
+            assert judged.size
+
+
+def test_slices_of_clustered_rows_are_tested_by_clusters():
+    data = dependent()
+    columns = {"half": data.clusters.codes % 2}
+    named = data.with_columns(splits=None, groups=columns, ids=None)
+    gap = data.probs[:, 1] - data.labels
+    for one in calviz.slices(named).slices:
+        rows = columns["half"] == int(one.where[0][1])
+        totals = np.bincount(data.clusters.codes[rows], gap[rows])
+        totals = totals[totals != 0]
+        spread = (one.interval.high - one.interval.low) / 2 / 1.96
+        assert spread == pytest.approx(
+            totals.std(ddof=1) * np.sqrt(totals.size) / rows.sum(), rel=0.01
+        )
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"clusters": np.zeros(600)}, "one value for all rows"),
+        ({"clusters": np.arange(600)}, "no rows belong together"),
+        ({"weights": np.r_[-1.0, np.ones(599)]}, "row 1: the weight is -1"),
+        ({"weights": np.r_[np.ones(599), np.nan]}, "row 600: the weight is missing"),
+        ({"weights": np.r_[np.inf, np.ones(599)]}, "row 1: the weight is infinite"),
+        ({"weights": np.zeros(600)}, "all weights are 0"),
+        ({"weights": np.ones(7)}, "'weights' has 7 rows"),
+    ],
+)
+def test_columns_that_cannot_be_used_are_refused(columns, said):
+    with pytest.raises(InputError, match=said):
+        two_classes(**columns)
+
+
+def test_counts_have_to_be_whole():
+    with pytest.raises(InputError, match=r"row 2: the count is 1\.5"):
+        repeated(two_classes(2), [1, 1.5])
