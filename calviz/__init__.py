@@ -17,7 +17,7 @@ from calviz.specs.registry import look_in
 if TYPE_CHECKING:
     from calviz import figures as figures
     from calviz import recalibrators as recalibrators
-    from calviz.analysis import audit, conventions, evaluate, scorer, verdict
+    from calviz.analysis import conventions, evaluate, verdict
     from calviz.comparison import (
         Calibrated,
         compare,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from calviz.core.predictions import ConfidencePredictions, Predictions
     from calviz.core.reduction import Reduction
     from calviz.data import load
+    from calviz.one_line import audit, scorer
 
 __version__ = "0.1.0"
 
@@ -64,7 +65,7 @@ _HOMES = {
     "ConfidencePredictions": "calviz.core.predictions",
     "Predictions": "calviz.core.predictions",
     "Reduction": "calviz.core.reduction",
-    "audit": "calviz.analysis",
+    "audit": "calviz.one_line",
     "compare": "calviz.comparison",
     "compare_models": "calviz.comparison",
     "conventions": "calviz.analysis",
@@ -74,7 +75,7 @@ _HOMES = {
     "over_time": "calviz.comparison",
     "prediction_sets": "calviz.comparison",
     "recalibrate": "calviz.comparison",
-    "scorer": "calviz.analysis",
+    "scorer": "calviz.one_line",
     "slices": "calviz.comparison",
     "verdict": "calviz.analysis",
 }

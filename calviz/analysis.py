@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -13,15 +13,14 @@ import numpy.typing as npt
 from calviz.checks import find
 from calviz.checks import verdict as verdict_on
 from calviz.core.arrays import FloatArray
-from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.factor import Factor
 from calviz.core.options import check_choice, check_level, check_whole
-from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
+from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.core.watch import checkpoint
 from calviz.numerics.threads import one_blas_thread
 from calviz.peers import measure
-from calviz.results.comparison_table import badness
 from calviz.results.evaluation import ClassRow, Evaluation, Interval, MetricResult
 from calviz.results.verdict import Verdict
 from calviz.sample import error_bars
@@ -150,143 +149,6 @@ def evaluate(
         findings=judged.once(find) if judging else (),
         verdict=judged.once(verdict_on) if judging else None,
     )
-
-
-def audit(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    metrics: Iterable[str] | Literal["all"] | None = None,
-    pos_label: Any = None,
-    class_names: Sequence[Any] | None = None,
-    kind: Literal["probabilities", "logits"] = "probabilities",
-    groups: Mapping[str, Any] | None = None,
-    ci: bool = True,
-    name: str = "predictions",
-    **options: Any,
-) -> Evaluation:
-    """Judge probabilities in one line: a verdict, the metrics that are asked for first, and findings.
-
-    Parameters
-    ----------
-    y_true : array_like, shape (n,); or Predictions, ConfidencePredictions or Sample
-        True labels of any kind; or what holds both, and `y_prob` is left out.
-    y_prob : array_like, shape (n, K) or (n,)
-        Probabilities, as of `calviz.Predictions.from_arrays`.
-    metrics : iterable of str or "all", optional
-        Keys of metrics; accuracy, ECE, MCS, NLL and Brier score if left out.
-    pos_label, class_names, kind, groups, name
-        As of `calviz.Predictions.from_arrays`; only with arrays.
-    ci : bool
-        Whether to compute intervals and noise floors.
-    **options
-        As of `evaluate`.
-
-    Raises
-    ------
-    InputError, OptionError
-        As `calviz.Predictions.from_arrays` and `evaluate`.
-
-    Examples
-    --------
-    >>> import calviz
-    >>> result = calviz.audit(["no", "yes"] * 50, [0.2, 0.8] * 50, resamples=100)
-    >>> round(result["ece"].value, 4)
-    0.2
-    >>> result.verdict.direction
-    'mixed'
-    """
-    if y_prob is None and isinstance(y_true, Sample | Predictions | ConfidencePredictions):
-        given = (pos_label, class_names, groups)
-        if any(value is not None for value in given) or kind != "probabilities":
-            raise OptionError(
-                "pos_label, class_names, groups and kind are for arrays; predictions have their own."
-            )
-        data: Dataset | Sample = y_true
-    else:
-        if y_prob is None:
-            raise InputError(
-                "audit got one argument",
-                remedy="give true labels and probabilities: audit(y_true, y_prob)",
-            )
-        data = Predictions.from_arrays(
-            y_true,
-            y_prob,
-            class_names=class_names,
-            pos_label=pos_label,
-            kind=kind,
-            groups=groups,
-            name=name,
-        )
-    sample = Sample.of(
-        data,
-        **{
-            key: options.pop(key)
-            for key in ("split", "reduction", "bins", "scheme", "seed", "resamples")
-            if key in options
-        },
-    )
-    wanted = first_metrics(sample) if metrics is None else None if metrics == "all" else metrics
-    return replace(evaluate(sample, wanted, ci=ci, **({"findings": True} | options)), sample=sample)
-
-
-class Scorer:
-    """A scorer for scikit-learn: ``scorer(estimator, X, y)`` is a number of which more is better (see `scorer`)."""
-
-    def __init__(self, metric: str, options: Mapping[str, Any], pos_label: Any) -> None:
-        worse = badness(METRICS[metric].direction)
-        if worse is None:
-            raise OptionError(
-                f"'{metric}' only describes the data: neither more nor less of it is better, so it is no score."
-            )
-        self.metric, self.options, self.pos_label = metric, dict(options), pos_label
-        self._worse = worse
-
-    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
-        """Minus the error of what the estimator says of X, or the metric itself where more is better."""
-        data = Predictions.from_estimator(estimator, X, y, pos_label=self.pos_label)
-        result = evaluate(data, [self.metric], **self.options)[self.metric]
-        if result.reason is not None:
-            raise NotAvailable(f"'{self.metric}' has no value on these rows: {result.reason}")
-        return -self._worse(result.value)
-
-    def __repr__(self) -> str:
-        options = "".join(f", {name}={value!r}" for name, value in self.options.items())
-        return f"calviz.scorer({self.metric!r}{options})"
-
-
-def scorer(metric: str = "ece", *, pos_label: Any = None, **options: Any) -> Scorer:
-    """Make a scorer for `cross_val_score`, `GridSearchCV` and whatever takes ``scoring=``.
-
-    As with scikit-learn's own, greater is better: errors are negative, and of those that are best at 0 or at 1 it is minus the
-    distance. It asks the estimator for `predict_proba` and for its ``classes_``, so a fold may lack a class.
-
-    Parameters
-    ----------
-    metric : str
-        Key of a metric (``calviz metrics`` lists them).
-    pos_label : optional
-        Of two classes, the positive one; the second of ``classes_`` if left out.
-    **options
-        As of `evaluate`: ``reduction="top-label"``, ``bins=10``.
-
-    Raises
-    ------
-    OptionError
-        On an unknown metric, and one of which neither more nor less is better.
-
-    Examples
-    --------
-    >>> import calviz
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.model_selection import cross_val_score
-    >>> X, y = load_iris(return_X_y=True)
-    >>> scores = cross_val_score(LogisticRegression(max_iter=1000), X, y, scoring=calviz.scorer("ece"))
-    >>> len(scores), bool(scores.max() < 0)
-    (5, True)
-    """
-    return Scorer(metric, options, pos_label)
 
 
 def verdict(

@@ -114,4 +114,7 @@ DEPENDS_ON_N = {
     *("kde_ece", "kde_ece_l2", "spiegelhalter_z", "hosmer_lemeshow", "tcal"),
     *("nll_calibration", "nll_refinement", "brier_calibration", "brier_refinement"),
     "ce_l1_unbiased",
+    # The penalty of the curve weighs less where there are more rows; what parameters gain by chance is divided by their number.
+    *("ici", "e50", "e90", "emax", "eci"),
+    *("unreliability", "discrimination_index", "quality_index"),
 }

@@ -51,8 +51,8 @@ def test_a_weight_of_two_is_the_row_twice(binning):
     expected = evaluate(twice, **how)
     # Cuts of equal mass fall on rows, of which there are others.
     by_rank = ["ece_equal_mass", "ece_sturges"]
-    # U subtracts 2 / n, where n are the rows.
-    by_rank += ["unreliability", "quality_index"]
+    # What parameters gain by chance is divided by the number of rows.
+    by_rank += ["unreliability", "discrimination_index", "quality_index"]
     compared = [m.key for m in weighted if m.available and m.key not in by_rank]
     if binning == "equal-mass":
         compared = [k for k in compared if k not in ("ece", "ece_l2", "rmsce", "mce")]
