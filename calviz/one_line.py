@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from calviz.analysis import evaluate, first_metrics
-from calviz.core.errors import InputError, OptionError
+from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.results.comparison_table import badness
 from calviz.results.evaluation import Evaluation

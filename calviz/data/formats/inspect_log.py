@@ -142,7 +142,9 @@ def _stated(sample: Mapping[str, Any], scores: Mapping[str, Mapping[str, Any]]) 
     places += [{name: s.get("value") for name, s in scores.items()}]
     places += [sample.get("metadata"), sample.get("store")]
     for place in places:
-        for key in _CONFIDENCES if isinstance(place, Mapping) else ():
+        if not isinstance(place, Mapping):
+            continue
+        for key in _CONFIDENCES:
             value = place.get(key)
             if (
                 isinstance(value, int | float)

@@ -46,7 +46,7 @@ def answers_of(source: Source) -> tuple[list[Answer], list[Finding]]:
         # One row per filter: the same answer, cut out in several ways.
         first = next(iter(filters))
         rows = [(number, row) for number, row in rows if row.get("filter") == first]
-        text = f"the log holds the answers of {len(filters)} filters; read are those of '{shortened(first)}'"
+        text = f"the log holds the answers of {len(filters)} filters; read are those of '{shortened(str(first))}'"
         said.append(Finding("DATA012", "info", text))
     told = _Targets(rows)
     answers = [told.answer(number, row, named) for number, row in rows]
