@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -27,9 +26,10 @@ from calviz.sample import error_bars
 from calviz.sample.binning import Scheme
 from calviz.sample.class_table import class_table
 from calviz.sample.error_bars import LEVEL, RESAMPLES, Draw, needs_calibrated, usable
-from calviz.sample.sample import Sample, metric_options
+from calviz.sample.measured import asked_of, value_of, view_of
+from calviz.sample.sample import Sample
 from calviz.specs.convention import Conventions
-from calviz.specs.metric import METRICS, IntervalMethod, Metric, Parameter, takes_weights
+from calviz.specs.metric import METRICS, IntervalMethod, Metric, Parameter
 
 
 def first_metrics(sample: Sample) -> tuple[str, ...]:
@@ -348,19 +348,15 @@ def _classes(sample: Sample) -> tuple[ClassRow, ...]:
     return tuple(ClassRow(*row) for row in rows)
 
 
-#: A metric of a sample: its key and the parameters of its view.
-_Asked = tuple[str, tuple[tuple[str, Any], ...]]
-
-
 @one_blas_thread()
 def _results(
     sample: Sample, metrics: list[Metric], options: Mapping[str, Any], drawing: _Drawing
 ) -> dict[str, MetricResult]:
-    asked = {m.key: _asked(sample, m, options) for m in metrics}
+    asked = {m.key: asked_of(sample, m, options) for m in metrics}
     values = {}
     for m in metrics:
         checkpoint(f"measuring: {m.label}")
-        values[m.key] = sample.view(_value, asked=asked[m.key])
+        values[m.key] = sample.view(value_of, asked=asked[m.key])
     if not drawing.intervals and not drawing.noise_floors:
         return values
     # Metrics of one view share its resamples.
@@ -368,7 +364,7 @@ def _results(
     bars = {key: sample.kept.get((sample.reduction, one, drawing)) for key, one in asked.items()}
     for m in metrics:
         if values[m.key].available and bars[m.key] is None:
-            view = _view(sample, asked[m.key])
+            view = view_of(sample, asked[m.key])
             sharing.setdefault(id(view), (view, []))[1].append(m)
     for view, family in sharing.values():
         for m, found in _error_bars(sample, view, family, values, drawing):
@@ -400,36 +396,6 @@ def _said(result: MetricResult, sample: Sample, drawing: _Drawing) -> MetricResu
     return replace(result, note=" ".join(said) or None)
 
 
-def _asked(sample: Sample, metric: Metric, options: Mapping[str, Any]) -> _Asked:
-    return metric.key, tuple(sorted(metric_options(sample, metric, **options).items()))
-
-
-def _view(sample: Sample, asked: _Asked) -> Any:
-    return sample.view(METRICS[asked[0]].view, **dict(asked[1]))
-
-
-@takes_weights
-def _value(sample: Sample, *, asked: _Asked) -> MetricResult:
-    """A metric without error bars."""
-    m = METRICS[asked[0]]
-    try:
-        if m.no_weights and sample.data.weights is not None:
-            raise NotAvailable(f"not available for weighted rows: {m.no_weights}")
-        view = _view(sample, asked)
-        value = float(m.value(view))
-    except NotAvailable as error:
-        return MetricResult(m.key, math.nan, params=dict(asked[1]), reason=str(error))
-    is_defined = math.isfinite(value)
-    return MetricResult(
-        m.key,
-        value if is_defined else math.nan,
-        params=dict(view.params),
-        details=dict(m.details(view)) if m.details else {},
-        reason=None if is_defined else m.undefined,
-        note=m.note(view) if m.note and is_defined else None,
-    )
-
-
 def _error_bars(
     sample: Sample,
     view: Any,
@@ -457,8 +423,10 @@ def _error_bars(
                 calibrated=redrawn,
                 bounds=m.bounds,
             )
-            if m.closed_interval is not None and drawing.interval == "own":
-                ends = m.closed_interval(view, drawing.level)
+            # In closed form for independent rows of one weight only.
+            closed = m.closed_interval if sample.data.alike else None
+            if closed is not None and drawing.interval == "own":
+                ends = closed(view, drawing.level)
                 found, method = (None if ends is None else Interval(*ends)), "closed"
             bars = {"interval": found, "interval_method": method if found else None}
         if redrawn is not None and drawing.noise_floors:

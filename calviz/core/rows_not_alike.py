@@ -62,7 +62,9 @@ def repeated(data: D, counts: npt.ArrayLike) -> D:
     """
     weights = _numbers(counts)
     if weights.shape != (data.n,):
-        raise InputError(f"there are {weights.size:,} counts for {data.n:,} rows")
+        raise InputError(
+            f"there are {weights.size:,} counts for {data.n:,} rows", remedy="give one per row"
+        )
     _check_each_weight(weights)
     whole = weights == np.floor(weights)
     if not whole.all():
@@ -126,7 +128,8 @@ def _check_each_weight(weights: FloatArray) -> None:
         )
     if weights.size and not weights.any():
         raise InputError(
-            "all weights are 0, so no row counts", remedy="give at least one row a weight above 0"
+            "all weights are zero, so no row counts",
+            remedy="give at least one row a weight above zero",
         )
 
 

@@ -17,10 +17,10 @@ from calviz.figures.kernels.isotonic_bands import isotonic_at, isotonic_band
 from calviz.figures.kernels.reliability_curves import isotonic_curve
 from calviz.figures.kernels.thin_curve import BUCKETS
 from calviz.sample.error_bars import RESAMPLES, resampled
-from calviz.sample.sample import Sample, metric_view
+from calviz.sample.measured import measured
+from calviz.sample.sample import Sample
 from calviz.sample.steps import steps
 from calviz.specs.figure import figure
-from calviz.specs.metric import METRICS
 from calviz.text.words import counted, decimal, level_text, percent, shorten, with_short_class
 
 #: The three parts of a proper score, as the keys of metrics end.
@@ -181,8 +181,7 @@ class CorpDiagram(Figure):
 
 def parts_of(sample: Sample, score: str) -> tuple[float, ...]:
     """Miscalibration, discrimination and uncertainty of a sample by "brier" or "nll"."""
-    metrics = [METRICS[f"{score}_{part}"] for part in PARTS]
-    return tuple(float(m.value(metric_view(sample, m))) for m in metrics)
+    return tuple(measured(sample, f"{score}_{part}").value for part in PARTS)
 
 
 def _thinned(ends: FloatArray) -> FloatArray:

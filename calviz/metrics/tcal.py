@@ -97,6 +97,7 @@ def _at(view: Steps) -> Mapping[str, float]:
     reference="Lee et al. 2023, section 4 (adaptive T-Cal)",
     view=steps,
     details=_at,
+    no_weights="its correction counts rows that count the same.",
     undefined="undefined: no two rows whose scores are neither 0 nor 1 share a bin.",
 )
 def tcal(view: Steps) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,8 @@ def _warm_server() -> Iterator[None]:
     # AppTest forgets between runs that `pages/` is not the older kind of multi-page app.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(script_runner, "_mpa_v1", _run_main)
+        # It also leaves its script as the main module, which processes that are started later would run.
+        patch.setitem(sys.modules, "__main__", sys.modules["__main__"])
         yield
 
 

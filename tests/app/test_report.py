@@ -65,7 +65,7 @@ def test_other_settings_need_another_report():
 def test_a_caption_stands_above_figures_where_it_is_wanted(wanted):
     app = _app("caption=true" if wanted else "", "cumulative")
     charts = [json.loads(c.proto.spec) for c in app.get("plotly_chart")]
-    assert len(charts) == 4
+    assert len(charts) == 7
     for chart in charts:
         texts = [a["text"] for a in chart["layout"].get("annotations", [])]
         assert any("digest " in text for text in texts) is wanted

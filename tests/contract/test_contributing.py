@@ -292,6 +292,8 @@ def predictions(folder: Path) -> None:
     for name in ("predictions.csv", "mlp.csv", "forest.csv"):
         frame.to_csv(folder / name, index=False)
     frame.to_parquet(folder / "predictions.parquet")
+    risks = {"label": [0, 1, 0, 1] * 20, "probability": [0.2, 0.7, 0.4, 0.45] * 20}
+    pd.DataFrame(risks).to_csv(folder / "risks.csv", index=False)
     named = frame.assign(id=range(len(frame)))
     named.drop(columns="label").to_csv(folder / "scores.csv", index=False)
     named[["id", "label"]].to_csv(folder / "truth.csv", index=False)

@@ -126,6 +126,8 @@ DEPENDS_ON_N = {
     *("kde_ece", "kde_ece_l2", "spiegelhalter_z", "hosmer_lemeshow", "tcal"),
     *("nll_calibration", "nll_refinement", "brier_calibration", "brier_refinement"),
     "ce_l1_unbiased",
+    *("ici", "e50", "e90", "emax", "eci"),
+    *("unreliability", "discrimination_index", "quality_index"),
 }
 
 

@@ -7,6 +7,7 @@ import streamlit as st
 
 from calviz.comparison.prediction_sets import prediction_sets
 from calviz.comparison.rows import Division
+from calviz.core.errors import CalvizError
 from calviz.results.prediction_sets import PredictionSets, SetMethod
 from calviz.results.slices import rows_where
 from calviz.text.words import counted, decimal, percent, shorten
@@ -42,7 +43,11 @@ def explore(settings: Settings) -> None:
                     key="covered",
                     bind="query-params",
                 )
-        found = _sets(settings.rows_key, method, asked / 100, settings)
+        try:
+            found = _sets(settings.rows_key, method, asked / 100, settings)
+        except CalvizError as error:  # too few rows to choose a threshold on
+            st.caption(md(f"No sets: {error}", 1_000))
+            return
         st.markdown(md(found.reading(), 1_000))
         fit = f"{found.fit.how} ({counted(found.fit.rows, 'row')})"
         st.caption(

@@ -51,8 +51,9 @@ def test_a_weight_of_two_is_the_row_twice(binning):
     expected = evaluate(twice, **how)
     # Cuts of equal mass fall on rows, of which there are others.
     by_rank = ["ece_equal_mass", "ece_sturges"]
-    # What parameters gain by chance is divided by the number of rows.
+    # What parameters gain by chance is divided by the number of rows, and the penalty of a curve is for so many.
     by_rank += ["unreliability", "discrimination_index", "quality_index"]
+    by_rank += ["ici", "e50", "e90", "emax", "eci"]
     compared = [m.key for m in weighted if m.available and m.key not in by_rank]
     if binning == "equal-mass":
         compared = [k for k in compared if k not in ("ece", "ece_l2", "rmsce", "mce")]
@@ -214,7 +215,7 @@ def test_slices_of_clustered_rows_are_tested_by_clusters():
         ({"weights": np.r_[-1.0, np.ones(599)]}, "row 1: the weight is -1"),
         ({"weights": np.r_[np.ones(599), np.nan]}, "row 600: the weight is missing"),
         ({"weights": np.r_[np.inf, np.ones(599)]}, "row 1: the weight is infinite"),
-        ({"weights": np.zeros(600)}, "all weights are 0"),
+        ({"weights": np.zeros(600)}, "all weights are zero"),
         ({"weights": np.ones(7)}, "'weights' has 7 rows"),
     ],
 )

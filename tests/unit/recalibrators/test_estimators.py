@@ -15,6 +15,16 @@ CONTRADICTING = {
     "check_estimators_overwrite_params": COLUMNS,
     "check_estimators_fit_returns_self": COLUMNS,
     "check_readonly_memmap_input": COLUMNS,
+    **dict.fromkeys(
+        [
+            "check_sample_weights_pandas_series",
+            "check_sample_weights_not_an_array",
+            "check_sample_weights_shape",
+            "check_sample_weights_not_overwritten",
+        ],
+        COLUMNS,
+    ),
+    "check_sample_weight_equivalence_on_dense_data": "its rows are separated; most methods refuse weights by name",
 }
 
 
