@@ -44,6 +44,8 @@ class WaysIn:
         splits: npt.ArrayLike | None = None,
         groups: Mapping[str, npt.ArrayLike] | None = None,
         ids: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        clusters: npt.ArrayLike | None = None,
         name: str = "predictions",
     ) -> Self:
         """Make predictions of true labels of any kind and an array of probabilities.
@@ -63,6 +65,8 @@ class WaysIn:
             unless it is a pair such as "no" and "yes".
         kind : {"probabilities", "logits"}
             What `y_prob` holds; of one column of logits the other class has 0.
+        sample_weight, clusters : array_like, shape (n,), optional
+            How much each row counts, and which rows belong together.
         splits, groups, ids, name
             As in `Predictions`.
 
@@ -86,6 +90,8 @@ class WaysIn:
             splits=splits,
             groups=groups,
             ids=ids,
+            sample_weight=sample_weight,
+            clusters=clusters,
             name=name,
         )
         return made
@@ -102,6 +108,8 @@ class WaysIn:
         splits: npt.ArrayLike | None = None,
         groups: Mapping[str, npt.ArrayLike] | None = None,
         ids: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        clusters: npt.ArrayLike | None = None,
         name: str | None = None,
     ) -> Self:
         """Ask a fitted scikit-learn classifier or pipeline for its probabilities.
@@ -118,6 +126,8 @@ class WaysIn:
             With "decision_function" what that gives is read as logits.
         pos_label : optional
             Of two classes, the positive one; the second of ``classes_`` if left out.
+        sample_weight, clusters : array_like, shape (n,), optional
+            How much each row counts, and which rows belong together.
         splits, groups, ids, name
             As in `Predictions`; the name is that of the estimator's class if left out.
 
@@ -145,6 +155,8 @@ class WaysIn:
             splits=splits,
             groups=groups,
             ids=ids,
+            sample_weight=sample_weight,
+            clusters=clusters,
             name=name,
         )
         return made

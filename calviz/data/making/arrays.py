@@ -29,6 +29,8 @@ def from_arrays(
     splits: Any = None,
     groups: Mapping[str, Any] | None = None,
     ids: Any = None,
+    sample_weight: Any = None,
+    clusters: Any = None,
     name: str = "predictions",
 ) -> Predictions:
     """Make predictions of labels and an array; see `Predictions.from_arrays`."""
@@ -65,6 +67,8 @@ def from_arrays(
         splits=splits,
         groups=groups or {},
         ids=ids,
+        weights=sample_weight,
+        clusters=clusters,
         name=name,
     )
 

@@ -181,3 +181,16 @@ def test_what_is_no_prediction_is_told_so():
             InputError, match=r"expected Predictions, got ndarray; .*audit\(y_true, y_prob\)"
         ):
             wrong()
+
+
+def test_rows_may_count_more_and_belong_together():
+    rng = np.random.default_rng(0)
+    p = rng.random(60)
+    y = rng.random(60) < p
+    w, sites = rng.integers(1, 4, 60), np.arange(60) // 5
+    data = calviz.Predictions.from_arrays(y, p, sample_weight=w, clusters=sites)
+    np.testing.assert_array_equal(data.weights, w)
+    brier = calviz.evaluate(data, ["brier"])["brier"]
+    assert brier.details["one_column"] == pytest.approx(np.average((p - y) ** 2, weights=w))
+    with pytest.raises(InputError, match="weights"):
+        calviz.Predictions.from_arrays(y, p, sample_weight=w[:-1])
