@@ -140,16 +140,16 @@ def test_two_people_at_once_see_their_own_data_only(view, tmp_path):
 def test_an_upload_that_breaks_off_leaves_nothing(view, server):
     tab = view()
     page = tab.page
-    uploads = []
-    page.on("request", lambda r: uploads.append(r) if r.method == "PUT" else None)
     tab.open("/data")
     big = {"name": "a.csv", "mimeType": "text/csv", "buffer": b"label,p_a,p_b\na,0.5,0.5\n" * 2}
-    page.locator("input[type=file]").first.set_input_files(big)
-    tab.expect("a.csv").settle()
-    headers = uploads[0].all_headers()
+    with page.expect_request(lambda request: request.method == "PUT") as sent:
+        page.locator("input[type=file]").first.set_input_files(big)
+    upload = sent.value
+    tab.settle()
+    headers = upload.all_headers()
     keep = ("cookie", "x-xsrftoken", "origin", "content-type")
     address = urlsplit(server.url)
-    head = [f"PUT {urlsplit(uploads[0].url).path}-again HTTP/1.1", f"Host: {address.netloc}"]
+    head = [f"PUT {urlsplit(upload.url).path}-again HTTP/1.1", f"Host: {address.netloc}"]
     head += [f"{name}: {headers[name]}" for name in keep if name in headers]
     boundary = headers["content-type"].split("boundary=")[1]
     part = f'--{boundary}\r\nContent-Disposition: form-data; name="f"; filename="../../evil.csv"\r\n\r\n'
