@@ -146,6 +146,7 @@ def test_another_data_set_brings_its_default_where_nothing_was_chosen():
     assert _quiet(app).selectbox(key="reduction").value == "top-r"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reduction", ["top-r", "within-top-r", "class"])
 def test_reductions(reduction):
     app = _app(page="reliability")

@@ -3,6 +3,7 @@
 from tests.app.test_app import _app, _quiet, _upload, _words
 
 
+@pytest.mark.slow
 def test_the_cutoff_decides_what_is_shown():
     app = _quiet(_app("data=breast_cancer&cutoff=0.300", "decisions"))
     assert app.slider(key="cutoff").value == 0.3
@@ -16,6 +17,7 @@ def test_the_cutoff_decides_what_is_shown():
     assert "After temperature scaling: Deciding by the scores" in _words(app)
 
 
+@pytest.mark.slow
 def test_more_than_two_classes_are_told_what_to_choose():
     app = _quiet(_app("data=digits", "decisions"))
     assert (

@@ -11,6 +11,7 @@ def lines(n=240):
         yield f"{int((i * 61 % 97) / 97 < p)},{p:.3f},{i % 24},{1 + i % 3},2021-{1 + i % 6:02d}-11"
 
 
+@pytest.mark.slow
 def test_clusters_weights_and_times_go_through_all_pages():
     app = _upload(_app(page="data"), "visits.csv", "\n".join(lines()).encode())
     assert "--cluster" in _words(_quiet(app))

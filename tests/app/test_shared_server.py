@@ -100,6 +100,7 @@ def test_who_waits_is_told_how_many_are_ahead_and_may_leave():
     assert turns._waiting == turns._working == []
 
 
+@pytest.mark.slow
 def test_a_job_waits_its_turn_says_so_and_can_be_stopped_before_it_begins(monkeypatch):
     monkeypatch.setenv("CALVIZ_MAX_JOBS", "1")
     go = threading.Event()

@@ -59,6 +59,7 @@ class TestJunit:
 
 
 class TestStandardOutput:
+    @pytest.mark.slow
     def test_a_report_goes_there_alone(self, rain):
         done = audit(rain, "--markdown", "-")
         assert done.exit_code == 0

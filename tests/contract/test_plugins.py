@@ -38,6 +38,7 @@ def installed(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_plugin_is_found_and_a_broken_one_is_named_and_left_out(installed):
     # It registers a metric and fails then: nothing of it may stay.
     code = """

@@ -41,6 +41,7 @@ def run(*arguments):
     assert out.exit_code == 0, out.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["single.npz", "double.npz", "column.csv"])
 @pytest.mark.parametrize("key", RECALIBRATORS.keys())
 def test_map_and_snippet_do_what_the_fit_did(key, name, files, tmp_path):

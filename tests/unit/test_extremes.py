@@ -59,6 +59,7 @@ EXTREMES: dict[str, Predictions] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", EXTREMES)
 def test_every_metric_is_finite_or_says_why(key: str) -> None:
     for reduction in ("top-label", "class:0"):

@@ -96,6 +96,7 @@ def test_off_on_average_and_in_both_directions():
     assert " too low between " in v.sentence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reduction", "start"),
     [

@@ -49,6 +49,7 @@ def test_each_period_is_measured_as_its_rows_are():
     assert found.periods[0].expected == pytest.approx(found.whole.value, abs=0.01)
 
 
+@pytest.mark.slow
 def test_a_change_is_found_and_where_there_is_none_nothing():
     changed = over_time(drifting(from_month=8), "ece", method=None)
     assert {p.name for p in changed.changed} == {"2021-09", "2021-10"}

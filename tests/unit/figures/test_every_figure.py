@@ -65,6 +65,7 @@ def texts(value):
         yield value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", DATA)
 @pytest.mark.parametrize("key", KEYS)
 def test_whatever_data_come(key, case):

@@ -42,6 +42,7 @@ def stored(mlflow, run_id):
     return client.get_run(run_id).data, names
 
 
+@pytest.mark.slow
 def test_a_run_holds_numbers_verdict_figure_and_report(mlflow, tmp_path):
     rows = frame()
     p = calviz.Predictions.from_arrays(rows["rain"], rows["p"])
@@ -67,6 +68,7 @@ def test_a_run_holds_numbers_verdict_figure_and_report(mlflow, tmp_path):
         assert 'src="http' not in page  # nothing is fetched when somebody looks at it
 
 
+@pytest.mark.slow
 def test_the_evaluator_judges_a_column_of_probabilities(mlflow):
     from mlflow.models.evaluation.evaluator_registry import _model_evaluation_registry
 

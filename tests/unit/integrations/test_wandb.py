@@ -27,6 +27,7 @@ def wandb(monkeypatch):
     return made
 
 
+@pytest.mark.slow
 def test_a_run_is_given_what_the_recorded_one_kept(wandb):
     wandb.run = Run()
     p = predictions()
@@ -49,6 +50,7 @@ def test_an_evaluation_alone_is_numbers(wandb):
     assert not run.summary
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_one_sentence(wandb, monkeypatch):
     with pytest.raises(OptionError, match=r"no run of wandb; call wandb\.init\(\) first"):
         log(predictions())

@@ -61,6 +61,7 @@ def reductions(data):
     return ["top-label", "positive" if data.n_classes == 2 else "class:1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLES)
 def test_values_or_reasons(name):
     data = SAMPLES[name]

@@ -63,6 +63,7 @@ def test_gives_distributions_of_the_same_type(key, dtype, k):
     np.testing.assert_array_equal(p, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [*KEYS, *EXTRA])
 @pytest.mark.parametrize("given", ["probabilities", "logits"])
 @pytest.mark.parametrize("k", [2, 4])

@@ -98,6 +98,7 @@ def test_the_floor_is_half_of_the_smallest_score_and_is_said(zeros, key):
     np.testing.assert_array_equal(by_hand.transform(q), fitted.transform(q))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", MAPS)
 def test_no_true_class_is_left_with_an_infinite_loss(zeros, key):
     p, y, q, _ = zeros
@@ -108,6 +109,7 @@ def test_no_true_class_is_left_with_an_infinite_loss(zeros, key):
         assert fitted.transform(array).min() > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [*MAPS, "platt+spline", "vector+gp"])
 def test_json_and_snippet_read_zeros_as_the_map_does(zeros, key):
     p, y, q, _ = zeros

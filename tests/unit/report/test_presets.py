@@ -27,6 +27,7 @@ def test_presets_name_sections_that_there_are():
         assert set(made.sections) <= set(SECTIONS.keys())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", PRESETS)
 def test_what_is_essential_is_there(preset):
     score, hit, grade = rated()
