@@ -1,5 +1,7 @@
 """The page Decisions."""
 
+import pytest
+
 from tests.app.test_app import _app, _quiet, _upload, _words
 
 

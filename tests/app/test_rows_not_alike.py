@@ -1,5 +1,7 @@
 """Files whose rows are not alike, on every page."""
 
+import pytest
+
 from calviz.ui.session.navigation import PAGES
 from tests.app.test_app import _app, _quiet, _upload, _words
 
