@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from calviz.sample.flexible_curve import CurveKind
 from calviz.sample.flexible_curve import curve as fitted
 from calviz.sample.kept_results import once_per_view
 from calviz.sample.sample import Sample
-from calviz.sample.steps import MAX_STEPS, Steps, steps
+from calviz.sample.steps import MAX_STEPS, Steps, over_steps, steps
 from calviz.specs.metric import metric
 
 #: Intervals in which a quantile of the distances of very many steps is looked for.
@@ -25,6 +25,9 @@ _INTERVALS = 4_096
 @dataclass(frozen=True, eq=False)
 class CurveOf:
     """Steps, and the curve that they are compared with; they share the resamples of all other metrics of the steps."""
+
+    #: What resamples differ in.
+    DRAWN: ClassVar = ("steps",)
 
     steps: Steps
     params: Mapping[str, CurveKind] = field(default_factory=dict)
@@ -53,6 +56,7 @@ class CurveOf:
         return np.abs(distance, out=distance)
 
 
+@over_steps(lambda view, drawn, *_: CurveOf(drawn, view.params))
 def with_curve(sample: Sample, *, curve: CurveKind = "spline") -> CurveOf:
     """The steps of the sample's own reduction, and a kind of curve."""
     return CurveOf(sample.view(steps), {"curve": curve})
