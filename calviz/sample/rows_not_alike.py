@@ -22,6 +22,7 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents
 from calviz.core.watch import checkpoint
+from calviz.numerics.threads import one_blas_thread
 from calviz.sample.cell_bootstrap import resample_rows
 from calviz.specs.metric import Reweighting
 
@@ -33,7 +34,7 @@ CELLS, MOST_CELLS = 1 << 22, 100_000_000
 LEAST = 100
 #: More clusters than this, and more rows without clusters, are put together at random and drawn by groups: the sum over a group
 #: of independent ones has the variance of their sum, and with so many groups it is known to 1 %.
-MOST_GROUPS = 1 << 15
+MOST_GROUPS = 1 << 14
 #: Sums per cell and group are kept as a plain table up to this many.
 _PLAIN_CELLS = 1 << 22
 
@@ -82,8 +83,8 @@ class RowDraws:
 
     def signs(self, rng: np.random.Generator, size: int) -> GroupWeights:
         """1 or -1 for each row, the same in a cluster, times how much it counts, shape (n, size)."""
-        signs = rng.integers(2, size=(size, self.groups)).T * 2.0 - 1.0
-        return GroupWeights(self, np.ascontiguousarray(signs))
+        signs = rng.integers(2, size=(size, self.groups), dtype=np.int8)
+        return GroupWeights(self, np.ascontiguousarray(signs.T) * 2.0 - 1.0)
 
     def of_rows(self, per_row: FloatArray) -> FloatArray:
         """Something per row, shape (n,) or (n, b), times the weights."""
@@ -302,7 +303,7 @@ class Drawing:
     how: Reweighting | None
 
     def draw(self, view: V, draw: str, rng: np.random.Generator, resamples: int) -> V:
-        """`resamples` views, as one with a leading axis.
+        """`resamples` views, as one with a leading axis, on one thread: products of tables like these are slower on several.
 
         Raises
         ------
@@ -313,20 +314,26 @@ class Drawing:
             raise NotAvailable("these rows are one cluster: there is nothing to resample.")
         if self.how is None or (draw != "bootstrap" and self.how.redrawn is None):
             raise NotAvailable(REFUSED)
-        self.how.check(self.sample)
+        with one_blas_thread():
+            return self._drawn(view, draw, rng, resamples, self.how)
+
+    def _drawn(
+        self, view: V, draw: str, rng: np.random.Generator, resamples: int, how: Reweighting
+    ) -> V:
+        how.check(self.sample)
         resamples = self.rows.affordable(resamples)
-        step = max(1, CELLS // (self.rows.groups if self.how.grouped else self.rows.n))
+        step = max(1, CELLS // (self.rows.groups if how.grouped else self.rows.n))
         sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
         made = []
         if draw == "bootstrap":
-            again = self.how.make(self.sample, view)
+            again = how.make(self.sample, view)
             for size in sizes:
                 checkpoint()
                 drawn = self.rows.counts(rng, size)
-                made.append(again(drawn if self.how.grouped else np.asarray(drawn))(None))
+                made.append(again(drawn if how.grouped else np.asarray(drawn))(None))
         else:
-            assert self.how.redrawn is not None
-            redrawn = self.how.redrawn(self.sample, view)
+            assert how.redrawn is not None
+            redrawn = how.redrawn(self.sample, view)
             for size in sizes:
                 checkpoint()
                 made.append(redrawn(rng, self.rows, size))
