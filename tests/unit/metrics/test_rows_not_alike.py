@@ -94,8 +94,8 @@ def test_what_does_not_take_weights_says_so():
     assert all("weighted rows" in reason for reason in missing.values())
     assert found.verdict is not None
     assert "600 weighted rows" in found.verdict.sentence
-    with pytest.raises(NotAvailable, match="'isotonic' does not take weights"):
-        RECALIBRATORS["isotonic"].make().fit(
+    with pytest.raises(NotAvailable, match="'bbq' does not take weights"):
+        RECALIBRATORS["bbq"].make().fit(
             np.tile([[0.3, 0.7], [0.6, 0.4]], (20, 1)),
             [1, 0] * 20,
             sample_weight=np.linspace(1, 2, 40),
