@@ -63,7 +63,9 @@ class CenteredIsotonicRecalibrator(OneVsRest):
         pieces = constant_pieces(Between.of(column, positives))
         return centred_map(pieces, column, smooth=self.smooth)
 
-    def _weighted_column(self, column: FloatArray, hit: BoolArray, weights: FloatArray) -> Piecewise:
+    def _weighted_column(
+        self, column: FloatArray, hit: BoolArray, weights: FloatArray
+    ) -> Piecewise:
         order = np.argsort(column, kind="stable")
         pieces = weighted_pieces(column, hit, weights)
         # Ties stand at the largest of them.

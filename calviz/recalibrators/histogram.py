@@ -104,7 +104,9 @@ class HistogramBinning(OneVsRest):
         hits = np.bincount(np.searchsorted(edges[1:-1], column[own]), minlength=edges.size - 1)
         return steps_merged(halfway(ordered, edges[1:-1]), self._share(hits, rows))
 
-    def _weighted_column(self, column: FloatArray, hit: BoolArray, weights: FloatArray) -> Piecewise:
+    def _weighted_column(
+        self, column: FloatArray, hit: BoolArray, weights: FloatArray
+    ) -> Piecewise:
         if self.scheme == "equal-mass":
             edges = weighted_mass_edges(column, weights, self.bins)
             inner = halfway(np.sort(column), edges[1:-1])

@@ -59,5 +59,7 @@ class IsotonicRecalibrator(OneVsRest):
         column.sort()
         return isotonic_map(Between.of(column, positives), cap=self.cap)
 
-    def _weighted_column(self, column: FloatArray, hit: BoolArray, weights: FloatArray) -> Piecewise:
+    def _weighted_column(
+        self, column: FloatArray, hit: BoolArray, weights: FloatArray
+    ) -> Piecewise:
         return through_pieces(weighted_pieces(column, hit, weights), cap=self.cap)

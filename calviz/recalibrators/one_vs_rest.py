@@ -65,7 +65,9 @@ class OneVsRest(BaseRecalibrator):
                 "their maps follow single rows."
             )
 
-    def _weighted_column(self, column: FloatArray, hit: BoolArray, weights: FloatArray) -> Piecewise:
+    def _weighted_column(
+        self, column: FloatArray, hit: BoolArray, weights: FloatArray
+    ) -> Piecewise:
         """The map of a class from its probabilities, whether it is the label, and weights above 0 of the rows, shape (n,) each."""
         raise NotImplementedError
 

@@ -40,7 +40,9 @@ class BinMeans(OneVsRest):
         mean = np.bincount(bin_of, weights=column) / np.bincount(bin_of)
         return steps_merged(halfway(ordered, edges[1:-1]), mean)
 
-    def _weighted_column(self, column: FloatArray, hit: BoolArray, weights: FloatArray) -> Piecewise:
+    def _weighted_column(
+        self, column: FloatArray, hit: BoolArray, weights: FloatArray
+    ) -> Piecewise:
         edges = weighted_mass_edges(column, weights, self.bins)
         bin_of = np.searchsorted(edges[1:-1], column)
         mean = np.bincount(bin_of, weights * column) / np.bincount(bin_of, weights)

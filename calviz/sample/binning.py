@@ -246,7 +246,7 @@ def bin_events(
     if weights is not None:
         edges = make_edges(events, bins, scheme, weights)
         params = {"bins": edges.size - 1 if scheme == "sturges" else bins, "scheme": scheme}
-        return BinSums(edges, _weighted_sums(events, weights, edges), params)
+        return bin_between(events, edges, params, weights=weights)
     if equal_mass:
         events = events.in_order()
     edges = make_edges(events, bins, scheme)
@@ -260,13 +260,16 @@ def bin_between(
     params: Mapping[str, Any] | None = None,
     *,
     whole: bool = False,
+    weights: FloatArray | None = None,
 ) -> BinSums:
     """Bin over given edges (of the scores' type), so that sums of several samples can be added.
 
     Edges have the shape (M + 1,). For few bins, some rows at a time are sorted, on several threads, and forgotten; with
     `whole`, or many bins, the order of all rows is used. Bins of equal width need no order: if there are more rows than
-    are sorted at a time, they are counted as they come.
+    are sorted at a time, they are counted as they come. Rows may have weights, shape (n,).
     """
+    if weights is not None:
+        return BinSums(edges, _weighted_sums(events, weights, edges), params or {})
     few = events.rows if events.n <= EXACT_ROWS else None
     unsorted = not whole and events.n > _SORTED_ROWS and _are_equal_width(edges)
     ordered = None if unsorted else events.rows if whole or edges.size > _FEW_BINS + 1 else None

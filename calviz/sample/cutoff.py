@@ -150,9 +150,7 @@ def _cells(events: BinaryEvents, cutoff: float) -> IntArray:
     return np.asarray(2 * below + ~events.hit, dtype=np.intp)
 
 
-def _reweighted(
-    sample: Sample, view: Confusion
-) -> Reweighted:
+def _reweighted(sample: Sample, view: Confusion) -> Reweighted:
     sums_of = RowSums(_cells(sample.scored, view.params["cutoff"]), 4, None)
 
     def reweighted(weights: RowWeights) -> Callable[[float | None], Confusion]:

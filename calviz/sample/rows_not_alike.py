@@ -194,7 +194,9 @@ class RowSums:
         by_group = isinstance(weights, GroupWeights)
         rows = weights.rows if isinstance(weights, GroupWeights) else None
         if rows not in self._tables:
-            self._tables[rows] = tuple(self._table(column, rows, weights) for column in self._columns)
+            self._tables[rows] = tuple(
+                self._table(column, rows, weights) for column in self._columns
+            )
         times: Any = weights.times if by_group else weights
         sums = [np.asarray(table @ times) for table in self._tables[rows]]
         return np.stack(sums)

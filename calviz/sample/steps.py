@@ -330,7 +330,7 @@ def _group_of_rows(events: BinaryEvents, view: Steps) -> IntArray:
     return kept[""]
 
 
-def _redrawn(events: BinaryEvents, view: Steps) -> Redrawn:
+def redrawn(events: BinaryEvents, view: Steps) -> Redrawn:
     """The (merged) steps of rows that are not alike under calibration (see `Reweighting`)."""
     base = view.merged()
     hits_of = HitSums(events, _group_of_rows(events, view), base.size)
@@ -343,7 +343,7 @@ def _redrawn(events: BinaryEvents, view: Steps) -> Redrawn:
     return draw
 
 
-def _reweighted(
+def reweighted(
     events: BinaryEvents, view: Steps
 ) -> Callable[[RowWeights], Callable[[float | None], Steps]]:
     """The (merged) steps of the events where each row has a weight (see `Reweighting`)."""
@@ -352,7 +352,7 @@ def _reweighted(
     sums_of = RowSums(_group_of_rows(events, view) + base.size * events.hit, 2 * base.size, None)
     rows, gap = base.score_sum, base.score_sum - base.hits
 
-    def reweighted(weights: RowWeights) -> Callable[[float | None], Steps]:
+    def of(weights: RowWeights) -> Callable[[float | None], Steps]:
         misses, hits = sums_of(weights).reshape(2, base.size, -1)
         count, hits = np.ascontiguousarray((misses + hits).T), np.ascontiguousarray(hits.T)
         gaps: list[FloatArray] = []
@@ -370,21 +370,21 @@ def _reweighted(
 
         return at_scale
 
-    return reweighted
+    return of
 
 
 @takes_weights
 def own_reweighted(sample: Sample) -> Callable[[RowWeights], Callable[[float | None], Steps]]:
     """The steps of the sample's own reduction, from weights of shape (n, b); the last ones are kept for the next metrics."""
-    made = _reweighted(sample.scored, sample.view(steps))
+    made = reweighted(sample.scored, sample.view(steps))
     last: list[tuple[RowWeights, Callable[[float | None], Steps]]] = []
 
-    def reweighted(weights: RowWeights) -> Callable[[float | None], Steps]:
+    def of(weights: RowWeights) -> Callable[[float | None], Steps]:
         if not last or last[0][0] is not weights:
             last[:] = [(weights, made(weights))]
         return last[0][1]
 
-    return reweighted
+    return of
 
 
 def make_steps(events: BinaryEvents, weights: FloatArray | None = None) -> Steps:
@@ -445,7 +445,7 @@ def _size_and_longest(score: FloatArray) -> tuple[int, int]:
 
 @reweighted_by(
     lambda sample, _: sample.view(own_reweighted),
-    redrawn=lambda sample, view: _redrawn(sample.scored, view),
+    redrawn=lambda sample, view: redrawn(sample.scored, view),
     weighted=True,
     grouped=True,
 )
@@ -468,9 +468,7 @@ def over_steps(
         The maker of the steps.
     """
 
-    def reweighted(
-        sample: Sample, view: Any
-    ) -> Callable[[RowWeights], Callable[[float | None], Any]]:
+    def make(sample: Sample, view: Any) -> Callable[[RowWeights], Callable[[float | None], Any]]:
         stepped = reweighting(of).make(sample, sample.view(of))
 
         def made(weights: RowWeights) -> Callable[[float | None], Any]:
@@ -479,7 +477,7 @@ def over_steps(
 
         return made
 
-    def redrawn(sample: Sample, view: Any) -> Redrawn:
+    def calibrated(sample: Sample, view: Any) -> Redrawn:
         draw = reweighting(of).redrawn
         assert draw is not None
         drawn = draw(sample, sample.view(of))
@@ -491,7 +489,7 @@ def over_steps(
 
         return made
 
-    return reweighted_by(reweighted, redrawn=redrawn, weighted=True, grouped=True)
+    return reweighted_by(make, redrawn=calibrated, weighted=True, grouped=True)
 
 
 def reweighting(maker: Callable[..., Any]) -> Reweighting:
@@ -502,8 +500,8 @@ def reweighting(maker: Callable[..., Any]) -> Reweighting:
 
 
 @reweighted_by(
-    lambda sample, view: _reweighted(sample.top_scored, view),
-    redrawn=lambda sample, view: _redrawn(sample.top_scored, view),
+    lambda sample, view: reweighted(sample.top_scored, view),
+    redrawn=lambda sample, view: redrawn(sample.top_scored, view),
     weighted=True,
     grouped=True,
 )
