@@ -39,8 +39,8 @@ def verdict(sample: Sample) -> Verdict:
     are called miscalibrated (`calviz.sample.false_alarm_levels`). Another 1 % may have slices that are called off.
     """
     seen = sample.once(evidence)
-    alike, weighted = sample.data.alike, sample.data.weights is not None
-    by_group = usual_slices(sample) if seen.rows >= MIN_ROWS and not weighted else None
+    alike = sample.data.alike
+    by_group = usual_slices(sample) if seen.rows >= MIN_ROWS else None
     tells_apart = seen.rows < MIN_ROWS or not alike or sample.view(shuffled).tells_apart
     quiet = seen.rows >= MIN_ROWS and seen.direction == "none"
     # Ranges of the classes are those of independent rows that count the same.

@@ -13,7 +13,7 @@ from calviz.core.arrays import FloatArray
 from calviz.numerics.zero_floor import EPSILON
 from calviz.sample import logistic_recalibration
 from calviz.sample.binning import BinSums
-from calviz.sample.sample import Sample, bin_sums
+from calviz.sample.sample import Sample, bin_sums, binned
 from calviz.sample.steps import Steps, steps
 from calviz.specs.metric import metric
 
@@ -54,6 +54,7 @@ def spiegelhalter_z(view: Steps) -> FloatArray:
     return out
 
 
+@binned
 def groups(sample: Sample, *, groups: int = 10) -> BinSums:
     """Equal-mass groups of risk."""
     return bin_sums(sample, bins=groups, scheme="equal-mass")
@@ -68,6 +69,7 @@ def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
 
 @metric(
     key="hosmer_lemeshow",
+    paired=False,
     label="Hosmer-Lemeshow",
     family=_FAMILY,
     direction="lower",

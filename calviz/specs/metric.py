@@ -47,8 +47,8 @@ V = TypeVar("V", bound=View)
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: Weights of the rows, shape (n, b), to a function of the scale of the gaps that gives the view, with a leading axis of b;
-#: without a scale it is the view of rows that are drawn so often.
-Reweighted = Callable[[FloatArray], Callable[[float | None], Any]]
+#: without a scale it is the view of rows that are drawn so often. Weights may be a `calviz.sample.rows_not_alike.GroupWeights`.
+Reweighted = Callable[[Any], Callable[[float | None], Any]]
 
 #: Random numbers, how the rows are drawn (`calviz.sample.rows_not_alike.RowDraws`) and a number b to the view of b worlds in
 #: which the model is calibrated, with a leading axis of b.
@@ -70,12 +70,16 @@ class Reweighting:
         alike. Without it there is no noise floor for such rows.
     weighted : bool
         Whether the maker takes the weights of the sample's rows; one that does not is not asked where there are any.
+    grouped : bool
+        Whether `make` and `redrawn` add up rows by `calviz.sample.rows_not_alike.RowSums` only, so that resamples of clusters need not
+        go through all rows.
     """
 
     make: Callable[[Any, Any], Reweighted]
     check: Callable[[Any], None] = lambda _: None
     redrawn: Callable[[Any, Any], Redrawn] | None = None
     weighted: bool = False
+    grouped: bool = False
 
 
 def reweighted_by(
@@ -84,11 +88,12 @@ def reweighted_by(
     *,
     redrawn: Callable[[Any, Any], Redrawn] | None = None,
     weighted: bool = False,
+    grouped: bool = False,
 ) -> Callable[[F], F]:
     """Say of the decorated maker of views how one is made again from weights (see `Reweighting`)."""
 
     def mark(maker: F) -> F:
-        setattr(maker, _REWEIGHTING, Reweighting(make, check, redrawn, weighted))
+        setattr(maker, _REWEIGHTING, Reweighting(make, check, redrawn, weighted, grouped))
         return maker if not weighted else takes_weights(maker)
 
     return mark
