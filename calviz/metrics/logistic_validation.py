@@ -71,6 +71,11 @@ def oe_ratio(view: BinSums) -> FloatArray:
     return out
 
 
+def _of_intercept(view: Steps, level: float) -> tuple[float, float] | None:
+    low, high = logistic_recalibration.wald_of_intercept(view, level).tolist()
+    return (low, high) if low < high else None
+
+
 @_validation(
     key="calibration_in_the_large",
     tail="two-sided",
@@ -80,11 +85,12 @@ def oe_ratio(view: BinSums) -> FloatArray:
     formula=r"a:\; \mathrm{logit}\,P(h=1) = a + \mathrm{logit}\,s",
     reference="Cox 1958; Van Calster et al. 2019",
     undefined="undefined: all hits are alike.",
+    closed_interval=_of_intercept,
 )
 def calibration_in_the_large(view: Steps) -> FloatArray:
     """Intercept of the logistic recalibration with its slope held at 1: below 0 the scores are too high on the whole, above 0 too low.
 
-    Steps of shape (..., G) give values of shape (...).
+    Steps of shape (..., G) give values of shape (...). Its interval is Wald's.
     """
     return logistic_recalibration.intercept(view)
 

@@ -81,3 +81,26 @@ def test_the_joint_test_keeps_its_level():
         r = evaluated(score, rng.random(300) < score, ["unreliability"])["unreliability"]
         p_values.append(r.details["p_value"])
     assert stats.kstest(p_values, "uniform").pvalue > 0.001
+
+
+@pytest.mark.slow  # its import alone takes a second
+@pytest.mark.parametrize("n", [60, 6_000])
+def test_intervals_of_the_logistic_line_are_those_of_statsmodels(n):
+    from statsmodels.genmod.families import Binomial
+    from statsmodels.genmod.generalized_linear_model import GLM
+
+    score, hit = sample(n)
+    z = logit(score)
+    keys = ["calibration_intercept", "calibration_slope", "calibration_in_the_large"]
+    e = evaluated(score, hit, keys, ci=True, level=0.9)
+    line = GLM(hit, np.stack([np.ones(n), z], axis=1), family=Binomial()).fit().conf_int(alpha=0.1)
+    shift = GLM(hit, np.ones(n), offset=z, family=Binomial()).fit().conf_int(alpha=0.1)
+    for key, ends in zip(keys, [*line, *shift], strict=True):
+        assert tuple(e[key].interval) == pytest.approx(ends, abs=1e-6)
+        assert e[key].interval_method == "closed"
+
+
+def test_no_line_no_interval():
+    # Scores that separate: no finite line. Intercepts of rows that are all alike: none.
+    e = evaluated([0.2, 0.3, 0.8], [0, 0, 1], ["calibration_slope"], ci=True)
+    assert e["calibration_slope"].interval is None
