@@ -116,7 +116,7 @@ def _gain(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:
     direction="lower",
     bounds=(-math.inf, math.inf),
     formula=r"U = (2 \ell(\hat a, \hat b) - 2 \ell(0, 1) - 2) / n",
-    reference="Miller et al. 1991; Harrell 2015, section 10.9",
+    reference="Miller et al. 1991; Harrell 2015",
     details=_joint,
     interval="inverted-unbiased",
 )
@@ -136,7 +136,7 @@ def unreliability(view: Steps) -> FloatArray:
     direction="higher",
     bounds=(-math.inf, _MOST),
     formula=r"D = (2 \ell(\hat a, \hat b) - 2 \ell_0 - 1) / n",
-    reference="Harrell 2015, section 10.8",
+    reference="Harrell 2015",
 )
 def discrimination_index(view: Steps) -> FloatArray:
     """What the recalibrated scores gain in likelihood per row over the share of hits alone, less what one slope gains by chance.
@@ -154,7 +154,7 @@ def discrimination_index(view: Steps) -> FloatArray:
     direction="higher",
     bounds=(-math.inf, 1 + _MOST),
     formula=r"Q = D - U",
-    reference="Harrell 2015, section 10.8",
+    reference="Harrell 2015",
 )
 def quality_index(view: Steps) -> FloatArray:
     """Discrimination D less unreliability U: what the scores as they are gain in likelihood per row over the share of hits alone.

@@ -15,7 +15,7 @@ from calviz.specs.metric import metric
 _parts = partial(
     metric,
     family="Accuracy and proper scores",
-    reference="Berta et al. 2025, section 3 (variational calibration and refinement)",
+    reference="Berta et al. 2025 (variational calibration and refinement)",
     view=cross_fitted,
     paired=False,
 )
@@ -112,7 +112,7 @@ def brier_calibration(view: CrossFitted) -> FloatArray:
     bounds=(-1.0, 1.0),
     interval="held-out",
     formula=r"\frac1n \sum_i \mathrm{sign}(g_{-k(i)}(s_i) - s_i)\,(h_i - s_i)",
-    reference="Berta, Braun et al. 2026, section 3 (variational estimate of the L1 calibration error)",
+    reference="Berta, Braun et al. 2026 (variational estimate of the L1 calibration error)",
     view=cross_fitted,
     paired=False,
 )

@@ -200,7 +200,7 @@ def grades(sample: Sample, *, column: str, level: float = 0.95) -> Grades:
 
     Notes
     -----
-    The Jeffreys test (ECB 2019, section 2.5.3.1) is the probability of the mean score or less under the posterior
+    The Jeffreys test (ECB 2019, section 2.5) is the probability of the mean score or less under the posterior
     ``Beta(k + 1/2, n - k + 1/2)``; the binomial test is ``P(K >= k)`` with the mean score as probability. Both take the rows of
     a grade as independent, and each grade stands for itself.
     """
