@@ -146,7 +146,7 @@ DIRECTION_WORDS: Mapping[Direction, str] = {
 
 #: How the resampled values become an interval: `calviz.sample.error_bars.interval` says what they are.
 IntervalMethod = Literal[
-    "percentile", "basic", "inverted", "half-inverted", "inverted-unbiased", "closed"
+    "percentile", "basic", "inverted", "half-inverted", "inverted-unbiased", "held-out", "closed"
 ]
 #: The same in words, to stand after "interval:".
 INTERVAL_WORDS: Mapping[IntervalMethod, str] = {
@@ -155,6 +155,7 @@ INTERVAL_WORDS: Mapping[IntervalMethod, str] = {
     "inverted": "bootstrap without the upward bias (test inversion)",
     "half-inverted": "bootstrap, lower end without the upward bias (test inversion)",
     "inverted-unbiased": "bootstrap by test inversion",
+    "held-out": "bootstrap and refitted redrawn labels, by the one that reaches further",
     "closed": "closed form",
 }
 
@@ -221,11 +222,11 @@ class Metric:
         ``value(view)`` gives the value, with the view's leading axis of resamples if it has one.
     tail : {"upper", "two-sided"}
         Which values count as at least as extreme as the observed one in the noise-floor p-value.
-    interval : {"percentile", "basic", "inverted", "half-inverted", "inverted-unbiased"}
+    interval : {"percentile", "basic", "inverted", "half-inverted", "inverted-unbiased", "held-out"}
         How its interval is made. Percentiles suit means and ratios. An error that cannot fall below 0 is
         biased upwards by noise, and its resamples twice: "inverted" for averages of many gaps,
         "half-inverted" for a largest gap and for few numbers, "inverted-unbiased" where the
-        estimator is corrected already.
+        estimator is corrected already, "held-out" where a fit to other rows takes something off it.
     details : callable, optional
         ``details(view)`` gives further numbers to show beside the value.
     undefined : str
