@@ -14,6 +14,7 @@ from calviz.core.errors import InputError, OptionError
 from calviz.core.finding import Finding
 from calviz.core.predictions import Dataset
 from calviz.data.building.build import Built, build
+from calviz.data.choices import by_choices
 from calviz.data.file_bytes import Source
 from calviz.data.folders import Folder
 from calviz.data.format import format_of
@@ -99,6 +100,7 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
     InputError, OptionError
         As `read`, without the name of a file.
     """
+    table, options = by_choices(table, options)
     layout = recognise(table, options)
     built = build(table, layout, options, name)
     return Loaded(
@@ -200,6 +202,7 @@ def _recognition(table: Table, layout: Layout, built: Built) -> Recognition:
         weight_column=layout.weight,
         time_column=layout.time if data.times is not None else None,
         split_counts={} if data.splits is None else data.splits.counts(),
+        choices=() if table.questions is None else table.questions.numbers,
     )
 
 
