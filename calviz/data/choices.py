@@ -132,7 +132,7 @@ def by_choices(table: Table, options: ReadingOptions) -> tuple[Table, ReadingOpt
                 f"is {table.format}, whose rows are read as they are."
             )
         return table, options
-    asked = options.scores[0] if options.scores and len(options.scores) == 1 else None
+    asked = options.scores[0] if options.scores and len(options.scores) == 1 else ""
     name = asked if asked in questions.scores else next(iter(questions.scores))
     if how is None and (asked != name or asked in table):
         return table, options

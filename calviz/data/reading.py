@@ -16,7 +16,7 @@ from calviz.core.predictions import Dataset
 from calviz.data.building.build import Built, build
 from calviz.data.choices import by_choices
 from calviz.data.file_bytes import Source
-from calviz.data.folders import Folder
+from calviz.data.folders import Logs, Together
 from calviz.data.format import format_of
 from calviz.data.joining import LabelFile, join
 from calviz.data.loaded import Loaded, ReadingOptions, Recognition
@@ -28,7 +28,7 @@ _EMPTY = ReadingOptions()
 
 
 def read(
-    source: str | os.PathLike[str] | bytes | BinaryIO,
+    source: str | os.PathLike[str] | bytes | BinaryIO | Together,
     *,
     name: str | None = None,
     options: ReadingOptions = _EMPTY,
@@ -38,8 +38,9 @@ def read(
 
     Parameters
     ----------
-    source : str, PathLike, bytes or binary file object
-        The file, or a folder of logs of language models, which are read as one. Nothing in it is ever executed or unpickled.
+    source : str, PathLike, bytes, binary file object, or tuple of (str, bytes)
+        The file; or a folder of logs of language models, or the names and bytes of some, which are read as one. Nothing in it is
+        ever executed or unpickled.
     name : str, optional
         What to call it; the file's own name if left out.
     options : ReadingOptions
@@ -63,19 +64,20 @@ def read(
     # Values that are not finite are looked for, and named.
     with np.errstate(all="ignore"):
         if isinstance(source, str | os.PathLike) and Path(source).is_dir() and labels is None:
-            return _read_folder(Path(source), name, options)
+            return _read_logs(Logs.of_folder(Path(source), name), options)
+        if isinstance(source, tuple):
+            return _read_logs(Logs.of_files(source, name), options)
         with Source(source, name) as opened:
             return _read(opened, options, labels)
 
 
-def _read_folder(path: Path, name: str | None, options: ReadingOptions) -> Loaded:
-    folder = Folder(path, name)
+def _read_logs(logs: Logs, options: ReadingOptions) -> Loaded:
     try:
-        digest = folder.hasher()
-        loaded = of_table(folder.table(), options, name=folder.name)
+        digest = logs.hasher()
+        loaded = of_table(logs.table(), options, name=logs.name)
     except InputError as error:
-        raise error.in_file(folder.name) from None
-    return replace(loaded, file=folder.name, size=folder.size, hash=digest)
+        raise error.in_file(logs.name) from None
+    return replace(loaded, file=logs.name, size=logs.size, hash=digest)
 
 
 def _read(opened: Source, options: ReadingOptions, labels: LabelFile | None) -> Loaded:

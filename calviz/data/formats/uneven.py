@@ -110,10 +110,12 @@ def _choices(
     rows: Sequence[Any], labels: Sequence[Any], logits: bool
 ) -> list[tuple[list[float], int, tuple[str, ...]]] | None:
     """Scores, place of the right one, and names (if any) of each row; None where a row is no distribution."""
-    found = []
+    found: list[tuple[list[float], int, tuple[str, ...]]] = []
     for row, label in zip(rows, labels, strict=True):
         named = isinstance(row, Mapping)
-        given = {k: v for k, v in row.items() if v is not None} if named else dict(enumerate(row))
+        given: dict[Any, float] = (
+            {k: v for k, v in row.items() if v is not None} if named else dict(enumerate(row))
+        )
         values = list(given.values())
         if len(values) < 2 or not all(_is_number(v) for v in values):
             return None
