@@ -154,7 +154,10 @@ def load(
             "'on' names the identifier of two files: give the file with the labels too."
         )
     other = None if labels is None else LabelFile(labels, on)
-    return one_model(read(path, options=options_of(options), labels=other), model)
+    try:
+        return one_model(read(path, options=options_of(options), labels=other), model)
+    except InputError as error:
+        raise error.in_code() from error.__cause__
 
 
 def options_of(options: Mapping[str, Any]) -> ReadingOptions:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy.typing as npt
 
@@ -113,6 +113,8 @@ class Table(ABC):
     class_names: tuple[str, ...] = ()
     notices: list[Finding] = field(default_factory=list)
     questions: Questions | None = None
+    #: What holds the columns, for messages.
+    holder: ClassVar[str] = "file"
 
     def __post_init__(self) -> None:
         self._by_name = {c.name: c for c in self.columns}

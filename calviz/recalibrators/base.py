@@ -241,10 +241,20 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"This {type(self).__name__} estimator requires y to be passed, "
                 "but the target y is None."
             )
-        with np.errstate(invalid="ignore"):  # sums of numbers near the largest there are
-            array: FloatArray = validate_data(
-                self, X, dtype=[np.float64, np.float32], reset=reset, **options
+        if np.ndim(X) == 1 and not hasattr(X, "toarray"):
+            # sklearn's own message holds the array, and says the same in four lines.
+            raise InputError(
+                "Expected 2D array, got 1D array instead",
+                remedy="Reshape your data to one column per class, such as np.stack([1 - p, p], axis=1)",
             )
+        try:
+            with np.errstate(invalid="ignore"):  # sums of numbers near the largest there are
+                array: FloatArray = validate_data(
+                    self, X, dtype=[np.float64, np.float32], reset=reset, **options
+                )
+        except ValueError as error:
+            # Of several lines the first one says what is wrong.
+            raise InputError(str(error).strip().splitlines()[0]) from None
         if self.input == "probabilities":
             _check_probabilities(array)
         else:
