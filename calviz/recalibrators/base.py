@@ -241,12 +241,6 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"This {type(self).__name__} estimator requires y to be passed, "
                 "but the target y is None."
             )
-        if np.ndim(X) == 1 and not hasattr(X, "toarray"):
-            # sklearn's own message holds the array, and says the same in four lines.
-            raise InputError(
-                "Expected 2D array, got 1D array instead",
-                remedy="Reshape your data to one column per class, such as np.stack([1 - p, p], axis=1)",
-            )
         try:
             with np.errstate(invalid="ignore"):  # sums of numbers near the largest there are
                 array: FloatArray = validate_data(
@@ -254,7 +248,9 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 )
         except ValueError as error:
             # Of several lines the first one says what is wrong.
-            raise InputError(str(error).strip().splitlines()[0]) from None
+            said = str(error).strip().splitlines()[0].removesuffix(":").removesuffix(" instead")
+            flat = "Reshape your data to one column per class, such as np.stack([1 - p, p], axis=1)"
+            raise InputError(said, remedy=flat if "got 1D array" in said else None) from None
         if self.input == "probabilities":
             _check_probabilities(array)
         else:
