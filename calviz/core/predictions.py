@@ -13,7 +13,7 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
+from calviz.core.arrays import BoolArray, FloatArray, IntArray, held_by, read_only
 from calviz.core.errors import InputError, Repair, shortened
 from calviz.core.factor import Factor
 from calviz.core.notebook import html_block
@@ -76,6 +76,11 @@ class _Rows:
             raise InputError("there are no rows", remedy="give at least one")
         if self.splits is not None:
             object.__setattr__(self, "splits", Factor.of(self.splits))
+        if not isinstance(self.groups, Mapping):
+            raise InputError(
+                f"the groups are {type(self.groups).__name__}, expected a mapping of names to columns",
+                remedy='give them as {"site": sites}',
+            )
         groups = {str(key): Factor.of(column) for key, column in self.groups.items()}
         object.__setattr__(self, "groups", MappingProxyType(groups))
         if self.ids is not None:
@@ -85,8 +90,10 @@ class _Rows:
         columns: dict[str, int] = {key: len(column) for key, column in groups.items()}
         columns |= {key: len(column) for key, column in numbers.items()}
         if self.clusters is not None:
-            object.__setattr__(self, "clusters", checked_clusters(self.clusters))
-            columns["clusters"] = len(self.clusters)
+            clusters = Factor.of(self.clusters)
+            columns["clusters"] = len(clusters)
+            if len(clusters) == n:
+                object.__setattr__(self, "clusters", checked_clusters(clusters))
         if self.weights is not None:
             weights = checked_weights(self.weights)
             columns["weights"] = len(weights)
@@ -490,7 +497,7 @@ def _as_float(values: npt.ArrayLike, what: str) -> FloatArray:
         return array.astype(np.float32)
     if array.dtype.kind in "biu" or array.dtype == np.longdouble:
         return array.astype(np.float64)
-    raise InputError(f"'{what}' holds {array.dtype}, expected numbers")
+    raise InputError(f"'{what}' holds {held_by(array)}, expected numbers")
 
 
 def _blocks(array: FloatArray) -> range:
@@ -590,7 +597,10 @@ def _check_labels(labels: npt.ArrayLike, n: int, k: int) -> IntArray:
             raise InputError(f"label {array[row]!r} is not a whole number", row=row + 1)
         array = whole
     if array.dtype.kind not in "biu":
-        raise InputError(f"'labels' holds {array.dtype}, expected class indices 0..{k - 1}")
+        raise InputError(
+            f"'labels' holds {held_by(array)}, expected class indices 0..{k - 1}",
+            remedy="labels of any kind are taken by calviz.Predictions.from_arrays(y_true, y_prob)",
+        )
     bad = (array < 0) | (array >= k) if array.dtype.kind != "b" else np.zeros(n, dtype=bool)
     if bad.any():
         row = int(np.flatnonzero(bad)[0])

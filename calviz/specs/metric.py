@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, Literal, Protocol, Self, TypeVar
@@ -324,6 +324,16 @@ class MetricRegistry(Registry[Metric]):
     def in_table(self, table: Table) -> tuple[str, ...]:
         """Keys of the metrics of a table that has room for few."""
         return tuple(m.key for m in self if table in m.tables)
+
+    def asked(
+        self, metrics: Iterable[str] | Literal["all"] | None, table: Table
+    ) -> tuple[str, ...] | None:
+        """What a comparison measures: the metrics of a table where nothing is asked for; None is all of them."""
+        if metrics is None:
+            return self.in_table(table)
+        if isinstance(metrics, str):
+            return None if metrics == "all" else (metrics,)
+        return tuple(metrics)
 
     def criteria(self) -> tuple[str, ...]:
         """Keys of the metrics that recalibrators are ranked by, the one that is preferred first."""

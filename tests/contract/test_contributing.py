@@ -208,18 +208,37 @@ def trackers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     mlflow.set_tracking_uri(before)
 
 
+def own() -> dict[str, object]:
+    """What the first lines of README.md take as the reader's own."""
+    import mlflow
+    from sklearn.datasets import load_iris
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, y = load_iris(return_X_y=True)
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[::2], y[::2])
+    names = {"mlflow": mlflow, "pipeline": pipeline, "X_test": X[1::2], "y_test": y[1::2]}
+    scores = pipeline.predict_proba(X)
+    df = pd.DataFrame(scores, columns=["cat", "dog", "fox"])
+    df["animal"] = df.columns[y]
+    return names | {"df": df, "y_true": y, "y_prob": scores}
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if snippets(page)])
 def test_the_python_of_a_page_runs(
-    page: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    page: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From its first snippet to its last, from the folder that holds sample_data."""
+    """From its first snippet to its last, in a folder that has sample_data and the files of the command lines."""
     codes = snippets(page)
-    monkeypatch.chdir(ROOT)
+    predictions(tmp_path)
+    (tmp_path / "sample_data").symlink_to(ROOT / "sample_data")
+    monkeypatch.chdir(tmp_path)
     with warnings.catch_warnings():
         if any("mlflow" in code for code in codes):
             warnings.simplefilter("ignore")  # what MLflow warns of is its own
             request.getfixturevalue("trackers")
-        names: dict[str, object] = {}
+        names = own() if page == "README.md" else {}
         for number, code in enumerate(codes, start=1):
             exec(compile(code, f"{page}, snippet {number}", "exec"), names)
 

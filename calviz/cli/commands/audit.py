@@ -300,14 +300,12 @@ def _beside(
 ) -> ModelComparison | None:
     """The models of a file side by side; None if there is one only."""
     from calviz.comparison import compare_models
-    from calviz.specs.metric import METRICS
 
     names = models or tuple(audit.loaded.models)
     if len(names) < 2:
         return None
     return compare_models(
         {name: audit.loaded.models[name] for name in names},
-        METRICS.in_table("rivals"),
         **how,
     )
 
