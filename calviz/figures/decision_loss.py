@@ -180,7 +180,7 @@ class DecisionLoss(Figure):
                 self.cutoff,
                 np.zeros_like(high),
                 100 * high,
-                p.glaze(p.ink, 0.16),
+                p.calibrated,
                 name=f"{level} range if calibrated",
             ),
             line(

@@ -42,7 +42,7 @@ def _traces(f: BinSensitivity, p: Palette) -> Iterator[Trace]:
     if f.floor:
         floor = f.floor[f.scheme]
         name = f"{level_text(f.level)} range if calibrated ({f.scheme})"
-        fill = p.glaze(p.ink, 0.14)
+        fill = p.calibrated
         yield area(x, np.zeros(x.size), 100 * floor.high, fill, name=name, legendrank=3)
         yield line(
             x,

@@ -50,7 +50,7 @@ def _traces(figure: ConventionDots, p: Palette) -> Iterator[Trace]:
             "y": list(range(len(figure.dots))),
             "x": [None if math.isnan(d.noise) else 100 * d.noise for d in figure.dots],
             "width": 0.62,
-            "marker": {"color": p.glaze(p.ink, 0.14), "line": {"width": 0}},
+            "marker": {"color": p.calibrated, "line": {"width": 0}},
             "name": "Mean if calibrated",
             "hovertemplate": "mean if calibrated %{x:.2f} points<extra></extra>",
         }

@@ -37,7 +37,7 @@ def draw(figure: CorpDiagram, sheet: Sheet) -> Picture:
             np.repeat(v, 2) for v in (low, high, below, above, probability)
         )
     traces = [
-        area(x, low, high, p.glaze(p.ink, 0.16), name=f"{level} range if calibrated"),
+        area(x, low, high, p.calibrated, name=f"{level} range if calibrated"),
         area(x, below, above, p.glaze(p.vermillion, 0.22), name=f"{level} confidence band"),
         {**diagonal(p), "showlegend": False},
         line(

@@ -165,7 +165,7 @@ class _Panel:
     def _band(self, x: FloatArray, score: FloatArray) -> Iterator[Trace]:
         f, p = self.figure, self.palette
         level = level_text(f.level)
-        name, fill = f"{level} range if calibrated", p.glaze(p.ink, 0.16)
+        name, fill = f"{level} range if calibrated", p.calibrated
         if self._cumulative and f.bound is not None:
             low = np.maximum(score - f.bound, 0)
             yield area(*_lighter(x, low, score + f.bound), fill, name=name)
@@ -181,7 +181,7 @@ class _Panel:
         if f.bound is not None:
             ends, b = np.array([0.0, 1.0]), np.full(2, 100 * f.bound)
             name = f"{level_text(f.level)} range if calibrated"
-            yield area(ends, -b, b, p.glaze(p.ink, 0.16), name=name)
+            yield area(ends, -b, b, p.calibrated, name=name)
         yield line(np.array([0.0, 1.0]), np.zeros(2), p.ink, dash="dash", width=1, hoverinfo="skip")
         yield line(x, gap, p.purple, name="Score minus hits", hovertemplate=_hover("gap"))
         ends = np.array([0.0, 1.0, np.nan])

@@ -50,7 +50,7 @@ def _traces(figure: SliceGaps, palette: Palette) -> Iterator[Trace]:
     rate = figure.result.rate
     top = Reduction.of(figure.result.reduction).kind == "top-label"
     high, low = ("Overconfident", "Underconfident") if top else ("Too high", "Too low")
-    kinds = ((high, True, palette.vermillion, "diamond"), (low, False, palette.blue, "circle"))
+    kinds = ((high, True, palette.vermillion, "diamond"), (low, False, palette.purple, "circle"))
     for title, above, colour, symbol in kinds:
         for off in (True, False):
             at = [
