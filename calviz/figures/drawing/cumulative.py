@@ -30,6 +30,8 @@ _PANEL = 270
 _MARGINS = _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 30, 52
 #: Between panels: titles and ticks of the axes stand there.
 _ACROSS, _DOWN = 72, 80
+#: Pixels to either side of a line from which a range round it is seen.
+_LEAST = 4
 #: Width that is assumed where none is known.
 _WIDTH = 880
 
@@ -168,7 +170,9 @@ class _Panel:
         name, fill = f"{level} range if calibrated", p.calibrated
         if self._cumulative and f.bound is not None:
             low = np.maximum(score - f.bound, 0)
-            yield area(*_lighter(x, low, score + f.bound), fill, name=name)
+            # A range as thin as the line that lies on it cannot be seen, and is no entry of the legend.
+            seen = {"name": name} if f.bound * _PANEL > _LEAST * self._y_range()[1] else {}
+            yield area(*_lighter(x, low, score + f.bound), fill, **seen)
         elif not self._cumulative and f.band is not None:
             low, high = f.band
             if low.size < x.size:

@@ -58,7 +58,7 @@ def draw(figure: Reliability, sheet: Sheet, *, marks: Marks, selected: int | Non
             margin={"l": _LEFT, "r": _RIGHT, "t": _TOP + caption_height, "b": _BOTTOM},
             barmode="overlay",
             bargap=0,
-            legend=legend(palette, y=-0.12, itemsizing="constant"),
+            legend=legend(palette, y=-0.12),
             shapes=[drawing.frame(), *drawing.mean_lines(), *drawing.highlight(selected)],
             annotations=[*caption, drawing.mean_labels(), drawing.tallest(), *drawing.worst()],
             **drawing.axes(),

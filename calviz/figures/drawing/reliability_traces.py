@@ -231,7 +231,7 @@ class Traces:
         observed = f.observed[which]
         colour = p.ink if self.marks == "bars" else p.blue
         if not solid:
-            colour = p.tint(colour, 0.45)
+            colour = p.tint(colour, 0.6)
         thickness, width = (1, 0) if self._dense else (1.5, 3)
         return markers(
             f.mean_score[which],

@@ -106,7 +106,8 @@ def test_small_diagrams_share_one_scale(theme):
         assert list(drawn.layout.xaxis.range) == list(drawn.layout.yaxis.range) == [0, 1]
         points = [t for t in drawn.data if t.mode == "markers"]
         x, y, size = (
-            np.concatenate(part) for part in zip(*((t.x, t.y, t.marker.size) for t in points))
+            np.concatenate(part)
+            for part in zip(*((t.x, t.y, t.marker.size) for t in points), strict=True)
         )
         order = np.argsort(x)
         np.testing.assert_allclose(x[order], np.sort(figure.mean_score))
