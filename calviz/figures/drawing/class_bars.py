@@ -11,7 +11,6 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.figures.drawing.parts import (
-    LINE,
     UNFADED,
     Trace,
     area,
@@ -71,7 +70,6 @@ def draw(
         [*bars.traces(), *(curve.traces() if curve else ())],
         inner=inner,
         margins=(bars.left, _RIGHT, _TOP + titles, _BOTTOM),
-        below=LINE * (2 if wide else 5) + 8,
         above=24 if curve else 8,
         air=24 - titles,
         legend_over="container",

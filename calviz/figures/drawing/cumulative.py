@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.figures.drawing.parts import LINE, Trace, area, label, line, upright
+from calviz.figures.drawing.parts import Trace, area, label, line, upright
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis
 from calviz.figures.kernels.thin_curve import BUCKETS
@@ -49,8 +49,6 @@ def draw(figure: Cumulative, sheet: Sheet, *, panels: tuple[Panel, ...]) -> Pict
         _named_once([trace for panel in drawn for trace in panel.traces()]),
         inner=grid.inner,
         margins=_MARGINS,
-        # Five entries of some 175 pixels.
-        below=LINE * -(-5 // max(1, grid.width // 175)) + 8,
         above=24,
         annotations=[label for panel in drawn for label in panel.labels()],
         **axes,

@@ -49,6 +49,7 @@ def square(traces: list[Trace], sheet: Sheet, height: int, x: str, y: str, **own
         traces,
         inner=height - _MARGINS[2] - _MARGINS[3],
         margins=_MARGINS,
+        entries=False,
         xaxis=axis(p, x, size=12, standoff=6, **unit, constrain="domain"),
         yaxis=axis(
             p, y, size=12, standoff=6, **unit, scaleanchor="x", scaleratio=1, constrain="domain"

@@ -9,8 +9,8 @@ import streamlit as st
 
 from calviz.ui.session import open_files
 
-#: Pixels of a page's content from which figures are drawn larger.
-WIDE = 1_200
+#: Pixels of a page's content from which figures are drawn larger, and up to which they are drawn as for a phone.
+WIDE, NARROW = 1_200, 500
 _KEY = "calviz.browser"
 _HTML = '<button type="button"><span></span></button>'
 _CSS = """
@@ -51,8 +51,8 @@ export default function ({ parentElement, data, setStateValue }) {
     if (!main) return;
     const style = getComputedStyle(main);
     const width = main.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-    const wide = width >= data.wide;
-    if (wide !== data.is_wide) { data.is_wide = wide; setStateValue("wide", wide); }
+    const size = width >= data.wide ? "wide" : width <= data.narrow ? "narrow" : "usual";
+    if (size !== data.size) { data.size = size; setStateValue("size", size); }
     const now = getComputedStyle(app).backgroundColor;
     if (now !== theme) { theme = now; setStateValue("theme", now); }
   };
@@ -79,10 +79,11 @@ def draw() -> None:
             "address": open_files.address(),
             "help": f"The link holds the settings and {what}{rest}.",
             "wide": WIDE,
-            "is_wide": wide(),
+            "narrow": NARROW,
+            "size": size(),
         },
-        default={"wide": wide(), "theme": ""},
-        on_wide_change=_nothing,
+        default={"size": size(), "theme": ""},
+        on_size_change=_nothing,
         on_theme_change=_nothing,
     )
 
@@ -91,7 +92,8 @@ def _nothing() -> None:
     """Streamlit reports only what somebody listens to."""
 
 
-def wide() -> bool:
-    """Whether the page has room for larger figures; not before the browser has said so."""
+def size() -> str:
+    """How much room the page has: "narrow", "usual" or "wide"; of a phone it is known before the browser has said so."""
+    usual = "narrow" if "Mobi" in str(st.context.headers.get("User-Agent")) else "usual"
     state = st.session_state.get(_KEY)
-    return bool(state and state.get("wide"))
+    return (state and state.get("size")) or usual

@@ -19,8 +19,8 @@ LARGER, WIDER = 20, 150
 
 
 def page_width() -> int | None:
-    """Pixels that a phone has for a figure; None on any other machine, where they are not known."""
-    return PHONE if "Mobi" in str(st.context.headers.get("User-Agent")) else None
+    """Pixels that a narrow page, as on a phone, has for a figure; None on any other, where they are not known."""
+    return PHONE if browser.size() == "narrow" else None
 
 
 def theme() -> Theme:
@@ -46,7 +46,7 @@ def draw(
     drawn = figure.plot(theme=theme(), selected=selected, width=width, marks=pictures.marks())
     if width is None:
         # Its square is as large as the height allows.
-        more = LARGER * larger + WIDER * browser.wide()
+        more = LARGER * larger + WIDER * (browser.size() == "wide")
         drawn.update_layout(height=(drawn.layout.height or 0) + more)
     return st.plotly_chart(
         pictures.finished(drawn, figure, theme=theme(), narrow=page_width() is not None),
