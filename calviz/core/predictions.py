@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
+from calviz.core.cells import Cells
 from calviz.core.errors import InputError, Repair, shortened
 from calviz.core.factor import Factor
 from calviz.core.notebook import html_block
@@ -68,6 +69,7 @@ class _Rows:
     clusters: Factor | None = None
     weights: FloatArray | None = None
     times: npt.NDArray[np.datetime64] | None = None
+    cells: Cells | None = None
     class_names: tuple[str, ...] = ()
     name: str = "predictions"
 
@@ -87,12 +89,16 @@ class _Rows:
         if self.clusters is not None:
             object.__setattr__(self, "clusters", checked_clusters(self.clusters))
             columns["clusters"] = len(self.clusters)
+        if self.cells is not None:
+            columns["cells"] = len(self.cells.low)
         if self.weights is not None:
             weights = checked_weights(self.weights)
             columns["weights"] = len(weights)
             # Rows that all count the same are rows without weights, to the last digit.
-            same = bool((weights == weights[:1]).all())
+            same = self.cells is None and bool((weights == weights[:1]).all())
             object.__setattr__(self, "weights", None if same else read_only(weights))
+        elif self.cells is not None:
+            raise InputError("there are cells without the number of rows of each")
         if self.times is not None:
             object.__setattr__(self, "times", read_only(checked_times(self.times)))
             columns["times"] = len(self.times)
@@ -110,16 +116,18 @@ class _Rows:
         return self.n
 
     def __repr__(self) -> str:
-        facts = [f"{self.n:,} row{'s' if self.n != 1 else ''}", *self._facts().values()]
+        facts = [f"{self.rows:,} row{'s' if self.rows != 1 else ''}", *self._facts().values()]
         return f"<{type(self).__name__} '{shortened(self.name)}': {', '.join(facts)}>"
 
     def _repr_html_(self) -> str:
-        rows = [("rows", f"{self.n:,}"), *self._facts().items()]
+        rows = [("rows", f"{self.rows:,}"), *self._facts().items()]
         return html_block(shortened(self.name), rows=rows)
 
     def _facts(self) -> dict[str, str]:
         """What is known beside the number of rows, by what it is."""
         facts: dict[str, str] = {"kind": self.kind}
+        if self.cells is not None:
+            facts["cells"] = f"profile of {self.n:,} cells"
         if self.class_names:
             facts["classes"] = f"{len(self.class_names):,} classes ({_few(self.class_names)})"
         if self.split_names:
@@ -147,12 +155,23 @@ class _Rows:
             "clusters": None if self.clusters is None else self.clusters.take(rows),
             "weights": None if self.weights is None else read_only(self.weights[rows]),
             "times": None if self.times is None else read_only(self.times[rows]),
+            "cells": None if self.cells is None else self.cells.take(rows),
         }
 
     @property
     def alike(self) -> bool:
-        """Whether the rows are independent and count the same, as far as the data say: no clusters, no weights."""
-        return self.clusters is None and self.weights is None
+        """Whether the rows are independent and count the same, as far as the data say: no clusters, no weights.
+
+        The rows behind cells are; the weights of cells count them.
+        """
+        return self.clusters is None and (self.weights is None or self.cells is not None)
+
+    @property
+    def rows(self) -> int:
+        """How many rows were observed: those behind the cells of a profile, else `n`."""
+        if self.cells is None or self.weights is None:
+            return self.n
+        return int(self.weights.sum())
 
     @property
     def split_names(self) -> tuple[str, ...]:
@@ -172,7 +191,13 @@ class _Rows:
         if self.clusters is not None:
             digest.update(repr(("\0clusters", self.clusters.levels)).encode())
             digest.update(np.ascontiguousarray(self.clusters.codes).data)
-        for name, column in (("\0weights", self.weights), ("\0times", self.times)):
+        low, high = (None, None) if self.cells is None else (self.cells.low, self.cells.high)
+        for name, column in (
+            ("\0weights", self.weights),
+            ("\0times", self.times),
+            ("\0low", low),
+            ("\0high", high),
+        ):
             if column is not None:
                 digest.update(name.encode())
                 digest.update(np.ascontiguousarray(column).view(np.uint8).data)
@@ -212,6 +237,8 @@ class Predictions(WaysIn, _Rows):
         rows are no weights of this kind: `repeated` makes the rows of them.
     times : array_like of datetime64, shape (n,), optional
         When each row was.
+    cells : Cells, optional
+        Given where each row stands for many (`calviz.profile`); `weights` then count them.
     class_names : tuple of str, optional
         One name per class; "0".."K-1" if left out.
     name : str
@@ -364,7 +391,7 @@ class ConfidencePredictions(_Rows):
         Whether the predicted class is the true one.
     labels, predicted : array_like of int, shape (n,), optional
         True and predicted classes, as indices into `class_names`.
-    splits, groups, ids, numbers, clusters, weights, times, class_names, name
+    splits, groups, ids, numbers, clusters, weights, times, cells, class_names, name
         As in `Predictions`.
     """
 

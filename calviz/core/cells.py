@@ -1,0 +1,67 @@
+"""Cells: each row of such data stands for many rows of nearly the same score, and knows how many and how near."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.arrays import FloatArray, read_only
+
+#: Cells of equal width: a multiple of every number of bins that divides it, 15 and 20 among them.
+FINE_CELLS = 15 << 12
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """What is known of the rows behind each row of a profile.
+
+    Attributes
+    ----------
+    low, high : ndarray of float64, shape (n,)
+        The smallest and the largest score of the rows.
+    log_loss : ndarray of float64, shape (n,)
+        Mean of -log of the probability of the true class (nats); nan where it is not known.
+    clipped : ndarray of float64, shape (n,)
+        How many of the rows gave the true class the probability 0.
+    squared_error : ndarray of float64, shape (n,)
+        Mean squared distance to the one-hot label, summed over classes; nan where it is not known.
+    single : bool
+        Whether the scores came in single precision, so that edges of bins are those of that type.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    log_loss: FloatArray
+    clipped: FloatArray
+    squared_error: FloatArray
+    single: bool = False
+
+    def __post_init__(self) -> None:
+        for name in self._columns():
+            object.__setattr__(self, name, read_only(np.asarray(getattr(self, name), np.float64)))
+
+    @classmethod
+    def _columns(cls) -> tuple[str, ...]:
+        return tuple(f.name for f in fields(cls) if f.name != "single")
+
+    @property
+    def width(self) -> FloatArray:
+        """How far apart the scores behind each row are at most, shape (n,)."""
+        return self.high - self.low
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every cell holds one score: nothing about (score, hit) was lost."""
+        return bool((self.low == self.high).all())
+
+    @property
+    def edge_type(self) -> np.dtype[Any]:
+        """The type of numbers in which the edges of bins are rounded."""
+        return np.dtype(np.float32 if self.single else np.float64)
+
+    def take(self, rows: npt.NDArray[Any]) -> Cells:
+        """The cells of chosen rows (a boolean mask or indices)."""
+        return Cells(*(getattr(self, name)[rows] for name in self._columns()), self.single)
