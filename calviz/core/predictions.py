@@ -238,7 +238,7 @@ class Predictions(WaysIn, _Rows):
     times : array_like of datetime64, shape (n,), optional
         When each row was.
     cells : Cells, optional
-        Given where each row stands for many (`calviz.profile`); `weights` then count them.
+        Given where each row stands for many (`calviz.profiles`); `weights` then count them.
     class_names : tuple of str, optional
         One name per class; "0".."K-1" if left out.
     name : str

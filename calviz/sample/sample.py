@@ -19,6 +19,7 @@ from calviz.core.options import check_choice, check_whole
 from calviz.core.predictions import Dataset, check_dataset
 from calviz.core.reduction import Reduction
 from calviz.core.rows_not_alike import with_rows
+from calviz.profiles.profile import Profile
 from calviz.results.slices import Where, rows_where, where_words
 from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn, reweighted
 from calviz.sample.error_bars import DRAWN_BY, RESAMPLES
@@ -98,7 +99,7 @@ class Sample:
     @classmethod
     def of(
         cls,
-        data: Dataset | Sample,
+        data: Dataset | Sample | Profile,
         *,
         split: str | None = None,
         where: Where = (),
@@ -124,6 +125,8 @@ class Sample:
             "resamples": resamples,
         }
         how: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+        if isinstance(data, Profile):
+            data = data.predictions()
         if clusters is not None or weights is not None:
             rows = data.data if isinstance(data, Sample) else data
             named = with_rows(rows, clusters=clusters, weights=weights)

@@ -12,8 +12,8 @@ from calviz.core.cells import Cells
 from calviz.core.errors import InputError, shortened
 from calviz.core.factor import Factor
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
-from calviz.profile.aggregate import GROUP, SUMS
-from calviz.profile.layout import Every
+from calviz.profiles.aggregate import GROUP, SUMS
+from calviz.profiles.layout import Every
 
 if TYPE_CHECKING:
     import polars as pl
