@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from calviz.core.cells import FINE_CELLS
-from calviz.core.errors import InputError, shortened
+from calviz.core.errors import InputError, OptionError, shortened
 from calviz.core.extra_packages import needs
 from calviz.core.whole_files import replacing
 from calviz.profiles.aggregate import GROUP, SUMS
@@ -42,6 +43,16 @@ def write_profile(profile: Profile, path: str | os.PathLike[str]) -> None:
     table = table.replace_schema_metadata({KEY: json.dumps(facts).encode()})
     with replacing(path) as beside:
         pq.write_table(table, beside, compression="zstd")
+
+
+def check_target(path: str | os.PathLike[str]) -> Path:
+    """The path of a profile to write; raises OptionError where it cannot be one, before the work is done."""
+    target = Path(path)
+    if target.suffix.lower() != ".parquet":
+        raise OptionError(f"a profile is a .parquet file, not '{shortened(target.name)}'.")
+    if not target.absolute().parent.is_dir():
+        raise OptionError(f"'{shortened(str(target))}': there is no such directory.")
+    return target
 
 
 def columns_of(facts: Facts) -> tuple[str, ...]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from calviz.core.errors import CalvizError, InputError, shortened
+from calviz.core.errors import CalvizError, InputError, OptionError, shortened
 from calviz.core.extra_packages import needs
+from calviz.core.options import check_choice
 from calviz.core.watch import checkpoint
 from calviz.data.loaded import ReadingOptions
 from calviz.data.profile_files import read_profile
@@ -81,6 +82,25 @@ def profile(
         run = _Run(engine, memory, reading, wanted, name or files.name, skip_broken)
         return run.of_files(files, None if parts is None else Path(parts))
     return _of_frame(source, reading, wanted, name or "profile")
+
+
+def options_and_time(reading: ReadingOptions) -> tuple[dict[str, Any], str | None, Every]:
+    """Reading options as the arguments of `profile`; the time column is written ``date`` or ``date:month``.
+
+    Raises
+    ------
+    OptionError
+        On options that have no meaning out of core.
+    """
+    column, _, bucket = (reading.time_column or "").partition(":")
+    every: Any = bucket or "day"
+    check_choice("every", every, get_args(Every))
+    if reading.repair or reading.cluster_column or reading.weight_column:
+        raise OptionError("a profile takes no repairs, clusters or weights.")
+    known = {f.name: getattr(reading, f.name) for f in fields(reading)}
+    left = ("time_column", "groups", "repair", "cluster_column", "weight_column", "weight_kind")
+    options = {name: v for name, v in known.items() if name not in left and v is not None}
+    return options, column or None, every
 
 
 def _is_paths(source: Any) -> bool:

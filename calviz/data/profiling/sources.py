@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ DEFAULT = "polars"
 
 #: Files are gone through in parts of about this many bytes: what is done when the work is stopped is not done again.
 PART_BYTES = 256 << 20
+#: How many times its size a file takes in memory, roughly, judged.
+_EXPANDS = 12
 _KINDS = {
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -110,6 +113,30 @@ def _found(source: str) -> list[Path]:
     if not found:
         raise InputError("there is no such file", file=shortened(source))
     return found
+
+
+def why_out_of_core(source: str) -> str:
+    """Why a path is not read into memory, in words; empty if it is."""
+    at = Path(source)
+    if at.is_dir():
+        table = any(
+            p.suffix.lower() in (".parquet", ".pq", ".csv", ".arrow") for p in at.rglob("*")
+        )
+        return "it is a folder of files" if table else ""
+    if not at.exists():
+        return "it is a pattern" if glob.has_magic(source) else ""
+    if at.suffix.lower() not in _KINDS:
+        return ""
+    needed, room = _EXPANDS * at.stat().st_size, _memory() / 2
+    return "it may not fit into memory" if needed > room else ""
+
+
+def _memory() -> float:
+    """Bytes of the machine's memory; infinite where it does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (ValueError, OSError, AttributeError):
+        return math.inf
 
 
 def scan(files: Files, engine: str, memory: str | None = None) -> Any:
