@@ -64,4 +64,5 @@ class Cells:
 
     def take(self, rows: npt.NDArray[Any]) -> Cells:
         """The cells of chosen rows (a boolean mask or indices)."""
-        return Cells(*(getattr(self, name)[rows] for name in self._columns()), self.single)
+        columns = {name: getattr(self, name)[rows] for name in self._columns()}
+        return Cells(**columns, single=self.single)

@@ -17,6 +17,7 @@ from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
 from calviz.core.cells import Cells
 from calviz.core.errors import InputError, Repair, shortened
 from calviz.core.factor import Factor
+from calviz.core.labels import checked_labels
 from calviz.core.notebook import html_block
 from calviz.core.rows_not_alike import checked_clusters, checked_times, checked_weights
 from calviz.core.ways_in import WaysIn
@@ -283,7 +284,7 @@ class Predictions(WaysIn, _Rows):
         self._check_columns(n)
         object.__setattr__(self, "_row_sums", _check_probabilities(probs))
         object.__setattr__(self, "probs", read_only(probs))
-        object.__setattr__(self, "labels", read_only(_check_labels(self.labels, n, k)))
+        object.__setattr__(self, "labels", read_only(checked_labels(self.labels, n, k)))
         names = tuple(str(c) for c in self.class_names) or tuple(str(j) for j in range(k))
         if len(names) != k:
             raise InputError(f"there are {len(names)} class names for {k} classes")
@@ -416,7 +417,7 @@ class ConfidencePredictions(_Rows):
             column = getattr(self, key)
             if column is not None:
                 k = len(self.class_names) or int(np.max(column)) + 1
-                checked = _check_labels(column, self.n, k)
+                checked = checked_labels(column, self.n, k)
                 object.__setattr__(self, key, read_only(checked))
 
     @property
@@ -600,28 +601,3 @@ def _check_probabilities(probs: FloatArray) -> RowSums:
             repairs=(RENORMALISE,),
         )
     return RowSums(inexact, low, high)
-
-
-def _check_labels(labels: npt.ArrayLike, n: int, k: int) -> IntArray:
-    array = np.asarray(labels)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise InputError(f"'labels' has shape {array.shape}, expected 1-D")
-    if array.shape[0] != n:
-        raise InputError(f"there are {n:,} rows of probabilities but {array.shape[0]:,} labels")
-    if array.dtype.kind == "f":
-        whole = array.astype(np.int64)
-        if not np.array_equal(whole, array):
-            row = int(np.flatnonzero(whole != array)[0])
-            raise InputError(f"label {array[row]!r} is not a whole number", row=row + 1)
-        array = whole
-    if array.dtype.kind not in "biu":
-        raise InputError(f"'labels' holds {array.dtype}, expected class indices 0..{k - 1}")
-    bad = (array < 0) | (array >= k) if array.dtype.kind != "b" else np.zeros(n, dtype=bool)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise InputError(
-            f"label {array[row]} but there are {k} classes (0..{k - 1})", row=row + 1, column=None
-        )
-    return array.astype(np.int32, copy=False)

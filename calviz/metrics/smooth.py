@@ -205,6 +205,10 @@ def kde_ece_l2(view: KernelSteps) -> FloatArray:
     return _kde(view, 2)
 
 
+def _bound(sample: Sample, view: Steps) -> float:
+    return cell_bounds.of_smoothed(sample, view, smece(view))
+
+
 @metric(
     key="smece",
     tables=("methods", "models"),
@@ -218,7 +222,7 @@ def kde_ece_l2(view: KernelSteps) -> FloatArray:
     view=steps,
     interval="inverted",
     widening=1.1,
-    bound=lambda sample, view: cell_bounds.of_smoothed(sample, view, float(smece(view))),
+    bound=_bound,
 )
 def smece(view: Steps) -> FloatArray:
     """Smooth ECE: residuals smoothed by a reflected Gaussian whose width equals the error itself.

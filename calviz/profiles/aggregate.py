@@ -132,7 +132,7 @@ def finished(table: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, int]:
     """The cells that sums of any engine come to, with the columns of `Profile.cells`, and how many rows could not be used."""
     import polars as pl
 
-    kinds: dict[str, Any] = {"key": pl.Int32, "n": pl.Int64}
+    kinds: Any = {"key": pl.Int32, "n": pl.Int64}
     kinds |= {name: pl.Float64 for name in table.columns if name in (*SUMS[1:], "low", "high")}
     kinds |= {"time": pl.Datetime("us")} if layout.time is not None else {}
     table = table.cast(kinds)
@@ -142,7 +142,7 @@ def finished(table: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, int]:
         cell=pl.col("key") // 2, hit=pl.col("key") % 2 == 1
     )
     known = "log_loss" in table.columns
-    log_loss = 0.0 - pl.col("log_loss") if known else pl.lit(None, pl.Float64)
+    log_loss = 0.0 - pl.col("log_loss") if known else pl.lit(float("nan"))
     if "clipped" in table.columns:
         clipped, square = pl.col("clipped"), pl.col("squared_error")
     elif layout.two_classes:
@@ -151,7 +151,7 @@ def finished(table: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, int]:
         missing = pl.col("n") - 2 * pl.col("score_sum") + pl.col("square_sum")
         square = 2 * pl.when("hit").then(missing).otherwise(pl.col("square_sum"))
     else:
-        clipped, square = pl.lit(0), pl.lit(None, pl.Float64)
+        clipped, square = pl.lit(0), pl.lit(float("nan"))
     table = table.with_columns(
         log_loss=log_loss, clipped=clipped.cast(pl.Int64), squared_error=square.cast(pl.Float64)
     )
@@ -174,8 +174,8 @@ def first_fault(frame: nw.LazyFrame[Any], layout: Layout) -> tuple[int, int]:
     import narwhals as nw
 
     code = _fault(_rows(layout, is_single(frame, layout)))
-    rows = frame.select(fault=code).with_row_index("row", order_by=None)
-    row = rows.filter(nw.col("fault") < 0).head(1).collect().row(0)
+    rows = frame.select(fault=code).collect().with_row_index("row")
+    row = rows.filter(nw.col("fault") < 0).head(1).row(0)
     return int(row[0]), int(row[1])
 
 

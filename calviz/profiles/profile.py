@@ -131,7 +131,13 @@ class Profile:
         }
         hit = table["hit"].to_numpy()
         if f.reduction == "positive":
-            return Predictions(probs=score, labels=hit.astype(np.int32), **common)
+            other = 1 - score
+            if f.single:
+                # As the rows would have it, so that what is tied there is tied here.
+                alone = low == high
+                other[alone] = other[alone].astype(np.float32)
+            probs = np.stack([other, score], axis=1)
+            return Predictions(probs=probs, labels=hit.astype(np.int32), **common)
         return ConfidencePredictions(confidence=score, correct=hit, **common)
 
 

@@ -74,7 +74,7 @@ class Mixed(NamedTuple):
 
     @property
     def move(self) -> FloatArray:
-        """How far the sum of score minus hit may move inside a cell."""
+        """How far the sum of score minus hit may move inside a cell, shape (cells,)."""
         return np.maximum(self.up, self.down)
 
 
@@ -140,12 +140,13 @@ def of_pair_differences(sample: Sample, view: Any) -> float:
     return 2 * of_pairs(sample, view)
 
 
-def of_smoothed(sample: Sample, view: Any, error: float) -> float:
+def of_smoothed(sample: Sample, view: Any, error: FloatArray) -> float:
     """Bound of the smooth ECE: each residual moves by a cell's width under a kernel as wide as the error itself."""
     mixed = sample.view(mixed_cells)
     if not mixed.low.size:
         return 0.0
     residual = float((view.count * view.score + view.hits - 2 * view.hits * view.score).sum())
+    value = float(error)
     move = _GAUSSIAN_MOVE * float((mixed.high - mixed.low).max()) * residual / float(view.n)
-    inside = error**2 - 4 * move
-    return error if inside < 0 else (error - math.sqrt(inside)) / 2
+    inside = value**2 - 4 * move
+    return value if inside < 0 else (value - math.sqrt(inside)) / 2

@@ -185,7 +185,8 @@ class MeanLoss:
         """Rows, total and total of squares per cell of sorted losses, shape (3, C)."""
         if self.counts is not None:
             order = np.argsort(self.losses, kind="stable")[::-1]
-            ordered, rows = self.losses[order].astype(np.float64), self.counts[order]
+            ordered: FloatArray = self.losses[order].astype(np.float64)
+            rows: FloatArray | None = self.counts[order]
         else:
             ordered, rows = np.sort(self.losses)[::-1], None
         n = ordered.size
