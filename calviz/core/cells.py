@@ -30,6 +30,8 @@ class Cells:
         Mean squared distance to the one-hot label, summed over classes; nan where it is not known.
     single : bool
         Whether the scores came in single precision, so that edges of bins are those of that type.
+    summed : bool
+        Whether sums of scores and losses are those of the rows; not after a map, which was applied to the mean score.
     """
 
     low: FloatArray
@@ -38,6 +40,7 @@ class Cells:
     clipped: FloatArray
     squared_error: FloatArray
     single: bool = False
+    summed: bool = True
 
     def __post_init__(self) -> None:
         for name in self._columns():
@@ -45,7 +48,7 @@ class Cells:
 
     @classmethod
     def _columns(cls) -> tuple[str, ...]:
-        return tuple(f.name for f in fields(cls) if f.name != "single")
+        return tuple(f.name for f in fields(cls) if f.name not in ("single", "summed"))
 
     @property
     def width(self) -> FloatArray:
@@ -55,7 +58,7 @@ class Cells:
     @property
     def is_exact(self) -> bool:
         """Whether every cell holds one score: nothing about (score, hit) was lost."""
-        return bool((self.low == self.high).all())
+        return self.summed and bool((self.low == self.high).all())
 
     @property
     def edge_type(self) -> np.dtype[Any]:
@@ -65,4 +68,30 @@ class Cells:
     def take(self, rows: npt.NDArray[Any]) -> Cells:
         """The cells of chosen rows (a boolean mask or indices)."""
         columns = {name: getattr(self, name)[rows] for name in self._columns()}
-        return Cells(**columns, single=self.single)
+        return Cells(**columns, single=self.single, summed=self.summed)
+
+
+def moved(cells: Cells, probs: FloatArray, labels: npt.NDArray[Any]) -> Cells:
+    """The cells of two classes after a map: exact where each held one score, else of the mean score.
+
+    Parameters
+    ----------
+    cells : Cells
+    probs : ndarray, shape (n, 2)
+        What the map makes of the mean scores.
+    labels : ndarray of int or bool, shape (n,)
+    """
+    score = np.asarray(probs[:, 1], np.float64)
+    given = np.where(labels.astype(bool), score, probs[:, 0]).astype(np.float64)
+    zero = given < np.finfo(np.float64).tiny
+    with np.errstate(divide="ignore"):
+        loss = -np.log(np.where(zero, np.finfo(np.float64).eps, given))
+    return Cells(
+        low=score,
+        high=score,
+        log_loss=0.0 + loss,
+        clipped=zero.astype(np.float64),
+        squared_error=2 * np.square(1 - given),
+        single=False,
+        summed=cells.summed and cells.is_exact,
+    )

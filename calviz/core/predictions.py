@@ -192,13 +192,10 @@ class _Rows:
         if self.clusters is not None:
             digest.update(repr(("\0clusters", self.clusters.levels)).encode())
             digest.update(np.ascontiguousarray(self.clusters.codes).data)
-        low, high = (None, None) if self.cells is None else (self.cells.low, self.cells.high)
-        for name, column in (
-            ("\0weights", self.weights),
-            ("\0times", self.times),
-            ("\0low", low),
-            ("\0high", high),
-        ):
+        further: dict[str, Any] = {"\0weights": self.weights, "\0times": self.times}
+        if self.cells is not None:
+            further |= {"\0low": self.cells.low, "\0high": self.cells.high}
+        for name, column in further.items():
             if column is not None:
                 digest.update(name.encode())
                 digest.update(np.ascontiguousarray(column).view(np.uint8).data)

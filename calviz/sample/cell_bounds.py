@@ -43,7 +43,11 @@ def precision(sample: Sample, metric: Metric, view: Any) -> Precision:
     """How precise a metric of a sample is, given its view."""
     if sample.data.cells is None:
         return Precision()
-    if sample.data.cells.is_exact or isinstance(view, MeanLoss):
+    if sample.data.cells.is_exact:
+        return Precision(exact=True, bound=0.0)
+    if not sample.data.cells.summed:
+        return Precision(exact=False)
+    if isinstance(view, MeanLoss):
         return Precision(exact=True, bound=0.0)
     if isinstance(view, BinSums) and not _torn(sample.scored, view).any():
         return Precision(exact=True, bound=0.0)
