@@ -13,9 +13,11 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.arrays import BoolArray, FloatArray, IntArray, held_by, read_only
+from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
+from calviz.core.cells import Cells
 from calviz.core.errors import InputError, Repair, shortened
 from calviz.core.factor import Factor
+from calviz.core.labels import checked_labels
 from calviz.core.notebook import html_block
 from calviz.core.rows_not_alike import checked_clusters, checked_times, checked_weights
 from calviz.core.ways_in import WaysIn
@@ -68,6 +70,7 @@ class _Rows:
     clusters: Factor | None = None
     weights: FloatArray | None = None
     times: npt.NDArray[np.datetime64] | None = None
+    cells: Cells | None = None
     class_names: tuple[str, ...] = ()
     name: str = "predictions"
 
@@ -94,12 +97,16 @@ class _Rows:
             columns["clusters"] = len(clusters)
             if len(clusters) == n:
                 object.__setattr__(self, "clusters", checked_clusters(clusters))
+        if self.cells is not None:
+            columns["cells"] = len(self.cells.low)
         if self.weights is not None:
             weights = checked_weights(self.weights)
             columns["weights"] = len(weights)
             # Rows that all count the same are rows without weights, to the last digit.
-            same = bool((weights == weights[:1]).all())
+            same = self.cells is None and bool((weights == weights[:1]).all())
             object.__setattr__(self, "weights", None if same else read_only(weights))
+        elif self.cells is not None:
+            raise InputError("there are cells without the number of rows of each")
         if self.times is not None:
             object.__setattr__(self, "times", read_only(checked_times(self.times)))
             columns["times"] = len(self.times)
@@ -117,16 +124,18 @@ class _Rows:
         return self.n
 
     def __repr__(self) -> str:
-        facts = [f"{self.n:,} row{'s' if self.n != 1 else ''}", *self._facts().values()]
+        facts = [f"{self.rows:,} row{'s' if self.rows != 1 else ''}", *self._facts().values()]
         return f"<{type(self).__name__} '{shortened(self.name)}': {', '.join(facts)}>"
 
     def _repr_html_(self) -> str:
-        rows = [("rows", f"{self.n:,}"), *self._facts().items()]
+        rows = [("rows", f"{self.rows:,}"), *self._facts().items()]
         return html_block(shortened(self.name), rows=rows)
 
     def _facts(self) -> dict[str, str]:
         """What is known beside the number of rows, by what it is."""
         facts: dict[str, str] = {"kind": self.kind}
+        if self.cells is not None:
+            facts["cells"] = f"profile of {self.n:,} cells"
         if self.class_names:
             facts["classes"] = f"{len(self.class_names):,} classes ({_few(self.class_names)})"
         if self.split_names:
@@ -154,12 +163,23 @@ class _Rows:
             "clusters": None if self.clusters is None else self.clusters.take(rows),
             "weights": None if self.weights is None else read_only(self.weights[rows]),
             "times": None if self.times is None else read_only(self.times[rows]),
+            "cells": None if self.cells is None else self.cells.take(rows),
         }
 
     @property
     def alike(self) -> bool:
-        """Whether the rows are independent and count the same, as far as the data say: no clusters, no weights."""
-        return self.clusters is None and self.weights is None
+        """Whether the rows are independent and count the same, as far as the data say: no clusters, no weights.
+
+        The rows behind cells are; the weights of cells count them.
+        """
+        return self.clusters is None and (self.weights is None or self.cells is not None)
+
+    @property
+    def rows(self) -> int:
+        """How many rows were observed: those behind the cells of a profile, else `n`."""
+        if self.cells is None or self.weights is None:
+            return self.n
+        return int(self.weights.sum())
 
     @property
     def split_names(self) -> tuple[str, ...]:
@@ -179,7 +199,10 @@ class _Rows:
         if self.clusters is not None:
             digest.update(repr(("\0clusters", self.clusters.levels)).encode())
             digest.update(np.ascontiguousarray(self.clusters.codes).data)
-        for name, column in (("\0weights", self.weights), ("\0times", self.times)):
+        further: dict[str, Any] = {"\0weights": self.weights, "\0times": self.times}
+        if self.cells is not None:
+            further |= {"\0low": self.cells.low, "\0high": self.cells.high}
+        for name, column in further.items():
             if column is not None:
                 digest.update(name.encode())
                 digest.update(np.ascontiguousarray(column).view(np.uint8).data)
@@ -219,6 +242,8 @@ class Predictions(WaysIn, _Rows):
         rows are no weights of this kind: `repeated` makes the rows of them.
     times : array_like of datetime64, shape (n,), optional
         When each row was.
+    cells : Cells, optional
+        Given where each row stands for many (`calviz.profiles`); `weights` then count them.
     class_names : tuple of str, optional
         One name per class; "0".."K-1" if left out.
     name : str
@@ -263,7 +288,7 @@ class Predictions(WaysIn, _Rows):
         self._check_columns(n)
         object.__setattr__(self, "_row_sums", _check_probabilities(probs))
         object.__setattr__(self, "probs", read_only(probs))
-        object.__setattr__(self, "labels", read_only(_check_labels(self.labels, n, k)))
+        object.__setattr__(self, "labels", read_only(checked_labels(self.labels, n, k)))
         names = tuple(str(c) for c in self.class_names) or tuple(str(j) for j in range(k))
         if len(names) != k:
             raise InputError(f"there are {len(names)} class names for {k} classes")
@@ -371,7 +396,7 @@ class ConfidencePredictions(_Rows):
         Whether the predicted class is the true one.
     labels, predicted : array_like of int, shape (n,), optional
         True and predicted classes, as indices into `class_names`.
-    splits, groups, ids, numbers, clusters, weights, times, class_names, name
+    splits, groups, ids, numbers, clusters, weights, times, cells, class_names, name
         As in `Predictions`.
     """
 
@@ -396,7 +421,7 @@ class ConfidencePredictions(_Rows):
             column = getattr(self, key)
             if column is not None:
                 k = len(self.class_names) or int(np.max(column)) + 1
-                checked = _check_labels(column, self.n, k)
+                checked = checked_labels(column, self.n, k)
                 object.__setattr__(self, key, read_only(checked))
 
     @property
@@ -580,31 +605,3 @@ def _check_probabilities(probs: FloatArray) -> RowSums:
             repairs=(RENORMALISE,),
         )
     return RowSums(inexact, low, high)
-
-
-def _check_labels(labels: npt.ArrayLike, n: int, k: int) -> IntArray:
-    array = np.asarray(labels)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise InputError(f"'labels' has shape {array.shape}, expected 1-D")
-    if array.shape[0] != n:
-        raise InputError(f"there are {n:,} rows of probabilities but {array.shape[0]:,} labels")
-    if array.dtype.kind == "f":
-        whole = array.astype(np.int64)
-        if not np.array_equal(whole, array):
-            row = int(np.flatnonzero(whole != array)[0])
-            raise InputError(f"label {array[row]!r} is not a whole number", row=row + 1)
-        array = whole
-    if array.dtype.kind not in "biu":
-        raise InputError(
-            f"'labels' holds {held_by(array)}, expected class indices 0..{k - 1}",
-            remedy="labels of any kind are taken by calviz.Predictions.from_arrays(y_true, y_prob)",
-        )
-    bad = (array < 0) | (array >= k) if array.dtype.kind != "b" else np.zeros(n, dtype=bool)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise InputError(
-            f"label {array[row]} but there are {k} classes (0..{k - 1})", row=row + 1, column=None
-        )
-    return array.astype(np.int32, copy=False)

@@ -256,6 +256,9 @@ class Metric:
         `details` then has ``bin_low``, ``bin_high``, ``bin_rows``, ``mean_score``, ``hits_low`` and ``hits_high``.
     no_weights : str
         Why it has no value on weighted rows although its view takes weights; empty if it has one.
+    bound : callable, optional
+        ``bound(sample, view)`` says how far the metric of a profile may be from that of its rows
+        (`calviz.sample.cell_bounds`), where its sums do not make it exact; without it no bound is known.
     """
 
     key: str
@@ -282,6 +285,7 @@ class Metric:
     widening: float = 1.04
     one_bin: bool = False
     no_weights: str = ""
+    bound: Callable[[Any, Any], float] | None = field(default=None)
 
     @property
     def of_calibration(self) -> bool:
@@ -375,6 +379,7 @@ def metric(
     widening: float = 1.04,
     one_bin: bool = False,
     no_weights: str = "",
+    bound: Callable[[Any, V], float] | None = None,
 ) -> Callable[[Callable[[V], FloatArray]], Callable[[V], FloatArray]]:
     """Register the decorated function as a metric; its docstring's first paragraph is the summary."""
 
@@ -406,6 +411,7 @@ def metric(
                 widening=widening,
                 one_bin=one_bin,
                 no_weights=no_weights,
+                bound=bound,
             )
         )
         return value

@@ -231,7 +231,9 @@ def _audit(
     from calviz.data import read
     from calviz.sample.sample import Sample
 
-    loaded = read(file, options=reading, labels=labels)
+    loaded = _out_of_core(file, reading, quiet=quiet) if labels is None else None
+    if loaded is None:
+        loaded = read(file, options=reading, labels=labels)
     unknown = [name for name in models if name not in loaded.models]
     if unknown:
         known = ", ".join(loaded.models)
@@ -255,6 +257,24 @@ def _audit(
                 print_groups(sample, by[0], by[1])
         yield audit
         sample.let_go()  # room for the next model
+
+
+def _out_of_core(file: str, reading: ReadingOptions, *, quiet: bool) -> Loaded | None:
+    """What is more than one file, or does not fit into memory, as a profile; None for everything else."""
+    from calviz.cli.progress import showing_progress
+    from calviz.data.profile_files import loaded
+    from calviz.data.profiling.run import options_and_time, profile
+    from calviz.data.profiling.sources import why_out_of_core
+
+    why = why_out_of_core(file)
+    if not why:
+        return None
+    if not quiet:
+        say(f"{file}: {why}, so it is summed part by part and judged from its profile.")
+    options, time, every = options_and_time(reading)
+    with showing_progress():
+        found = profile([file], by=reading.groups or (), time=time, every=every, **options)
+    return loaded(found, Path(file).name)
 
 
 def _judged(audit: Audit, thresholds: list[Threshold]) -> Iterator[Gate]:
