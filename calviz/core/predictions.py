@@ -13,7 +13,7 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
+from calviz.core.arrays import BoolArray, FloatArray, IntArray, held_by, read_only
 from calviz.core.cells import Cells
 from calviz.core.errors import InputError, Repair, shortened
 from calviz.core.factor import Factor
