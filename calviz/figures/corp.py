@@ -32,7 +32,7 @@ PARTS = ("miscalibration", "discrimination", "uncertainty")
     label="CORP reliability diagram",
     summary="The isotonic probability of a hit against the score: no bins, no bandwidth. Where it leaves the range of a calibrated "
     "model the scores are off; the other band says how well the curve itself is known.",
-    reference="Dimitriadis, Gneiting & Jordan 2021, figure 2",
+    reference="Dimitriadis, Gneiting & Jordan 2021",
 )
 @dataclass(frozen=True, eq=False)
 class CorpDiagram(Figure):

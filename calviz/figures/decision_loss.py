@@ -14,7 +14,7 @@ from calviz.core.options import check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.figures.base import NAME, Figure, facts, named
-from calviz.figures.drawing.parts import LINE, area, line
+from calviz.figures.drawing.parts import area, line
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import axis
 from calviz.sample.error_bars import RESAMPLES, resampled
@@ -180,7 +180,7 @@ class DecisionLoss(Figure):
                 self.cutoff,
                 np.zeros_like(high),
                 100 * high,
-                p.glaze(p.ink, 0.16),
+                p.calibrated,
                 name=f"{level} range if calibrated",
             ),
             line(
@@ -206,7 +206,6 @@ class DecisionLoss(Figure):
             traces,
             inner=_INNER,
             margins=_MARGINS,
-            below=LINE * (3 if sheet.narrow else 2) + 8,
             xaxis=axis(p, "Cutoff: act where the score is above", size=13, range=[0, 1], nticks=6),
             yaxis=axis(p, "Loss per row, % of the stake", size=13, range=[0, top], nticks=6),
         )

@@ -13,6 +13,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.metrics.kernels.roots import falling_fixed_points
+from calviz.sample import cell_bounds
 from calviz.sample.kept_results import once_per_view
 from calviz.sample.sample import Sample
 from calviz.sample.smoothing import (
@@ -183,6 +184,10 @@ def kde_ece_l2(view: KernelSteps) -> FloatArray:
     return _kde(view, 2)
 
 
+def _bound(sample: Sample, view: Steps) -> float:
+    return cell_bounds.of_smoothed(sample, view, smece(view))
+
+
 @metric(
     key="smece",
     tables=("methods", "models"),
@@ -196,6 +201,7 @@ def kde_ece_l2(view: KernelSteps) -> FloatArray:
     view=steps,
     interval="inverted",
     widening=1.1,
+    bound=_bound,
 )
 def smece(view: Steps) -> FloatArray:
     """Smooth ECE: residuals smoothed by a reflected Gaussian whose width equals the error itself.

@@ -249,10 +249,16 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"This {type(self).__name__} estimator requires y to be passed, "
                 "but the target y is None."
             )
-        with np.errstate(invalid="ignore"):  # sums of numbers near the largest there are
-            array: FloatArray = validate_data(
-                self, X, dtype=[np.float64, np.float32], reset=reset, **options
-            )
+        try:
+            with np.errstate(invalid="ignore"):  # sums of numbers near the largest there are
+                array: FloatArray = validate_data(
+                    self, X, dtype=[np.float64, np.float32], reset=reset, **options
+                )
+        except ValueError as error:
+            # Of several lines the first one says what is wrong.
+            said = str(error).strip().splitlines()[0].removesuffix(":").removesuffix(" instead")
+            flat = "Reshape your data to one column per class, such as np.stack([1 - p, p], axis=1)"
+            raise InputError(said, remedy=flat if "got 1D array" in said else None) from None
         if self.input == "probabilities":
             _check_probabilities(array)
         else:

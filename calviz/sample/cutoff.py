@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.errors import NotAvailable, OptionError, shortened
+from calviz.core.errors import NotAvailable, shortened
 from calviz.core.events import BinaryEvents
+from calviz.core.options import checked_cutoff
 from calviz.core.reduction import Reduction
 from calviz.numerics.proportions import clopper_pearson
 from calviz.sample.rows_not_alike import HitSums, RowSums, RowWeights
@@ -78,6 +79,41 @@ class Confusion:
             hits.append(np.zeros(resamples) if drawn is None else drawn.n_hits)
         return Confusion(hits[1], rows[1] - hits[1], hits[0], rows[0] - hits[0], self.params)
 
+    @property
+    def net_benefit(self) -> float:
+        """Net benefit at the cutoff."""
+        return float(net_benefit_of(self.tp, self.fp, self.n, self.params["cutoff"]))
+
+    @property
+    def net_benefit_of_all(self) -> float:
+        """That of acting on everybody."""
+        hits, n = self.tp + self.fn, self.n
+        return float(net_benefit_of(hits, n - hits, n, self.params["cutoff"]))
+
+    def meaning(self) -> str:
+        """What the cutoff says of costs, and what decisions at it cost by that, in words."""
+        at = float(self.params["cutoff"])
+        odds = (1 - at) / at
+        weigh = (
+            "a missed hit is as bad as a false alarm"
+            if at == 0.5
+            else (
+                f"a missed hit is as bad as {odds:.3g} false alarms"
+                if odds >= 1
+                else f"a false alarm is as bad as {1 / odds:.3g} missed hits"
+            )
+        )
+        n, hits = float(self.n), float(self.tp + self.fn)
+        costs = [
+            1000 * (float(missed) + float(alarms) / odds) / n
+            for missed, alarms in ((self.fn, self.fp), (0, n - hits), (hits, 0))
+        ]
+        own, everybody, nobody = (f"{cost:,.1f}" for cost in costs)
+        return (
+            f"A cutoff of {at:.3g} is right where {weigh}. By that, 1,000 rows cost as much as {own} missed hits; acting on "
+            f"everybody would cost {everybody}, on nobody {nobody}."
+        )
+
     def shares(self, *, level: float = 0.95) -> dict[str, tuple[float, float, float]]:
         """Sensitivity, specificity and predictive values, each with its exact (Clopper-Pearson) interval; ``nan`` without rows."""
         parts = {
@@ -97,16 +133,6 @@ class Confusion:
 def net_benefit_of(tp: Any, fp: Any, n: Any, cutoff: Any) -> FloatArray:
     """``tp / n - fp / n * t / (1 - t)`` (Vickers & Elkin 2006), all of one shape or broadcast."""
     return np.asarray(tp / n - fp / n * (cutoff / (1 - cutoff)))
-
-
-def checked_cutoff(value: Any, name: str = "cutoff") -> float:
-    """The cutoff as a number; raises OptionError unless it lies between 0 and 1."""
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not is_number or not 0 < value < 1:
-        raise OptionError(
-            f"'{name}' must be a number above 0 and below 1, as its odds are what a wrong decision costs; got {value!r}."
-        )
-    return float(value)
 
 
 def least_score(events: BinaryEvents, cutoff: float) -> float:
