@@ -16,6 +16,8 @@ from calviz.recalibrators.fitting.per_class_logistic import (
     log_parts,
 )
 
+#: Rows that a grid of temperatures is looked at with.
+_GRID_ROWS = 5_000
 #: Below this many nats in all the positives are separated.
 _SEPARATED = 1e-3
 
@@ -28,39 +30,49 @@ def weighted_temperature(
     As `calviz.numerics.temperature.fit_temperature`, on the same range.
     """
     z = scores.block(slice(0, scores.shape[0]), np.float64)
-    at = np.arange(z.shape[0]), labels
     scale = float((weights @ (z.max(axis=1) - z.mean(axis=1))) / weights.sum()) or 1.0
-
-    def mean_loss(log_t: float) -> float:
-        logs = log_softmax(z / np.exp(log_t), axis=1)
-        if loss == "nll":
-            return float(-(weights @ logs[at]) / weights.sum())
-        p = np.exp(logs)
-        return float(weights @ ((p**2).sum(axis=1) + 1 - 2 * p[at]) / weights.sum())
-
     low, high = np.log(scale / RANGE), np.log(scale * RANGE)
-    # The squared error is not convex: the best place of a grid is where to look.
+    # The squared error is not convex: the best place of a grid, for some of the rows, is where to look.
     grid = np.linspace(low, high, 57)
-    best = int(np.argmin([mean_loss(t) for t in grid]))
+    some = slice(None, None, max(1, labels.size // _GRID_ROWS))
+    few = _Tempered(z[some], labels[some], weights[some], loss)
+    best = int(np.argmin([few.mean(t) for t in grid]))
     ends = grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
+    every = _Tempered(z, labels, weights, loss)
+    if every.slope(ends[0]) * every.slope(ends[1]) < 0:
+        # A flat minimum is known to half of the digits only; where the slope changes its sign, to all.
+        return float(np.exp(optimize.brentq(every.slope, *ends, xtol=1e-13)))
     found = optimize.minimize_scalar(
-        mean_loss, bounds=ends, method="bounded", options={"xatol": 1e-9}
+        every.mean, bounds=(low, high), method="bounded", options={"xatol": 1e-9}
     )
+    return float(np.exp(found.x))
 
-    def slope(log_t: float) -> float:
-        """By log(1/T), but for a positive factor."""
+
+class _Tempered:
+    """The weighted mean loss of ``softmax(z / T)`` and its slope, by log T."""
+
+    def __init__(self, z: FloatArray, labels: IntArray, weights: FloatArray, loss: Loss) -> None:
+        self.z, self.weights, self.loss = z, weights, loss
+        self.own = np.arange(z.shape[0]), labels
+
+    def mean(self, log_t: float) -> float:
+        """The loss, but for a constant."""
+        logs = log_softmax(self.z / np.exp(log_t), axis=1)
+        if self.loss == "nll":
+            return float(-(self.weights @ logs[self.own]) / self.weights.sum())
+        p = np.exp(logs)
+        loss = np.vecdot(p, p) - 2 * p[self.own]
+        return float(self.weights @ loss / self.weights.sum())
+
+    def slope(self, log_t: float) -> float:
+        """The derivative by log(1/T), but for a positive factor."""
+        z = self.z
         p = np.exp(log_softmax(z / np.exp(log_t), axis=1))
         mean = np.vecdot(p, z)
-        if loss == "nll":
-            return float(weights @ (mean - z[at]))
+        if self.loss == "nll":
+            return float(self.weights @ (mean - z[self.own]))
         square = np.vecdot(p, p * (z - mean[:, None]))
-        return float(weights @ (square - p[at] * (z[at] - mean)))
-
-    # A flat minimum is known to half of the digits only; where the slope changes its sign, to all.
-    near = found.x - 1e-4, found.x + 1e-4
-    if slope(near[0]) * slope(near[1]) < 0:
-        return float(np.exp(optimize.brentq(slope, *near, xtol=1e-14)))
-    return float(np.exp(found.x))
+        return float(self.weights @ (square - p[self.own] * (z[self.own] - mean)))
 
 
 def weighted_logistic(

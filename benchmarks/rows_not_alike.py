@@ -1,0 +1,193 @@
+"""Clusters and weights at a million rows: what a page waits for, beside the same rows taken as alike, and beside peers.
+
+    python benchmarks/rows_not_alike.py [--quick] [--write]
+
+Prints Markdown; with ``--write`` it goes to ``benchmarks/RESULTS.md``. Every figure is with intervals and noise floors, of 100 resamples
+where there are a million rows. Peers: a loop that gathers the rows of the drawn clusters, and scikit-learn with ``sample_weight``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import numpy as np
+from _harness import OURS, machine, markdown, peak_memory, race, write_section
+
+import calviz
+from calviz.core.predictions import Predictions
+from calviz.sample.sample import Sample
+from calviz.specs.recalibrator import RECALIBRATORS
+
+#: Seconds after which a peer is stopped, and after which nobody has another turn.
+LIMIT, PATIENCE = 20.0, 8.0
+RESAMPLES = 100
+SETS = {
+    "cards": ("accuracy", "ece", "mcs", "nll", "brier"),
+    "validation measures": (
+        "calibration_slope",
+        "calibration_intercept",
+        "calibration_in_the_large",
+        "unreliability",
+        "discrimination_index",
+        "nagelkerke_r2",
+        "oe_ratio",
+    ),
+    "flexible curve": ("ici", "e50", "e90", "emax", "eci"),
+    "bin-free": ("ks", "kuiper", "smece", "kde_ece", "aurc", "auroc_failure"),
+}
+SETUP = """
+from rows_not_alike import rows
+import calviz
+data = rows({n}, {kind!r})
+calviz.verdict(rows(2_000, {kind!r}))
+"""
+
+
+def rows(n: int, kind: str, seed: int = 0) -> Predictions:
+    """Slightly miscalibrated scores of two classes; `kind` says how the rows are not alike."""
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(0.02, 0.98, n)
+    y = (rng.random(n) < p**1.1).astype(int)
+    columns = {}
+    if "clusters" in kind:
+        columns["clusters"] = rng.integers(int(kind.split()[0].replace(",", "")), size=n)
+    if "weights" in kind:
+        columns["weights"] = rng.uniform(0.5, 2, n)
+    return Predictions(probs=p, labels=y, **columns)
+
+
+def loop_of_clusters(data: Predictions):
+    """The ECE of 100 resamples of clusters, by gathering their rows."""
+    score, hit = data.probs[:, 1], data.labels == 1
+    order = np.argsort(data.clusters.codes, kind="stable")
+    sizes = np.bincount(data.clusters.codes)
+    starts = np.cumsum(sizes) - sizes
+    edges = np.linspace(0, 1, 16)[1:-1]
+
+    def run():
+        rng = np.random.default_rng(0)
+        found = []
+        for _ in range(RESAMPLES):
+            drawn = rng.integers(sizes.size, size=sizes.size)
+            count = sizes[drawn]
+            within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+            at = order[np.repeat(starts[drawn], count) + within]
+            bin_of = np.searchsorted(edges, score[at])
+            found.append(np.abs(np.bincount(bin_of, score[at] - hit[at])).sum() / at.size)
+        return np.quantile(found, [0.025, 0.975])
+
+    return run
+
+
+def pages(n: int, kinds: tuple[str, ...]):
+    """What pages ask for, of each kind of rows, beside the same rows taken as alike."""
+    plain = rows(n, "")
+    for kind in kinds:
+        data = rows(n, kind)
+        yield race(
+            f"verdict, {n:,} rows, {kind}",
+            lambda data=data: calviz.verdict(Sample(data)),
+            {"rows taken as alike": lambda: calviz.verdict(Sample(plain))},
+            goal="< 2 s",
+            repeats=2,
+            patience=PATIENCE,
+        )
+        for name, keys in SETS.items():
+
+            def run(of: Predictions, keys: tuple[str, ...] = keys) -> object:
+                return calviz.evaluate(Sample(of, reduction="positive"), keys, ci=True)
+
+            yield race(
+                f"{name}, {n:,} rows, {kind}",
+                lambda data=data, run=run: run(data),
+                {"rows taken as alike": lambda run=run: run(plain)},
+                goal="< 2 s",
+                repeats=2,
+                patience=PATIENCE,
+            )
+        if data.clusters is not None:
+            yield race(
+                f"ECE with interval, {n:,} rows, {kind}",
+                lambda data=data: calviz.evaluate(
+                    Sample(data, reduction="positive"), ["ece"], ci=True
+                ),
+                {"loop over rows": loop_of_clusters(data)},
+                repeats=2,
+                limit=LIMIT,
+                patience=PATIENCE,
+            )
+
+
+def fits(n: int):
+    """Maps with weights, beside the fit without, and scikit-learn's."""
+    from sklearn.isotonic import IsotonicRegression
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(1)
+    two = rows(n, "weights")
+    z = np.log(two.probs[:, 1] / two.probs[:, 0])[:, None]
+    w, y = two.weights, two.labels
+    peers = {
+        "isotonic": lambda: IsotonicRegression().fit(two.probs[:, 1], y, sample_weight=w),
+        "platt": lambda: LogisticRegression(C=1e8).fit(z, y, sample_weight=w),
+    }
+    for key in ("temperature", "platt", "beta", "isotonic", "histogram", "logit-spline"):
+        make = RECALIBRATORS[key].make
+        others = {"without weights": lambda make=make: make().fit(two.probs, y)}
+        if key in peers:
+            others["scikit-learn"] = peers[key]
+        yield race(
+            f"{key} with weights, {n:,} x 2",
+            lambda make=make: make().fit(two.probs, y, sample_weight=w),
+            others,
+            repeats=2,
+            limit=LIMIT,
+            patience=PATIENCE,
+        )
+    logits = rng.standard_normal((n // 5, 10))
+    probs = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    labels = (rng.random(n // 5)[:, None] > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    own = rng.uniform(0.5, 2, n // 5)
+    for key in ("vector", "matrix", "dirichlet", "svs", "sms"):
+        make = RECALIBRATORS[key].make
+        yield race(
+            f"{key} with weights, {n // 5:,} x 10",
+            lambda make=make: make().fit(probs, labels, sample_weight=own),
+            {"without weights": lambda make=make: make().fit(probs, labels)},
+            repeats=2,
+            limit=LIMIT,
+            patience=PATIENCE,
+        )
+
+
+def main() -> None:
+    """Run everything and print (or write) the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="fewer rows")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/RESULTS.md")
+    arguments = parser.parse_args()
+    n = 100_000 if arguments.quick else 1_000_000
+    kinds = ("1,000 clusters", f"{n // 10:,} clusters", f"{n // 3:,} clusters", "weights")
+    results = []
+    for found in (pages(n, kinds), fits(n // 10)):
+        for comparison in found:
+            results.append(comparison)
+            print(f"{comparison.title}: {comparison.seconds[OURS]:.3g} s", file=sys.stderr)
+    for kind in kinds[1:]:
+        peak = peak_memory(SETUP.format(n=n, kind=kind), "calviz.verdict(data)")
+        if peak is not None:
+            verdict = next(r for r in results if r.title == f"verdict, {n:,} rows, {kind}")
+            verdict.memory = f"{peak / 1e6:,.0f} MB ({n * 24 / 1e6:,.0f} MB of columns)"
+    text = (
+        f"`python benchmarks/rows_not_alike.py --write` on {machine()}. The best of 2 turns, with intervals and noise floors. "
+        "A ratio beside *rows taken as alike* or *without weights* is what the clusters and weights cost.\n\n"
+        f"{markdown(results)}"
+    )
+    if arguments.write:
+        write_section("Rows that are not alike", text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
