@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.table import Table
 
 from calviz.cli.text import cell, console, short_name
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import Dataset
+from calviz.results.slices import Slice, Slices
 from calviz.sample.sample import Sample
 from calviz.text.words import counted, decimal, percent, points, shorten
 
 #: Levels with fewer rows are named and not judged, as nothing could be said of them.
 LEAST_ROWS = 20
+#: Levels that are named in a sentence.
+_NAMED = 6
 
 
 def check_column(data: Dataset, column: str) -> None:
@@ -21,6 +26,32 @@ def check_column(data: Dataset, column: str) -> None:
         raise OptionError(
             f"there is no group column '{shorten(column)}' to look by; known: {known}."
         )
+
+
+def _said(found: Slices, column: str) -> str:
+    """Where the scores hold and where they do not, in a sentence."""
+
+    def named(some: Sequence[Slice], *, by: bool) -> str:
+        names = [
+            short_name(s.where[0][1]) + (f" ({points(abs(s.gap))} points)" if by else "")
+            for s in some[:_NAMED]
+        ]
+        more = f" and {len(some) - _NAMED} more" if len(some) > _NAMED else ""
+        return ", ".join(names) + more
+
+    off = [s for s in found.slices if s in found.off]
+    parts = [
+        f"{words} on {named(some, by=True)}"
+        for words, some in (
+            ("too high", [s for s in off if s.gap > 0]),
+            ("too low", [s for s in off if s.gap <= 0]),
+        )
+        if some
+    ]
+    fine = [s for s in found.slices if s not in found.off]
+    if fine:
+        parts.append(f"within noise on {named(fine, by=False)}")
+    return f"By {short_name(column)}: {'; '.join(parts)}."
 
 
 def print_groups(sample: Sample, column: str, risk: float) -> None:
@@ -81,6 +112,7 @@ def print_groups(sample: Sample, column: str, risk: float) -> None:
         table.add_row(*(cell(short_name(text)) for text in texts))
     out = console()
     out.print()
+    out.print(cell(_said(found, column)), soft_wrap=True)
     out.print(table)
     few = [name for name, rows in levels.items() if rows < LEAST_ROWS]
     if few:
