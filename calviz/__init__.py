@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     from calviz.core.predictions import ConfidencePredictions, Predictions
     from calviz.core.reduction import Reduction
     from calviz.data import load
+    from calviz.data.profiling import profile
     from calviz.one_line import audit, scorer
+    from calviz.profiles.profile import Profile
 
 __version__ = "0.1.0"
 
@@ -48,6 +50,7 @@ __all__ = [
     "Calibrated",
     "ConfidencePredictions",
     "Predictions",
+    "Profile",
     "Reduction",
     "__version__",
     "audit",
@@ -61,6 +64,7 @@ __all__ = [
     "load",
     "over_time",
     "prediction_sets",
+    "profile",
     "recalibrate",
     "recalibrators",
     "scorer",
@@ -74,6 +78,7 @@ _HOMES = {
     "Calibrated": "calviz.comparison",
     "ConfidencePredictions": "calviz.core.predictions",
     "Predictions": "calviz.core.predictions",
+    "Profile": "calviz.profiles.profile",
     "Reduction": "calviz.core.reduction",
     "audit": "calviz.one_line",
     "compare": "calviz.comparison",
@@ -84,6 +89,7 @@ _HOMES = {
     "load": "calviz.data",
     "over_time": "calviz.comparison",
     "prediction_sets": "calviz.comparison",
+    "profile": "calviz.data.profiling",
     "recalibrate": "calviz.comparison",
     "scorer": "calviz.one_line",
     "slices": "calviz.comparison",

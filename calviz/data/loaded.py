@@ -11,6 +11,7 @@ from typing import Literal
 from calviz.core.errors import OptionError, Repair
 from calviz.core.finding import Finding
 from calviz.core.predictions import Dataset, Kind
+from calviz.core.probabilities import RENORMALISE
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,6 @@ class ReadingOptions:
                 raise OptionError(f"there is no repair '{key}'; known: {', '.join(REPAIRS)}.")
 
 
-RENORMALISE = Repair("renormalise", "divide every row by its sum")
 DROP_MISSING = Repair("drop-missing", "leave out the rows with missing values")
 PERCENT = Repair("percent", "divide the values by 100")
 SOFTMAX = Repair("softmax", "read the values as logits and take their softmax")

@@ -20,6 +20,9 @@ from calviz.data.folders import Logs, Together
 from calviz.data.format import format_of
 from calviz.data.joining import LabelFile, join
 from calviz.data.loaded import Loaded, ReadingOptions, Recognition
+from calviz.data.profile_files import facts_in
+from calviz.data.profile_files import loaded as loaded_profile
+from calviz.data.profile_files import of_table as profile_of
 from calviz.data.recognition.layout import Layout
 from calviz.data.recognition.recognise import recognise
 from calviz.data.table import Table
@@ -86,7 +89,11 @@ def _read(opened: Source, options: ReadingOptions, labels: LabelFile | None) -> 
         table = format_of(opened).open(opened)
         if labels is not None:
             table, options = join(table, opened.name, labels, options)
-        loaded = of_table(table, options, name=_stem(opened.name))
+        facts = facts_in(table)
+        if facts is not None:
+            loaded = loaded_profile(profile_of(table, facts), _stem(opened.name))
+        else:
+            loaded = of_table(table, options, name=_stem(opened.name))
     except InputError as error:
         raise error.in_file(opened.name) from None
     except MemoryError:

@@ -72,6 +72,7 @@ QUESTIONS = (
             "brier_miscalibration",
             "nll_miscalibration",
             "nll_calibration",
+            "nll_calibration_all",
             "calibration_slope",
             "calibration_intercept",
         ),

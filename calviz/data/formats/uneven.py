@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from calviz.core.predictions import ROW_SUM_TOLERANCE
+from calviz.core.probabilities import ROW_SUM_TOLERANCE
 from calviz.data.choices import Questions
 from calviz.data.recognition import column_names
 
