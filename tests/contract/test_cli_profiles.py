@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
+import calviz
 from calviz.cli import main
 
 N = 500
@@ -18,7 +19,11 @@ def days(tmp_path: Path) -> Path:
     for day in range(2):
         rng = np.random.default_rng(day)
         p = np.round(rng.beta(1, 2, N), 3)
-        table = {"p": p, "y": (rng.random(N) < p).astype(int), "country": rng.choice(["de", "fr"], N)}
+        table = {
+            "p": p,
+            "y": (rng.random(N) < p).astype(int),
+            "country": rng.choice(["de", "fr"], N),
+        }
         table["date"] = np.full(N, np.datetime64("2026-01-01") + day)
         pl.DataFrame(table).write_parquet(tmp_path / f"day{day}.parquet")
     return tmp_path
@@ -73,3 +78,29 @@ def test_what_does_not_fit_together_is_a_sentence(days: Path):
     (days / "day1.parquet").write_bytes(b"PAR1")
     code, _, said = run("profile", days, "--out", days / "x.parquet", "--skip-broken")
     assert not (days / "x.parquet").exists() or code == 0
+
+
+def test_a_map_is_applied_to_files_block_by_block(days: Path, monkeypatch):
+    from calviz.comparison import apply_to_files
+
+    monkeypatch.setattr(apply_to_files, "BLOCK", 1)
+    table = pl.read_parquet(days / "day0.parquet")
+
+    def both(p: np.ndarray) -> np.ndarray:
+        return np.stack([1 - p, p], axis=1)
+
+    fitted = calviz.recalibrators.PlattScaling().fit(
+        both(table["p"].to_numpy()), table["y"].to_numpy()
+    )
+    (days / "map.json").write_text(json.dumps(fitted.to_dict()))
+    out = days / "calibrated"
+    code, said, wrong = run(
+        "apply", days / "day*.parquet", "--map", days / "map.json", "--out", out
+    )
+    assert (code, said, wrong) == (0, f"wrote 2 files to {out}\n", "")
+    for day in range(2):
+        before, after = (pl.read_parquet(at / f"day{day}.parquet") for at in (days, out))
+        assert after.drop("p").equals(before.drop("p"))
+        np.testing.assert_allclose(after["p"], fitted.transform(both(before["p"].to_numpy()))[:, 1])
+    code, _, said = run("apply", days / "day*.parquet", "--map", days / "map.json", "--out", days)
+    assert (code, "the folder holds the files themselves" in said) == (2, True)

@@ -43,7 +43,8 @@ def cells(rows: pl.DataFrame):
 @pytest.mark.slow
 def test_maps_are_fitted_and_judged_as_on_the_rows(own, cells):
     one, other = (
-        calviz.compare(data, ["platt"], metrics=["nll", "ece"], resamples=200) for data in (own, cells)
+        calviz.compare(data, ["platt"], metrics=["nll", "ece"], resamples=200)
+        for data in (own, cells)
     )
     assert other.fit.rows == one.fit.rows
     assert other.evaluation.rows == one.evaluation.rows
@@ -79,7 +80,9 @@ def test_after_a_map_cells_of_several_scores_are_no_longer_exact():
     data = calviz.profile(table).predictions()
     from calviz.comparison.fitting import with_probabilities
 
-    moved = with_probabilities(data, np.stack([1 - data.probs[:, 1] ** 2, data.probs[:, 1] ** 2], 1))
+    moved = with_probabilities(
+        data, np.stack([1 - data.probs[:, 1] ** 2, data.probs[:, 1] ** 2], 1)
+    )
     found = calviz.evaluate(moved, ["nll", "ece"])
     assert [(m.exact, m.bound) for m in found] == [(False, None)] * 2
     true = np.where(table["y"] == 1, p**2, 1 - p**2)
