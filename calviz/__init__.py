@@ -16,6 +16,7 @@ from calviz.specs.registry import look_in
 
 if TYPE_CHECKING:
     from calviz import figures as figures
+    from calviz import integrations as integrations
     from calviz import recalibrators as recalibrators
     from calviz.analysis import conventions, evaluate, verdict
     from calviz.comparison import (
@@ -50,6 +51,7 @@ __all__ = [
     "conventions",
     "evaluate",
     "figures",
+    "integrations",
     "learning_curve",
     "load",
     "over_time",
@@ -107,7 +109,7 @@ ways_in(
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("figures", "recalibrators"):
+    if name in ("figures", "integrations", "recalibrators"):
         return importlib.import_module(f"calviz.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'calviz' has no attribute '{name}'")

@@ -68,7 +68,7 @@ with page_guard.boundary():
         st.download_button(
             "Download as CSV",
             csv_bytes(frame),
-            f"{bin_details.file_stem(chosen)}-ece-by-bins.csv",
+            f"{chosen.file_stem}-ece-by-bins.csv",
             "text/csv",
             icon=":material/download:",
             on_click="ignore",

@@ -39,9 +39,10 @@ def verdict(sample: Sample) -> Verdict:
     are called miscalibrated (`calviz.sample.false_alarm_levels`). Another 1 % may have slices that are called off.
     """
     seen = sample.once(evidence)
-    weighted = sample.data.weights is not None
-    alike = sample.data.alike and not weighted
-    by_group = usual_slices(sample) if seen.rows >= MIN_ROWS and not weighted else None
+    # Cells stand for rows that are not there one by one.
+    each_row = sample.data.cells is None
+    alike = sample.data.alike and each_row
+    by_group = usual_slices(sample) if seen.rows >= MIN_ROWS and each_row else None
     tells_apart = seen.rows < MIN_ROWS or not alike or sample.view(shuffled).tells_apart
     quiet = seen.rows >= MIN_ROWS and seen.direction == "none"
     # Ranges of the classes are those of independent rows that count the same.

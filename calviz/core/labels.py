@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.arrays import IntArray
+from calviz.core.arrays import IntArray, held_by
 from calviz.core.errors import InputError
 
 
@@ -25,7 +25,10 @@ def checked_labels(labels: npt.ArrayLike, n: int, k: int) -> IntArray:
             raise InputError(f"label {array[row]!r} is not a whole number", row=row + 1)
         array = whole
     if array.dtype.kind not in "biu":
-        raise InputError(f"'labels' holds {array.dtype}, expected class indices 0..{k - 1}")
+        raise InputError(
+            f"'labels' holds {held_by(array)}, expected class indices 0..{k - 1}",
+            remedy="labels of any kind are taken by calviz.Predictions.from_arrays(y_true, y_prob)",
+        )
     bad = (array < 0) | (array >= k) if array.dtype.kind != "b" else np.zeros(n, dtype=bool)
     if bad.any():
         row = int(np.flatnonzero(bad)[0])

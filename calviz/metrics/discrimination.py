@@ -43,7 +43,7 @@ def auroc(view: Steps) -> FloatArray:
     label="Somers' Dxy",
     bounds=(-1.0, 1.0),
     formula=r"2\,\mathrm{AUROC} - 1",
-    reference="Somers 1962; Harrell 2015, section 10.8",
+    reference="Somers 1962; Harrell 2015",
     undefined=_ONE_KIND,
     bound=cell_bounds.of_pair_differences,
 )

@@ -31,7 +31,7 @@ def _tested(view: Steps) -> Mapping[str, float]:
     direction="lower",
     bounds=(0.0, 1.0),
     formula=r"\max_{0 \le j \le m} C_j - \min_{0 \le j \le m} C_j,\quad C_j = \frac1n \sum_{i: s_i \le u_j} (h_i - s_i),\; C_0 = 0",
-    reference="Arrieta-Ibarra et al. 2022, section 2 (ECCE-R); Kuiper 1960",
+    reference="Arrieta-Ibarra et al. 2022 (ECCE-R); Kuiper 1960",
     view=steps,
     interval="half-inverted",
     widening=1.1,

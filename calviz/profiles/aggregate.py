@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.cells import FINE_CELLS
-from calviz.core.predictions import ROW_SUM_TOLERANCE
+from calviz.core.probabilities import ROW_SUM_TOLERANCE
 from calviz.profiles.layout import Every, Layout
 
 if TYPE_CHECKING:

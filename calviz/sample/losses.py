@@ -12,10 +12,12 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable
-from calviz.core.predictions import BLOCK_BYTES, Predictions
+from calviz.core.predictions import Predictions
+from calviz.core.probabilities import BLOCK_BYTES
 from calviz.numerics.blocks import for_row_blocks, row_blocks
 from calviz.numerics.zero_floor import EPSILON
 from calviz.sample.cell_bootstrap import resample_cells, shifted_gamma
+from calviz.sample.rows_not_alike import RowSums, RowWeights
 from calviz.sample.sample import Sample
 from calviz.specs.metric import Redrawn, Reweighted, reweighted_by
 from calviz.text.words import counted, percent
@@ -206,9 +208,11 @@ class MeanLoss:
 def _reweighted(_: Sample, view: MeanLoss) -> Reweighted:
     """See `Reweighting`."""
     losses = view.losses.astype(np.float64)
+    sums_of = RowSums(np.zeros(losses.size, dtype=np.intp), 1, losses, None)
 
-    def reweighted(weights: FloatArray) -> Callable[[float | None], MeanLoss]:
-        mean = MeanLoss(losses @ weights / weights.sum(axis=0), view.of_rows)
+    def reweighted(weights: RowWeights) -> Callable[[float | None], MeanLoss]:
+        total, rows = sums_of(weights)[:, 0]
+        mean = MeanLoss(total / rows, view.of_rows)
         return lambda _: mean
 
     return reweighted
@@ -219,19 +223,23 @@ def _redrawn(_: Sample, view: MeanLoss) -> Redrawn:
     random = view.random_labels
     if random is None:
         raise NotAvailable("not available: the probabilities of the rows are not known.")
+    apart: list[tuple[float, RowSums]] = []
 
     def draw(rng: np.random.Generator, rows: Any, size: int) -> MeanLoss:
         if rows.cluster is None:
             return MeanLoss(random.draw(rng, size), view.of_rows, params=view.params)
-        expected = random.expected()
-        apart = rows.of_rows(view.losses - expected)
-        mean = rows.of_rows(expected).mean() + apart @ rows.signs(rng, size) / rows.n
-        return MeanLoss(mean, view.of_rows, params=view.params)
+        if not apart:
+            expected, one = random.expected(), np.zeros(rows.n, dtype=np.intp)
+            mean = float(rows.of_rows(expected).mean())
+            apart.append((mean, RowSums(one, 1, view.losses - expected)))
+        mean, residual = apart[0]
+        drawn = mean + residual(rows.signs(rng, size))[0, 0] / rows.n
+        return MeanLoss(drawn, view.of_rows, params=view.params)
 
     return draw
 
 
-_by_row = reweighted_by(_reweighted, redrawn=_redrawn, weighted=True)
+_by_row = reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
 
 
 @_by_row

@@ -350,14 +350,16 @@ def metric_options(sample: Sample, metric: Metric, **options: Any) -> dict[str, 
     return own
 
 
-_binned = reweighted_by(
+#: Says of a maker of sums over bins of the sample's own reduction how they are made again.
+binned = reweighted_by(
     lambda sample, view: reweighted(sample.scored, view),
     redrawn=lambda sample, view: redrawn(sample.scored, view),
     weighted=True,
+    grouped=True,
 )
 
 
-@_binned
+@binned
 def bin_sums(
     sample: Sample, *, bins: int = DEFAULT_BINS, scheme: Scheme = "equal-width"
 ) -> BinSums:
@@ -380,7 +382,7 @@ def chosen_bins(sample: Sample) -> BinSums:
     return sample.view(bin_sums, bins=sample.bins_used, scheme=sample.scheme)
 
 
-@_binned
+@binned
 def event_sums(sample: Sample) -> BinSums:
     """Rows, scores and hits under the sample's reduction in one bin."""
     return _with_effective(sample, sample.view(bin_sums, scheme="equal-width").pooled())
@@ -390,6 +392,7 @@ def event_sums(sample: Sample) -> BinSums:
     lambda sample, view: reweighted(sample.top_scored, view),
     redrawn=lambda sample, view: redrawn(sample.top_scored, view),
     weighted=True,
+    grouped=True,
 )
 def top_label_sums(sample: Sample) -> BinSums:
     """Rows, confidence and hits of the predicted class in one bin."""

@@ -71,7 +71,8 @@ def _chosen(figure: Reliability, settings: Settings) -> int | None:
         asked = st.query_params.get(BIN, "")
         st.session_state[_BIN] = int(asked) - 1 if re.fullmatch(r"[0-9]{1,4}", asked) else None
     elif st.session_state.get(_BIN_OF) != _identity(settings):
-        st.session_state[_BIN] = None
+        # The table and the picture forget it too: a tick without its rows would be left.
+        _choose(None, "chart", "table")
     st.session_state[_BIN_OF] = _identity(settings)
     chosen: int | None = st.session_state[_BIN]
     if chosen not in figure.bin:
@@ -174,7 +175,7 @@ def _table(figure: Reliability, settings: Settings, chosen: int | None) -> None:
     st.download_button(
         "Download the bins as CSV",
         csv_bytes(frame.assign(bin=frame["bin"] + 1)),
-        file_name=f"{file_stem(settings)}-bins.csv",
+        file_name=f"{settings.file_stem}-bins.csv",
         mime="text/csv",
         icon=":material/download:",
         type="tertiary",
@@ -249,18 +250,12 @@ def _download(settings: Settings, chosen: int, n: int) -> None:
     st.download_button(
         f"Download {counted(n, 'row')} as CSV",
         content,
-        file_name=f"{file_stem(settings)}-bin-{chosen + 1}.csv",
+        file_name=f"{settings.file_stem}-bin-{chosen + 1}.csv",
         mime="text/csv",
         icon=":material/download:",
         on_click="ignore",
         key="calviz.bin.download",
     )
-
-
-def file_stem(settings: Settings) -> str:
-    """The beginning of the names of downloads."""
-    stem = re.sub(r"[^A-Za-z0-9_-]+", "-", settings.entry.loaded.file.split(".")[0]).strip("-")
-    return stem[:40] or "calviz"
 
 
 @st.cache_resource(scope="session", max_entries=2, show_spinner=False)
