@@ -124,6 +124,17 @@ class Confusion(Figure):
         )
         return np.argsort(-np.asarray(mistakes), kind="stable")
 
+    @property
+    def usual(self) -> IntArray:
+        """The classes that are drawn where none are asked for: those of the most frequent mistakes, in this order."""
+        at = self.mistakes()[: 4 * SHOWN]
+        pairs = np.stack([self.true[at], self.predicted[at]], axis=1).ravel()
+        # Of many classes those in most mistakes need not be mixed up with each other: whole pairs are.
+        first = (
+            np.concatenate([pairs, self.ranked]) if len(self.class_names) > SHOWN else self.ranked
+        )
+        return np.asarray(list(dict.fromkeys(first.tolist()))[:SHOWN], dtype=np.intp)
+
     def share(self, by: By = "true") -> FloatArray:
         """Share of each cell's rows among those of its true class, or of its predicted one, shape (P,)."""
         side = self._side(by)
@@ -196,7 +207,7 @@ class Confusion(Figure):
         by : {"true", "predicted"}
             Whether colours are shares of the true class or of the predicted one.
         classes : sequence of int
-            The classes to draw, as indices; left out, the twelve with the most mistakes.
+            The classes to draw, as indices; left out, twelve of the most frequent mistakes.
 
         Raises
         ------
@@ -204,7 +215,7 @@ class Confusion(Figure):
             On another `by`, or classes that there are not.
         """
         self._side(by)
-        wanted = np.asarray(list(classes) or self.ranked[:SHOWN], dtype=np.intp)
+        wanted = np.asarray(list(classes) if len(classes) else self.usual, dtype=np.intp)
         if wanted.min() < 0 or wanted.max() >= len(self.class_names):
             raise OptionError(f"'classes' are from 0 to {len(self.class_names) - 1}.")
         return self._drawn(theme, caption, width, by=by, shown=wanted)

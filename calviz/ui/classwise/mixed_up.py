@@ -49,7 +49,7 @@ def explore(settings: Settings) -> None:
                 "Classes",
                 figure.class_names,
                 format_func=lambda name: names.get(name, str(name)),
-                placeholder=f"The {min(SHOWN, len(names))} with the most mistakes; type to search",
+                placeholder=f"{min(SHOWN, len(names))} of the most frequent mistakes; type to search",
                 max_selections=MOST,
                 key=f"calviz.confusion.classes.{settings.entry.content}",
             )
