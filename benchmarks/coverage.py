@@ -2,6 +2,8 @@
 
     python benchmarks/coverage.py [--minutes 20] [--jobs 1] [--samples FILE] [--write]
 
+`coverage_of_validations.py` does the same for the measures of validations.
+
 Draws samples whose truth is known, as many as fit into the time, and counts. With ``--samples`` each sample becomes a
 line of a file; those that are in it already count too, so that a study may be interrupted, and ``--minutes 0`` only
 counts. With ``--write`` the tables go to `RESULTS.md` and the figure to `docs/images/coverage.svg`;
@@ -50,14 +52,9 @@ TRUE_CLASS = (
 CLASSWISE = (*ONE_VS_REST, *TRUE_CLASS)
 KEYS = (
     *LINEAR,
-    *ABSOLUTE,
-    *SQUARED,
-    "nll_miscalibration",
-    "nll_calibration",
+    *(key for key in ABSOLUTE + SQUARED if key not in ("ce_l1_unbiased", "brier_calibration")),
     "mce",
     "ks",
-    "kuiper",
-    "atb",
     "skce",
     *CLASSWISE,
 )
@@ -110,7 +107,7 @@ def keys_of(case):
     return tuple(key for key in KEYS if key not in WITHOUT_TRUTH.get(case, ()))
 
 
-def truth_of(case):
+def truth_of(case, keys_of=keys_of, rows=TRUTH_ROWS):
     """True values: in closed form where there is one, on very many rows otherwise."""
     draw, reduction = CASES[case]
     models = TRUTH["simulated_binary"]["truth"]
@@ -127,9 +124,14 @@ def truth_of(case):
             "kuiper",
             "atb",
             "skce",
+            "tcal",
+            "calibration_intercept",
+            "calibration_in_the_large",
+            "unreliability",
+            *("ici", "e50", "e90", "emax", "eci"),
         ),
         0.0,
-    )
+    ) | {"calibration_slope": 1.0, "oe_ratio": 1.0}
     closed = {
         # Neither class differs from the other, so that each is calibrated also by true class.
         "calibrated": none | dict.fromkeys(TRUE_CLASS, 0.0),
@@ -146,16 +148,16 @@ def truth_of(case):
     truth = dict.fromkeys(ABSOLUTE, closed["ece_l1"]) | dict.fromkeys(SQUARED, closed["ece_l2"])
     truth |= {key: closed[key] for key in keys_of(case) if key in closed}
     if case == "100 classes":
-        truth |= truth_of_one_class()
+        truth |= truth_of_one_class() if "tace" in keys_of(case) else {}
     else:
         # The two columns err alike.
         truth |= {"classwise_ece": closed["ece_l1"], "tace": closed["ece_l1"]}
         if "ks" in closed:
             truth["ks_classwise"] = closed["ks"]
-    if "skce" not in truth:
+    if "skce" in keys_of(case) and "skce" not in truth:
         truth["skce"] = mean_skce(draw)
     if unknown := [key for key in keys_of(case) if key not in truth]:
-        many = draw(TRUTH_ROWS, np.random.default_rng(99))
+        many = draw(rows, np.random.default_rng(99))
         truth |= {r.key: r.value for r in calviz.evaluate(many, unknown, reduction=reduction)}
     return truth
 
@@ -199,7 +201,7 @@ def one(case, n, run, keys):
     }
 
 
-def work(turn, step, until, samples):
+def work(turn, step, until, samples, keys_of=keys_of):
     """Samples of all cases and sizes in turns, every `step`-th turn, until the time is over."""
     with samples.open("a") as out:
         while time.time() < until:
@@ -254,7 +256,7 @@ def summary(rows, truth, key):
     }
 
 
-def tables(found):
+def tables(found, keys=KEYS):
     """One table of coverage per case and size, and one of p-values."""
     for case in CASES:
         for n in SIZES:
@@ -274,7 +276,7 @@ def tables(found):
     yield "### p-values of the calibrated model\n"
     yield "| metric | " + " | ".join(f"p <= 0.05 and 0.5, n = {n:,}" for n in SIZES) + " |"
     yield "| --- |" + " --- |" * len(SIZES)
-    for key in KEYS:
+    for key in keys:
         cells = [found["calibrated", n].get(key) for n in SIZES]
         if all(cells):
             shares = " | ".join(f"{s['p05']:.1f} %, {s['p50']:.0f} %" for s in cells)
@@ -283,7 +285,16 @@ def tables(found):
 
 def main() -> None:
     samples, write = run_study(__doc__, work, read_samples, minutes=20)
-    truth = {case: truth_of(case) for case in CASES}
+    found, text = results(samples, {case: truth_of(case) for case in CASES}, keys_of, KEYS)
+    print(text)
+    if write:
+        write_section("Coverage", text)
+        labels = {key: METRICS[key].label for key in KEYS}
+        draw_coverage(found, list(CASES), SIZES, labels, ROOT / "docs" / "images" / "coverage.svg")
+
+
+def results(samples, truth, keys_of, keys, script="coverage.py"):
+    """What was found, by case and size, and as text."""
     drawn, _ = read_samples(samples)
     found = {
         (case, n): {
@@ -295,17 +306,12 @@ def main() -> None:
         for n in SIZES
     }
     head = (
-        f"`python benchmarks/coverage.py --write` on {machine()}. 95 % intervals of {RESAMPLES} resamples. "
+        f"`python benchmarks/{script} --write` on {machine()}. 95 % intervals of {RESAMPLES} resamples. "
         "Truth: the true calibration error in closed form for the errors, the value on very many rows for the "
         "others. Width: of its own intervals, in widths of percentile intervals. The standard error of 95 % is "
         "3.1 points with 50 samples, 1.5 with 200 and 0.7 with 1,000. `docs/uncertainty.md` explains.\n"
     )
-    text = "\n".join([head, *tables(found)])
-    print(text)
-    if write:
-        write_section("Coverage", text)
-        labels = {key: METRICS[key].label for key in KEYS}
-        draw_coverage(found, list(CASES), SIZES, labels, ROOT / "docs" / "images" / "coverage.svg")
+    return found, "\n".join([head, *tables(found, keys)])
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from calviz.specs.registry import look_in
 
 if TYPE_CHECKING:
     from calviz import figures as figures
+    from calviz import integrations as integrations
     from calviz import recalibrators as recalibrators
     from calviz.analysis import conventions, evaluate, verdict
     from calviz.comparison import (
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
     from calviz.core.predictions import ConfidencePredictions, Predictions
     from calviz.core.reduction import Reduction
     from calviz.data import load
+    from calviz.data.profiling import profile
     from calviz.one_line import audit, scorer
+    from calviz.profiles.profile import Profile
 
 __version__ = "0.1.0"
 
@@ -39,6 +42,7 @@ __all__ = [
     "Calibrated",
     "ConfidencePredictions",
     "Predictions",
+    "Profile",
     "Reduction",
     "__version__",
     "audit",
@@ -47,10 +51,12 @@ __all__ = [
     "conventions",
     "evaluate",
     "figures",
+    "integrations",
     "learning_curve",
     "load",
     "over_time",
     "prediction_sets",
+    "profile",
     "recalibrate",
     "recalibrators",
     "scorer",
@@ -64,6 +70,7 @@ _HOMES = {
     "Calibrated": "calviz.comparison",
     "ConfidencePredictions": "calviz.core.predictions",
     "Predictions": "calviz.core.predictions",
+    "Profile": "calviz.profiles.profile",
     "Reduction": "calviz.core.reduction",
     "audit": "calviz.one_line",
     "compare": "calviz.comparison",
@@ -74,6 +81,7 @@ _HOMES = {
     "load": "calviz.data",
     "over_time": "calviz.comparison",
     "prediction_sets": "calviz.comparison",
+    "profile": "calviz.data.profiling",
     "recalibrate": "calviz.comparison",
     "scorer": "calviz.one_line",
     "slices": "calviz.comparison",
@@ -101,7 +109,7 @@ ways_in(
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("figures", "recalibrators"):
+    if name in ("figures", "integrations", "recalibrators"):
         return importlib.import_module(f"calviz.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'calviz' has no attribute '{name}'")

@@ -139,7 +139,7 @@ def evaluate(
     judged = _judged(sample)
     return Evaluation(
         name=sample.data.name,
-        rows=sample.data.n,
+        rows=sample.data.rows,
         n_classes=sample.data.n_classes,
         kind=sample.data.kind,
         split=sample.split,
@@ -404,7 +404,7 @@ def _error_bars(
     drawing: _Drawing,
 ) -> Iterator[tuple[Metric, dict[str, Any]]]:
     # One row resamples to itself, so it has no interval.
-    wanted = drawing.intervals and sample.data.n > 1
+    wanted = drawing.intervals and sample.data.rows > 1
     needed = [m for m in metrics if wanted and needs_calibrated(drawing.method(m))]
     drawn = drawing.draw(view, metrics, "bootstrap") if wanted else {}
     under = metrics if drawing.noise_floors else needed

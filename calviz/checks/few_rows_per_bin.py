@@ -23,7 +23,7 @@ def few_rows_per_bin(sample: Sample) -> Iterator[Finding]:
     filled = int(np.count_nonzero(count))
     sparse = (count > 0) & (count < FEW_ROWS)
     few = int(np.count_nonzero(sparse))
-    if sample.data.n < MIN_ROWS or few == 0:
+    if sample.data.rows < MIN_ROWS or few == 0:
         return
     rows = counted(int(count[sparse].sum()), "row")
     many = few >= MANY * filled

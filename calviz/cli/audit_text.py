@@ -101,10 +101,23 @@ def _table(results: list[MetricResult]) -> Table:
         table.add_column("95 % interval", justify="right", no_wrap=True)
         table.add_column("if calibrated (95 %)", justify="right", no_wrap=True)
         table.add_column("p", justify="right", no_wrap=True)
+    profiled = any(r.exact is not None for r in results)
+    if profiled:
+        table.add_column("of the rows", no_wrap=True)
     for r in results:
         cells = (name_of(r), _number(r.value), *(_error_bars(r) if bars else ()))
+        cells = (*cells, precision(r)) if profiled else cells
         table.add_row(*(cell(text) for text in cells))
     return table
+
+
+def precision(result: MetricResult) -> str:
+    """How near a number of a profile is to that of its rows."""
+    if result.exact is None:
+        return ""
+    if result.exact:
+        return "exact"
+    return "no bound known" if result.bound is None else f"within {result.bound:.1g}"
 
 
 def _missing(evaluation: Evaluation) -> dict[str, list[str]]:

@@ -101,7 +101,7 @@ def compare(
             seed=seed,
             in_sample=in_sample,
         ),
-        metrics=_measured(metrics),
+        metrics=METRICS.asked(metrics, "methods"),
         reduction=reduction,
         bins=bins,
         scheme=scheme,
@@ -111,15 +111,6 @@ def compare(
         options=options or {},
     )
     return carry_out(plan, data, jobs=jobs, progress=progress, activity=activity, stop=stop)
-
-
-def _measured(metrics: Iterable[str] | None) -> tuple[str, ...] | None:
-    """What a plan measures: the metrics of the tables where nothing is asked for; None is all of them."""
-    if metrics is None:
-        return METRICS.in_table("methods")
-    if isinstance(metrics, str):
-        return None if metrics == "all" else (metrics,)
-    return tuple(metrics)
 
 
 def carry_out(

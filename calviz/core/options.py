@@ -28,3 +28,13 @@ def check_level(level: float) -> None:
     """Raise OptionError if this is not a valid level of an interval."""
     if not 0 < level < 1:
         raise OptionError(f"'level' must lie between 0 and 1, got {level!r}.")
+
+
+def checked_cutoff(value: Any, name: str = "cutoff") -> float:
+    """The cutoff as a number; raises OptionError unless it lies between 0 and 1."""
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not is_number or not 0 < value < 1:
+        raise OptionError(
+            f"'{name}' must be a number above 0 and below 1, as its odds are what a wrong decision costs; got {value!r}."
+        )
+    return float(value)

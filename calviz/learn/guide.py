@@ -72,6 +72,7 @@ QUESTIONS = (
             "brier_miscalibration",
             "nll_miscalibration",
             "nll_calibration",
+            "nll_calibration_all",
             "calibration_slope",
             "calibration_intercept",
         ),
@@ -83,6 +84,13 @@ QUESTIONS = (
         "May I let it decide, and refer the rest?",
         ("aurc", "accuracy_at_90_coverage", "auroc_failure"),
         "These depend on the ranking of rows only. A model can be badly calibrated and rank well.",
+    ),
+    Question(
+        "On which task can I believe a language model, and from which confidence on?",
+        ("mcs", "ece", "accuracy", "coverage_at_risk"),
+        "Open its logs (lm-evaluation-harness, Inspect) together, and look at the page Slices by task, which adjusts for all tasks: one temperature "
+        "seldom fits all of them. Then choose the task in the sidebar: the page Risk-coverage has the confidence from which on it is right often "
+        "enough. On the command line: calviz audit LOGS --by task --risk 0.1.",
     ),
     Question(
         "What do medical reviewers ask for?",

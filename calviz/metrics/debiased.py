@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from calviz.numerics.edges import MAX_BINS
 from calviz.sample.binning import BinSums
 from calviz.sample.kept_results import once_per_view
 from calviz.sample.sample import Sample, bin_sums
-from calviz.sample.steps import MAX_STEPS, Steps, steps
+from calviz.sample.steps import MAX_STEPS, Steps, over_steps, steps
 from calviz.specs.metric import metric
 
 
@@ -68,6 +68,9 @@ class MonotoneBins:
         The sample that they are of, over the same steps; its counts place the cuts.
     params : mapping
     """
+
+    #: What resamples differ in.
+    DRAWN: ClassVar = ("steps",)
 
     steps: Steps
     base: Steps
@@ -229,6 +232,7 @@ def _between_cuts(view: Steps, most: int) -> Steps:
     return Steps(score / count, count, hits)
 
 
+@over_steps(lambda view, drawn, *_: MonotoneBins(drawn, view.base.merged(), view.params))
 def monotone_bins(sample: Sample) -> MonotoneBins:
     """The sample's steps, to be swept."""
     view = sample.view(steps)
@@ -237,6 +241,7 @@ def monotone_bins(sample: Sample) -> MonotoneBins:
 
 @metric(
     key="ece_sweep",
+    paired=False,
     unit="points",
     label="ECE (sweep)",
     family="Binned",

@@ -9,6 +9,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.metrics.kernels.brownian import range_exceeds
 from calviz.metrics.kernels.cumulative_gap import deviation, extremes
+from calviz.sample import cell_bounds
 from calviz.sample.steps import Steps, steps
 from calviz.specs.metric import metric
 
@@ -30,11 +31,12 @@ def _tested(view: Steps) -> Mapping[str, float]:
     direction="lower",
     bounds=(0.0, 1.0),
     formula=r"\max_{0 \le j \le m} C_j - \min_{0 \le j \le m} C_j,\quad C_j = \frac1n \sum_{i: s_i \le u_j} (h_i - s_i),\; C_0 = 0",
-    reference="Arrieta-Ibarra et al. 2022, section 2 (ECCE-R); Kuiper 1960",
+    reference="Arrieta-Ibarra et al. 2022 (ECCE-R); Kuiper 1960",
     view=steps,
     interval="half-inverted",
     widening=1.1,
     details=_tested,
+    bound=cell_bounds.of_cumulative_range,
 )
 def kuiper(view: Steps) -> FloatArray:
     """Largest error over any range of scores: hits minus scores, summed over the rows whose scores lie between two cutoffs, divided by all rows.

@@ -71,6 +71,11 @@ def oe_ratio(view: BinSums) -> FloatArray:
     return out
 
 
+def _of_intercept(view: Steps, level: float) -> tuple[float, float] | None:
+    low, high = logistic_recalibration.wald_of_intercept(view, level).tolist()
+    return (low, high) if low < high else None
+
+
 @_validation(
     key="calibration_in_the_large",
     tail="two-sided",
@@ -80,11 +85,12 @@ def oe_ratio(view: BinSums) -> FloatArray:
     formula=r"a:\; \mathrm{logit}\,P(h=1) = a + \mathrm{logit}\,s",
     reference="Cox 1958; Van Calster et al. 2019",
     undefined="undefined: all hits are alike.",
+    closed_interval=_of_intercept,
 )
 def calibration_in_the_large(view: Steps) -> FloatArray:
     """Intercept of the logistic recalibration with its slope held at 1: below 0 the scores are too high on the whole, above 0 too low.
 
-    Steps of shape (..., G) give values of shape (...).
+    Steps of shape (..., G) give values of shape (...). Its interval is Wald's.
     """
     return logistic_recalibration.intercept(view)
 
@@ -110,7 +116,7 @@ def _gain(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:
     direction="lower",
     bounds=(-math.inf, math.inf),
     formula=r"U = (2 \ell(\hat a, \hat b) - 2 \ell(0, 1) - 2) / n",
-    reference="Miller et al. 1991; Harrell 2015, section 10.9",
+    reference="Miller et al. 1991; Harrell 2015",
     details=_joint,
     interval="inverted-unbiased",
 )
@@ -130,7 +136,7 @@ def unreliability(view: Steps) -> FloatArray:
     direction="higher",
     bounds=(-math.inf, _MOST),
     formula=r"D = (2 \ell(\hat a, \hat b) - 2 \ell_0 - 1) / n",
-    reference="Harrell 2015, section 10.8",
+    reference="Harrell 2015",
 )
 def discrimination_index(view: Steps) -> FloatArray:
     """What the recalibrated scores gain in likelihood per row over the share of hits alone, less what one slope gains by chance.
@@ -148,7 +154,7 @@ def discrimination_index(view: Steps) -> FloatArray:
     direction="higher",
     bounds=(-math.inf, 1 + _MOST),
     formula=r"Q = D - U",
-    reference="Harrell 2015, section 10.8",
+    reference="Harrell 2015",
 )
 def quality_index(view: Steps) -> FloatArray:
     """Discrimination D less unreliability U: what the scores as they are gain in likelihood per row over the share of hits alone.

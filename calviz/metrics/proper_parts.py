@@ -16,7 +16,7 @@ _corp = partial(
     metric,
     family="Accuracy and proper scores",
     bounds=(0.0, 1.0),
-    reference="Murphy 1973; Dimitriadis, Gneiting & Jordan 2021, eq. 6",
+    reference="Murphy 1973; Dimitriadis, Gneiting & Jordan 2021",
     view=steps,
 )
 

@@ -15,7 +15,7 @@ from calviz.specs.metric import metric
 _parts = partial(
     metric,
     family="Accuracy and proper scores",
-    reference="Berta et al. 2025, section 3 (variational calibration and refinement)",
+    reference="Berta et al. 2025 (variational calibration and refinement)",
     view=cross_fitted,
     paired=False,
 )
@@ -58,6 +58,7 @@ def nll_refinement(view: CrossFitted) -> FloatArray:
     label="NLL: calibration, cross-fitted",
     direction="lower",
     bounds=(-math.inf, math.inf),
+    interval="held-out",
     formula=r"\overline{L(s, h)} - \frac1n \sum_i L(g_{-k(i)}(s_i), h_i)",
 )
 def nll_calibration(view: CrossFitted) -> FloatArray:
@@ -90,6 +91,7 @@ def brier_refinement(view: CrossFitted) -> FloatArray:
     label="Brier: calibration, cross-fitted",
     direction="lower",
     bounds=(-1.0, 1.0),
+    interval="held-out",
     formula=r"\overline{(s - h)^2} - \frac1n \sum_i (g_{-k(i)}(s_i) - h_i)^2",
 )
 def brier_calibration(view: CrossFitted) -> FloatArray:
@@ -108,8 +110,9 @@ def brier_calibration(view: CrossFitted) -> FloatArray:
     family="Bin-free",
     direction="lower",
     bounds=(-1.0, 1.0),
+    interval="held-out",
     formula=r"\frac1n \sum_i \mathrm{sign}(g_{-k(i)}(s_i) - s_i)\,(h_i - s_i)",
-    reference="Berta, Braun et al. 2026, section 3 (variational estimate of the L1 calibration error)",
+    reference="Berta, Braun et al. 2026 (variational estimate of the L1 calibration error)",
     view=cross_fitted,
     paired=False,
 )

@@ -29,7 +29,7 @@ def _infinite(view: LogSteps) -> str | None:
 _corp = partial(
     metric,
     family="Accuracy and proper scores",
-    reference="Dimitriadis, Gneiting & Jordan 2021, eq. 6, for the logarithmic score",
+    reference="Dimitriadis, Gneiting & Jordan 2021, for the logarithmic score",
     view=log_steps,
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -13,7 +13,7 @@ from calviz.core.arrays import FloatArray
 from calviz.numerics.zero_floor import EPSILON
 from calviz.sample import logistic_recalibration
 from calviz.sample.binning import BinSums
-from calviz.sample.sample import Sample, bin_sums
+from calviz.sample.sample import Sample, bin_sums, binned
 from calviz.sample.steps import Steps, steps
 from calviz.specs.metric import metric
 
@@ -54,6 +54,7 @@ def spiegelhalter_z(view: Steps) -> FloatArray:
     return out
 
 
+@binned
 def groups(sample: Sample, *, groups: int = 10) -> BinSums:
     """Equal-mass groups of risk."""
     return bin_sums(sample, bins=groups, scheme="equal-mass")
@@ -68,6 +69,7 @@ def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
 
 @metric(
     key="hosmer_lemeshow",
+    paired=False,
     label="Hosmer-Lemeshow",
     family=_FAMILY,
     direction="lower",
@@ -105,6 +107,16 @@ def _floor(view: Steps) -> Mapping[str, float]:
     return {"floor": least} if least > EPSILON else {}
 
 
+def wald_interval(of: int) -> Callable[[Steps, float], tuple[float, float] | None]:
+    """The closed interval of the intercept (0) or the slope (1)."""
+
+    def ends(view: Steps, level: float) -> tuple[float, float] | None:
+        low, high = logistic_recalibration.wald(view, level)[of].tolist()
+        return (low, high) if low < high else None
+
+    return ends
+
+
 _logistic = partial(
     metric, family=_FAMILY, view=steps, tail="two-sided", undefined=_NO_FIT, details=_floor
 )
@@ -118,12 +130,14 @@ _logistic = partial(
     bounds=(-math.inf, math.inf),
     formula=r"b:\; \mathrm{logit}\,P(h=1) = a + b\,\mathrm{logit}\,s",
     reference="Cox 1958; Van Calster et al. 2019",
+    closed_interval=wald_interval(1),
 )
 def calibration_slope(view: Steps) -> FloatArray:
     """Slope of the logistic recalibration of the scores: 1 is calibrated, below 1 too extreme (overconfident), above 1 too modest.
 
     Steps of shape (..., G) give values of shape (...).
 
+    Its interval is Wald's, as of a logistic regression in R or statsmodels.
     A score of exactly 0 or 1 counts as half of the smallest positive distance of a score from 0 or 1, at most 0.01 away from
     it; the detail ``floor`` says how far. Without such scores nothing changes.
     """
@@ -138,12 +152,13 @@ def calibration_slope(view: Steps) -> FloatArray:
     bounds=(-math.inf, math.inf),
     formula=r"a:\; \mathrm{logit}\,P(h=1) = a + b\,\mathrm{logit}\,s",
     reference="Cox 1958; Van Calster et al. 2019",
+    closed_interval=wald_interval(0),
 )
 def calibration_intercept(view: Steps) -> FloatArray:
     """Intercept of the logistic recalibration, fitted together with the slope: 0 is calibrated.
 
     Steps of shape (..., G) give values of shape (...).
 
-    Calibration in the large (`calibration_in_the_large`) fixes the slope at 1 instead; MCS says the same in units of probability.
+    Its interval is Wald's. Calibration in the large (`calibration_in_the_large`) fixes the slope at 1 instead; MCS says the same in units of probability.
     """
     return np.asarray(logistic_recalibration.fit(view)[..., 0])

@@ -94,7 +94,7 @@ def _at(view: Steps) -> Mapping[str, float]:
     direction="lower",
     bounds=(-math.inf, math.inf),
     formula=r"\max_{j} \frac{T_{2^j}}{\mathrm{sd}_0(T_{2^j})},\quad T_m = \frac1n \sum_{b} \frac{1}{n_b} \sum_{i \neq k \text{ in } b} (h_i - s_i)(h_k - s_k)",
-    reference="Lee et al. 2023, section 4 (adaptive T-Cal)",
+    reference="Lee et al. 2023 (adaptive T-Cal)",
     view=steps,
     details=_at,
     no_weights="its correction counts rows that count the same.",

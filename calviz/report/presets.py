@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.errors import NotAvailable, OptionError, shortened
+from calviz.core.predictions import Dataset
 from calviz.report.subject import Preset, Subject
 from calviz.sample.cutoff import decidable
+from calviz.sample.grades import grade_columns, grade_factor
 
 
 @dataclass(frozen=True)
@@ -72,8 +74,22 @@ def sections_of(preset: str, subject: Subject | None = None) -> tuple[str, ...]:
             data = decidable(subject.sample).data
         except NotAvailable as reason:
             raise OptionError(f"the preset {preset}: {reason}") from None
-        if preset == "credit" and not data.groups:
-            raise OptionError(
-                "the preset credit needs a column of rating grades, and this file has no group column: add one, such as 'grade'."
-            )
+        if preset == "credit":
+            check_grades(data, subject.grades)
     return PRESETS[preset].sections
+
+
+def check_grades(data: Dataset, column: str | None) -> None:
+    """Raise OptionError unless there is a column of rating grades: `column`, or one that is recognised."""
+    if column is not None:
+        grade_factor(data, column)
+    elif not grade_columns(data):
+        others = ", ".join(shortened(name) for name in data.groups)
+        rest = (
+            f"name one of its group columns ({others}) with --grades"
+            if others
+            else "add one, such as 'grade'"
+        )
+        raise OptionError(
+            f"the preset credit needs a column of rating grades, and none of this file looks like one: {rest}."
+        )

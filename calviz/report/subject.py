@@ -12,6 +12,7 @@ from calviz.results.comparison import Comparison
 from calviz.results.evaluation import Evaluation
 from calviz.results.learning_curve import LearningCurve
 from calviz.results.model_comparison import ModelComparison
+from calviz.results.prediction_sets import PredictionSets
 from calviz.results.slices import Slices
 from calviz.results.verdict import Verdict
 from calviz.sample.sample import Sample
@@ -93,6 +94,12 @@ class Subject:
         Groups of these rows; the usual ones are looked at where it is None.
     preset : {"clinical", "credit"} or None
         The guideline that the report follows.
+    cutoff : float or None
+        The cutoff that decisions are made by.
+    grades : str or None
+        The group column that holds rating grades; the one that is recognised where it is None.
+    sets : PredictionSets or None
+        Prediction sets of these rows; made of two halves of them where it is None.
     """
 
     sample: Sample
@@ -105,6 +112,9 @@ class Subject:
     models: ModelComparison | None = None
     slices: Slices | None = None
     preset: Preset | None = None
+    cutoff: float | None = None
+    grades: str | None = None
+    sets: PredictionSets | None = None
 
     @property
     def name(self) -> str:
@@ -124,7 +134,8 @@ class Subject:
     @property
     def evaluation(self) -> Evaluation:
         """All metrics."""
-        return evaluate(self.sample, METRICS.keys(), ci=self.has_error_bars)
+        options = {} if self.cutoff is None else {"cutoff": self.cutoff}
+        return evaluate(self.sample, METRICS.keys(), ci=self.has_error_bars, **options)
 
     @property
     def verdict(self) -> Verdict:

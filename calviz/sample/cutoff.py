@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.errors import NotAvailable, OptionError, shortened
+from calviz.core.errors import NotAvailable, shortened
 from calviz.core.events import BinaryEvents
+from calviz.core.options import checked_cutoff
 from calviz.core.reduction import Reduction
 from calviz.numerics.proportions import clopper_pearson
+from calviz.sample.rows_not_alike import HitSums, RowSums, RowWeights
 from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps, make_steps
-from calviz.specs.metric import reweighted_by
+from calviz.specs.metric import Redrawn, Reweighted, reweighted_by
 
 #: The cutoff unless asked otherwise.
 CUTOFF = 0.5
@@ -41,6 +43,9 @@ class Confusion:
     tn: FloatArray
     params: Mapping[str, float] = field(default_factory=dict)
     events: BinaryEvents | None = None
+
+    #: What resamples differ in.
+    DRAWN: ClassVar = ("tp", "fp", "fn", "tn")
 
     @classmethod
     def of(
@@ -74,6 +79,41 @@ class Confusion:
             hits.append(np.zeros(resamples) if drawn is None else drawn.n_hits)
         return Confusion(hits[1], rows[1] - hits[1], hits[0], rows[0] - hits[0], self.params)
 
+    @property
+    def net_benefit(self) -> float:
+        """Net benefit at the cutoff."""
+        return float(net_benefit_of(self.tp, self.fp, self.n, self.params["cutoff"]))
+
+    @property
+    def net_benefit_of_all(self) -> float:
+        """That of acting on everybody."""
+        hits, n = self.tp + self.fn, self.n
+        return float(net_benefit_of(hits, n - hits, n, self.params["cutoff"]))
+
+    def meaning(self) -> str:
+        """What the cutoff says of costs, and what decisions at it cost by that, in words."""
+        at = float(self.params["cutoff"])
+        odds = (1 - at) / at
+        weigh = (
+            "a missed hit is as bad as a false alarm"
+            if at == 0.5
+            else (
+                f"a missed hit is as bad as {odds:.3g} false alarms"
+                if odds >= 1
+                else f"a false alarm is as bad as {1 / odds:.3g} missed hits"
+            )
+        )
+        n, hits = float(self.n), float(self.tp + self.fn)
+        costs = [
+            1000 * (float(missed) + float(alarms) / odds) / n
+            for missed, alarms in ((self.fn, self.fp), (0, n - hits), (hits, 0))
+        ]
+        own, everybody, nobody = (f"{cost:,.1f}" for cost in costs)
+        return (
+            f"A cutoff of {at:.3g} is right where {weigh}. By that, 1,000 rows cost as much as {own} missed hits; acting on "
+            f"everybody would cost {everybody}, on nobody {nobody}."
+        )
+
     def shares(self, *, level: float = 0.95) -> dict[str, tuple[float, float, float]]:
         """Sensitivity, specificity and predictive values, each with its exact (Clopper-Pearson) interval; ``nan`` without rows."""
         parts = {
@@ -93,16 +133,6 @@ class Confusion:
 def net_benefit_of(tp: Any, fp: Any, n: Any, cutoff: Any) -> FloatArray:
     """``tp / n - fp / n * t / (1 - t)`` (Vickers & Elkin 2006), all of one shape or broadcast."""
     return np.asarray(tp / n - fp / n * (cutoff / (1 - cutoff)))
-
-
-def checked_cutoff(value: Any, name: str = "cutoff") -> float:
-    """The cutoff as a number; raises OptionError unless it lies between 0 and 1."""
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not is_number or not 0 < value < 1:
-        raise OptionError(
-            f"'{name}' must be a number above 0 and below 1, as its odds are what a wrong decision costs; got {value!r}."
-        )
-    return float(value)
 
 
 def least_score(events: BinaryEvents, cutoff: float) -> float:
@@ -130,7 +160,7 @@ def decidable(sample: Sample) -> Sample:
             f"decisions at a cutoff are about one of two classes, and these data have {data.n_classes:,}: look at one class "
             "against the rest (the reduction class, or --reduction class:NAME)."
         )
-    hits, n = int(np.count_nonzero(sample.events.hit)), sample.data.n
+    hits, n = int(np.count_nonzero(sample.scored.hit)), sample.data.n
     if hits in (0, n):
         name = shortened(data.class_names[sample.reduction.class_index(data)])
         what = f"none of the {n:,} rows" if hits == 0 else f"every one of the {n:,} rows"
@@ -146,21 +176,33 @@ def _cells(events: BinaryEvents, cutoff: float) -> IntArray:
     return np.asarray(2 * below + ~events.hit, dtype=np.intp)
 
 
-def _reweighted(
-    sample: Sample, view: Confusion
-) -> Callable[[FloatArray], Callable[[float | None], Confusion]]:
-    cell = _cells(sample.events, view.params["cutoff"])
+def _reweighted(sample: Sample, view: Confusion) -> Reweighted:
+    sums_of = RowSums(_cells(sample.scored, view.params["cutoff"]), 4, None)
 
-    def reweighted(weights: FloatArray) -> Callable[[float | None], Confusion]:
-        sums = np.stack([weights[cell == k].sum(axis=0) for k in range(4)])
+    def reweighted(weights: RowWeights) -> Callable[[float | None], Confusion]:
+        sums = sums_of(weights)[0]
         return lambda _: Confusion.of(sums, view.params)
 
     return reweighted
 
 
-@reweighted_by(_reweighted)
+def _redrawn(sample: Sample, view: Confusion) -> Redrawn:
+    """See `calviz.specs.metric.Reweighting`."""
+    side = _cells(sample.scored, view.params["cutoff"]) // 2
+    hits_of = HitSums(sample.scored, side, 2)
+    decided = np.array([view.tp + view.fp, view.fn + view.tn])[:, None]
+
+    def draw(rng: np.random.Generator, rows: Any, size: int) -> Confusion:
+        hits = hits_of(rng, rows, size)
+        misses = decided - hits
+        return Confusion(hits[0], misses[0], hits[1], misses[1], view.params)
+
+    return draw
+
+
+@reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
 def at_cutoff(sample: Sample, *, cutoff: float = CUTOFF) -> Confusion:
     """Decisions at a cutoff of the score of the sample's own reduction."""
     at = checked_cutoff(cutoff)
-    counts = np.bincount(_cells(sample.events, at), minlength=4).astype(np.float64)
-    return Confusion.of(counts, {"cutoff": at}, sample.events)
+    counts = RowSums(_cells(sample.scored, at), 4, None).once(sample.weights)[0]
+    return Confusion.of(counts, {"cutoff": at}, sample.scored)

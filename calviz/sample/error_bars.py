@@ -86,7 +86,7 @@ def interval(
     level : float
     value : float, optional
         The metric of the sample itself; only percentiles can do without.
-    method : {"percentile", "basic", "inverted", "half-inverted", "inverted-unbiased"}
+    method : {"percentile", "basic", "inverted", "half-inverted", "inverted-unbiased", "held-out"}
         *percentile*: the quantiles of the resamples. *basic*: the same, mirrored at the value.
         *inverted*: the true errors under which a value like this one is not unusual. An error
         that cannot fall below 0 is biased upwards by noise, and the resamples, which add noise to what
@@ -96,7 +96,10 @@ def interval(
         quantile reaches the value (0 where it does so without any error: within noise); the upper
         end that at which the lower quantile does, at most the percentile. *half-inverted*: the upper
         end stays the percentile. *inverted-unbiased*: as the estimator is corrected for the noise in
-        it, the resamples' world is one whose error is their mean.
+        it, the resamples' world is one whose error is their mean. *held-out*: the value is less than the error by
+        what the fits to other rows lose, about the mean with redrawn hits, which are fitted again. Each end is the further one
+        of two: the percentile without that loss, and the error that the value would have to stand for if it deviated from it
+        as it does without any error. The lower end is at least 0.
     calibrated : ndarray, shape (B',), optional
         The metric with the labels redrawn from the scores, for inverted ones.
     bounds : (float, float)
@@ -129,6 +132,11 @@ def interval(
     method = usable(method, calibrated)
     if method == "basic":
         low, high = 2 * value - high, 2 * value - low
+    elif method == "held-out" and calibrated is not None:
+        drawn = calibrated[np.isfinite(calibrated)]
+        still, lost = np.quantile(drawn, tails).tolist(), float(drawn.mean())
+        low = max(0.0, min(value - still[1], low - lost))
+        high = max(0.0, value - still[0], high - lost)
     elif method != "percentile" and calibrated is not None:
         still = np.quantile(calibrated[np.isfinite(calibrated)], tails).tolist()
         error = float(values.mean()) if method == "inverted-unbiased" else value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import ndtri, xlogy
 
 from calviz.core.arrays import BoolArray, FloatArray
 from calviz.numerics.automatic_zero_floor import ENTRIES, MOST, UNDERFLOW, chosen_floor
@@ -233,6 +233,36 @@ def intercept(view: Steps) -> FloatArray:
         if not (np.abs(step) > SHORT * (1 + np.abs(a))).any():
             break
     return np.asarray(a)
+
+
+def wald(view: Steps, level: float) -> FloatArray:
+    """Wald intervals of intercept and slope of `fit`, of one sample, shape (2, 2): with the inverse of the information at the fit.
+
+    ``nan`` where there is no fit.
+    """
+    theta = fit(view)
+    total: FloatArray = np.zeros((5, 1))
+    if np.isfinite(theta).all():
+        for part in view.blocks():
+            total = total + _sums(theta[None], log_odds(part), part.count[None], part.hits[None])
+    _, _, h00, h01, h11 = total[:, 0]
+    det = h00 * h11 - h01**2
+    variance = np.array([h11, h00]) / det if det > 0 else np.full(2, np.nan)
+    return _around(theta, variance, level)
+
+
+def wald_of_intercept(view: Steps, level: float) -> FloatArray:
+    """The same of `intercept`, shape (2,)."""
+    a, bend = intercept(view), 0.0
+    for part in view.blocks():
+        p = _expit(a[..., None] + log_odds(part))
+        bend += float((part.count * p * (1 - p)).sum())
+    return _around(a, np.array(1 / bend if bend > 0 else np.nan), level)
+
+
+def _around(value: FloatArray, variance: FloatArray, level: float) -> FloatArray:
+    reach = float(ndtri((1 + level) / 2)) * np.sqrt(variance)
+    return np.stack([value - reach, value + reach], axis=-1)
 
 
 @once_per_view

@@ -8,6 +8,7 @@ from typing import Any
 
 from calviz.core.errors import NotAvailable
 from calviz.results.evaluation import MetricResult
+from calviz.sample.cell_bounds import Precision, precision
 from calviz.sample.sample import Sample, metric_options
 from calviz.specs.metric import METRICS, Metric, takes_weights
 
@@ -32,13 +33,14 @@ def value_of(sample: Sample, *, asked: Asked) -> MetricResult:
     """A metric without error bars."""
     m = METRICS[asked[0]]
     try:
-        if m.no_weights and sample.data.weights is not None:
+        if m.no_weights and sample.data.weights is not None and not sample.data.alike:
             raise NotAvailable(f"not available for weighted rows: {m.no_weights}")
         view = view_of(sample, asked)
         value = float(m.value(view))
     except NotAvailable as error:
         return MetricResult(m.key, math.nan, params=dict(asked[1]), reason=str(error))
     is_defined = math.isfinite(value)
+    known = precision(sample, m, view) if is_defined else Precision()
     return MetricResult(
         m.key,
         value if is_defined else math.nan,
@@ -46,6 +48,8 @@ def value_of(sample: Sample, *, asked: Asked) -> MetricResult:
         details=_details(sample, m, view),
         reason=None if is_defined else m.undefined,
         note=m.note(view) if m.note and is_defined else None,
+        exact=known.exact,
+        bound=known.bound,
     )
 
 

@@ -35,4 +35,17 @@ def test_a_column_of_grades_has_its_tests():
     app = _upload(_app(), "loans.csv", f"label,p,grade\n{rows}".encode())
     app = _quiet(app.switch_page("pages/decisions.py").run())
     assert "Of 2 grades more happens than the probabilities say in: red B." in _words(app)
-    assert app.dataframe[-1].value["light"].tolist() == ["🟢 green", "🔴 red", "🔴 red"]
+    assert app.dataframe[-1].value["light"].tolist() == ["● green", "● red", "● red"]
+
+
+@pytest.mark.slow
+def test_a_link_with_a_cutoff_that_cannot_be_is_said_until_another_is_chosen():
+    app = _quiet(_app("data=breast_cancer&cutoff=1.5", "decisions"))
+    assert "The link asks for a cutoff of '1&#46;5': it must be a number from 0.001" in _warned(app)
+    assert app.slider(key="cutoff").value == 0.5
+    app.slider(key="cutoff").set_value(0.2).run()
+    assert not _warned(_quiet(app))
+
+
+def _warned(app):
+    return "".join(w.value for w in app.warning)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from calviz.cli.at_cutoff import Deciding
 from calviz.cli.group import CROSSED, FINE, WRONG
 from calviz.cli.reading import label_file_options, reading_options
 from calviz.cli.reduction import reduction_option
@@ -16,6 +17,7 @@ from calviz.cli.report_options import Documents, document_options, only_one_outp
 from calviz.cli.text import say, sentence
 from calviz.cli.threshold import Threshold
 from calviz.core.errors import CalvizError, InputError, OptionError
+from calviz.core.options import checked_cutoff
 from calviz.core.whole_files import write_output
 from calviz.report.junit import Gate, Outcome, to_junit
 
@@ -78,6 +80,17 @@ class Audit:
     "or credit (tests per rating grade as well).",
 )
 @click.option(
+    "--cutoff",
+    type=float,
+    help="Add what decisions for the positive class (or --reduction class:NAME) at this cutoff of its probability lead to; net "
+    "benefit is taken there.",
+)
+@click.option(
+    "--grades",
+    metavar="COL",
+    help="The group column that holds rating grades, for the report; a column that looks like one if left out.",
+)
+@click.option(
     "--fail-on",
     "fail_on",
     multiple=True,
@@ -110,6 +123,8 @@ def command(
     html_path: str | None,
     markdown_path: str | None,
     preset: Preset | None,
+    cutoff: float | None,
+    grades: str | None,
     fail_on: tuple[str, ...],
     junit_path: str | None,
     models: tuple[str, ...],
@@ -146,6 +161,9 @@ def command(
         raise OptionError(
             f"--preset {preset} chooses sections of a report; add --html or --markdown."
         )
+    if grades is not None and not documents:
+        raise OptionError("--grades chooses a column for a report; add --html or --markdown.")
+    decisions = Deciding(None if cutoff is None else checked_cutoff(cutoff, "--cutoff"), grades)
     quiet = only_one_output(json_path, documents)
     parts: list[Part] = []
     records: list[dict[str, Any]] = []
@@ -163,15 +181,17 @@ def command(
                 conventions,
                 quiet=quiet,
                 by=(by, risk),
+                decisions=decisions,
             ):
                 gates += _judged(audit, thresholds)
                 if json_path is not None:
-                    records.append(_record(audit, ci))
+                    records.append(_record(audit, ci, decisions))
                 if documents:
                     # What stands once is made with the first part only.
                     once = len(files) == 1 and not parts
                     beside = _beside(audit, models, how) if once else None
-                    parts.append(_part(audit, ci, reading, beside, preset, named=len(files) > 1))
+                    named = len(files) > 1
+                    parts.append(_part(audit, ci, reading, beside, preset, decisions, named=named))
         except BrokenPipeError:
             raise
         except (CalvizError, OSError) as error:
@@ -203,6 +223,7 @@ def _audit(
     *,
     quiet: bool,
     by: tuple[str | None, float] = (None, 0.1),
+    decisions: Deciding,
 ) -> Iterator[Audit]:
     from calviz import analysis
     from calviz.cli.audit_text import print_conventions, print_evaluation, print_recognition
@@ -210,7 +231,9 @@ def _audit(
     from calviz.data import read
     from calviz.sample.sample import Sample
 
-    loaded = read(file, options=reading, labels=labels)
+    loaded = _out_of_core(file, reading, quiet=quiet) if labels is None else None
+    if loaded is None:
+        loaded = read(file, options=reading, labels=labels)
     unknown = [name for name in models if name not in loaded.models]
     if unknown:
         known = ", ".join(loaded.models)
@@ -219,19 +242,39 @@ def _audit(
         sample = Sample.of(loaded.models[name], **how)
         if by[0] is not None:
             check_column(sample.data, by[0])
-        evaluation = analysis.evaluate(sample, ci=ci)
+        decisions.check(sample)
+        evaluation = analysis.evaluate(sample, ci=ci, **decisions.options)
         others = analysis.conventions(sample, noise=ci) if conventions else None
         audit = Audit(file, loaded, sample, evaluation, others)
         if not quiet:
             if number == 0:
                 print_recognition(file, loaded)
             print_evaluation(audit.evaluation, named=len(loaded.models) > 1)
+            decisions.print(sample)
             if audit.conventions is not None:
                 print_conventions(audit.conventions)
             if by[0] is not None:
                 print_groups(sample, by[0], by[1])
         yield audit
         sample.let_go()  # room for the next model
+
+
+def _out_of_core(file: str, reading: ReadingOptions, *, quiet: bool) -> Loaded | None:
+    """What is more than one file, or does not fit into memory, as a profile; None for everything else."""
+    from calviz.cli.progress import showing_progress
+    from calviz.data.profile_files import loaded
+    from calviz.data.profiling.run import options_and_time, profile
+    from calviz.data.profiling.sources import why_out_of_core
+
+    why = why_out_of_core(file)
+    if not why:
+        return None
+    if not quiet:
+        say(f"{file}: {why}, so it is summed part by part and judged from its profile.")
+    options, time, every = options_and_time(reading)
+    with showing_progress():
+        found = profile([file], by=reading.groups or (), time=time, every=every, **options)
+    return loaded(found, Path(file).name)
 
 
 def _judged(audit: Audit, thresholds: list[Threshold]) -> Iterator[Gate]:
@@ -249,10 +292,10 @@ def _judged(audit: Audit, thresholds: list[Threshold]) -> Iterator[Gate]:
         yield Gate(audit.file, model, str(threshold), outcome, what or "")
 
 
-def _record(audit: Audit, ci: bool) -> dict[str, Any]:
+def _record(audit: Audit, ci: bool, decisions: Deciding) -> dict[str, Any]:
     from calviz.report.json import audit_record, convention_records
 
-    extra = {}
+    extra: dict[str, Any] = decisions.record(audit.sample)
     if audit.conventions is not None:
         extra["conventions"] = convention_records(audit.conventions)
     verdict = audit.evaluation.verdict
@@ -277,14 +320,12 @@ def _beside(
 ) -> ModelComparison | None:
     """The models of a file side by side; None if there is one only."""
     from calviz.comparison import compare_models
-    from calviz.specs.metric import METRICS
 
     names = models or tuple(audit.loaded.models)
     if len(names) < 2:
         return None
     return compare_models(
         {name: audit.loaded.models[name] for name in names},
-        METRICS.in_table("rivals"),
         **how,
     )
 
@@ -295,6 +336,7 @@ def _part(
     reading: ReadingOptions,
     beside: ModelComparison | None,
     preset: Preset | None,
+    decisions: Deciding,
     *,
     named: bool,
 ) -> Part:
@@ -311,6 +353,8 @@ def _part(
         origin=Origin.of(audit.loaded, reading),
         models=beside,
         preset=preset,
+        cutoff=decisions.cutoff,
+        grades=decisions.grades,
     )
     return make_part(subject, sections=sections_of(preset, subject) if preset else None)
 

@@ -15,11 +15,12 @@ from calviz.core.errors import InputError, Repair
 from calviz.core.factor import Factor
 from calviz.core.finding import Finding
 from calviz.core.predictions import ConfidencePredictions, Dataset, Kind, Predictions
+from calviz.core.probabilities import RENORMALISE
 from calviz.core.rows_not_alike import checked_clusters, checked_weights, repeated
 from calviz.data.building import diagnose, labels
 from calviz.data.building.logit_agreement import disagreement
 from calviz.data.building.times import as_times
-from calviz.data.loaded import DROP_MISSING, RENORMALISE, ReadingOptions, short, span
+from calviz.data.loaded import DROP_MISSING, ReadingOptions, short, span
 from calviz.data.percentages import PERCENT_WORDS, are_percentages
 from calviz.data.recognition.layout import Confidence, Layout, Scores
 from calviz.data.table import Fetched, Table

@@ -108,7 +108,7 @@ def _check_options(table: Table, options: ReadingOptions) -> None:
     for what, name in wanted:
         if name and name not in table:
             raise OptionError(
-                f"the {what} '{short(name)}' is not in the file; {known_columns(table.names)}."
+                f"the {what} '{short(name)}' is not in the {table.holder}; {known_columns(table.names)}."
             )
 
 

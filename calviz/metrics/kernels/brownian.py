@@ -24,7 +24,7 @@ def maximum_exceeds(x: float) -> float:
 
     References
     ----------
-    Arrieta-Ibarra et al. 2022, section 3 (the distribution of ECCE-MAD); Feller 1971, section X.5.
+    Arrieta-Ibarra et al. 2022 (the distribution of ECCE-MAD); Feller 1971.
     """
     if x <= _CERTAIN:
         return 1.0
@@ -45,7 +45,7 @@ def range_exceeds(x: float) -> float:
 
     References
     ----------
-    Feller 1951, eq. 3.6 and 3.7; Arrieta-Ibarra et al. 2022, section 3 (the distribution of ECCE-R).
+    Feller 1951; Arrieta-Ibarra et al. 2022 (the distribution of ECCE-R).
     """
     if x <= _CERTAIN:
         return 1.0

@@ -33,6 +33,10 @@ def make(subject: Subject) -> Iterator[Block]:
         raise
     roc = sample.view(Roc.compute, seed=sample.seed)
     yield Text(roc.reading())
+    cells = None
+    if subject.cutoff is not None:
+        cells = sample.view(at_cutoff, cutoff=subject.cutoff)
+        yield Text(cells.meaning())
     share = {"sensitivity": "sensitivity", "false_alarms": "false alarms", "precision": "precision"}
     for panel, title in (("roc", "ROC curve"), ("precision-recall", "Precision and recall")):
         yield chart(
@@ -46,6 +50,7 @@ def make(subject: Subject) -> Iterator[Block]:
             },
             rows=spread(roc.cutoff.size, ROWS)[1:],
             panel=panel,
+            at=cells,
             width=WIDTH,
         )
     benefit = sample.view(NetBenefit.compute, seed=sample.seed)
@@ -65,9 +70,10 @@ def make(subject: Subject) -> Iterator[Block]:
             "avoided": ("actions avoided per 100", lambda v: decimal(v, 1)),
         },
         rows=spread(benefit.cutoff.size, ROWS),
+        at=subject.cutoff,
         width=WIDTH,
     )
-    yield _at_cutoffs(sample)
+    yield _at_cutoffs(sample, subject.cutoff)
     yield Note(
         "Shares with exact (Clopper-Pearson) 95 % intervals. A cutoff of t says that a missed hit is as bad as (1 - t) / t false "
         "alarms; net benefit counts by that."
@@ -89,14 +95,15 @@ def make(subject: Subject) -> Iterator[Block]:
     )
 
 
-def _at_cutoffs(sample: Sample) -> Table:
+def _at_cutoffs(sample: Sample, chosen: float | None) -> Table:
     shown, numbers = [], []
-    for cutoff in CUTOFFS:
+    own = () if chosen is None else (chosen,)
+    for cutoff in sorted({*CUTOFFS, *own}):
         c = sample.view(at_cutoff, cutoff=cutoff)
         net = float(net_benefit_of(c.tp, c.fp, c.n, cutoff))
         counts = {"tp": c.tp, "fp": c.fp, "fn": c.fn, "tn": c.tn}
         row = {"cutoff": cutoff, **{k: float(v) for k, v in counts.items()}}
-        text = {"cutoff": decimal(cutoff, 2), **{k: whole(float(v)) for k, v in counts.items()}}
+        text = {"cutoff": f"{cutoff:.3g}", **{k: whole(float(v)) for k, v in counts.items()}}
         for name, (value, low, high) in c.shares().items():
             row |= {name: value, f"{name} low": low, f"{name} high": high}
             ends = f" ({100 * low:.1f} to {100 * high:.1f})"

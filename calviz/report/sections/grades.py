@@ -20,8 +20,9 @@ MOST_COLUMNS = 3
 def make(subject: Subject) -> Iterator[Block]:
     """One table per column of grades; nothing without such a column."""
     data = subject.sample.data
-    columns = grade_columns(data) if data.groups else ()
-    if not columns or not (subject.preset == "credit" or has_grades(data)):
+    columns = grade_columns(data) if subject.grades is None else (subject.grades,)
+    asked = subject.preset == "credit" or subject.grades is not None
+    if not columns or not (asked or has_grades(data)):
         return
     sample = decidable(subject.sample)
     for column in columns[:MOST_COLUMNS]:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from calviz.figures import NetBenefit, Roc
 from calviz.figures.net_benefit import SHOWN, Shown
-from calviz.sample.cutoff import Confusion, at_cutoff, net_benefit_of
+from calviz.sample.cutoff import CUTOFF, Confusion, at_cutoff, net_benefit_of
 from calviz.sample.sample import Sample
 from calviz.text.export import csv_bytes
 from calviz.text.words import decimal, percent, shorten, whole
@@ -25,8 +25,41 @@ _SHOWN: dict[Shown, str] = {
     "standardised": "standardised",
     "avoided": "actions avoided",
 }
+#: The widget of the cutoff, its least value and step, and what a link asked for in vain.
+KEY, LEAST, _BAD_LINK = "cutoff", 0.001, "calviz.decisions.bad_link"
 #: Pixels that a square has, and the table beside that of shares; two stand side by side.
 _SQUARE, _NARROW = 344, 300
+
+
+def chosen() -> float | None:
+    """The cutoff that was chosen in this session; None if none was."""
+    found = st.session_state.get(KEY)
+    return found if isinstance(found, float) else None
+
+
+def _say_bad_link() -> None:
+    """Say of a link with a cutoff that the slider cannot have that it was not followed, until another one is chosen."""
+    asked = st.query_params.get(KEY)
+    if KEY not in st.session_state and asked is not None and not _usable(asked):
+        st.session_state[_BAD_LINK] = asked
+    if _BAD_LINK in st.session_state:
+        what = md(shorten(st.session_state[_BAD_LINK], 40))
+        st.warning(
+            f"The link asks for a cutoff of '{what}': it must be a number from {LEAST:g} to {1 - LEAST:g}, so {CUTOFF:g} is shown; "
+            "drag the cutoff to the one that was meant.",
+            icon=":material/link_off:",
+        )
+
+
+def _usable(text: str) -> bool:
+    try:
+        return LEAST <= float(text) <= 1 - LEAST
+    except ValueError:
+        return False
+
+
+def _forget_bad_link() -> None:
+    st.session_state.pop(_BAD_LINK, None)
 
 
 @st.fragment
@@ -35,20 +68,23 @@ def explore(settings: Settings, method: str) -> None:
     with page_guard.boundary():
         found = deciding(settings, method)
         name = found.before.data.class_names[found.before.reduction.class_index(found.before.data)]
+        _say_bad_link()
         at = st.slider(
             f"Act where the probability of '{md(shorten(name, 40))}' is at least",
-            0.001,
-            0.999,
-            0.5,
-            0.001,
+            LEAST,
+            1 - LEAST,
+            CUTOFF,
+            LEAST,
             format="%.3f",
-            key="cutoff",
+            key=KEY,
             bind="query-params",
+            on_change=_forget_bad_link,
             width=620,
+            persist_state="session",
         )
         samples = [found.before] + ([found.after] if found.after is not None else [])
         cells = [sample.view(at_cutoff, cutoff=at) for sample in samples]
-        st.markdown(md(_meaning(at, cells[0]), 1_000))
+        st.markdown(md(cells[0].meaning(), 1_000))
         if found.words:
             st.caption(md(found.words, 1_000))
         _tables(samples, cells)
@@ -69,30 +105,6 @@ def _roc(sample: Sample) -> Roc:
 
 def _curve(sample: Sample) -> NetBenefit:
     return sample.view(NetBenefit.compute, seed=sample.seed)
-
-
-def _meaning(at: float, c: Confusion) -> str:
-    """What the cutoff says of costs, and what decisions at it cost by that."""
-    odds = (1 - at) / at
-    weigh = (
-        "a missed hit is as bad as a false alarm"
-        if at == 0.5
-        else (
-            f"a missed hit is as bad as {odds:.3g} false alarms"
-            if odds >= 1
-            else f"a false alarm is as bad as {1 / odds:.3g} missed hits"
-        )
-    )
-    n, hits = float(c.n), float(c.tp + c.fn)
-    costs = [
-        1000 * (float(missed) + float(alarms) / odds) / n
-        for missed, alarms in ((c.fn, c.fp), (0, n - hits), (hits, 0))
-    ]
-    own, everybody, nobody = (f"{cost:,.1f}" for cost in costs)
-    return (
-        f"A cutoff of {at:.3g} is right where {weigh}. By that, 1,000 rows cost as much as {own} missed hits; acting on "
-        f"everybody would cost {everybody}, on nobody {nobody}."
-    )
 
 
 def _tables(samples: list[Sample], cells: list[Confusion]) -> None:

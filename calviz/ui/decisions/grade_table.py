@@ -5,47 +5,66 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from calviz.sample.grades import RED, YELLOW, grade_columns, grades
+from calviz.sample.grades import RED, YELLOW, grade_columns, grades, possible_grade_columns
 from calviz.sample.sample import Sample
 from calviz.text.words import p_number, shorten
+from calviz.ui.widgets import diagram
 from calviz.ui.widgets.text import md
 
-_LIGHTS = {"green": "🟢 green", "yellow": "🟡 yellow", "red": "🔴 red"}
+#: The widget that says which column holds grades.
+KEY = "grades"
+#: A mark that every font has, coloured where colours are seen, beside the word.
+_MARK = "●"
+_COLOURS = {"green": "#2e7d32", "yellow": "#b26a00", "red": "#c62828"}
+_COLOURS_IN_THE_DARK = {"green": "#7cc47f", "yellow": "#e0b04a", "red": "#ef8a80"}
+
+
+def chosen() -> str | None:
+    """The column that was chosen in this session; None if none was."""
+    found = st.session_state.get(KEY)
+    return found if isinstance(found, str) else None
 
 
 def explore(sample: Sample) -> None:
-    """A table of the grades of a group column; nothing where the file has none."""
-    columns = grade_columns(sample.data) if sample.data.groups else ()
+    """A table of the grades of a group column; nothing where the file has no column that could be one."""
+    columns = possible_grade_columns(sample.data)
     if not columns:
         return
+    recognised = grade_columns(sample.data)
     st.subheader("Does each grade hold what it says?", anchor=False)
     column = st.selectbox(
-        "Column of grades",
-        columns,
-        key="grades",
+        "Column of rating grades",
+        (*recognised, *(name for name in columns if name not in recognised)),
+        index=0 if recognised else None,
+        placeholder="none looks like grades; choose one if it is",
+        key=KEY,
         bind="query-params",
         format_func=lambda name: shorten(name, 60),
-        width=320,
+        width=380,
+        persist_state="session",
     )
-    found = sample.view(grades, column=column or columns[0])
+    if column is None:
+        return
+    found = sample.view(grades, column=column)
     st.markdown(md(found.reading(), 1_000))
     c = found.columns()
     share = st.column_config.NumberColumn(format="%.2f %%")
+    frame = pd.DataFrame(
+        {
+            "grade": [shorten(name, 60) for name in c["grade"]],
+            "rows": c["rows"],
+            "hits": c["hits"],
+            "mean score": 100 * c["mean_score"],
+            "observed": 100 * c["observed"],
+            "from": 100 * c["low"],
+            "to": 100 * c["high"],
+            "p (Jeffreys)": [p_number(p) for p in c["p_jeffreys"].tolist()],
+            "p (binomial)": [p_number(p) for p in c["p_binomial"].tolist()],
+            "light": [f"{_MARK} {light}" for light in c["light"]],
+        }
+    )
     st.dataframe(
-        pd.DataFrame(
-            {
-                "grade": [shorten(name, 60) for name in c["grade"]],
-                "rows": c["rows"],
-                "hits": c["hits"],
-                "mean score": 100 * c["mean_score"],
-                "observed": 100 * c["observed"],
-                "from": 100 * c["low"],
-                "to": 100 * c["high"],
-                "p (Jeffreys)": [p_number(p) for p in c["p_jeffreys"].tolist()],
-                "p (binomial)": [p_number(p) for p in c["p_binomial"].tolist()],
-                "light": [_LIGHTS[light] for light in c["light"]],
-            }
-        ),
+        frame.style.map(_coloured, subset=["light"]),
         hide_index=True,
         height="content",
         alt="Tests per grade",
@@ -55,3 +74,8 @@ def explore(sample: Sample) -> None:
         "Grades in the order of their mean score, with Jeffreys 95 % intervals. The tests are one-sided, each grade for itself: small "
         f"where more happens than the mean score says. Yellow below {YELLOW:g}, red below {RED:g} by the Jeffreys test."
     )
+
+
+def _coloured(light: str) -> str:
+    colours = _COLOURS_IN_THE_DARK if diagram.theme() == "dark" else _COLOURS
+    return f"color: {colours[light.removeprefix(_MARK).strip()]}"

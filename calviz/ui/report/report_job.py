@@ -15,8 +15,10 @@ from calviz.report.section import SECTIONS, Work, in_order
 from calviz.report.subject import Origin, Preset, Subject
 from calviz.results.comparison import Comparison
 from calviz.results.learning_curve import LearningCurve
+from calviz.sample.grades import possible_grade_columns
 from calviz.text.words import file_size
 from calviz.ui.compare_models import chosen_models as models
+from calviz.ui.decisions import cutoff, grade_table
 from calviz.ui.session import jobs
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
@@ -27,8 +29,8 @@ from calviz.ui.widgets.long_work import Button, LongWork, Said
 PLACE = "report"
 #: Where comparisons of recalibrators and learning curves run, as the pages that start them call it.
 COMPARED, LEARNT = "recalibrate", "learning_curve"
-#: The section that a preset asks more of.
-GRADES = "grades"
+#: The sections that what was chosen on the page Decisions goes into; of grades a preset asks more.
+GRADES, DECISIONS, METRICS = "grades", "decisions", "metrics"
 #: Pixels of the preview.
 HEIGHT = 900
 
@@ -42,6 +44,8 @@ class Found:
     chosen: models.Chosen | None
     question: slices_off.Question | None
     preset: Preset | None = None
+    cutoff: float | None = None
+    grades: str | None = None
 
     def of(self, work: Work) -> object:
         """What there is of a kind of work: its result, or what names it; None if nothing was asked for."""
@@ -56,7 +60,13 @@ class Found:
         """Identifies what a section is made of in addition to the rows and the settings."""
         work = SECTIONS[key].made_of
         if work is None:
-            return self.preset or "" if key == GRADES else ""
+            # Where decisions are made, and by which column, was chosen on the page Decisions.
+            decided = {
+                GRADES: (self.preset, self.grades),
+                DECISIONS: self.cutoff,
+                METRICS: self.cutoff,
+            }
+            return repr(decided.get(key))
         there = self.of(work)
         # Results are told apart by what they are, choices by what they say.
         return str(id(there)) if work in ("comparison", "learning") else repr(there)
@@ -99,11 +109,14 @@ def gather(settings: Settings) -> Found:
     comparison = _latest(COMPARED, settings)
     learning = _latest(LEARNT, settings)
     chosen = models.usual(settings.entry)
+    grades = grade_table.chosen()
     return Found(
         comparison if isinstance(comparison, Comparison) else None,
         learning if isinstance(learning, LearningCurve) else None,
         chosen if len(chosen.models) > 1 else None,
         slices_off.asked(settings),
+        cutoff=cutoff.chosen(),
+        grades=grades if grades in possible_grade_columns(settings.whole) else None,
     )
 
 
@@ -127,6 +140,8 @@ def subject(settings: Settings, found: Found) -> Subject:
         learning=found.learning,
         slices=None if found.question is None else slices_off.look(settings, found.question),
         preset=found.preset,
+        cutoff=found.cutoff,
+        grades=found.grades,
     )
 
 

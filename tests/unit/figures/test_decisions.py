@@ -1,10 +1,13 @@
 """Net benefit, ROC, scores by outcome and the calibration curve as figures."""
 
+import json
+
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 import calviz
+from benchmarks import record_decision_curves
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.figures import CalibrationCurve, NetBenefit, OutcomeHistogram, Roc
 from calviz.sample.cutoff import at_cutoff, decidable
@@ -35,6 +38,17 @@ def test_net_benefit_is_what_its_formula_says():
         assert low < net < high
         gain = np.where(score >= at, np.where(y == 1, 1, -at / (1 - at)), 0)
         assert high - low == pytest.approx(2 * 1.96 * gain.std() / np.sqrt(y.size), rel=0.15)
+
+
+def test_decision_curves_are_those_of_dcurves():
+    score, hit = record_decision_curves.case()
+    expected = json.loads(record_decision_curves.RECORDED.read_text())["values"]
+    f = NetBenefit.compute(calviz.Predictions(probs=score, labels=hit), band=False)
+    at = [int(np.argmin(np.abs(f.cutoff - t))) for t in record_decision_curves.CUTOFFS]
+    model, everybody = expected["model"], expected["all"]["net_benefit"]
+    np.testing.assert_allclose(f.values["net-benefit"][at], model["net_benefit"], atol=1e-12)
+    np.testing.assert_allclose(f.everybody["net-benefit"][at], everybody, atol=1e-12)
+    np.testing.assert_allclose(f.values["avoided"][at] / 100, model["avoided"], atol=1e-12)
 
 
 def test_a_score_in_single_precision_reaches_its_cutoff():

@@ -1,5 +1,7 @@
 """Flexible calibration curves against SciPy, closed forms and known truths."""
 
+import json
+
 import numpy as np
 import pytest
 from scipy import optimize, stats
@@ -8,6 +10,7 @@ from scipy.interpolate import CubicSpline
 from scipy.special import expit, logit
 
 import calviz
+from benchmarks import record_r
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents
 from calviz.sample import flexible_curve
@@ -147,3 +150,16 @@ def test_few_rows_have_a_flexible_curve(score, hit):
 def test_an_unknown_curve():
     with pytest.raises(OptionError, match="'curve' must be one of spline, loess, logistic"):
         evaluated([0.2, 0.6], [0, 1], ["ici"], curve="lowess")
+
+
+@pytest.mark.parametrize(("name", "near"), [("small", 2e-4), ("tied", 1e-7), ("large", 3e-4)])
+def test_loess_is_that_of_r(name, near):
+    """Of R's local fits; by default R has them at the corners of a grid, and blends between these."""
+    score, hit = record_r.cases()[name]
+    expected = json.loads(record_r.RECORDED.read_text())["values"][name]
+    view = steps_of(score, hit)
+    fitted = np.interp(score[:: record_r.EVERY], view.score, curve(view, "loess"))
+    np.testing.assert_allclose(fitted, expected["direct"], atol=near)
+    np.testing.assert_allclose(fitted, expected["usual"], atol=0.01)
+    ici = evaluated(score, hit, ["ici"], curve="loess")["ici"].value
+    assert ici == pytest.approx(expected["ici"][0], abs=0.001)

@@ -114,3 +114,20 @@ def test_redrawn_hits_are_fitted_as_the_rows_are():
 def test_few_rows_are_refused_with_a_reason():
     found = calviz.evaluate(predictions([0.2, 0.7], [0, 1]), KEYS, reduction="positive")
     assert all("fewer than 20 rows" in found[key].reason for key in KEYS)
+
+
+@pytest.mark.slow
+def test_intervals_hold_what_is_true():
+    # Of calibrated scores nothing; of squares what the closed forms above say.
+    truths = {"nll_calibration": 0.0, "brier_calibration": 0.0, "ce_l1_unbiased": 0.0}
+    for power, truth in ((1, truths), (2, {"brier_calibration": 1 / 30, "ce_l1_unbiased": 1 / 6})):
+        held, runs = dict.fromkeys(truth, 0), 20
+        for seed in range(runs):
+            rng = np.random.default_rng([seed, power])
+            score = rng.random(300)
+            data = predictions(score, rng.random(300) < score**power)
+            found = calviz.evaluate(data, list(truth), reduction="positive", ci=True, resamples=60)
+            for key, at in truth.items():
+                held[key] += found[key].interval.low <= at <= found[key].interval.high
+        # Binomial(20, .95) is below 15 with probability .0003.
+        assert min(held.values()) >= 15, held

@@ -1,5 +1,6 @@
 """O/E, calibration in the large, U, D, Q and R squared by hand and against SciPy."""
 
+import json
 import math
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy import optimize, stats
 from scipy.special import expit, logit
 
 import calviz
+from benchmarks import record_r
 
 KEYS = ["oe_ratio", "calibration_in_the_large", "unreliability", "discrimination_index"]
 KEYS += ["quality_index", "nagelkerke_r2"]
@@ -81,3 +83,24 @@ def test_the_joint_test_keeps_its_level():
         r = evaluated(score, rng.random(300) < score, ["unreliability"])["unreliability"]
         p_values.append(r.details["p_value"])
     assert stats.kstest(p_values, "uniform").pvalue > 0.001
+
+
+@pytest.mark.parametrize("name", record_r.cases())
+def test_the_logistic_line_and_its_intervals_are_those_of_r(name):
+    score, hit = record_r.cases()[name]
+    expected = json.loads(record_r.RECORDED.read_text())["values"][name]
+    keys = ["calibration_intercept", "calibration_slope", "calibration_in_the_large"]
+    e = evaluated(score, hit, keys, ci=True, resamples=2)
+    # R has both coefficients, then the lower ends, then the upper ones.
+    for key, numbers in zip(
+        keys, (expected["line"][0::2], expected["line"][1::2], expected["shift"]), strict=True
+    ):
+        found = (e[key].value, *e[key].interval)
+        assert found == pytest.approx(tuple(numbers), abs=1e-6)
+        assert e[key].interval_method == "closed"
+
+
+def test_no_line_no_interval():
+    # Scores that separate: no finite line. Intercepts of rows that are all alike: none.
+    e = evaluated([0.2, 0.3, 0.8], [0, 0, 1], ["calibration_slope"], ci=True)
+    assert e["calibration_slope"].interval is None

@@ -6,7 +6,7 @@ from scipy import stats
 
 import calviz
 from calviz.core.errors import OptionError
-from calviz.sample.grades import grade_columns, grades
+from calviz.sample.grades import grade_columns, grades, possible_grade_columns
 from calviz.sample.sample import Sample
 
 
@@ -52,3 +52,26 @@ def test_a_column_that_there_is_not():
     )
     with pytest.raises(OptionError, match="'id' has 60 values: a column of grades has at most 50"):
         grades(Sample.of(many), column="id")
+
+
+def test_a_column_that_follows_the_scores_is_one_of_grades():
+    rng = np.random.default_rng(0)
+    score = rng.uniform(0.01, 0.4, size=800)
+    labels = (rng.random(800) < score).astype(int)
+    bucketed = np.digitize(score, [0.1, 0.2, 0.3]).astype(str)
+    groups = {"season": rng.integers(2010, 2018, size=800).astype(str), "r": bucketed}
+    groups["word"] = np.array(["low", "mid", "up", "top"])[bucketed.astype(int)]
+    data = calviz.Predictions(probs=score, labels=labels, groups=groups)
+    assert grade_columns(data) == ("r",)
+    assert possible_grade_columns(data) == ("season", "r", "word")
+
+
+def test_the_order_of_the_observed_shares_is_said():
+    # 1, 4 and 2 hits of 10 rows each.
+    score = np.repeat([0.1, 0.2, 0.3], 10)
+    labels = np.concatenate([np.arange(10) < k for k in (1, 4, 2)]).astype(int)
+    data = calviz.Predictions(
+        probs=score, labels=labels, groups={"g": np.repeat(["A", "B", "C"], 10)}
+    )
+    said = grades(Sample.of(data), column="g").reading()
+    assert said.endswith("The observed shares rise with the scores, but not from B to C.")

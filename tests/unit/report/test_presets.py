@@ -1,5 +1,7 @@
 """Reports that hold what guidelines ask for."""
 
+import json
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -31,7 +33,9 @@ def test_presets_name_sections_that_there_are():
 @pytest.mark.parametrize("preset", PRESETS)
 def test_what_is_essential_is_there(preset):
     score, hit, grade = rated()
-    p = calviz.Predictions(probs=score, labels=hit, groups={"x": grade}, name="p")
+    p = calviz.Predictions(
+        probs=score, labels=hit, groups={"x": grade, "y": np.arange(score.size) % 4}, name="p"
+    )
     subject = Subject(Sample.of(p, resamples=20), preset=preset, error_bars=False)
     report = bind([make_part(subject, sections=sections_of(preset, subject))], date="")
     charts = {c.key for c in report.charts}
@@ -69,3 +73,61 @@ def test_the_command_line_writes_one(tmp_path):
     alone = CliRunner().invoke(main, asked)
     assert alone.exit_code != 0
     assert "--preset credit chooses sections of a report; add --html or --markdown." in alone.stderr
+
+
+@pytest.mark.slow
+def test_the_cutoff_and_the_column_that_are_asked_for(tmp_path):
+    # By hand: of 10 rows 4 hits; at 0.3 six rows are acted on, 3 of them hits. 3/10 - 3/10 * 3/7.
+    p, y = [0.1, 0.1, 0.2, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8], [0, 1, 0, 0, 1, 0, 0, 1, 0, 1]
+    rows = "\n".join(f"{h},{s},{'abc'[i % 3]}" for i, (h, s) in enumerate(zip(y, p, strict=True)))
+    file = tmp_path / "loans.csv"
+    file.write_text(f"label,p,region\n{rows}\n")
+    asked = ["audit", str(file), "--cutoff", "0.3", "--resamples", "20"]
+    record = json.loads(CliRunner().invoke(main, [*asked, "--json", "-"]).stdout)
+    found = record["decisions"]
+    assert [found[k] for k in ("tp", "fp", "fn", "tn")] == [3, 3, 1, 3]
+    assert found["net_benefit"] == pytest.approx(0.3 - 0.3 * 3 / 7)
+    assert found["net_benefit_of_acting_on_all"] == pytest.approx(0.4 - 0.6 * 3 / 7)
+    assert found["sensitivity"]["value"] == 0.75
+    assert record["metrics"]["net_benefit"]["value"] == pytest.approx(0.3 - 0.3 * 3 / 7)
+    page = tmp_path / "page.md"
+    said = CliRunner().invoke(
+        main, [*asked, "--grades", "region", "--preset", "credit", "--markdown", str(page)]
+    )
+    assert said.exit_code == 0, said.stderr
+    assert "A cutoff of 0.3 is right where a missed hit is as bad as 2.33 false" in said.stdout
+    text = page.read_text(encoding="utf-8")
+    assert "A cutoff of 0.3 is right" in text
+    assert "| light |" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--cutoff", "1"], "'--cutoff' must be a number above 0 and below 1"),
+        (["--cutoff", "nan"], "'--cutoff' must be a number above 0 and below 1"),
+        (["--grades", "a", "--html", "x.html"], "there is no group column 'a'; known: none."),
+        (["--grades", "a"], "--grades chooses a column for a report; add --html or --markdown."),
+        (["--preset", "credit", "--html", "x.html"], "add one, such as 'grade'."),
+    ],
+)
+def test_what_cannot_be_decided_is_said(tmp_path, options, words):
+    file = tmp_path / "two.csv"
+    file.write_text("label,p\n" + "0,0.2\n1,0.7\n" * 12)
+    made = CliRunner().invoke(main, ["audit", str(file), "--resamples", "20", *options])
+    assert made.exit_code == 2
+    assert words in made.stderr
+    assert "Traceback" not in made.output
+
+
+def test_prediction_sets_are_in_the_report():
+    rng = np.random.default_rng(1)
+    p = calviz.Predictions(probs=rng.dirichlet(np.ones(3), 200), labels=rng.integers(3, size=200))
+    tables = dict(bind([make_part(Subject(Sample.of(p)), sections=["prediction-sets"])]).tables())
+    found = tables["prediction-sets"].numbers
+    # The threshold is chosen on the other half, as `calviz.comparison.prediction_sets` has it by itself.
+    assert found["rows"].tolist()[0] == 100
+    assert found["rows"].tolist()[1:] == pytest.approx([100 / 3] * 3, abs=12)
+    few = Subject(Sample.of(p.take(np.arange(8))))
+    (section,) = make_part(few, sections=["prediction-sets"]).sections
+    assert "no prediction sets: there are 4 calibration rows" in section.blocks[0].text.lower()

@@ -1,0 +1,83 @@
+"""``calviz audit --cutoff``: what decisions at a cutoff lead to, in the terminal and in JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from calviz.core.errors import NotAvailable, OptionError
+
+if TYPE_CHECKING:
+    from calviz.sample.cutoff import Confusion
+    from calviz.sample.sample import Sample
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """How decisions are made.
+
+    Attributes
+    ----------
+    cutoff : float or None
+    grades : str or None
+        The group column that holds rating grades.
+    """
+
+    cutoff: float | None = None
+    grades: str | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """For `calviz.evaluate`."""
+        return {} if self.cutoff is None else {"cutoff": self.cutoff}
+
+    def check(self, sample: Sample) -> None:
+        """Raise OptionError where the sample has not what was asked for."""
+        from calviz.sample.grades import grade_factor
+
+        if self.grades is not None:
+            grade_factor(sample.data, self.grades)
+        if self.cutoff is not None:
+            self._cells(sample)
+
+    def _cells(self, sample: Sample) -> Confusion:
+        from calviz.sample.cutoff import at_cutoff, decidable
+
+        try:
+            return decidable(sample).view(at_cutoff, cutoff=self.cutoff)
+        except NotAvailable as reason:
+            raise OptionError(f"--cutoff: {reason}") from None
+
+    def record(self, sample: Sample) -> dict[str, Any]:
+        """The entry of the JSON; empty without a cutoff."""
+        if self.cutoff is None:
+            return {}
+        c = self._cells(sample)
+        counts = {name: int(getattr(c, name)) for name in ("tp", "fp", "fn", "tn")}
+        shares = {
+            name.replace(" ", "_"): {"value": value, "interval": [low, high]}
+            for name, (value, low, high) in c.shares().items()
+        }
+        nets = {"net_benefit": c.net_benefit, "net_benefit_of_acting_on_all": c.net_benefit_of_all}
+        return {"decisions": {"cutoff": self.cutoff, **counts, **shares, **nets}}
+
+    def print(self, sample: Sample) -> None:
+        """A sentence on what the cutoff means, and one on what follows; nothing without a cutoff."""
+        if self.cutoff is None:
+            return
+        from calviz.cli.text import cell, console
+        from calviz.text.words import decimal, percent
+
+        c, out = self._cells(sample), console()
+        shares = ", ".join(
+            f"{name} {percent(value)} ({percent(low)} to {percent(high)})"
+            for name, (value, low, high) in c.shares().items()
+            if value == value
+        )
+        out.print()
+        out.print(cell(c.meaning()), soft_wrap=True)
+        text = (
+            f"Acting on {int(c.tp + c.fp):,} of {int(c.n):,} rows: {shares}; net benefit {decimal(c.net_benefit)} (acting on everybody "
+            f"{decimal(c.net_benefit_of_all)})."
+        )
+        out.print(cell(text), soft_wrap=True)

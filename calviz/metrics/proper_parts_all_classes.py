@@ -1,0 +1,94 @@
+"""Calibration and refinement of proper scores of all classes at once, cross-fitted."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from calviz.core.arrays import FloatArray
+from calviz.sample.cross_fitted_classes import HeldOutLoss, Part, Score, held_out
+from calviz.sample.sample import Sample
+from calviz.specs.metric import metric
+
+_parts = partial(
+    metric,
+    family="Accuracy and proper scores",
+    direction="lower",
+    reference="Berta et al. 2025 (variational calibration and refinement); probmetrics",
+    paired=False,
+)
+
+
+def _rows_of(score: Score, part: Part) -> partial[HeldOutLoss]:
+    return partial(_held_out, score=score, part=part)
+
+
+def _held_out(sample: Sample, /, score: Score, part: Part) -> HeldOutLoss:
+    return held_out(sample, score=score, part=part)
+
+
+@_parts(
+    key="nll_refinement_all",
+    label="NLL: refinement of all classes, cross-fitted",
+    bounds=(0.0, math.inf),
+    formula=r"-\frac1n \sum_i \ln g_{-k(i)}(p_i)_{y_i},\quad g(p) = \tfrac{m}{m + 1}\,\mathrm{softmax}(\ln p / T) + \tfrac{1}{(m + 1) K}",
+    view=_rows_of("nll", "refinement"),
+    tail="two-sided",
+)
+def nll_refinement_all(view: HeldOutLoss) -> FloatArray:
+    """NLL of all classes that is left after temperature scaling, each row's temperature being fitted to the m rows of the other four folds of five (nats).
+
+    Values have the shape (...) of the mean.
+
+    The scaled probabilities are mixed with the uniform ones as if one row more said nothing, so that no class is ruled out. One
+    temperature is a modest map: what a richer one would gain counts as refinement. With two classes, see `nll_refinement`.
+    """
+    return view.mean
+
+
+@_parts(
+    key="nll_calibration_all",
+    label="NLL: calibration of all classes, cross-fitted",
+    bounds=(-math.inf, math.inf),
+    interval="held-out",
+    formula=r"-\frac1n \sum_i \ln p_{i, y_i} - \left(-\frac1n \sum_i \ln g_{-k(i)}(p_i)_{y_i}\right)",
+    view=_rows_of("nll", "calibration"),
+)
+def nll_calibration_all(view: HeldOutLoss) -> FloatArray:
+    """What a temperature takes off the NLL of all classes on rows that it was not fitted to (nats): a lower estimate of the calibration error, below 0 where there is nothing to gain.
+
+    Values have the shape (...) of the mean. With `nll_refinement_all` it adds up to `nll`.
+    """
+    return view.mean
+
+
+@_parts(
+    key="brier_refinement_all",
+    label="Brier: refinement of all classes, cross-fitted",
+    bounds=(0.0, 2.0),
+    formula=r"\frac1n \sum_i \sum_c (g_{-k(i)}(p_i)_c - \mathbf{1}[y_i = c])^2",
+    view=_rows_of("brier", "refinement"),
+    tail="two-sided",
+)
+def brier_refinement_all(view: HeldOutLoss) -> FloatArray:
+    """Brier score of all classes (0 to 2) that is left after temperature scaling, cross-fitted as for the NLL; the temperature is that of the likelihood.
+
+    Values have the shape (...) of the mean.
+    """
+    return view.mean
+
+
+@_parts(
+    key="brier_calibration_all",
+    label="Brier: calibration of all classes, cross-fitted",
+    bounds=(-2.0, 2.0),
+    interval="held-out",
+    formula=r"\mathrm{Brier}(p) - \mathrm{Brier}(g_{-k}(p))",
+    view=_rows_of("brier", "calibration"),
+)
+def brier_calibration_all(view: HeldOutLoss) -> FloatArray:
+    """What a temperature takes off the Brier score of all classes on rows that it was not fitted to: a lower estimate of the mean squared distance of the probabilities from the true ones, below 0 where there is nothing to gain.
+
+    Values have the shape (...) of the mean. With `brier_refinement_all` it adds up to `brier`.
+    """
+    return view.mean

@@ -1,0 +1,304 @@
+"""Held-out losses of all classes: each row's probabilities are recalibrated by a temperature that was fitted to the other folds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, Self
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import NotAvailable
+from calviz.core.predictions import Predictions
+from calviz.numerics.automatic_zero_floor import automatic_floor
+from calviz.numerics.blocks import for_row_blocks, sum_over_blocks
+from calviz.numerics.scores import Scores, softmax
+from calviz.numerics.temperature import fit_temperature
+from calviz.sample.cross_fitted import FEWEST_ROWS, FOLDS
+from calviz.sample.kept_results import kept_draw
+from calviz.sample.losses import (
+    EXACT_ROWS,
+    MeanLoss,
+    full_predictions,
+    negative_log_likelihood,
+    squared_error,
+)
+from calviz.sample.redrawn_rows_and_labels import redrawn_labels
+from calviz.sample.sample import Sample
+
+#: Bytes of the rows that a temperature is fitted to: one number needs no more.
+FIT_BYTES = 1 << 25
+#: 1/T stays within this factor of 1, also where it has no optimum.
+FURTHEST = 1e4
+
+Score = Literal["nll", "brier"]
+Part = Literal["calibration", "refinement"]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutLoss(MeanLoss):
+    """A mean over the rows of what is lost, or gained, with held-out probabilities; resampled with the fits as they are.
+
+    Attributes
+    ----------
+    redraw : callable, optional
+        ``redraw(rng, B)`` gives the mean with redrawn labels and new fits, shape (B,).
+    """
+
+    redraw: Callable[[np.random.Generator, int], FloatArray] | None = None
+
+    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Labels redrawn, and everything fitted again; see `Folds.redrawn`."""
+        assert self.redraw is not None
+        return type(self)(self.redraw(rng, resamples), self.of_rows, params=self.params)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """What labels drawn from the rows' own probabilities do, per fold (F,) or in all.
+
+    With z the logits, m their mean under p, and q = p (z - m), the derivative of the loss of a row by 1/T at T = 1 is
+    u = m - z_y for the log loss and s = 2 (sum p q - q_y) for the squared error; t = 2 (sum p^2 - p_y) is what the latter
+    itself differs from its mean by, and u also what the former does.
+
+    Attributes
+    ----------
+    covariance : ndarray, shape (F, 3, 3)
+        Of the sums of u, s and t.
+    bend : ndarray, shape (2, F)
+        Expected second derivatives of both losses.
+    own, mixing : ndarray, shape (2,)
+        Expected sums of both losses, and of what mixing adds to them.
+    """
+
+    covariance: FloatArray
+    bend: FloatArray
+    own: FloatArray
+    mixing: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """The folds of some rows, and the temperatures fitted without each.
+
+    Attributes
+    ----------
+    data : Predictions
+    scores : Scores
+        The logits, or log-probabilities.
+    fold : ndarray of int, shape (n,)
+    sharpness : ndarray, shape (F,)
+        1/T of the fit without each fold.
+    rows : ndarray, shape (F,)
+        Rows of each fit.
+    """
+
+    data: Predictions
+    scores: Scores
+    fold: IntArray
+    sharpness: FloatArray
+    rows: FloatArray
+
+    def losses(self, rows: slice) -> FloatArray:
+        """Log loss and squared error of some rows by their held-out probabilities, shape (2, b)."""
+        fold, labels = self.fold[rows], self.data.labels[rows]
+        block = self.scores.block(rows, np.float64)
+        block -= block.max(axis=1, keepdims=True)
+        block *= self.sharpness[fold][:, None]
+        p = self._mixed(softmax(block), fold)
+        own = p[np.arange(labels.size), labels]
+        return np.stack([-np.log(own), np.einsum("ij,ij->i", p, p) + 1 - 2 * own])
+
+    def _mixed(self, p: FloatArray, fold: IntArray) -> FloatArray:
+        share = 1 / (self.rows[fold][:, None] + 1)
+        return np.asarray((1 - share) * p + share / p.shape[1])
+
+    def mean(self) -> FloatArray:
+        """Means of both losses, shape (2,)."""
+        total = sum_over_blocks(self.data.probs, lambda rows: self.losses(rows).sum(axis=1))
+        return total / self.data.n
+
+    def of_rows(self, score: Score) -> FloatArray:
+        """One of the losses of each row, shape (n,)."""
+        out = np.empty(self.data.n)
+
+        def work(rows: slice) -> None:
+            out[rows] = self.losses(rows)[int(score == "brier")]
+
+        for_row_blocks(self.data.probs, work)
+        return out
+
+    def moments(self) -> Moments:
+        """See `Moments`; one pass over the array."""
+        size = 8
+
+        def work(rows: slice) -> FloatArray:
+            fold, of_fold, whole = self.fold[rows], np.zeros((size, FOLDS)), np.zeros(4)
+            for column, values in enumerate(self._columns(rows, whole)):
+                of_fold[column] = np.bincount(fold, values, minlength=FOLDS)
+            return np.append(of_fold.ravel(), whole)
+
+        total = sum_over_blocks(self.data.probs, work)
+        uu, us, ut, ss, st, tt, bend, curve = total[:-4].reshape(size, FOLDS)
+        covariance = np.array([[uu, us, ut], [us, ss, st], [ut, st, tt]])
+        return Moments(
+            np.moveaxis(covariance, -1, 0), np.stack([bend, curve]), total[-4:-2], total[-2:]
+        )
+
+    def _columns(self, rows: slice, whole: FloatArray) -> tuple[FloatArray, ...]:
+        """Variances and bends per row; the sums of a block go to `whole`: both losses, and what mixing adds."""
+        p = self.data.probs[rows].astype(np.float64)
+        np.maximum(p, 0, out=p)
+        p /= p.sum(axis=1, keepdims=True)
+        z = self.scores.block(rows, np.float64)
+        z -= np.einsum("ij,ij->i", p, z)[:, None]
+        q = p * z
+        square, cross = (np.einsum("ij,ij->i", p, v) for v in (p, q))
+        uu, qq = np.einsum("ij,ij->i", q, z), np.einsum("ij,ij->i", q, q)
+        ss = 4 * (np.einsum("ij,ij,ij->i", p, q, q) - cross**2)
+        st = 4 * (np.einsum("ij,ij,ij->i", p, p, q) - cross * square)
+        tt = 4 * (np.einsum("ij,ij,ij->i", p, p, p) - square**2)
+        mixed = self._mixed(p, self.fold[rows])
+        safe = np.where(p > 0, p, 1)
+        whole += [
+            -(p * np.log(safe)).sum(),
+            (1 - square).sum(),
+            (p * (np.log(safe) - np.log(mixed))).sum(),
+            np.square(mixed - p).sum(),
+        ]
+        return uu, 2 * qq, 2 * cross, ss, st, tt, uu, 2 * qq
+
+    def redrawn(
+        self, rng: np.random.Generator, resamples: int, *, score: Score, part: Part
+    ) -> FloatArray:
+        """The mean with redrawn labels and new fits, shape (B,).
+
+        Near 1/T = 1, where labels that follow the probabilities put it, both losses are parabolas: a fit is one Newton step
+        from sums of the other folds, and what it gains follows from those of its own. The sums are exact for few rows
+        (`EXACT_ROWS`), and normal with their exact covariances otherwise.
+        """
+
+        def draw() -> tuple[FloatArray, FloatArray]:
+            return self._drawn(rng, resamples)
+
+        loss, gain = kept_draw(self, f"labels {resamples}", rng, draw)
+        at = int(score == "brier")
+        calibration = gain[at] / self.data.n
+        return calibration if part == "calibration" else loss[at] / self.data.n - calibration
+
+    def _drawn(self, rng: np.random.Generator, resamples: int) -> tuple[FloatArray, FloatArray]:
+        """Sums of both losses and of what the fits take off them, shape (2, B) each."""
+        known = self.moments()
+        if self.data.n <= EXACT_ROWS:
+            sums = self._sums_of_labels(rng, resamples)
+        else:
+            # Positive semi-definite up to rounding.
+            size, turn = np.linalg.eigh(known.covariance)
+            root = turn * np.sqrt(np.maximum(size, 0))[:, None, :]
+            sums = np.einsum("fij,rfj->irf", root, rng.standard_normal((resamples, FOLDS, 3)))
+        u, s, t = sums
+        bend = known.bend
+        others, slopes = bend[0].sum() - bend[0], u.sum(axis=1, keepdims=True) - u
+        # Fewer rows in a fit leave more noise in it.
+        outside = self.data.n - np.bincount(self.fold, minlength=FOLDS)
+        step = -slopes / np.maximum(others, 1e-300) * np.sqrt(outside / self.rows)
+        gain = np.stack([-(step * v + step**2 * b / 2).sum(axis=1) for v, b in zip((u, s), bend, strict=True)])  # fmt: skip
+        loss = np.stack([u.sum(axis=1), t.sum(axis=1)]) + known.own[:, None]
+        return loss, gain - known.mixing[:, None]
+
+    def _sums_of_labels(self, rng: np.random.Generator, resamples: int) -> FloatArray:
+        """Sums of u, s and t (`Moments`) of labels drawn one by one, shape (3, B, F)."""
+        rows = slice(0, self.data.n)
+        p = self.data.probs.astype(np.float64)
+        labels = redrawn_labels(p, rng, resamples)
+        z = self.scores.block(rows, np.float64)
+        z -= np.einsum("ij,ij->i", p, z)[:, None]
+        q = p * z
+        tables = (
+            -z,
+            2 * (np.einsum("ij,ij->i", p, q)[:, None] - q),
+            2 * (np.einsum("ij,ij->i", p, p)[:, None] - p),
+        )
+        belongs = (self.fold[:, None] == np.arange(FOLDS)).astype(np.float64)
+        at = np.arange(self.data.n)
+        return np.stack([table[at, labels] @ belongs for table in tables])
+
+
+def folds(sample: Sample) -> Folds:
+    """Folds and fits of all classes.
+
+    Raises
+    ------
+    NotAvailable
+        For confidence-only data, two classes, and fewer rows than `FEWEST_ROWS`.
+    """
+    data = full_predictions(sample)
+    if data.n_classes == 2:
+        raise NotAvailable(
+            "not available for two classes: the cross-fitted parts of the positive class are those of all classes then."
+        )
+    if data.n < FEWEST_ROWS:
+        raise NotAvailable(f"not available for fewer than {FEWEST_ROWS} rows: it is cross-fitted.")
+    return fit_folds(data, _fold_of_rows(data))
+
+
+def fit_folds(data: Predictions, fold: IntArray) -> Folds:
+    """A temperature for each of the folds of `fold`, shape (n,), of the rows outside of it."""
+    if data.kind == "logits" and data.logits is not None:
+        scores = Scores(data.logits, "logits", "logits")
+    else:
+        floor = automatic_floor(data.probs, data.labels)
+        scores = Scores(data.probs, "probabilities", "logits", floor)
+    most = max(1, FIT_BYTES // scores.array[:1].nbytes)
+    fitted = []
+    for one in range(FOLDS):
+        kept = np.flatnonzero(fold != one)
+        kept = kept[:: -(-kept.size // most)]
+        part = Scores(scores.array[kept], scores.given, scores.wanted, scores.floor)
+        value = 1 / fit_temperature(part, data.labels[kept]).value
+        fitted.append((min(max(value, 1 / FURTHEST), FURTHEST), kept.size))
+    sharpness, rows = np.array(fitted, dtype=np.float64).T
+    return Folds(data, scores, fold, sharpness, rows)
+
+
+def _fold_of_rows(data: Predictions) -> IntArray:
+    """A fold for every row, at random, the same whatever the order of the rows."""
+    top = np.empty((2, data.n))
+
+    def work(rows: slice) -> None:
+        block = data.probs[rows].astype(np.float64)
+        top[0, rows], top[1, rows] = block.max(axis=1), np.einsum("ij,ij->i", block, block)
+
+    for_row_blocks(data.probs, work)
+    fold = np.empty(data.n, dtype=np.intp)
+    dealt = np.random.default_rng(0).permutation(data.n) % FOLDS
+    fold[np.lexsort((data.labels, top[1], top[0]))] = dealt
+    return fold
+
+
+def held_out(sample: Sample, *, score: Score, part: Part) -> HeldOutLoss:
+    """What is lost with held-out probabilities of all classes ("refinement"), or less than with the rows' own ("calibration").
+
+    Raises
+    ------
+    NotAvailable
+        As `folds`.
+    """
+    found = sample.view(folds)
+    view: MeanLoss = sample.view(negative_log_likelihood if score == "nll" else squared_error)
+    # Both scores share a pass.
+    held = sample.view(_means)[int(score == "brier")]
+    of_rows = partial(found.of_rows, score)
+    redraw = partial(found.redrawn, score=score, part=part)
+    if part == "refinement":
+        return HeldOutLoss(held, of_rows, redraw=redraw)
+    return HeldOutLoss(
+        np.asarray(view.mean - held), lambda: view.of_rows() - of_rows(), redraw=redraw
+    )
+
+
+def _means(sample: Sample) -> FloatArray:
+    found: Folds = sample.view(folds)
+    return found.mean()

@@ -1,0 +1,99 @@
+"""Cross-fitted parts of all classes: probmetrics' values, temperatures fitted one by one, and what they are of calibrated models."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+
+import calviz
+from benchmarks.record_refinement import RECORDED, cases
+from calviz.sample.cross_fitted_classes import FOLDS, fit_folds, folds
+from calviz.sample.sample import Sample
+
+KEYS = [f"{s}_{p}_all" for s in ("nll", "brier") for p in ("calibration", "refinement")]
+CASES = cases()
+
+
+def rows(n, k=5, sharpness=1.0, seed=0):
+    rng = np.random.default_rng([seed, n])
+    z = 2 * rng.standard_normal((n, k))
+    labels = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    return calviz.Predictions(probs=softmax(sharpness * z, axis=1), labels=labels)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_they_are_those_of_probmetrics(name):
+    probs, labels = CASES[name]
+    expected = json.loads(RECORDED.read_text())["values"][name]
+    data = calviz.Predictions(probs=probs, labels=labels)
+    nll, brier = fit_folds(data, np.arange(labels.size) % FOLDS).mean()
+    assert nll == pytest.approx(expected["refinement_logloss_ts-mix_ours"], abs=1e-7)
+    assert brier == pytest.approx(expected["refinement_brier_ts-mix_ours"], abs=1e-7)
+
+
+def test_they_add_up_and_leave_the_own_fold_out():
+    data = rows(120, sharpness=1.7)
+    found = calviz.evaluate(data, [*KEYS, "nll", "brier"])
+    for score in ("nll", "brier"):
+        parts = found[f"{score}_calibration_all"].value + found[f"{score}_refinement_all"].value
+        assert parts == pytest.approx(found[score].value, abs=1e-12)
+    fold, z = Sample(data).view(folds).fold, np.log(data.probs)
+    losses = []
+    for f in range(FOLDS):
+        out, y = fold == f, data.labels
+
+        def loss(beta, kept=~out, y=y):
+            return -log_softmax(beta * z[kept], axis=1)[np.arange(kept.sum()), y[kept]].sum()
+
+        beta, m = minimize_scalar(loss, bounds=(0.1, 3), method="bounded").x, (~out).sum()
+        p = m / (m + 1) * softmax(beta * z[out], axis=1) + 1 / ((m + 1) * 5)
+        losses += list(-np.log(p[np.arange(out.sum()), y[out]]))
+    assert found["nll_refinement_all"].value == pytest.approx(np.mean(losses), abs=1e-5)
+
+
+def test_the_order_of_rows_and_logits_change_nothing():
+    data = rows(90)
+    order = np.random.default_rng(3).permutation(90)
+    whole, other = (calviz.evaluate(d, KEYS) for d in (data, data.take(order)))
+    logits = calviz.Predictions(logits=np.log(data.probs) + 3, labels=data.labels)
+    same = calviz.evaluate(logits, KEYS)
+    for key in KEYS:
+        assert other[key].value == pytest.approx(whole[key].value, abs=1e-12)
+        assert same[key].value == pytest.approx(whole[key].value, abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [200, 900])  # labels drawn one by one, and their sums
+def test_of_calibrated_models_p_values_are_uniform_and_intervals_hold_zero(n):
+    small, half, holds, runs = 0, 0, 0, 40
+    for seed in range(runs):
+        found = calviz.evaluate(rows(n, seed=seed), KEYS[::2], ci=True, resamples=100)
+        p = np.array([found[key].noise_floor.p_value for key in KEYS[::2]])
+        small, half = small + (p <= 0.05), half + (p <= 0.5)
+        holds = holds + np.array([r.interval.low <= 0 <= r.interval.high for r in found])
+    # Binomial(40, .05), (40, .5) and (40, .95), each to 1 in 1,000.
+    assert (small <= 7).all()
+    assert ((half >= 10) & (half <= 30)).all()
+    assert (holds >= 33).all()
+
+
+@pytest.mark.slow
+def test_redrawn_labels_are_fitted_as_drawn_ones_are():
+    """Newton's step and the parabola against values of labels that are drawn and evaluated anew."""
+    data = rows(400)
+    drawn = Sample(data).view(folds).redrawn(np.random.default_rng(0), 4000, score="nll", part="calibration")  # fmt: skip
+    rng, exact = np.random.default_rng(1), []
+    for _ in range(60):
+        labels = (data.probs.cumsum(axis=1) > rng.random((400, 1))).argmax(axis=1)
+        again = calviz.Predictions(probs=data.probs, labels=labels)
+        exact.append(calviz.evaluate(again, ["nll_calibration_all"])["nll_calibration_all"].value)
+    assert drawn.mean() == pytest.approx(np.mean(exact), abs=3.5 * np.std(exact) / np.sqrt(60))
+
+
+def test_where_they_do_not_apply_they_say_why():
+    two = calviz.evaluate(rows(60, k=2), ["nll_calibration_all"])["nll_calibration_all"]
+    assert "for two classes" in two.reason
+    few = calviz.evaluate(rows(19), ["nll_calibration_all"])["nll_calibration_all"]
+    assert "fewer than 20 rows" in few.reason
