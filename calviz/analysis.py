@@ -256,6 +256,10 @@ def conventions(
         seed=seed,
         resamples=resamples,
     )
+    if sample.data.cells is not None:
+        raise NotAvailable(
+            "the ECE of other libraries needs the rows: a profile holds their sums only."
+        )
     if sample.data.weights is not None:
         raise NotAvailable("the ECE of other libraries is not computed for weighted rows.")
     return sample.once(measure, noise=noise)
