@@ -92,7 +92,7 @@ class BinSums:
 
     @property
     def row_weight(self) -> FloatArray | float:
-        """`weights`; 1 where rows have none."""
+        """`weights`, shape (M,); 1 where rows have none."""
         return 1.0 if self.weights is None else self.weights
 
     @property
@@ -280,11 +280,11 @@ def bin_between(
     are sorted at a time, they are counted as they come. Rows may have weights, shape (n,).
     """
     if weights is not None:
-        cells = _weighted_sums(events, weights, edges)
-        mass = cells[0].sum(axis=-1)
-        squares = np.bincount(bin_of_rows(events, edges), weights**2, minlength=mass.size)
+        weighted = _weighted_sums(events, weights, edges)
+        mass = weighted[0].sum(axis=-1)
+        squares = np.bincount(bin_of_rows(events, edges), weights**2, minlength=mass.size) * 1.0
         own = _divide(squares, mass, empty=1.0)
-        return BinSums(edges, cells, params or {}, weights=own)
+        return BinSums(edges, weighted, params or {}, weights=own)
     few = events.rows if events.n <= EXACT_ROWS else None
     unsorted = not whole and events.n > _SORTED_ROWS and _are_equal_width(edges)
     ordered = None if unsorted else events.rows if whole or edges.size > _FEW_BINS + 1 else None

@@ -291,7 +291,7 @@ def _column_sums(block: FloatArray) -> FloatArray:
 def equal_width_columns(
     data: Predictions, bins: int, weights: FloatArray | None = None
 ) -> BinnedColumns:
-    """Every class over the same equal-width bins.
+    """Every class over the same equal-width bins; weights of the rows have shape (n,).
 
     A row has few probabilities above 1 / M: those are binned one by one, and bin 0 is what
     they leave of the sums over the columns.
@@ -367,7 +367,7 @@ def _weighted_thresholds(
 def thresholded_columns(
     data: Predictions, bins: int, threshold: float, weights: FloatArray | None = None
 ) -> BinnedColumns:
-    """Every class over equal-mass bins of its probabilities above a threshold."""
+    """Every class over equal-mass bins of its probabilities above a threshold; weights of the rows have shape (n,)."""
     if weights is not None:
         return _weighted_thresholds(data, bins, threshold, weights)
     k = data.n_classes

@@ -77,7 +77,7 @@ class Steps:
 
     @property
     def row_weight(self) -> FloatArray | float:
-        """`weight`, for resamples that of the sample; 1 where rows have no weights."""
+        """`weight`, shape (G,), for resamples that of the sample; 1 where rows have no weights."""
         if self.weight is not None or self.whole is None:
             return 1.0 if self.weight is None else self.weight
         if isinstance(self.whole, SampleSteps):
