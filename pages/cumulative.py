@@ -7,8 +7,8 @@ from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import bin_details, cards, diagram
 from calviz.ui.widgets.text import md
 
-#: Pixels of a phone: the legend has room for its entries below each other.
-PHONE = 340
+#: Pixels of a panel; two stand side by side.
+PANEL = 472
 #: What each panel shows, for its alternative text.
 PANELS = {
     "a": "Cumulative score and hits against the share of rows",
@@ -53,11 +53,12 @@ with page_guard.boundary():
         "range of their difference, which is the largest error over any range of scores."
     )
     grid = st.container(horizontal=True, gap="medium")
+    width = diagram.page_width() or PANEL
     for panel, words in PANELS.items():
-        with grid.container(width=472):
+        with grid.container(width=PANEL):
             diagram.chart(
                 figure,
-                figure.plot(theme=diagram.theme(), panels=[panel], width=PHONE),
+                figure.plot(theme=diagram.theme(), panels=[panel], width=width),
                 key=f"cumulative.{panel}",
                 filename=f"cumulative-{panel}",
                 alt=f"{words}. {figure.describe()}",

@@ -30,6 +30,8 @@ from calviz.sample.sample import Sample
 
 #: Bytes of the rows that a temperature is fitted to: one number needs no more.
 FIT_BYTES = 1 << 25
+#: Up to so many probabilities everything is computed in double precision.
+FEW_NUMBERS = 1 << 20
 #: 1/T stays within this factor of 1, also where it has no optimum.
 FURTHEST = 1e4
 
@@ -104,16 +106,22 @@ class Folds:
     def losses(self, rows: slice) -> FloatArray:
         """Log loss and squared error of some rows by their held-out probabilities, shape (2, b)."""
         fold, labels = self.fold[rows], self.data.labels[rows]
-        block = self.scores.block(rows, np.float64)
+        block = self.scores.block(rows, self._type)
         block -= block.max(axis=1, keepdims=True)
-        block *= self.sharpness[fold][:, None]
+        block *= self.sharpness[fold].astype(block.dtype)[:, None]
         p = self._mixed(softmax(block), fold)
-        own = p[np.arange(labels.size), labels]
+        own = p[np.arange(labels.size), labels].astype(np.float64)
         return np.stack([-np.log(own), np.einsum("ij,ij->i", p, p) + 1 - 2 * own])
 
+    @property
+    def _type(self) -> type:
+        """What is computed in: the rounding of single numbers averages out over many rows."""
+        array = self.data.probs
+        return np.float64 if array.size <= FEW_NUMBERS else array.dtype.type
+
     def _mixed(self, p: FloatArray, fold: IntArray) -> FloatArray:
-        share = 1 / (self.rows[fold][:, None] + 1)
-        return np.asarray((1 - share) * p + share / p.shape[1])
+        share = (1 / (self.rows[fold][:, None] + 1)).astype(p.dtype)
+        return np.asarray((1 - share) * p + share / p.dtype.type(p.shape[1]))
 
     def mean(self) -> FloatArray:
         """Means of both losses, shape (2,)."""
@@ -149,10 +157,10 @@ class Folds:
 
     def _columns(self, rows: slice, whole: FloatArray) -> tuple[FloatArray, ...]:
         """Variances and bends per row; the sums of a block go to `whole`: both losses, and what mixing adds."""
-        p = self.data.probs[rows].astype(np.float64)
+        p = self.data.probs[rows].astype(self._type)
         np.maximum(p, 0, out=p)
         p /= p.sum(axis=1, keepdims=True)
-        z = self.scores.block(rows, np.float64)
+        z = self.scores.block(rows, self._type)
         z -= np.einsum("ij,ij->i", p, z)[:, None]
         q = p * z
         square, cross = (np.einsum("ij,ij->i", p, v) for v in (p, q))

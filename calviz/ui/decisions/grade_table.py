@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -48,7 +50,7 @@ def explore(sample: Sample) -> None:
     found = sample.view(grades, column=column)
     st.markdown(md(found.reading(), 1_000))
     c = found.columns()
-    share = st.column_config.NumberColumn(format="%.2f %%")
+    share: Any = st.column_config.NumberColumn(format="%.2f %%")
     frame = pd.DataFrame(
         {
             "grade": [shorten(name, 60) for name in c["grade"]],
@@ -64,7 +66,7 @@ def explore(sample: Sample) -> None:
         }
     )
     st.dataframe(
-        frame.style.map(_coloured, subset=["light"]),
+        frame.style.map(_coloured, subset=["light"]),  # type: ignore[arg-type]
         hide_index=True,
         height="content",
         alt="Tests per grade",
