@@ -1,10 +1,13 @@
 """The dashboard: `streamlit run app.py`."""
 
-from calviz.ui.session import jobs, left_sessions, navigation, open_files, page_guard
-from calviz.ui.widgets import sidebar
+import streamlit as st
+
+from calviz.ui.session import jobs, left_sessions, navigation, open_files, page_guard, settings
+from calviz.ui.widgets import next_steps, sidebar
 
 page_guard.enter(frame=True)
 page_guard.configure()
+st.logo(navigation.LOGO)
 page = navigation.navigation()
 with page_guard.boundary():
     open_files.arrive(page.url_path)
@@ -15,3 +18,4 @@ with page_guard.boundary():
     else:
         sidebar.note()
         page.run()
+        next_steps.draw(page.url_path, settings.current())

@@ -1,5 +1,13 @@
 """Can I trust these probabilities? Calibration of any classifier, with its error bars.
 
+Begin with `audit`, which takes labels and what ``predict_proba`` gives, or predictions.
+
+- What there is: `Predictions` (`from_arrays`, `from_estimator`, `from_frame`), `ConfidencePredictions`; `load` reads a file or a folder of logs.
+- Is it right? `audit`, `verdict`, `evaluate`; `slices` and `over_time` for whom and since when; `conventions` is the ECE of other libraries.
+- What fixes it? `compare`, `recalibrate`, `learning_curve`; `Calibrated` and `recalibrators` are scikit-learn estimators.
+- Which model, and which answers? `compare_models`, `prediction_sets`.
+- Where does it go? `figures`, `scorer`, and `integrations` (MLflow, Weights & Biases, pytest).
+
 >>> import calviz
 >>> p = calviz.Predictions(probs=[[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]], labels=[0, 1, 1])
 >>> round(calviz.evaluate(p, metrics=["ece"], bins=1)["ece"].value, 4)
@@ -16,6 +24,7 @@ from calviz.specs.registry import look_in
 
 if TYPE_CHECKING:
     from calviz import figures as figures
+    from calviz import integrations as integrations
     from calviz import recalibrators as recalibrators
     from calviz.analysis import conventions, evaluate, verdict
     from calviz.comparison import (
@@ -31,7 +40,9 @@ if TYPE_CHECKING:
     from calviz.core.predictions import ConfidencePredictions, Predictions
     from calviz.core.reduction import Reduction
     from calviz.data import load
+    from calviz.data.profiling import profile
     from calviz.one_line import audit, scorer
+    from calviz.profiles.profile import Profile
 
 __version__ = "0.1.0"
 
@@ -39,6 +50,7 @@ __all__ = [
     "Calibrated",
     "ConfidencePredictions",
     "Predictions",
+    "Profile",
     "Reduction",
     "__version__",
     "audit",
@@ -47,10 +59,12 @@ __all__ = [
     "conventions",
     "evaluate",
     "figures",
+    "integrations",
     "learning_curve",
     "load",
     "over_time",
     "prediction_sets",
+    "profile",
     "recalibrate",
     "recalibrators",
     "scorer",
@@ -64,6 +78,7 @@ _HOMES = {
     "Calibrated": "calviz.comparison",
     "ConfidencePredictions": "calviz.core.predictions",
     "Predictions": "calviz.core.predictions",
+    "Profile": "calviz.profiles.profile",
     "Reduction": "calviz.core.reduction",
     "audit": "calviz.one_line",
     "compare": "calviz.comparison",
@@ -74,6 +89,7 @@ _HOMES = {
     "load": "calviz.data",
     "over_time": "calviz.comparison",
     "prediction_sets": "calviz.comparison",
+    "profile": "calviz.data.profiling",
     "recalibrate": "calviz.comparison",
     "scorer": "calviz.one_line",
     "slices": "calviz.comparison",
@@ -101,7 +117,7 @@ ways_in(
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("figures", "recalibrators"):
+    if name in ("figures", "integrations", "recalibrators"):
         return importlib.import_module(f"calviz.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'calviz' has no attribute '{name}'")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from calviz.analysis import evaluate, first_metrics
 from calviz.core.errors import InputError, NotAvailable, OptionError
@@ -72,11 +73,10 @@ def audit(
             )
         data: Dataset | Sample = y_true
     else:
+        if isinstance(y_true, Sample | Predictions | ConfidencePredictions):
+            raise OptionError("audit got predictions and probabilities: leave out y_prob.")
         if y_prob is None:
-            raise InputError(
-                "audit got one argument",
-                remedy="give true labels and probabilities: audit(y_true, y_prob)",
-            )
+            raise InputError("audit got one argument", remedy=_remedy(y_true))
         data = Predictions.from_arrays(
             y_true,
             y_prob,
@@ -94,6 +94,15 @@ def audit(
     return replace(evaluate(sample, wanted, ci=ci, **({"findings": True} | options)), sample=sample)
 
 
+def _remedy(given: Any) -> str:
+    """What to do with something that holds no predictions by itself."""
+    if isinstance(given, str | os.PathLike):
+        return "of a file: audit(calviz.load(path))"
+    if hasattr(given, "columns"):
+        return "of a frame: audit(calviz.Predictions.from_frame(df))"
+    return "give true labels and probabilities: audit(y_true, y_prob)"
+
+
 class Scorer:
     """A scorer for scikit-learn: ``scorer(estimator, X, y)`` is a number of which more is better (see `scorer`)."""
 
@@ -105,14 +114,51 @@ class Scorer:
             )
         self.metric, self.options, self.pos_label = metric, dict(options), pos_label
         self._worse = worse
+        #: What is asked of scikit-learn's metadata routing; made when it first matters.
+        self._request: Any = None
 
-    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+    def __call__(self, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None) -> float:
         """Minus the error of what the estimator says of X, or the metric itself where more is better."""
-        data = Predictions.from_estimator(estimator, X, y, pos_label=self.pos_label)
+        data = Predictions.from_estimator(
+            estimator, X, y, pos_label=self.pos_label, sample_weight=sample_weight
+        )
         result = evaluate(data, [self.metric], **self.options)[self.metric]
         if result.reason is not None:
             raise NotAvailable(f"'{self.metric}' has no value on these rows: {result.reason}")
         return -self._worse(result.value)
+
+    def set_score_request(self, *, sample_weight: bool | str | None = None) -> Self:
+        """Ask scikit-learn's metadata routing for weights of the rows that are scored.
+
+        Parameters
+        ----------
+        sample_weight : bool or str or None
+            Whether weights that are handed to `cross_val_score` and its like get here, or under which name they are; None refuses them.
+
+        Raises
+        ------
+        OptionError
+            Where routing is off (``sklearn.set_config(enable_metadata_routing=True)``).
+        """
+        from sklearn import get_config
+
+        if not get_config()["enable_metadata_routing"]:
+            raise OptionError(
+                "scikit-learn's metadata routing is off: switch it on by sklearn.set_config(enable_metadata_routing=True)."
+            )
+        self._request = self._request_of(sample_weight)
+        return self
+
+    def get_metadata_routing(self) -> Any:
+        """What is asked of metadata routing, for scikit-learn."""
+        return self._request_of(None) if self._request is None else self._request
+
+    def _request_of(self, sample_weight: bool | str | None) -> Any:
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        request = MetadataRequest(owner=repr(self))
+        request.score.add_request(param="sample_weight", alias=sample_weight)
+        return request
 
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self.options.items())
@@ -123,7 +169,8 @@ def scorer(metric: str = "ece", *, pos_label: Any = None, **options: Any) -> Sco
     """Make a scorer for `cross_val_score`, `GridSearchCV` and whatever takes ``scoring=``.
 
     As with scikit-learn's own, greater is better: errors are negative, and of those that are best at 0 or at 1 it is minus the
-    distance. It asks the estimator for `predict_proba` and for its ``classes_``, so a fold may lack a class.
+    distance. It asks the estimator for `predict_proba` and for its ``classes_``, so a fold may lack a class. Weights of the rows are
+    its ``sample_weight``, which metadata routing hands over after ``scorer(...).set_score_request(sample_weight=True)``.
 
     Parameters
     ----------

@@ -4,11 +4,13 @@ import streamlit as st
 
 from calviz.text.export import csv_bytes
 from calviz.ui.session import navigation, page_guard, results, settings
-from calviz.ui.widgets import bin_details, cards, diagram
+from calviz.ui.widgets import cards, diagram
 from calviz.ui.widgets.text import md
 
-#: Pixels of a panel; two stand side by side.
+#: Pixels of a panel, two in a row on a desk.
 PANEL = 472
+#: Widths of a figure and of the words beside it.
+BESIDE = (3, 2)
 #: What each panel shows, for its alternative text.
 PANELS = {
     "a": "Cumulative score and hits against the share of rows",
@@ -16,6 +18,14 @@ PANELS = {
     "c": "Score and probability of a hit against the share of rows",
     "d": "Probability of a hit against the score",
     "gap": "Scores minus hits, summed up, against the share of rows",
+}
+#: What counts as a hit.
+HIT_WORDS = {
+    "top-label": "the predicted class is the true one",
+    "top-r": "the r-th class is the true one",
+    "within-top-r": "the true class is among the first r",
+    "class": "that class is the true one",
+    "positive": "the positive class is the true one",
 }
 
 page_guard.enter()
@@ -48,17 +58,20 @@ with page_guard.boundary():
         evaluation = results.metrics(chosen, keys, error_bars=True)
     cards.metric_line(evaluation, keys, verdict=verdict)
     st.caption(
-        "Rows are sorted by score; from the lowest score upwards, the scores and the hits are summed up. For a "
+        f"A hit is a row where {md(HIT_WORDS[chosen.reduction.kind])}; the fractile is the share of the rows, lowest scores "
+        "first. From the lowest score upwards, the scores and the hits are summed up. For a "
         "calibrated model the two sums stay together: the KS error is where they are furthest apart, the Kuiper error the "
         "range of their difference, which is the largest error over any range of scores."
     )
-    grid = st.container(horizontal=True, gap="medium")
-    width = diagram.page_width() or PANEL
-    for panel, words in PANELS.items():
-        with grid.container(width=PANEL):
+    # Two in a row, which on a phone stand one above the other.
+    places = [place for _ in range(0, len(PANELS), 2) for place in st.columns(2, gap="medium")]
+    for place, (panel, words) in zip(places, PANELS.items(), strict=False):
+        with place:
             diagram.chart(
                 figure,
-                figure.plot(theme=diagram.theme(), panels=[panel], width=width),
+                figure.plot(
+                    theme=diagram.theme(), panels=[panel], width=diagram.page_width() or PANEL
+                ),
                 key=f"cumulative.{panel}",
                 filename=f"cumulative-{panel}",
                 alt=f"{words}. {figure.describe()}",
@@ -67,14 +80,15 @@ with page_guard.boundary():
 with page_guard.boundary():
     st.subheader("The probability of a hit, without bins", anchor=False)
     isotonic = results.corp(chosen)
-    with st.container(width=520):
+    picture, words = st.columns(BESIDE, gap="medium", vertical_alignment="center")
+    with picture:
         diagram.chart(
             isotonic,
             isotonic.plot(theme=diagram.theme(), width=diagram.page_width()),
             key="cumulative.corp",
             filename="corp",
         )
-    st.caption(
+    words.caption(
         f"{md(isotonic.reading(), 1_000)} The curve is the increasing one that fits best (CORP). Grey: where it falls if the model is "
         "calibrated, labels redrawn and fitted again. Coloured: how far it moves when rows are resampled."
     )
@@ -82,14 +96,15 @@ with page_guard.boundary():
 with page_guard.boundary():
     st.subheader("What it costs those who decide", anchor=False)
     cost = results.decision_loss(chosen)
-    with st.container(width=520):
+    picture, words = st.columns(BESIDE, gap="medium", vertical_alignment="center")
+    with picture:
         diagram.chart(
             cost,
             cost.plot(theme=diagram.theme(), width=diagram.page_width()),
             key="cumulative.decision",
             filename="decision-loss",
         )
-    st.caption(
+    words.caption(
         f"{md(cost.reading(), 1_000)} The stake is the most that acting can make a difference; whoever acts above a cutoff finds the cost of "
         "theirs, and those who do not know it look at the highest point."
     )
@@ -100,7 +115,7 @@ with page_guard.boundary(), st.expander("What is drawn, as a table", icon=":mate
     st.download_button(
         "Download as CSV",
         csv_bytes(frame),
-        f"{bin_details.file_stem(chosen)}-cumulative.csv",
+        f"{chosen.file_stem}-cumulative.csv",
         "text/csv",
         icon=":material/download:",
         on_click="ignore",

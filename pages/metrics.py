@@ -7,7 +7,6 @@ from calviz.ui.metrics import conventions, table
 from calviz.ui.metrics import export as metric_export
 from calviz.ui.session import navigation, page_guard, settings
 from calviz.ui.session import results as cached
-from calviz.ui.widgets import bin_details
 from calviz.ui.widgets.text import md
 
 page_guard.enter()
@@ -48,6 +47,6 @@ with page_guard.boundary():
         f"{alone(cached.evaluation(chosen).verdict if error_bars else None)}"
     )
     with export.popover("Export", icon=":material/download:"):
-        metric_export.draw(results, chosen, bin_details.file_stem(chosen))
+        metric_export.draw(results, chosen, chosen.file_stem)
 
-conventions.explore(chosen, bin_details.file_stem(chosen), at_once=small)
+conventions.explore(chosen, chosen.file_stem, at_once=small)

@@ -129,7 +129,7 @@ class Evidence:
 @takes_weights
 def evidence(sample: Sample) -> Evidence:
     """Weigh a sample; intervals and noise floors are those of an evaluation of the same sample."""
-    if sample.data.n < MIN_ROWS:
+    if sample.data.rows < MIN_ROWS:
         return _seen(sample, None)
     tests = sample.once(joint)
     candidates = [_seen(look, tests) for look in looks(sample) if _worth(look, sample, tests)]
@@ -177,7 +177,7 @@ def _seen(sample: Sample, tests: Joint | None) -> Evidence:
         high, low = (beyond and p <= OVERALL for p in (sides.too_high, sides.too_low))
     made = Evidence(
         reduction=sample.reduction,
-        rows=sample.data.n,
+        rows=sample.data.rows,
         score=float(whole.score_sum.sum() / whole.n),
         observed=float(whole.hit_sum.sum() / whole.n),
         mcs=off,

@@ -12,7 +12,7 @@ from calviz.specs.check import CHECKS, Check
 
 def few_rows(sample: Sample) -> Iterator[Finding]:
     """Report fewer than `MIN_ROWS` rows."""
-    n = sample.data.n
+    n = sample.data.rows
     if n == 1:
         yield Finding(
             "CAL004",

@@ -8,12 +8,11 @@ import numpy as np
 
 from calviz.checks._verdict_evidence import MIN_ROWS
 from calviz.core.finding import Finding
+from calviz.sample.bin_gaps import FEW_ROWS
 from calviz.sample.sample import Sample, chosen_bins
 from calviz.specs.check import CHECKS, Check
 from calviz.text.words import counted
 
-#: The exact 95 % interval of fewer rows is up to 46 points wide, and more.
-ROWS_PER_BIN = 20
 #: It matters where at least this share of the bins with rows is so.
 MANY = 0.5
 
@@ -22,9 +21,9 @@ def few_rows_per_bin(sample: Sample) -> Iterator[Finding]:
     """Count the bins with few rows."""
     count = chosen_bins(sample).count
     filled = int(np.count_nonzero(count))
-    sparse = (count > 0) & (count < ROWS_PER_BIN)
+    sparse = (count > 0) & (count < FEW_ROWS)
     few = int(np.count_nonzero(sparse))
-    if sample.data.n < MIN_ROWS or few == 0:
+    if sample.data.rows < MIN_ROWS or few == 0:
         return
     rows = counted(int(count[sparse].sum()), "row")
     many = few >= MANY * filled
@@ -33,7 +32,7 @@ def few_rows_per_bin(sample: Sample) -> Iterator[Finding]:
         "CAL003",
         "warning" if many else "info",
         f"{few} of the {counted(filled, 'bin')} with rows {'has' if few == 1 else 'have'} fewer than "
-        f"{ROWS_PER_BIN} rows ({rows} in all): {'its' if few == 1 else 'their'} observed frequency "
+        f"{FEW_ROWS} rows ({rows} in all): {'its' if few == 1 else 'their'} observed frequency "
         f"is uncertain{remedy}.",
     )
 

@@ -46,7 +46,7 @@ def shuffled(sample: Sample) -> Shuffled:
 
 def no_discrimination(sample: Sample) -> Iterator[Finding]:
     """Say so where shuffling the labels would change nothing."""
-    if sample.data.n < MIN_ROWS:
+    if sample.data.rows < MIN_ROWS:
         return
     seen = sample.view(shuffled)
     f = seen.found
@@ -64,7 +64,7 @@ def no_discrimination(sample: Sample) -> Iterator[Finding]:
     yield Finding(
         "CAL016",
         "warning",
-        f"The probabilities hardly tell the classes apart on {counted(sample.data.n, 'row')}: {how}; what is "
+        f"The probabilities hardly tell the classes apart on {counted(sample.data.rows, 'row')}: {how}; what is "
         "calibrated may be useless.",
     )
 

@@ -20,7 +20,7 @@ def one_class(sample: Sample) -> Iterator[Finding]:
     yield Finding(
         "CAL005",
         "warning",
-        f"All {counted(data.n, 'row')} have the label {listed([name])}: whether the model tells classes "
+        f"All {counted(data.rows, 'row')} have the label {listed([name])}: whether the model tells classes "
         "apart cannot be seen, and numbers for other classes are undefined.",
     )
 

@@ -32,7 +32,7 @@ def other_view(sample: Sample) -> str | None:
     (A + B)/n and the top label by (A - B)/n: what adds in one cancels in the other. What is beyond noise is what the
     tests of the verdict say, which know both views.
     """
-    if sample.reduction.other_of_two(sample.data) is None or sample.data.n < MIN_ROWS:
+    if sample.reduction.other_of_two(sample.data) is None or sample.data.rows < MIN_ROWS:
         return None
     seen = sample.once(evidence)
     spoken = sorted(looks(sample), key=lambda s: s.reduction != seen.reduction)
@@ -82,7 +82,7 @@ def _look(sample: Sample, seen: Evidence) -> _Look:
     beyond = {t.key for t in seen.tests if t.reduction == key and t.adjusted <= OVERALL}
     return _Look(
         reduction=sample.reduction,
-        rows=sample.data.n,
+        rows=sample.data.rows,
         score=float(whole.score_sum.sum() / whole.n),
         observed=float(whole.hit_sum.sum() / whole.n),
         ece=float(ece(sums)),

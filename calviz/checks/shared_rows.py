@@ -32,7 +32,7 @@ def shared_rows(sample: Sample) -> Iterator[Finding]:
         if shared:
             yield _finding(shared, data.n, "have an id that is also in another split")
             return
-    if not isinstance(data, Predictions):
+    if not isinstance(data, Predictions) or data.cells is not None:
         return
     open_ = np.flatnonzero(sample.top_events.score < CERTAIN)
     if open_.size < 2:

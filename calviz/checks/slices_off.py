@@ -37,4 +37,4 @@ def slices_off(sample: Sample) -> Iterator[Finding]:
     )
 
 
-CHECKS.register(Check("CAL017", "Slices that are off", slices_off, clusters=True))
+CHECKS.register(Check("CAL017", "Slices that are off", slices_off, clusters=True, weights=True))

@@ -39,8 +39,10 @@ def verdict(sample: Sample) -> Verdict:
     are called miscalibrated (`calviz.sample.false_alarm_levels`). Another 1 % may have slices that are called off.
     """
     seen = sample.once(evidence)
-    alike, weighted = sample.data.alike, sample.data.weights is not None
-    by_group = usual_slices(sample) if seen.rows >= MIN_ROWS and not weighted else None
+    # Cells stand for rows that are not there one by one.
+    each_row = sample.data.cells is None
+    alike = sample.data.alike and each_row
+    by_group = usual_slices(sample) if seen.rows >= MIN_ROWS and each_row else None
     tells_apart = seen.rows < MIN_ROWS or not alike or sample.view(shuffled).tells_apart
     quiet = seen.rows >= MIN_ROWS and seen.direction == "none"
     # Ranges of the classes are those of independent rows that count the same.
@@ -99,7 +101,7 @@ def _judge(
     if by_group and by_group.off:
         off, of = len(by_group.off), counted(len(by_group.slices), "slice")
         but.append(f"{off:,} of {of} {'is' if off == 1 else 'are'} off")
-    unseen = classes_unseen(sample) if sample.data.alike else ""
+    unseen = classes_unseen(sample) if sample.data.alike and sample.data.weights is None else ""
     if but:
         return "off", f"{quiet}, but {' and '.join(but)}{apart}."
     direction: VerdictDirection = "undecided" if seen.ece_below >= BLUNT else "calibrated"
@@ -119,7 +121,7 @@ def nothing_found(seen: Evidence, sample: Sample) -> str:
 def rows_words(sample: Sample) -> str:
     """The rows, and what is known of them: "3,000 rows in 100 clusters", "3,000 weighted rows"."""
     data = sample.data
-    rows = counted(data.n, "row" if data.weights is None else "weighted row")
+    rows = counted(data.rows, "row" if data.alike or data.weights is None else "weighted row")
     if data.clusters is None:
         return rows
     return f"{rows} in {counted(len(data.clusters.levels), 'cluster')}"

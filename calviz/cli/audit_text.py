@@ -12,7 +12,7 @@ from calviz.cli.text import cell, console, short_name
 from calviz.core.reduction import Reduction
 from calviz.specs.metric import METRICS
 from calviz.text.escape import terminal_text
-from calviz.text.metric_values import alone, name_of
+from calviz.text.metric_values import alone, name_of, precision_words
 from calviz.text.words import counted, p_number
 
 if TYPE_CHECKING:
@@ -101,8 +101,12 @@ def _table(results: list[MetricResult]) -> Table:
         table.add_column("95 % interval", justify="right", no_wrap=True)
         table.add_column("if calibrated (95 %)", justify="right", no_wrap=True)
         table.add_column("p", justify="right", no_wrap=True)
+    profiled = any(r.exact is not None for r in results)
+    if profiled:
+        table.add_column("of the rows", no_wrap=True)
     for r in results:
         cells = (name_of(r), _number(r.value), *(_error_bars(r) if bars else ()))
+        cells = (*cells, precision_words(r)) if profiled else cells
         table.add_row(*(cell(text) for text in cells))
     return table
 

@@ -88,6 +88,11 @@ _OPTIONS = (
         help="Whether labels that are numbers count the classes from 0 or from 1.",
     ),
     click.option(
+        "--choices",
+        metavar="top|each|N",
+        help="Of questions with choices (logs of language models): the top choice, each choice by itself, or the questions with N choices.",
+    ),
+    click.option(
         "--repair",
         multiple=True,
         metavar="REPAIR",
@@ -114,6 +119,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         time_column: str | None,
         class_names: tuple[str, ...] | None,
         label_base: str | None,
+        choices: str | None,
         repair: tuple[str, ...],
         **kwargs: Any,
     ) -> Any:
@@ -132,6 +138,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
             time_column=time_column,
             class_names=class_names,
             label_base=None if label_base is None else 1 if label_base == "1" else 0,
+            choices=choices,
             repair=repair,
         )
         return command(*args, reading=reading, **kwargs)

@@ -109,6 +109,16 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
             check_classification_targets(y)
         except ValueError as error:
             raise InputError(str(error).strip().splitlines()[0]) from None
+        if not hasattr(self.estimator, "get_params") or isinstance(self.estimator, type):
+            what = (
+                self.estimator.__name__
+                if isinstance(self.estimator, type)
+                else type(self.estimator).__name__
+            )
+            raise InputError(
+                f"got {what}, expected a scikit-learn classifier",
+                remedy="one that is fitted already goes into sklearn.frozen.FrozenEstimator",
+            )
         frozen = isinstance(self.estimator, FrozenEstimator)
         self.estimator_ = self.estimator if frozen else clone(self.estimator)
         scores = self._scores(X) if frozen else self._held_out(X, y)

@@ -11,6 +11,7 @@ import numpy as np
 
 from calviz.comparison.rows import Division, Rows
 from calviz.core.arrays import FloatArray, IntArray, read_only
+from calviz.core.cells import moved
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.factor import Factor
 from calviz.core.predictions import INTERVAL, ConfidencePredictions, Dataset, Predictions
@@ -62,11 +63,13 @@ def with_probabilities(
             clusters=data.clusters,
             weights=data.weights,
             times=data.times,
+            cells=None if data.cells is None else moved(data.cells, probs, data.labels),
             numbers=beside,
             class_names=data.class_names,
             name=data.name,
         )
-    return replace(data, confidence=read_only(probs[:, 1]), numbers=beside)
+    cells = None if data.cells is None else moved(data.cells, probs, data.correct)
+    return replace(data, confidence=read_only(probs[:, 1]), numbers=beside, cells=cells)
 
 
 def calibrated_by(recalibrator: Any, data: Dataset, scores: FloatArray) -> Dataset:
@@ -276,6 +279,7 @@ def _with_splits(data: Dataset, splits: Factor) -> Dataset:
         clusters=data.clusters,
         weights=data.weights,
         times=data.times,
+        cells=data.cells,
         numbers=data.numbers,
         class_names=data.class_names,
         name=data.name,

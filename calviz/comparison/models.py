@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -36,7 +36,7 @@ Progress = Callable[[str, int, int], object]
 
 def compare_models(
     models: Models | Alignment,
-    metrics: Iterable[str] | None = None,
+    metrics: Iterable[str] | Literal["all"] | None = None,
     *,
     split: str | None = None,
     where: Where = (),
@@ -55,8 +55,8 @@ def compare_models(
     ----------
     models : mapping of str to Predictions, sequence of Predictions, or Alignment
         At least two; of a sequence the names of the predictions count.
-    metrics : iterable of str, optional
-        All metrics if left out.
+    metrics : iterable of str or "all", optional
+        Keys; those of the tables if left out: accuracy, proper scores, ECE, KS error, MCS and AURC.
     split : str, optional
         Only the rows of this split, in each model that has it.
     where : (str, str), optional
@@ -82,7 +82,7 @@ def compare_models(
     """
     aligned = same_rows(models, split=split, where=where)
     seen_as = Reduction.of(reduction, *aligned.models.values())
-    keys = None if metrics is None else tuple(metrics)
+    keys = METRICS.asked(metrics, "rivals")
     results: dict[str, ModelResult] = {}
     for done, (name, data) in enumerate(aligned.models.items(), start=1):
         if stop is not None and stop():
@@ -250,6 +250,10 @@ def same_rows(
 
 
 def _by_name(models: Mapping[str, Dataset] | Sequence[Dataset]) -> dict[str, Dataset]:
+    if not isinstance(models, Mapping | Sequence):
+        raise OptionError(
+            f"got {type(models).__name__}, expected several models: a list of predictions, or a mapping of names to them."
+        )
     for data in models.values() if isinstance(models, Mapping) else models:
         check_dataset(data)
     if not isinstance(models, Mapping):

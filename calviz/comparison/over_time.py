@@ -176,7 +176,8 @@ def over_time(
         raise OptionError(
             f"there are {len(divided.names):,} periods, more than {MOST_PERIODS}: choose longer ones."
         )
-    count = np.bincount(divided.code)
+    # Rows behind the cells of a profile count as many.
+    count = np.bincount(divided.code, sample.weights if sample.data.cells is not None else None)
     kept = np.flatnonzero(count >= min_rows)
     found: list[Period] = []
     if not kept.size:
@@ -192,7 +193,7 @@ def over_time(
         found.append(Period(name, int(count[k]), result, math.nan, math.nan, math.nan))
     made = OverTime(
         name=sample.data.name,
-        rows=sample.data.n,
+        rows=sample.data.rows,
         metric=asked.key,
         reduction=sample.reduction.key,
         bins=sample.bins_used,
@@ -274,6 +275,10 @@ def _dealt_out(
     for start in range(0, draws, step):
         checkpoint(f"looking for changes: {start:,} of {draws:,}")
         size = min(step, draws - start)
+        if part.data.cells is not None:
+            shares = _shares(rng, part, code, kept.size, size)
+            columns.append(weighted.values(shares)[metric].reshape(size, kept.size).T)
+            continue
         columns.append(_values(weighted, list(_dealt(rng, code, unit, size)), kept.size, metric))
     values = np.concatenate(columns, axis=1)
     if not np.isfinite(values).all():
@@ -292,6 +297,19 @@ def _dealt(
             of_unit = np.zeros(int(unit.max()) + 1, dtype=np.intp)
             of_unit[unit] = code
             yield rng.permutation(of_unit)[unit]
+
+
+def _shares(
+    rng: np.random.Generator, part: Sample, code: IntArray, periods: int, size: int
+) -> FloatArray:
+    """Of rows behind cells, the shares of each cell that are dealt out to each period, shape (n, size * periods)."""
+    counts = part.weights
+    assert counts is not None
+    rows = np.bincount(code, counts, minlength=periods)
+    dealt = rng.multinomial(counts.astype(np.int64), rows / rows.sum(), size=(size, counts.size))
+    return np.ascontiguousarray(
+        np.moveaxis(dealt, 2, 1).reshape(size * periods, -1).T / counts[:, None]
+    )
 
 
 def _values(weighted: Weighted, codes: list[IntArray], count: int, metric: str) -> FloatArray:

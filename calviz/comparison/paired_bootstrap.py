@@ -29,12 +29,14 @@ def resampled(
     rng: np.random.Generator,
     *,
     cluster: IntArray | None = None,
+    counts: FloatArray | None = None,
     hurry: Callable[[], bool] = lambda: False,
 ) -> dict[str, dict[str, FloatArray]]:
     """Metrics of every method over the same resamples: {method: {metric: (..., B)}}.
 
     n of the n rows are drawn with replacement, once for all methods, so that differences are paired; of rows that belong to
-    clusters, `cluster` of shape (n,), as many clusters as there are.
+    clusters, `cluster` of shape (n,), as many clusters as there are; of the rows behind the cells of a profile, `counts` of
+    shape (n,), as many as these add up to, and a weight is then the share of a cell that was drawn.
     Where `hurry` says True, no more than `LEAST` resamples are made, or than there are by then.
     """
     resamples = max(LEAST, min(resamples, MAX_CELLS // n))
@@ -46,6 +48,9 @@ def resampled(
         size = min(step, (LEAST if start < LEAST and hurry() else resamples) - start)
         drawn = np.empty((n, size))
         for b in range(size):
+            if counts is not None:
+                drawn[:, b] = rng.multinomial(int(counts.sum()), counts / counts.sum()) / counts
+                continue
             times = np.bincount(rng.integers(units, size=units), minlength=units)
             drawn[:, b] = times if cluster is None else times[cluster]
         for name, metrics in methods.items():

@@ -212,7 +212,8 @@ def pair(
     n, clusters = first.n, first.clusters
     makers = {name: _resampler(w) for name, w in there.items()}
     cluster = None if clusters is None else clusters.codes
-    drawn = resampled(makers, n, resamples, rng, cluster=cluster, hurry=hurry)
+    counts = None if first.cells is None else first.weights
+    drawn = resampled(makers, n, resamples, rng, cluster=cluster, counts=counts, hurry=hurry)
     once = np.ones((n, 1))
     seen = {name: w.values(once) for name, w in there.items()}
     truths = {name: w.truths() for name, w in there.items()}

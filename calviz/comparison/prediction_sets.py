@@ -13,7 +13,7 @@ from calviz.comparison.rows import Division
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.options import check_choice, check_level
-from calviz.core.predictions import Dataset, Predictions
+from calviz.core.predictions import Dataset, Predictions, check_dataset
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.proportions import clopper_pearson
 from calviz.results.evaluation import Interval
@@ -65,6 +65,7 @@ def prediction_sets(
     ----------
     Sadinle et al. 2019 (LAC); Romano et al. 2020, section 2 (APS); Vovk et al. 2005 (the quantile of n + 1).
     """
+    check_dataset(data)
     if not isinstance(data, Predictions):
         raise NotAvailable(
             "not available for confidence-only data: a set needs the probabilities of all classes."

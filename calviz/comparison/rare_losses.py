@@ -31,8 +31,11 @@ class RareLosses:
     """
 
     def __init__(self, sets: Mapping[str, Dataset]) -> None:
-        self._sets = {k: d for k, d in sets.items() if isinstance(d, Predictions)}
         first = next(iter(sets.values()))
+        # Of a profile with so many rows nothing is rare.
+        self._sets = {
+            k: d for k, d in sets.items() if isinstance(d, Predictions) and d.cells is None
+        }
         most = max(1, MOST // max(first.n_classes, 1))
         self._n = first.n
         self._rows: slice | FloatArray = slice(None)

@@ -66,7 +66,9 @@ class Division:
             raise OptionError(
                 "give splits, a fraction to fit on, or cross-fitting: one of the three."
             )
-        if self.cross_fit is not None:
+        if data.cells is not None and (not by_split) and (not self.in_sample):
+            rows = self._of_cells(data)
+        elif self.cross_fit is not None:
             rows = _crossed(data, self.cross_fit, self.seed)
         elif self.fit_fraction is not None:
             rows = _drawn(data, self.fit_fraction, self.seed)
@@ -84,10 +86,25 @@ class Division:
                 )
         return rows
 
-    def _usual(self, data: Dataset) -> Rows:
+    def _of_cells(self, data: Dataset) -> Rows:
+        """Of a profile only splits divide the rows: a cell is not divided."""
+        fit, judged = self._usual_splits(data)
+        if self.fit_fraction is not None or self.cross_fit is not None or not (fit and judged):
+            raise InputError(
+                "the rows of a profile cannot be divided at random",
+                remedy="name the splits to fit and to judge on, or profile with a split column",
+            )
+        return _named(data, fit, judged, in_sample=False)
+
+    @staticmethod
+    def _usual_splits(data: Dataset) -> tuple[str | None, str | None]:
+        """The splits whose names say that they fit, and that they judge."""
         known = {name.casefold(): name for name in reversed(data.split_names)}
         fit = next((known[n] for n in FIT_SPLITS if n in known), None)
-        judged = next((known[n] for n in EVAL_SPLITS if n in known), None)
+        return fit, next((known[n] for n in EVAL_SPLITS if n in known), None)
+
+    def _usual(self, data: Dataset) -> Rows:
+        fit, judged = self._usual_splits(data)
         if fit is None or judged is None:
             return _drawn(data, 0.5, self.seed)
         return _named(data, fit, judged, in_sample=False)
@@ -135,8 +152,15 @@ def _for_more_rows(data: Dataset, *, folds: int | None) -> str:
 
 def _same(data: Dataset) -> Rows:
     every = np.arange(data.n)
-    used = RowsUsed(None, data.n, "all rows")
+    used = RowsUsed(None, data.rows, "all rows")
     return Rows(((every, every),), used, used, in_sample=True)
+
+
+def _observed(data: Dataset, rows: IntArray) -> int:
+    """How many rows these are: those behind the cells of a profile."""
+    if data.cells is None or data.weights is None:
+        return int(rows.size)
+    return int(data.weights[rows].sum())
 
 
 def _named(data: Dataset, fit: str | None, evaluation: str | None, in_sample: bool) -> Rows:
@@ -176,8 +200,8 @@ def _named(data: Dataset, fit: str | None, evaluation: str | None, in_sample: bo
 
     return Rows(
         ((fit_rows, rows),),
-        used(fit, fit_rows.size),
-        used(evaluation, rows.size),
+        used(fit, _observed(data, fit_rows)),
+        used(evaluation, _observed(data, rows)),
         in_sample=bool(np.intersect1d(fit_rows, rows).size),
     )
 

@@ -102,6 +102,20 @@ class InputError(CalvizError):
             placed=self.placed,
         )
 
+    def in_code(self) -> InputError:
+        """The same error, with how a program asks for the repairs that it offers."""
+        keys = " or ".join(f'repair="{repair.key}"' for repair in self.repairs)
+        return InputError(
+            self.what,
+            file=self.file,
+            row=self.row,
+            line=self.line,
+            column=self.column,
+            remedy=f"{self.remedy} ({keys})" if self.remedy and keys else self.remedy,
+            repairs=self.repairs,
+            placed=self.placed,
+        )
+
     def in_column(self, column: str) -> InputError:
         """The same error, with the name of the column it was found in."""
         return InputError(

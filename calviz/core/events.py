@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -61,6 +61,16 @@ class BinaryEvents:
     def n(self) -> int:
         """Number of rows."""
         return int(self.score.shape[0])
+
+    @property
+    def edge_type(self) -> np.dtype[Any]:
+        """The type of numbers in which the edges of bins are rounded: that of the scores."""
+        return self.score.dtype
+
+    @property
+    def counted(self) -> bool:
+        """Whether each event stands for many, so that its weight counts rows (`CellEvents`)."""
+        return False
 
     @property
     def ordered(self) -> Ordered:
@@ -138,6 +148,33 @@ class BinaryEvents:
         bits: IntArray = score.view(np.uint32 if score.itemsize == 4 else np.uint64)
         highest = 8 * bits.itemsize - 1
         return None if bits.size and int(bits.max()) >> highest else bits
+
+
+@dataclass(frozen=True, eq=False)
+class CellEvents(BinaryEvents):
+    """Events of the cells of a profile: each stands for the rows of one cell with or without a hit.
+
+    Attributes
+    ----------
+    low, high : ndarray of float64, shape (n,)
+        The smallest and the largest score of the rows.
+    edges_as : dtype
+        See `BinaryEvents.edge_type`.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    edges_as: np.dtype[Any]
+
+    @property
+    def edge_type(self) -> np.dtype[Any]:
+        """The type of the scores of the rows."""
+        return self.edges_as
+
+    @property
+    def counted(self) -> bool:
+        """They are."""
+        return True
 
 
 def one_score_per_tie(rows: Ordered) -> Ordered:

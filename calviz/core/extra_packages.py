@@ -8,6 +8,7 @@ from calviz.core.errors import CalvizError
 
 #: What cannot be done without a package, by the name of its module; `pyproject.toml` has them as extras.
 PURPOSES = {
+    "duckdb": "the engine DuckDB needs",
     "jinja2": "HTML reports need",
     "latex2mathml": "HTML reports need",
     "mlflow": "logging to MLflow needs",

@@ -14,47 +14,26 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
-from calviz.core.errors import InputError, Repair, shortened
+from calviz.core.cells import Cells
+from calviz.core.errors import InputError, shortened
 from calviz.core.factor import Factor
+from calviz.core.labels import checked_labels
 from calviz.core.notebook import html_block
+from calviz.core.probabilities import (
+    RowSums,
+    as_float,
+    check_finite,
+    check_unit_interval,
+    checked_row_sums,
+    softmax,
+)
 from calviz.core.rows_not_alike import checked_clusters, checked_times, checked_weights
 from calviz.core.ways_in import WaysIn
 
 Kind = Literal["probabilities", "logits", "confidence"]
 
-#: Rows whose probabilities sum further from 1 than this are refused. Rounded files stay within it.
-ROW_SUM_TOLERANCE = 0.02
-#: Rows are read in blocks of about this many bytes, so that a block stays in the cache.
-BLOCK_BYTES = 1 << 19
-
 #: How the columns of `Predictions.numbers` begin in files.
 INTERVAL = "interval_"
-
-RENORMALISE = Repair("renormalise", "divide every row by its sum")
-#: Rows whose probabilities sum closer to 1 than this are counted as exact: float32 rounding.
-_ROW_SUM_EXACT = 1e-4
-
-
-@dataclass(frozen=True)
-class RowSums:
-    """How far the rows of probabilities are from a sum of 1.
-
-    Attributes
-    ----------
-    off : int
-        Rows that are more than 0.0001 away from 1.
-    low, high : float
-        The smallest and the largest sum.
-    """
-
-    off: int
-    low: float
-    high: float
-
-    @property
-    def deviation(self) -> float:
-        """The largest distance from 1."""
-        return max(abs(self.low - 1), abs(self.high - 1))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -68,6 +47,7 @@ class _Rows:
     clusters: Factor | None = None
     weights: FloatArray | None = None
     times: npt.NDArray[np.datetime64] | None = None
+    cells: Cells | None = None
     class_names: tuple[str, ...] = ()
     name: str = "predictions"
 
@@ -76,23 +56,34 @@ class _Rows:
             raise InputError("there are no rows", remedy="give at least one")
         if self.splits is not None:
             object.__setattr__(self, "splits", Factor.of(self.splits))
+        if not isinstance(self.groups, Mapping):
+            raise InputError(
+                f"the groups are {type(self.groups).__name__}, expected a mapping of names to columns",
+                remedy='give them as {"site": sites}',
+            )
         groups = {str(key): Factor.of(column) for key, column in self.groups.items()}
         object.__setattr__(self, "groups", MappingProxyType(groups))
         if self.ids is not None:
             object.__setattr__(self, "ids", read_only(np.asarray(self.ids)))
-        numbers = {str(key): read_only(_as_float(v, key)) for key, v in self.numbers.items()}
+        numbers = {str(key): read_only(as_float(v, key)) for key, v in self.numbers.items()}
         object.__setattr__(self, "numbers", MappingProxyType(numbers))
         columns: dict[str, int] = {key: len(column) for key, column in groups.items()}
         columns |= {key: len(column) for key, column in numbers.items()}
         if self.clusters is not None:
-            object.__setattr__(self, "clusters", checked_clusters(self.clusters))
-            columns["clusters"] = len(self.clusters)
+            clusters = Factor.of(self.clusters)
+            columns["clusters"] = len(clusters)
+            if len(clusters) == n:
+                object.__setattr__(self, "clusters", checked_clusters(clusters))
+        if self.cells is not None:
+            columns["cells"] = len(self.cells.low)
         if self.weights is not None:
             weights = checked_weights(self.weights)
             columns["weights"] = len(weights)
             # Rows that all count the same are rows without weights, to the last digit.
-            same = bool((weights == weights[:1]).all())
+            same = self.cells is None and bool((weights == weights[:1]).all())
             object.__setattr__(self, "weights", None if same else read_only(weights))
+        elif self.cells is not None:
+            raise InputError("there are cells without the number of rows of each")
         if self.times is not None:
             object.__setattr__(self, "times", read_only(checked_times(self.times)))
             columns["times"] = len(self.times)
@@ -110,16 +101,18 @@ class _Rows:
         return self.n
 
     def __repr__(self) -> str:
-        facts = [f"{self.n:,} row{'s' if self.n != 1 else ''}", *self._facts().values()]
+        facts = [f"{self.rows:,} row{'s' if self.rows != 1 else ''}", *self._facts().values()]
         return f"<{type(self).__name__} '{shortened(self.name)}': {', '.join(facts)}>"
 
     def _repr_html_(self) -> str:
-        rows = [("rows", f"{self.n:,}"), *self._facts().items()]
+        rows = [("rows", f"{self.rows:,}"), *self._facts().items()]
         return html_block(shortened(self.name), rows=rows)
 
     def _facts(self) -> dict[str, str]:
         """What is known beside the number of rows, by what it is."""
         facts: dict[str, str] = {"kind": self.kind}
+        if self.cells is not None:
+            facts["cells"] = f"profile of {self.n:,} cells"
         if self.class_names:
             facts["classes"] = f"{len(self.class_names):,} classes ({_few(self.class_names)})"
         if self.split_names:
@@ -147,12 +140,23 @@ class _Rows:
             "clusters": None if self.clusters is None else self.clusters.take(rows),
             "weights": None if self.weights is None else read_only(self.weights[rows]),
             "times": None if self.times is None else read_only(self.times[rows]),
+            "cells": None if self.cells is None else self.cells.take(rows),
         }
 
     @property
     def alike(self) -> bool:
-        """Whether the rows are independent and count the same, as far as the data say: no clusters, no weights."""
-        return self.clusters is None and self.weights is None
+        """Whether the rows are independent and count the same, as far as the data say: no clusters, no weights.
+
+        The rows behind cells are; the weights of cells count them.
+        """
+        return self.clusters is None and (self.weights is None or self.cells is not None)
+
+    @property
+    def rows(self) -> int:
+        """How many rows were observed: those behind the cells of a profile, else `n`."""
+        if self.cells is None or self.weights is None:
+            return self.n
+        return int(self.weights.sum())
 
     @property
     def split_names(self) -> tuple[str, ...]:
@@ -172,7 +176,10 @@ class _Rows:
         if self.clusters is not None:
             digest.update(repr(("\0clusters", self.clusters.levels)).encode())
             digest.update(np.ascontiguousarray(self.clusters.codes).data)
-        for name, column in (("\0weights", self.weights), ("\0times", self.times)):
+        further: dict[str, Any] = {"\0weights": self.weights, "\0times": self.times}
+        if self.cells is not None:
+            further |= {"\0low": self.cells.low, "\0high": self.cells.high}
+        for name, column in further.items():
             if column is not None:
                 digest.update(name.encode())
                 digest.update(np.ascontiguousarray(column).view(np.uint8).data)
@@ -212,6 +219,8 @@ class Predictions(WaysIn, _Rows):
         rows are no weights of this kind: `repeated` makes the rows of them.
     times : array_like of datetime64, shape (n,), optional
         When each row was.
+    cells : Cells, optional
+        Given where each row stands for many (`calviz.profiles`); `weights` then count them.
     class_names : tuple of str, optional
         One name per class; "0".."K-1" if left out.
     name : str
@@ -233,17 +242,17 @@ class Predictions(WaysIn, _Rows):
         if self.labels is None:
             raise InputError("no labels were given, so there is nothing to compare with")
         if self.logits is not None:
-            logits = _as_float(self.logits, "logits")
+            logits = as_float(self.logits, "logits")
             if logits.ndim != 2:
                 raise InputError(f"'logits' has shape {logits.shape}, expected 2-D (rows, classes)")
-            _check_finite(logits, "logits")
+            check_finite(logits, "logits")
             object.__setattr__(self, "logits", read_only(logits))
         if self.probs is None:
             assert self.logits is not None
-            probs = _softmax(self.logits)
+            probs = softmax(self.logits)
             object.__setattr__(self, "_kind", "logits")
         else:
-            probs = _as_float(self.probs, "probs")
+            probs = as_float(self.probs, "probs")
             if probs.ndim == 1:
                 probs = np.stack([1 - probs, probs], axis=1)
         if probs.ndim != 2 or probs.shape[1] < 2:
@@ -254,9 +263,9 @@ class Predictions(WaysIn, _Rows):
         if self.logits is not None and self.logits.shape != probs.shape:
             raise InputError(f"logits have shape {self.logits.shape} but probs {probs.shape}")
         self._check_columns(n)
-        object.__setattr__(self, "_row_sums", _check_probabilities(probs))
+        object.__setattr__(self, "_row_sums", checked_row_sums(probs))
         object.__setattr__(self, "probs", read_only(probs))
-        object.__setattr__(self, "labels", read_only(_check_labels(self.labels, n, k)))
+        object.__setattr__(self, "labels", read_only(checked_labels(self.labels, n, k)))
         names = tuple(str(c) for c in self.class_names) or tuple(str(j) for j in range(k))
         if len(names) != k:
             raise InputError(f"there are {len(names)} class names for {k} classes")
@@ -364,7 +373,7 @@ class ConfidencePredictions(_Rows):
         Whether the predicted class is the true one.
     labels, predicted : array_like of int, shape (n,), optional
         True and predicted classes, as indices into `class_names`.
-    splits, groups, ids, numbers, clusters, weights, times, class_names, name
+    splits, groups, ids, numbers, clusters, weights, times, cells, class_names, name
         As in `Predictions`.
     """
 
@@ -374,7 +383,7 @@ class ConfidencePredictions(_Rows):
     predicted: IntArray | None = None
 
     def __post_init__(self) -> None:
-        confidence = _as_float(self.confidence, "confidence")
+        confidence = as_float(self.confidence, "confidence")
         correct = np.asarray(self.correct).astype(np.bool_)
         if confidence.ndim != 1 or confidence.shape != correct.shape:
             raise InputError(
@@ -382,14 +391,14 @@ class ConfidencePredictions(_Rows):
                 f"got shapes {confidence.shape} and {correct.shape}"
             )
         self._check_columns(confidence.shape[0])
-        _check_unit_interval(confidence[:, None], "confidence")
+        check_unit_interval(confidence[:, None], "confidence")
         object.__setattr__(self, "confidence", read_only(confidence))
         object.__setattr__(self, "correct", read_only(correct))
         for key in ("labels", "predicted"):
             column = getattr(self, key)
             if column is not None:
                 k = len(self.class_names) or int(np.max(column)) + 1
-                checked = _check_labels(column, self.n, k)
+                checked = checked_labels(column, self.n, k)
                 object.__setattr__(self, key, read_only(checked))
 
     @property
@@ -480,121 +489,3 @@ def _split_mask(data: Dataset, split: str) -> BoolArray:
         known = ", ".join(shortened(level) for level in data.splits.levels[:10])
         raise InputError(f"there is no split '{shortened(split)}'", remedy=f"known: {known}")
     return data.splits.mask(split)
-
-
-def _as_float(values: npt.ArrayLike, what: str) -> FloatArray:
-    array = np.asarray(values)
-    if array.dtype in (np.float32, np.float64):
-        return array
-    if array.dtype == np.float16:
-        return array.astype(np.float32)
-    if array.dtype.kind in "biu" or array.dtype == np.longdouble:
-        return array.astype(np.float64)
-    raise InputError(f"'{what}' holds {array.dtype}, expected numbers")
-
-
-def _blocks(array: FloatArray) -> range:
-    step = max(1, BLOCK_BYTES // max(1, array[:1].nbytes))
-    return range(0, array.shape[0], step)
-
-
-def _softmax(logits: FloatArray) -> FloatArray:
-    out = np.empty_like(logits)
-    blocks = _blocks(logits)
-    for start in blocks:
-        rows = slice(start, start + blocks.step)
-        block = out[rows]
-        with np.errstate(over="ignore"):  # 1e308 below the largest, and twice that, are both 0
-            np.subtract(logits[rows], logits[rows].max(axis=1, keepdims=True), out=block)
-        np.exp(block, out=block)
-        block /= block.sum(axis=1, keepdims=True)
-    return out
-
-
-def _check_finite(array: FloatArray, what: str) -> None:
-    blocks = _blocks(array)
-    for start in blocks:
-        block = array[start : start + blocks.step]
-        # One reduction per block: a sum of finite numbers is finite unless it overflows.
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = block.sum(dtype=np.float64)
-        if not np.isfinite(total):
-            bad = ~np.isfinite(block)
-            if bad.any():
-                row, column = (int(v) for v in np.argwhere(bad)[0])
-                value = block[row, column]
-                state = "missing (NaN)" if np.isnan(value) else "infinite"
-                raise InputError(f"'{what}' is {state} for class {column}", row=start + row + 1)
-
-
-def _check_unit_interval(block: FloatArray, what: str, start: int = 0) -> None:
-    # Rounding of float32 softmax outputs may exceed 1 by a few units in the last place.
-    slack = 1e-6
-    # Numbers from 0 up have the order of their bits, below those of all others (and of -0): one pass tells.
-    bits = block.view(np.uint32 if block.dtype == np.float32 else np.uint64)
-    if bits.max() <= block.dtype.type(1 + slack).view(bits.dtype):
-        return
-    if not (block.min() >= -slack and block.max() <= 1 + slack):
-        bad = ~((block >= -slack) & (block <= 1 + slack))
-        row, column = (int(v) for v in np.argwhere(bad)[0])
-        value = block[row, column]
-        if np.isnan(value):
-            text = f"'{what}' is missing (NaN)"
-        elif np.isinf(value):
-            text = f"'{what}' is infinite"
-        else:
-            text = f"'{what}' is {value:.6g}, outside [0, 1]"
-        place = f" for class {column}" if block.shape[1] > 1 else ""
-        raise InputError(text + place, row=start + row + 1)
-
-
-def _check_probabilities(probs: FloatArray) -> RowSums:
-    ones = np.ones(probs.shape[1], dtype=probs.dtype)
-    blocks = _blocks(probs)
-    worst, worst_row, off, inexact = 0.0, 0, 0, 0
-    low, high = np.inf, -np.inf
-    for start in blocks:
-        block = probs[start : start + blocks.step]
-        _check_unit_interval(block, "probs", start)
-        sums = block @ ones
-        low, high = min(low, float(sums.min())), max(high, float(sums.max()))
-        deviation = np.abs(sums - 1)
-        off += int(np.count_nonzero(deviation > ROW_SUM_TOLERANCE))
-        inexact += int(np.count_nonzero(deviation > _ROW_SUM_EXACT))
-        here = int(deviation.argmax())
-        if deviation[here] > worst:
-            worst, worst_row = float(deviation[here]), start + here
-    if off:
-        total = float(probs[worst_row].sum(dtype=np.float64))
-        raise InputError(
-            f"{off:,} of {probs.shape[0]:,} rows do not sum to 1 (row {worst_row + 1:,} sums to "
-            f"{total:.4g}; at most {ROW_SUM_TOLERANCE} off is accepted)",
-            remedy="normalise the rows, or declare them as logits",
-            repairs=(RENORMALISE,),
-        )
-    return RowSums(inexact, low, high)
-
-
-def _check_labels(labels: npt.ArrayLike, n: int, k: int) -> IntArray:
-    array = np.asarray(labels)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise InputError(f"'labels' has shape {array.shape}, expected 1-D")
-    if array.shape[0] != n:
-        raise InputError(f"there are {n:,} rows of probabilities but {array.shape[0]:,} labels")
-    if array.dtype.kind == "f":
-        whole = array.astype(np.int64)
-        if not np.array_equal(whole, array):
-            row = int(np.flatnonzero(whole != array)[0])
-            raise InputError(f"label {array[row]!r} is not a whole number", row=row + 1)
-        array = whole
-    if array.dtype.kind not in "biu":
-        raise InputError(f"'labels' holds {array.dtype}, expected class indices 0..{k - 1}")
-    bad = (array < 0) | (array >= k) if array.dtype.kind != "b" else np.zeros(n, dtype=bool)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise InputError(
-            f"label {array[row]} but there are {k} classes (0..{k - 1})", row=row + 1, column=None
-        )
-    return array.astype(np.int32, copy=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal, overload
+from typing import Literal, get_args, overload
 
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import Dataset
@@ -43,6 +43,12 @@ class Reduction:
     kind: ReductionKind = "top-label"
     r: int = 1
     class_name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(ReductionKind):
+            raise OptionError(
+                f"the reduction '{self.kind!s:.40}' is unknown; known: {', '.join(get_args(ReductionKind))}."
+            )
 
     @overload
     @classmethod

@@ -5,6 +5,7 @@
 Nothing here computes a metric, and nothing in a file is ever executed or unpickled.
 """
 
+from calviz.data.folders import Together, are_logs
 from calviz.data.format import FORMATS
 from calviz.data.joining import LabelFile
 from calviz.data.loaded import REPAIRS, Loaded, ReadingOptions, Recognition
@@ -17,6 +18,8 @@ __all__ = [
     "Loaded",
     "ReadingOptions",
     "Recognition",
+    "Together",
+    "are_logs",
     "load",
     "read",
 ]

@@ -49,6 +49,11 @@ class Source:
             self.path = Path(source)
             self.name = name or self.path.name
             self._check_path(self.path)
+        elif not callable(getattr(source, "read", None)):
+            raise InputError(
+                f"got {type(source).__name__}, expected the path of a file",
+                remedy="data frames are taken by calviz.Predictions.from_frame(df), arrays by from_arrays(y_true, y_prob)",
+            )
         else:
             # A BytesIO shares its bytes with getvalue; other streams are read once.
             whole = source.getvalue() if isinstance(source, io.BytesIO) else source.read()

@@ -1,11 +1,13 @@
-"""A folder of logs of language models, read as one file: tasks and models become groups."""
+"""Several logs of language models, of a folder or uploaded together, read as one file: tasks and models become groups."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
 from calviz.core.errors import InputError, shortened
 from calviz.core.finding import Finding
@@ -13,68 +15,104 @@ from calviz.core.limits import MAX_ARRAYS
 from calviz.data.file_bytes import Source
 from calviz.data.format import FORMATS, Format
 from calviz.data.formats.answers import Answer, as_table
+from calviz.data.loaded import short
 from calviz.data.table import Table
 
+_AROUND = re.compile(r"^samples_|(_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl?(\.gz)?$", re.IGNORECASE)
+#: Several files that were given together: their names and their bytes.
+Together = tuple[tuple[str, bytes], ...]
 
-class Folder:
-    """The logs below a folder.
+
+class Logs:
+    """Several logs that are read as one.
 
     Attributes
     ----------
     name : str
     size : int
         Bytes of the logs.
+    others : tuple of str
+        Names of the files that were given and are no logs.
     """
 
-    def __init__(self, path: Path, name: str | None = None) -> None:
-        self.name = name or path.resolve().name
-        files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
-        MAX_ARRAYS.check(len(files), f"the folder has {len(files):,} files")
-        known = [(file, _log_format(file)) for file in files]
-        self.logs = [(file, entry) for file, entry in known if entry is not None]
-        self.others = len(files) - len(self.logs)
-        if not self.logs:
+    def __init__(self, name: str, sources: Sequence[Source], folders: Sequence[str] = ()) -> None:
+        known = [(source, _log_format(source)) for source in sources]
+        self.name = name
+        self._logs = [(source, entry) for source, entry in known if entry is not None]
+        self._folders = [f for f, (_, entry) in zip(folders, known, strict=False) if entry]
+        self.others = tuple(source.name for source, entry in known if entry is None)
+        if not self._logs:
             raise InputError(
                 "this is a folder", file=self.name,
                 remedy="name a file in it (folders of lm-evaluation-harness samples or of Inspect logs are read as one)",
             )  # fmt: skip
-        self.size = sum(file.stat().st_size for file, _ in self.logs)
-        self._sources = [Source(file) for file, _ in self.logs]
+        self.size = sum(source.size for source, _ in self._logs)
+
+    @classmethod
+    def of_folder(cls, path: Path, name: str | None = None) -> Self:
+        """All logs below a folder; raises InputError where there is none."""
+        files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
+        MAX_ARRAYS.check(len(files), f"the folder has {len(files):,} files")
+        sources = [(source, file) for file in files if (source := _opened(file)) is not None]
+        return cls(
+            name or path.resolve().name,
+            [source for source, _ in sources],
+            [file.parent.name for _, file in sources],
+        )
+
+    @classmethod
+    def of_files(cls, files: Together, name: str | None = None) -> Self:
+        """Logs that were uploaded together; raises InputError where none is one."""
+        MAX_ARRAYS.check(len(files), f"there are {len(files):,} files")
+        # Sorted as those of a folder are, so that the digest is that of the folder.
+        sources = [Source(content, title) for title, content in sorted(files)]
+        made = cls(name or "several files", sources)
+        if name is None:
+            first, *rest = (source.name for source, _ in made._logs)
+            # "samples_boolq_2026-11-20T10-00-00.000001.jsonl" is called after its task.
+            task = _AROUND.sub("", first) or first
+            made.name = f"{task} and {len(rest)} more" if rest else first
+        return made
 
     def table(self) -> Table:
         """All answers as one table; raises InputError, naming the log, where one cannot be read."""
         found: dict[tuple[str, ...], tuple[list[Answer], list[Finding]]] = {}
         again = 0
-        several = len({file.parent for file, _ in self.logs}) > 1
-        for (file, entry), source in zip(self.logs, self._sources, strict=True):
+        several = len(set(self._folders)) > 1
+        for at, (source, entry) in enumerate(self._logs):
             try:
                 assert entry.answers is not None
                 answers, said = entry.answers(source)
             except InputError as error:
-                raise error.in_file(file.name) from None
+                raise error.in_file(source.name) from None
             if several:
-                answers = [_of_model(a, file.parent.name) for a in answers]
+                answers = [_of_model(a, self._folders[at]) for a in answers]
             # Logs sort by their dates: of two runs of a task the last one counts.
             which = (
                 tuple(answers[0].columns.get(key, "") for key in ("model", "task"))
                 if answers
                 else ()
             )
-            key = which if any(which) else (file.name,)
+            key = which if any(which) else (source.name,)
             again += key in found
             found[key] = answers, said
         notices = [finding for _, said in found.values() for finding in said]
         if again:
             text = f"{again} log{'s' if again > 1 else ''} of a task that was run again later {'were' if again > 1 else 'was'} left out"
             notices.append(Finding("DATA012", "info", text))
-        tools = " and ".join(dict.fromkeys(entry.label.split(" (")[0] for _, entry in self.logs))
+        # The harness writes its results beside its logs.
+        left = [name for name in self.others if not name.startswith("results")]
+        if left:
+            text = f"left out, being no {'logs' if len(left) > 1 else 'log'}: {short(', '.join(left), 80)}"
+            notices.append(Finding("DATA012", "info", text))
+        tools = " and ".join(dict.fromkeys(entry.label.split(" (")[0] for _, entry in self._logs))
         count = f"{len(found)} log{'s' if len(found) > 1 else ''} of {tools}"
         every = [answer for answers, _ in found.values() for answer in answers]
         return as_table(every, count, list(dict.fromkeys(notices)))
 
     def hasher(self) -> Callable[[], str]:
         """A function that gives the BLAKE2b-256 of the digests of all logs."""
-        digests = [source.hasher() for source in self._sources]
+        digests = [source.hasher() for source, _ in self._logs]
 
         def digest() -> str:
             whole = hashlib.blake2b(digest_size=32)
@@ -95,10 +133,21 @@ def _of_model(answer: Answer, folder: str) -> Answer:
     )
 
 
-def _log_format(file: Path) -> Format | None:
+def are_logs(files: Together) -> bool:
+    """Whether one of several files at least is a log of a language model."""
+    return any(_log_format(Source(content, name)) is not None for name, content in files)
+
+
+def _opened(file: Path) -> Source | None:
     try:
-        with Source(file) as source:
-            head = source.head(8192)
+        return Source(file)
+    except (InputError, OSError):
+        return None
+
+
+def _log_format(source: Source) -> Format | None:
+    try:
+        head = source.head(8192)
     except (InputError, OSError):
         return None
     logs = (entry for entry in FORMATS if entry.answers is not None)

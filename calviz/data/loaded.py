@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Literal
 from calviz.core.errors import OptionError, Repair
 from calviz.core.finding import Finding
 from calviz.core.predictions import Dataset, Kind
+from calviz.core.probabilities import RENORMALISE
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,10 @@ class ReadingOptions:
         The column that says when each row was; "" says that there is none.
     repair : tuple of str
         Keys of the repairs that are asked for ("renormalise", "drop-missing", "percent", ...).
+    choices : str, optional
+        Which rows are made of questions with choices (logs of language models, rows with different numbers of scores): "top", the
+        top choice of each; "each", every choice by itself; or a number, the questions with so many. If left out, the scores of all
+        choices where there are as many in each row, the top choice otherwise.
     """
 
     label: str | None = None
@@ -59,6 +65,7 @@ class ReadingOptions:
     weight_kind: Literal["importance", "frequency"] = "importance"
     time_column: str | None = None
     repair: tuple[str, ...] = ()
+    choices: str | None = None
 
     def __post_init__(self) -> None:
         for key in ("scores", "groups", "class_names", "repair"):
@@ -75,12 +82,20 @@ class ReadingOptions:
             )
         if self.label_base not in (None, 0, 1):
             raise OptionError(f"the label base must be 0 or 1, got {self.label_base!r}.")
+        if self.choices is not None:
+            choices = str(self.choices)
+            if choices not in ("top", "each") and not re.fullmatch(
+                "[1-9][0-9]{0,4}", choices, re.ASCII
+            ):
+                raise OptionError(
+                    f"'choices' must be top, each, or the number of choices, got {self.choices!r:.40}."
+                )
+            object.__setattr__(self, "choices", choices)
         for key in self.repair:
             if key not in REPAIRS:
                 raise OptionError(f"there is no repair '{key}'; known: {', '.join(REPAIRS)}.")
 
 
-RENORMALISE = Repair("renormalise", "divide every row by its sum")
 DROP_MISSING = Repair("drop-missing", "leave out the rows with missing values")
 PERCENT = Repair("percent", "divide the values by 100")
 SOFTMAX = Repair("softmax", "read the values as logits and take their softmax")
@@ -120,6 +135,8 @@ class Recognition:
     split_counts : mapping of str to int
         Rows per split.
     cluster_column, weight_column, time_column : str or None
+    choices : tuple of int
+        The numbers of choices of the questions that the rows were made of; empty where they were not.
     fit_split, eval_split : str or None
         The splits whose names say that they are for fitting, and for evaluation.
     """
@@ -140,6 +157,7 @@ class Recognition:
     cluster_column: str | None = None
     weight_column: str | None = None
     time_column: str | None = None
+    choices: tuple[int, ...] = ()
 
     @property
     def fit_split(self) -> str | None:

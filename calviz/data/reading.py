@@ -14,11 +14,15 @@ from calviz.core.errors import InputError, OptionError
 from calviz.core.finding import Finding
 from calviz.core.predictions import Dataset
 from calviz.data.building.build import Built, build
+from calviz.data.choices import by_choices
 from calviz.data.file_bytes import Source
-from calviz.data.folders import Folder
+from calviz.data.folders import Logs, Together
 from calviz.data.format import format_of
 from calviz.data.joining import LabelFile, join
 from calviz.data.loaded import Loaded, ReadingOptions, Recognition
+from calviz.data.profile_files import facts_in
+from calviz.data.profile_files import loaded as loaded_profile
+from calviz.data.profile_files import of_table as profile_of
 from calviz.data.recognition.layout import Layout
 from calviz.data.recognition.recognise import recognise
 from calviz.data.table import Table
@@ -27,7 +31,7 @@ _EMPTY = ReadingOptions()
 
 
 def read(
-    source: str | os.PathLike[str] | bytes | BinaryIO,
+    source: str | os.PathLike[str] | bytes | BinaryIO | Together,
     *,
     name: str | None = None,
     options: ReadingOptions = _EMPTY,
@@ -37,8 +41,9 @@ def read(
 
     Parameters
     ----------
-    source : str, PathLike, bytes or binary file object
-        The file, or a folder of logs of language models, which are read as one. Nothing in it is ever executed or unpickled.
+    source : str, PathLike, bytes, binary file object, or tuple of (str, bytes)
+        The file; or a folder of logs of language models, or the names and bytes of some, which are read as one. Nothing in it is
+        ever executed or unpickled.
     name : str, optional
         What to call it; the file's own name if left out.
     options : ReadingOptions
@@ -62,19 +67,20 @@ def read(
     # Values that are not finite are looked for, and named.
     with np.errstate(all="ignore"):
         if isinstance(source, str | os.PathLike) and Path(source).is_dir() and labels is None:
-            return _read_folder(Path(source), name, options)
+            return _read_logs(Logs.of_folder(Path(source), name), options)
+        if isinstance(source, tuple):
+            return _read_logs(Logs.of_files(source, name), options)
         with Source(source, name) as opened:
             return _read(opened, options, labels)
 
 
-def _read_folder(path: Path, name: str | None, options: ReadingOptions) -> Loaded:
-    folder = Folder(path, name)
+def _read_logs(logs: Logs, options: ReadingOptions) -> Loaded:
     try:
-        digest = folder.hasher()
-        loaded = of_table(folder.table(), options, name=folder.name)
+        digest = logs.hasher()
+        loaded = of_table(logs.table(), options, name=logs.name)
     except InputError as error:
-        raise error.in_file(folder.name) from None
-    return replace(loaded, file=folder.name, size=folder.size, hash=digest)
+        raise error.in_file(logs.name) from None
+    return replace(loaded, file=logs.name, size=logs.size, hash=digest)
 
 
 def _read(opened: Source, options: ReadingOptions, labels: LabelFile | None) -> Loaded:
@@ -83,7 +89,11 @@ def _read(opened: Source, options: ReadingOptions, labels: LabelFile | None) -> 
         table = format_of(opened).open(opened)
         if labels is not None:
             table, options = join(table, opened.name, labels, options)
-        loaded = of_table(table, options, name=_stem(opened.name))
+        facts = facts_in(table)
+        if facts is not None:
+            loaded = loaded_profile(profile_of(table, facts), _stem(opened.name))
+        else:
+            loaded = of_table(table, options, name=_stem(opened.name))
     except InputError as error:
         raise error.in_file(opened.name) from None
     except MemoryError:
@@ -99,6 +109,7 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
     InputError, OptionError
         As `read`, without the name of a file.
     """
+    table, options = by_choices(table, options)
     layout = recognise(table, options)
     built = build(table, layout, options, name)
     return Loaded(
@@ -150,7 +161,10 @@ def load(
             "'on' names the identifier of two files: give the file with the labels too."
         )
     other = None if labels is None else LabelFile(labels, on)
-    return one_model(read(path, options=options_of(options), labels=other), model)
+    try:
+        return one_model(read(path, options=options_of(options), labels=other), model)
+    except InputError as error:
+        raise error.in_code() from error.__cause__
 
 
 def options_of(options: Mapping[str, Any]) -> ReadingOptions:
@@ -200,6 +214,7 @@ def _recognition(table: Table, layout: Layout, built: Built) -> Recognition:
         weight_column=layout.weight,
         time_column=layout.time if data.times is not None else None,
         split_counts={} if data.splits is None else data.splits.counts(),
+        choices=() if table.questions is None else table.questions.numbers,
     )
 
 

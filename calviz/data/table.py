@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy.typing as npt
 
@@ -14,6 +14,9 @@ from calviz.core.arrays import FloatArray
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
 from calviz.core.finding import Finding
+
+if TYPE_CHECKING:
+    from calviz.data.choices import Questions
 
 ElementType = Literal["number", "integer", "boolean", "text", "other"]
 
@@ -99,6 +102,8 @@ class Table(ABC):
     class_names : tuple of str
         Names of the classes, where the file holds them apart.
     notices : list of Finding
+    questions : Questions or None
+        The questions with choices that the rows were made of, where they can be made otherwise.
     """
 
     format: str
@@ -107,6 +112,9 @@ class Table(ABC):
     arrays: bool = False
     class_names: tuple[str, ...] = ()
     notices: list[Finding] = field(default_factory=list)
+    questions: Questions | None = None
+    #: What holds the columns, for messages.
+    holder: ClassVar[str] = "file"
 
     def __post_init__(self) -> None:
         self._by_name = {c.name: c for c in self.columns}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from calviz.core.errors import OptionError, visible
 from calviz.core.extra_packages import needs
+from calviz.core.options import check_choice
 from calviz.core.predictions import Predictions
 from calviz.figures.drawing.sheet import Sheet
 from calviz.figures.drawing.style import PALETTES
@@ -195,6 +196,7 @@ class Figure(ABC):
         **options: Any,
     ) -> go.Figure:
         """Draw it by its own method, or by the function of that name in its drawing's file."""
+        check_choice("theme", theme, tuple(PALETTES))
         needs("plotly")
         import plotly.graph_objects as go
 

@@ -18,6 +18,7 @@ from calviz.sample.binning import Scheme
 from calviz.sample.error_bars import stream
 from calviz.sample.sample import Sample
 from calviz.specs.figure import figure
+from calviz.specs.metric import takes_weights
 from calviz.text.words import (
     counted,
     points,
@@ -147,8 +148,7 @@ class BinSensitivity(Figure):
         for placed in get_args(Placed):
             sweep = sample.view(bin_sweep, scheme=placed, most=most)
             ece[placed] = sweep.ece()
-            # Its labels are redrawn row by row.
-            if band and sample.data.alike:
+            if band:
                 floor[placed] = sample.view(
                     _floor, scheme=placed, most=most, level=level, seed=sample.seed
                 )
@@ -213,6 +213,7 @@ class BinSensitivity(Figure):
         return " ".join(parts)
 
 
+@takes_weights
 def _floor(sample: Sample, *, scheme: Placed, most: int, level: float, seed: int) -> Floor:
     sweep = sample.view(bin_sweep, scheme=scheme, most=most)
     drawn = sweep.under_calibration(stream(seed, "under_calibration"), RESAMPLES)

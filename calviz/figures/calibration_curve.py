@@ -231,7 +231,6 @@ class CalibrationCurve(Figure):
             traces,
             inner=_TALL,
             margins=_MARGINS,
-            below=sheet.legend_room(traces, columns=3),
             xaxis=axis(p, plotly_text(reduction.score_label), **unit, constrain="domain"),
             yaxis=axis(
                 p,

@@ -178,7 +178,7 @@ class ClassBars(Figure):
             n=sample.data.n,
             class_index=np.flatnonzero(has),
             class_name=tuple(names[k] for k in np.flatnonzero(has)),
-            rows=rows[has].astype(np.int64),
+            rows=np.rint(rows[has]).astype(np.int64),
             value=ranges.value[has],
             interval=(low[has], high[has]),
             band=None if limits is None else (limits[0][has], limits[1][has]),

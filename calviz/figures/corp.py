@@ -9,13 +9,11 @@ from typing import Any, Self
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.core.options import check_level
-from calviz.core.predictions import Dataset
-from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.base import NAME, facts, named
 from calviz.figures.kernels.isotonic_bands import isotonic_at, isotonic_band
 from calviz.figures.kernels.reliability_curves import isotonic_curve
 from calviz.figures.kernels.thin_curve import BUCKETS
+from calviz.figures.score_figure import ScoreFigure
 from calviz.sample.error_bars import RESAMPLES, resampled
 from calviz.sample.measured import measured
 from calviz.sample.sample import Sample
@@ -34,24 +32,16 @@ PARTS = ("miscalibration", "discrimination", "uncertainty")
     "model the scores are off; the other band says how well the curve itself is known.",
     reference="Dimitriadis, Gneiting & Jordan 2021",
 )
-@dataclass(frozen=True, eq=False)
-class CorpDiagram(Figure):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CorpDiagram(ScoreFigure):
     """A CORP reliability diagram, computed; `plot` draws it.
 
     Arrays have one entry per drawn score: both ends of every level of the curve, and scores evenly spread over the rows.
 
     Attributes
     ----------
-    name : str
-        Name of the predictions.
-    split : str or None
-        The split that is drawn, or None for all rows.
-    reduction : Reduction
-        What score and hit are.
-    n : int
-        Number of rows.
-    level : float
-        Of both bands, each score for itself (pointwise).
+    name, split, reduction, n, level
+        As of every `ScoreFigure`.
     score, probability : ndarray, shape (P,)
         The score, and the isotonic probability of a hit there.
     consistency : (ndarray, ndarray), shape (P,) each
@@ -64,11 +54,6 @@ class CorpDiagram(Figure):
         Of "brier" and "nll": miscalibration, discrimination and uncertainty.
     """
 
-    name: str
-    split: str | None
-    reduction: Reduction
-    n: int
-    level: float
     score: FloatArray
     probability: FloatArray
     consistency: tuple[FloatArray, FloatArray]
@@ -77,37 +62,7 @@ class CorpDiagram(Figure):
     parts: Mapping[str, tuple[float, ...]]
 
     @classmethod
-    def compute(
-        cls,
-        data: Dataset | Sample,
-        *,
-        reduction: Reduction | str | None = None,
-        level: float = 0.95,
-        seed: int | None = None,
-        split: str | None = None,
-    ) -> Self:
-        """Fit the curve, and fit it again to what is redrawn.
-
-        Parameters
-        ----------
-        data : Predictions, ConfidencePredictions or Sample
-            With a sample, what is left out below is as the sample says.
-        reduction : Reduction or str, optional
-            Which (score, hit) pair is drawn; the positive class of two if left out, else the top label.
-        level : float
-            Level of the bands, between 0 and 1.
-        seed : int
-            Seed of the redrawing.
-        split : str, optional
-            Only the rows of this split.
-
-        Raises
-        ------
-        OptionError, InputError, NotAvailable
-            As `calviz.evaluate` does.
-        """
-        check_level(level)
-        sample = Sample.of(data, split=split, reduction=reduction, seed=seed)
+    def _of(cls, sample: Sample, *, level: float, **head: Any) -> Self:
         view = sample.view(steps)
         base = view.merged()
         first, last, _ = isotonic_curve(view)
@@ -123,11 +78,8 @@ class CorpDiagram(Figure):
         off = (curve < consistency[0] - 1e-12) | (curve > consistency[1] + 1e-12)
         nearest = np.searchsorted((at[1:] + at[:-1]) / 2, base.score)
         return cls(
-            name=sample.data.name,
-            split=sample.split,
-            reduction=sample.reduction,
-            n=sample.data.n,
             level=level,
+            **head,
             score=at,
             probability=curve,
             consistency=consistency,

@@ -21,6 +21,7 @@ from calviz.sample import error_bars
 from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps, top_label_steps
 from calviz.specs.figure import Theme, figure
+from calviz.specs.metric import takes_weights
 from calviz.text.words import counted, decimal, decimals_for, level_text, percent, shorten
 
 if TYPE_CHECKING:
@@ -188,6 +189,7 @@ class Decision(Figure):
         )
 
     @classmethod
+    @takes_weights
     def _judged(
         cls,
         sample: Sample,
@@ -203,9 +205,9 @@ class Decision(Figure):
         if not 0 < level < 1:
             raise OptionError(f"'level' must lie between 0 and 1, got {level!r}.")
         view = sample.view(top_label_steps)
-        n = int(view.n)
+        n = sample.data.n
         # A face value of 0.9 is met by a score of 0.9 in single precision.
-        face = float(np.asarray(costs.face_value, dtype=sample.events.score.dtype))
+        face = float(np.asarray(costs.face_value, dtype=sample.scored.score.dtype))
         face = math.inf if costs.face_value > 1 else max(face, 0.0)
         rules = np.array([face, best, 0.0, math.inf])
         kept, errors = kept_and_wrong(view, rules)
@@ -370,6 +372,7 @@ def _condition(rule: Rule) -> str:
     )
 
 
+@takes_weights
 def _best(sample: Sample, *, costs: Costs) -> float:
     """The threshold that costs least on these rows."""
     return best_threshold(sample.view(top_label_steps), costs)

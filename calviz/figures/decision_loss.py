@@ -10,13 +10,11 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from calviz.core.arrays import FloatArray
-from calviz.core.options import check_level
-from calviz.core.predictions import Dataset
-from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME, Figure, facts, named
-from calviz.figures.drawing.parts import LINE, area, line
+from calviz.figures.base import NAME, facts, named
+from calviz.figures.drawing.parts import area, line
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import axis
+from calviz.figures.score_figure import ScoreFigure
 from calviz.sample.error_bars import RESAMPLES, resampled
 from calviz.sample.sample import Sample
 from calviz.sample.steps import steps
@@ -36,8 +34,8 @@ _INNER, _MARGINS = 300, (64, 14, 12, 54)
     "most that a decision can make a difference.",
     reference="Hu & Wu 2024 (calibration decision loss)",
 )
-@dataclass(frozen=True, eq=False)
-class DecisionLoss(Figure):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DecisionLoss(ScoreFigure):
     """The decision loss as a function of the cutoff, computed; `plot` draws it.
 
     Who acts where the probability is above a cutoff mu gains ``(hit - mu) / max(mu, 1 - mu)`` by acting: at most 1, the
@@ -47,16 +45,8 @@ class DecisionLoss(Figure):
 
     Attributes
     ----------
-    name : str
-        Name of the predictions.
-    split : str or None
-        The split that is drawn, or None for all rows.
-    reduction : Reduction
-        What score and hit are.
-    n : int
-        Number of rows.
-    level : float
-        Of the range of a calibrated model, each cutoff for itself.
+    name, split, reduction, n, level
+        As of every `ScoreFigure`.
     cutoff, loss : ndarray, shape (P,)
         The cutoff, and the mean loss per row in stakes.
     calibrated : (ndarray, ndarray), shape (P,) each
@@ -65,58 +55,20 @@ class DecisionLoss(Figure):
         The same quantile of the largest loss over all cutoffs.
     """
 
-    name: str
-    split: str | None
-    reduction: Reduction
-    n: int
-    level: float
     cutoff: FloatArray
     loss: FloatArray
     calibrated: tuple[FloatArray, FloatArray]
     largest_calibrated: float
 
     @classmethod
-    def compute(
-        cls,
-        data: Dataset | Sample,
-        *,
-        reduction: Reduction | str | None = None,
-        level: float = 0.95,
-        seed: int | None = None,
-        split: str | None = None,
-    ) -> Self:
-        """Fit the probabilities, and compare the decisions at every cutoff.
-
-        Parameters
-        ----------
-        data : Predictions, ConfidencePredictions or Sample
-            With a sample, what is left out below is as the sample says.
-        reduction : Reduction or str, optional
-            Which (score, hit) pair is decided on; the positive class of two if left out, else the top label.
-        level : float
-            Level of the range of a calibrated model, between 0 and 1.
-        seed : int
-            Seed of the redrawing.
-        split : str, optional
-            Only the rows of this split.
-
-        Raises
-        ------
-        OptionError, InputError, NotAvailable
-            As `calviz.evaluate` does.
-        """
-        check_level(level)
-        sample = Sample.of(data, split=split, reduction=reduction, seed=seed)
+    def _of(cls, sample: Sample, *, level: float, **head: Any) -> Self:
         view = sample.view(steps)
         drawn = resampled(view, "under_calibration", seed=sample.seed, resamples=RESAMPLES)
         calm = np.array([decision_loss(drawn.score, drawn.count[0], hits) for hits in drawn.hits])
         base = view.merged()
         return cls(
-            name=sample.data.name,
-            split=sample.split,
-            reduction=sample.reduction,
-            n=sample.data.n,
             level=level,
+            **head,
             cutoff=CUTOFFS,
             # As many steps as the redrawn ones have, so that like is compared with like.
             loss=decision_loss(base.score, base.count, base.hits),
@@ -180,7 +132,7 @@ class DecisionLoss(Figure):
                 self.cutoff,
                 np.zeros_like(high),
                 100 * high,
-                p.glaze(p.ink, 0.16),
+                p.calibrated,
                 name=f"{level} range if calibrated",
             ),
             line(
@@ -206,7 +158,6 @@ class DecisionLoss(Figure):
             traces,
             inner=_INNER,
             margins=_MARGINS,
-            below=LINE * (3 if sheet.narrow else 2) + 8,
             xaxis=axis(p, "Cutoff: act where the score is above", size=13, range=[0, 1], nticks=6),
             yaxis=axis(p, "Loss per row, % of the stake", size=13, range=[0, top], nticks=6),
         )

@@ -25,6 +25,8 @@ Score = Literal["brier", "nll"]
 
 #: Pixels of the panel, and around it.
 _INNER, _MARGINS = 300, (64, 20, 16, 54)
+#: Pixels of the letters and the line of a name; the width where none is known.
+_LETTER, _LINE, _USUAL = 6.6, 18, 470
 #: Lines of equal score, about.
 _LINES = 6
 
@@ -149,23 +151,50 @@ class MiscalibrationPlane(Figure):
             [*self._equal_scores(p, x, y), points],
             inner=_INNER,
             margins=_MARGINS,
-            annotations=[
-                label(
-                    plotly_text(shorten(name, 24)),
-                    p,
-                    x=float(a),
-                    y=float(b),
-                    xanchor="right" if a > (x[0] + x[1]) / 2 else "left",
-                    xshift=-9 if a > (x[0] + x[1]) / 2 else 9,
-                    yanchor="bottom",
-                )
-                for name, a, b in zip(
-                    self.models, self.miscalibration, self.discrimination, strict=True
-                )
-            ],
+            annotations=self._names(sheet, x, y),
             xaxis=axis(p, "Miscalibration (left is better)", size=13, range=x, nticks=5),
             yaxis=axis(p, "Discrimination (up is better)", size=13, range=y, nticks=5),
         )
+
+    def _names(self, sheet: Sheet, x: list[float], y: list[float]) -> list[Trace]:
+        """The models beside their points, on the side where no other name stands."""
+        across = ((sheet.width or _USUAL) - _MARGINS[0] - _MARGINS[1]) / (x[1] - x[0])
+        up = _INNER / (y[1] - y[0])
+        taken: list[tuple[float, float, float, float]] = []
+        made = []
+        for name, a, b in zip(self.models, self.miscalibration, self.discrimination, strict=True):
+            text = shorten(name, 24)
+            wide, left, low = (
+                _LETTER * len(text),
+                (float(a) - x[0]) * across,
+                (float(b) - y[0]) * up,
+            )
+            sides = [("left", "bottom"), ("left", "top"), ("right", "bottom"), ("right", "top")]
+            if left > across * (x[1] - x[0]) / 2:
+                sides = [*sides[2:], *sides[:2]]
+            boxes = {
+                (h, v): (
+                    left + 9 if h == "left" else left - 9 - wide,
+                    low if v == "bottom" else low - _LINE,
+                    left + 9 + wide if h == "left" else left - 9,
+                    low + _LINE if v == "bottom" else low,
+                )
+                for h, v in sides
+            }
+            side = min(sides, key=lambda s: sum(_overlap(boxes[s], other) for other in taken))
+            taken.append(boxes[side])
+            made.append(
+                label(
+                    plotly_text(text),
+                    sheet.palette,
+                    x=float(a),
+                    y=float(b),
+                    xanchor=side[0],
+                    xshift=9 if side[0] == "left" else -9,
+                    yanchor=side[1],
+                )
+            )
+        return made
 
     def _equal_scores(self, p: Palette, x: list[float], y: list[float]) -> Iterator[Trace]:
         if not self.one_uncertainty:
@@ -181,6 +210,12 @@ class MiscalibrationPlane(Figure):
                 dash="dot",
                 hovertemplate=f"score {decimal(float(score), 4)}<extra></extra>",
             )
+
+
+def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> float:
+    """Pixels that two boxes (left, low, right, high) share."""
+    across, up = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
+    return max(across, 0.0) * max(up, 0.0)
 
 
 def _room(values: FloatArray, *, least: float | None = None) -> list[float]:

@@ -122,7 +122,7 @@ class NetBenefit(Figure):
         sample = Sample.of(data, split=split, reduction=reduction, seed=seed)
         view = sample.view(steps)
         # A cutoff of 0.3 is reached by a score of 0.3 in single precision.
-        at = CUTOFFS.astype(sample.events.score.dtype).astype(np.float64)
+        at = CUTOFFS.astype(sample.scored.score.dtype).astype(np.float64)
         found = _all(view, at)
         bands: dict[Shown, Ends] = {}
         if band and view.n > 1:
@@ -138,7 +138,7 @@ class NetBenefit(Figure):
             split=sample.split,
             reduction=sample.reduction,
             level=level,
-            n=int(view.n),
+            n=sample.data.n,
             share=share,
             cutoff=CUTOFFS,
             values=found,

@@ -137,7 +137,6 @@ class OutcomeHistogram(Figure):
             traces,
             inner=_TALL,
             margins=_MARGINS,
-            below=sheet.legend_room(traces, columns=2),
             barmode="overlay",
             bargap=0,
             xaxis=axis(p, plotly_text(reduction.score_label), range=[0, 1], dtick=0.1),

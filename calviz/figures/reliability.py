@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
+#: How a diagram is drawn: points with their gaps on the band, or the bars of Guo et al.
+Marks = Literal["points", "bars"]
 #: Resamples behind the consistency band and the interval of the ECE.
 RESAMPLES = 1_000
 
@@ -291,16 +293,19 @@ class Reliability(Figure):
 
         names = [kind for kind, curve in self.curves.items() for _ in curve.score]
         columns = [np.concatenate([[], *part]) for part in zip(*self.curves.values(), strict=True)]
-        score, probability = columns or (np.zeros(0), np.zeros(0))
-        return pd.DataFrame({"curve": names, "score": score, "probability": probability})
+        score, probability, rows = columns or (np.zeros(0),) * 3
+        return pd.DataFrame(
+            {"curve": names, "score": score, "probability": probability, "rows": rows}
+        )
 
     def plot(
         self,
         *,
         theme: Theme = "light",
         caption: bool | str = False,
-        selected: int | None = None,
+        selected: int | tuple[int, int] | None = None,
         width: int | None = None,
+        marks: Marks = "points",
     ) -> go.Figure:
         """Draw it.
 
@@ -308,24 +313,31 @@ class Reliability(Figure):
         ----------
         theme, caption
             As for every figure.
-        selected : int, optional
-            0-based index of a bin to highlight.
+        selected : int or (int, int), optional
+            0-based index of a bin to highlight, or the first and the last of several.
         width : int, optional
             Pixels that the page has for it, where that is known: the height is then chosen so that
             the square fills them. The drawing adapts to any width without it, with more space around it.
+        marks : {"points", "bars"}
+            Points with exact intervals and areas by rows, and the gaps as lines, on the band; or bars with hatched gaps, as
+            figure 1 of Guo et al. 2017. Bins of fewer than 20 rows are faint.
 
         Returns
         -------
         plotly.graph_objects.Figure
             Bars and points carry the 0-based index of their bin as ``customdata``.
+
+        Raises
+        ------
+        OptionError
+            On other marks.
         """
-        return self._drawn(theme, caption, width, selected=selected)
+        if marks not in get_args(Marks):
+            raise OptionError(f"'marks' is points or bars; got {marks!r}.")
+        return self._drawn(theme, caption, width, marks=marks, selected=selected)
 
     def plot_small(self, *, theme: Theme = "light", height: int = 330) -> go.Figure:
-        """Draw the square alone, with a height in pixels, to be shown beside others on the same scale.
-
-        As figure 4 of Guo et al. 2017; circles have areas in proportion to the rows.
-        """
+        """Draw the square alone, with a height in pixels, to be shown beside others on the same scale."""
         return self._drawn(theme, how="draw_small", height=height)
 
     def caption(self) -> tuple[str, ...]:
@@ -359,20 +371,32 @@ class Reliability(Figure):
             )
         return " ".join(parts)
 
+    @property
+    def worst(self) -> int | None:
+        """The bin that is furthest off beyond noise, as a place among those with rows; None where none is.
+
+        A bin with few rows can have any gap: those count whose interval, at 95 % for all bins together, leaves out the
+        mean score. It is the one that the findings name.
+        """
+        off = [m for m in bins_off(self.sums) if m is not None]
+        return max(off, key=lambda m: abs(float(self.gap[m])), default=None)
+
     def _largest_gap(self) -> str:
         gaps = np.abs(self.gap)
         if not gaps.any():
             return "No bin has a gap."
-        # A bin with few rows can have any gap: those count whose interval, at 95 % for all bins together, leaves out the
-        # mean score. The one that is named is that of the findings.
-        off = [m for m in bins_off(self.sums) if m is not None]
-        worst = max(off, key=lambda m: gaps[m]) if off else int(np.argmax(gaps))
+        off = self.worst
+        worst = int(np.argmax(gaps)) if off is None else off
         gap = float(self.gap[worst])
         between = " and ".join(
             ends(float(self.low[worst]), float(self.high[worst]), tolerance=0.06)
         )
         its = "its interval (95 % for all bins together)"
-        head = f"The bin furthest outside {its}" if off else f"The largest gap, within {its},"
+        head = (
+            f"The bin furthest outside {its}"
+            if off is not None
+            else f"The largest gap, within {its},"
+        )
         return (
             f"{head} is between {between}, where the scores are "
             f"{points(abs(gap))} points too {'high' if gap > 0 else 'low'} "

@@ -167,7 +167,7 @@ class RiskCoverage(Figure):
             raise OptionError(f"'ranking' must be confidence, entropy or margin; got {ranking!r}.")
         view = sample.view(ranking_steps, by=ranking)
         n = float(view.n)
-        size = min(POINTS, int(n))
+        size = min(POINTS, sample.data.n)
         kept = n * np.arange(1, size + 1) / size
         errors = errors_along(view, kept)
         limits = None
@@ -196,7 +196,7 @@ class RiskCoverage(Figure):
     @property
     def n(self) -> int:
         """Number of rows."""
-        return int(self.steps.n)
+        return round(float(self.steps.n))
 
     @property
     def accuracy(self) -> float:

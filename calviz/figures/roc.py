@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.core.options import check_choice, check_level
-from calviz.core.predictions import Dataset
-from calviz.core.reduction import Reduction
-from calviz.figures.base import NAME, Figure, facts, named
+from calviz.core.options import check_choice
+from calviz.figures.base import NAME, facts, named
+from calviz.figures.score_figure import ScoreFigure
 from calviz.results.evaluation import Interval
 from calviz.sample.cutoff import Confusion
 from calviz.sample.error_bars import RESAMPLES, interval, resampled
@@ -38,19 +37,14 @@ POINTS = 400
     "and their intervals.",
     reference="Hanley & McNeil 1982; Davis & Goadrich 2006",
 )
-@dataclass(frozen=True, eq=False)
-class Roc(Figure):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Roc(ScoreFigure):
     """ROC and precision-recall curves, computed; `plot` draws one of them.
 
     Attributes
     ----------
-    name : str
-    split : str or None
-    reduction : Reduction
-        What score and hit are.
-    level : float
-        Level of the intervals.
-    n : int
+    name, split, reduction, n, level
+        As of every `ScoreFigure`.
     share : float
         Share of hits.
     cutoff : ndarray, shape (P,)
@@ -63,11 +57,6 @@ class Roc(Figure):
         Percentiles of the bootstrap.
     """
 
-    name: str
-    split: str | None
-    reduction: Reduction
-    level: float
-    n: int
     share: float
     cutoff: FloatArray
     sensitivity: FloatArray
@@ -79,37 +68,7 @@ class Roc(Figure):
     auprc_interval: Interval | None
 
     @classmethod
-    def compute(
-        cls,
-        data: Dataset | Sample,
-        *,
-        reduction: Reduction | str | None = None,
-        level: float = 0.95,
-        seed: int | None = None,
-        split: str | None = None,
-    ) -> Self:
-        """Count hits and misses above every score.
-
-        Parameters
-        ----------
-        data : Predictions, ConfidencePredictions or Sample
-            With a sample, what is left out below is as the sample says.
-        reduction : Reduction or str, optional
-            Which (score, hit) pair decides.
-        level : float
-            Level of the intervals, between 0 and 1.
-        seed : int
-            Seed of the resampling.
-        split : str, optional
-            Only the rows of this split.
-
-        Raises
-        ------
-        OptionError, InputError, NotAvailable
-            As `calviz.evaluate` does.
-        """
-        check_level(level)
-        sample = Sample.of(data, split=split, reduction=reduction, seed=seed)
+    def _of(cls, sample: Sample, *, level: float, **head: Any) -> Self:
         view = sample.view(steps)
         above = ranked(view)
         fp, tp = above.errors, above.rows - above.errors
@@ -138,11 +97,8 @@ class Roc(Figure):
             return out
 
         return cls(
-            name=sample.data.name,
-            split=sample.split,
-            reduction=sample.reduction,
             level=level,
-            n=int(view.n),
+            **head,
             share=hits / float(view.n),
             cutoff=np.append(math.inf, view.score[::-1][np.minimum(some, view.size - 1)]),
             sensitivity=share_of(tp, hits),

@@ -191,6 +191,20 @@ GLOSSARY = tuple(
             "discrimination cannot.",
         ),
         (
+            "Questions with choices",
+            "What a benchmark asks of a language model. The softmax of the log-likelihoods of the choices is their probabilities; divided "
+            'by the bytes of each choice first, longer ones are not punished, and accuracy is what harnesses call acc_norm. "B" is '
+            "another answer in each question, so it is the top choice that is judged, or each choice by itself: of choices that get 0.2, one in "
+            "five should be the right one. Questions are then the clusters. Large models are often well calibrated in this form (Kadavath "
+            "et al. 2022).",
+        ),
+        (
+            "Stated confidence",
+            "What a language model says when it is asked how sure it is, 0 to 100 or in words. It is mostly a few round numbers, and often too "
+            "high, but may be better than the probabilities of its tokens after fine-tuning (Tian et al. 2023). It is read as the "
+            "confidence of the answer, beside whether that was right.",
+        ),
+        (
             "Split",
             "Which part of the data a row belongs to, such as calibration and test.",
         ),

@@ -86,6 +86,13 @@ QUESTIONS = (
         "These depend on the ranking of rows only. A model can be badly calibrated and rank well.",
     ),
     Question(
+        "On which task can I believe a language model, and from which confidence on?",
+        ("mcs", "ece", "accuracy", "coverage_at_risk"),
+        "Open its logs (lm-evaluation-harness, Inspect) together, and look at the page Slices by task, which adjusts for all tasks: one temperature "
+        "seldom fits all of them. Then choose the task in the sidebar: the page Risk-coverage has the confidence from which on it is right often "
+        "enough. On the command line: calviz audit LOGS --by task --risk 0.1.",
+    ),
+    Question(
         "What do medical reviewers ask for?",
         (
             "auroc",

@@ -148,6 +148,10 @@ SOURCES = tuple(
             "N. H. Kuiper. Tests concerning random points on a circle. Indagationes Mathematicae 22.",
         ),
         (
+            "Kadavath et al. 2022",
+            "S. Kadavath, T. Conerly, A. Askell et al. Language Models (Mostly) Know What They Know. arXiv 2207.05221.",
+        ),
+        (
             "Kull et al. 2017",
             "M. Kull, T. Silva Filho, P. Flach. Beta calibration: a well-founded and easily implemented "
             "improvement on logistic calibration for binary classifiers. AISTATS 2017.",
@@ -235,6 +239,11 @@ SOURCES = tuple(
             "Sturges 1926",
             "H. A. Sturges. The Choice of a Class Interval. Journal of the American Statistical "
             "Association 21.",
+        ),
+        (
+            "Tian et al. 2023",
+            "K. Tian, E. Mitchell, A. Zhou et al. Just Ask for Calibration: Strategies for Eliciting Calibrated Confidence "
+            "Scores from Language Models Fine-Tuned with Human Feedback. EMNLP 2023.",
         ),
         (
             "Van Calster et al. 2019",

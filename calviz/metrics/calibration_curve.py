@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from calviz.sample.flexible_curve import CurveKind
 from calviz.sample.flexible_curve import curve as fitted
 from calviz.sample.kept_results import once_per_view
 from calviz.sample.sample import Sample
-from calviz.sample.steps import MAX_STEPS, Steps, steps
+from calviz.sample.steps import MAX_STEPS, Steps, over_steps, steps
 from calviz.specs.metric import metric
 
 #: Intervals in which a quantile of the distances of very many steps is looked for.
@@ -25,6 +25,9 @@ _INTERVALS = 4_096
 @dataclass(frozen=True, eq=False)
 class CurveOf:
     """Steps, and the curve that they are compared with; they share the resamples of all other metrics of the steps."""
+
+    #: What resamples differ in.
+    DRAWN: ClassVar = ("steps",)
 
     steps: Steps
     params: Mapping[str, CurveKind] = field(default_factory=dict)
@@ -53,6 +56,7 @@ class CurveOf:
         return np.abs(distance, out=distance)
 
 
+@over_steps(lambda view, drawn, *_: CurveOf(drawn, view.params))
 def with_curve(sample: Sample, *, curve: CurveKind = "spline") -> CurveOf:
     """The steps of the sample's own reduction, and a kind of curve."""
     return CurveOf(sample.view(steps), {"curve": curve})
@@ -77,14 +81,35 @@ def _distances(view: CurveOf) -> FloatArray:
     return view.distance(view.steps)
 
 
+class _Totals(NamedTuple):
+    """Of the distances of very many steps, in one pass: their means, that of their squares, the largest, and rows up to each interval."""
+
+    mean: float
+    square: float
+    largest: float
+    rows: FloatArray
+
+
+@once_per_view
+def _totals(view: CurveOf) -> _Totals:
+    total = square = largest = 0.0
+    rows = np.zeros(_INTERVALS)
+    for part in view.steps.blocks():
+        distance = view.distance(part)
+        total += float(part.count @ distance)
+        square += float(part.count @ np.square(distance))
+        largest = np.maximum(largest, distance.max())  # nan where there is no line
+        if np.isfinite(total):
+            rows += np.bincount(_interval(distance), part.count, minlength=_INTERVALS)
+    n = float(view.steps.n)
+    return _Totals(total / n, square / n, float(largest), np.cumsum(rows))
+
+
 def _mean(view: CurveOf, power: int) -> FloatArray:
     if view.steps.size <= MAX_STEPS:
         values = _distances(view) ** power if power > 1 else _distances(view)
         return np.asarray((view.steps.count * values).sum(axis=-1) / view.steps.n)
-    total = sum(
-        (part.count * view.distance(part) ** power).sum(axis=-1) for part in view.steps.blocks()
-    )
-    return np.asarray(total / view.steps.n)
+    return np.asarray(_totals(view)[power - 1])
 
 
 @_distance_metric(key="ici", label="ICI", formula=r"\overline{|\hat\pi(s) - s|}")
@@ -125,7 +150,7 @@ def emax(view: CurveOf) -> FloatArray:
     """
     if view.steps.size <= MAX_STEPS:
         return np.asarray(np.where(view.steps.count > 0, _distances(view), 0.0).max(axis=-1))
-    return np.asarray(max(float(view.distance(part).max()) for part in view.steps.blocks()))
+    return np.asarray(_totals(view).largest)
 
 
 @_distance_metric(
@@ -155,17 +180,8 @@ def _ordered(view: CurveOf) -> tuple[FloatArray, FloatArray]:
     return np.take_along_axis(distance, order, axis=-1), upto
 
 
-@once_per_view
-def _rows_by_distance(view: CurveOf) -> FloatArray:
-    """Rows per interval of the distances, up to each, shape (_INTERVALS,)."""
-    rows = np.zeros(_INTERVALS)
-    for part in view.steps.blocks():
-        rows += np.bincount(_interval(view, part), part.count, minlength=_INTERVALS)
-    return np.cumsum(rows)
-
-
-def _interval(view: CurveOf, part: Steps) -> IntArray:
-    at = view.distance(part) * _INTERVALS
+def _interval(distance: FloatArray) -> IntArray:
+    at = distance * _INTERVALS
     return np.minimum(at, _INTERVALS - 1, out=at).astype(np.intp)
 
 
@@ -173,14 +189,15 @@ def _quantile_of_many(view: CurveOf, q: float) -> FloatArray:
     """The same as `_distance_quantile`, sorting the distances of one interval only."""
     if not np.isfinite(_mean(view, 1)):
         return np.asarray(math.nan)
-    upto = _rows_by_distance(view)
+    upto = _totals(view).rows
     least = (q - 1e-12) * float(view.steps.n)
     interval = int(np.argmax(upto >= least))
     before = float(upto[interval - 1]) if interval else 0.0
     distances, counts = [], []
     for part in view.steps.blocks():
-        inside = _interval(view, part) == interval
-        distances.append(view.distance(part)[inside])
+        distance = view.distance(part)
+        inside = _interval(distance) == interval
+        distances.append(distance[inside])
         counts.append(part.count[inside])
     distance, count = np.concatenate(distances), np.concatenate(counts)
     order = np.argsort(distance)

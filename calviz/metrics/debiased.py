@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from calviz.numerics.edges import MAX_BINS
 from calviz.sample.binning import BinSums
 from calviz.sample.kept_results import once_per_view
 from calviz.sample.sample import Sample, bin_sums
-from calviz.sample.steps import MAX_STEPS, Steps, steps
+from calviz.sample.steps import MAX_STEPS, Steps, over_steps, steps
 from calviz.specs.metric import metric
 
 
@@ -29,7 +29,6 @@ FINE_AFTER = 33
 
 @metric(
     key="ece_debiased",
-    no_weights="its correction counts rows that count the same.",
     label="ECE², debiased",
     family="Binned",
     direction="lower",
@@ -45,14 +44,14 @@ def ece_debiased(view: BinSums) -> FloatArray:
 
     Sums of shape (..., M) give values of shape (...).
 
-    Bins with fewer than two rows contribute nothing. uncertainty-calibration gives the root, clipped
+    Bins with fewer than two rows (with weights, fewer than two that they stand for) contribute nothing. uncertainty-calibration gives the root, clipped
     at 0: that is shown beside the value.
     """
-    count, accuracy = view.count, np.nan_to_num(view.accuracy)
+    known, accuracy = view.count / view.row_weight, np.nan_to_num(view.accuracy)
     noise = np.divide(
-        accuracy * (1 - accuracy), count - 1, out=np.zeros_like(accuracy), where=count > 1
+        accuracy * (1 - accuracy), known - 1, out=np.zeros_like(accuracy), where=known > 1
     )
-    square = np.where(count > 1, view.gap**2 - noise, 0.0)
+    square = np.where(known > 1, view.gap**2 - noise, 0.0)
     return np.asarray((view.weight * square).sum(axis=-1))
 
 
@@ -68,6 +67,9 @@ class MonotoneBins:
         The sample that they are of, over the same steps; its counts place the cuts.
     params : mapping
     """
+
+    #: What resamples differ in.
+    DRAWN: ClassVar = ("steps",)
 
     steps: Steps
     base: Steps
@@ -229,6 +231,7 @@ def _between_cuts(view: Steps, most: int) -> Steps:
     return Steps(score / count, count, hits)
 
 
+@over_steps(lambda view, drawn, *_: MonotoneBins(drawn, view.base.merged(), view.params))
 def monotone_bins(sample: Sample) -> MonotoneBins:
     """The sample's steps, to be swept."""
     view = sample.view(steps)
@@ -237,6 +240,7 @@ def monotone_bins(sample: Sample) -> MonotoneBins:
 
 @metric(
     key="ece_sweep",
+    paired=False,
     unit="points",
     label="ECE (sweep)",
     family="Binned",

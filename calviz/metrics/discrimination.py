@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from calviz.core.arrays import FloatArray
+from calviz.sample import cell_bounds
 from calviz.sample.ranking import average_precision, chance_of_order
 from calviz.sample.steps import Steps, steps
 from calviz.specs.metric import metric
@@ -24,6 +25,7 @@ _discrimination = partial(
     formula=r"P(s_{h=1} > s_{h=0}) + \tfrac12 P(s_{h=1} = s_{h=0})",
     reference="Hanley & McNeil 1982",
     undefined=_ONE_KIND,
+    bound=cell_bounds.of_pairs,
 )
 def auroc(view: Steps) -> FloatArray:
     """Chance that a hit has a higher score than a miss, ties counting half: the area under the ROC curve, the c statistic of the positive class.
@@ -43,6 +45,7 @@ def auroc(view: Steps) -> FloatArray:
     formula=r"2\,\mathrm{AUROC} - 1",
     reference="Somers 1962; Harrell 2015",
     undefined=_ONE_KIND,
+    bound=cell_bounds.of_pair_differences,
 )
 def somers_d(view: Steps) -> FloatArray:
     """Somers' rank correlation between score and hit: 2 AUROC - 1, which credit rating calls the accuracy ratio or Gini coefficient.

@@ -10,6 +10,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.metrics.kernels.brownian import maximum_exceeds
 from calviz.metrics.kernels.cumulative_gap import deviation, extremes
+from calviz.sample import cell_bounds
 from calviz.sample.steps import Steps, steps
 from calviz.specs.metric import metric
 
@@ -42,6 +43,7 @@ _ks = partial(metric, family="Bin-free", view=steps, widening=1.1)
     reference="Gupta et al. 2021, eq. 11-12",
     interval="half-inverted",
     details=_tested,
+    bound=cell_bounds.of_cumulative,
 )
 def ks(view: Steps) -> FloatArray:
     """Largest gap between the cumulative scores and the cumulative hits, rows sorted by score.

@@ -9,6 +9,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.metrics.kernels.brownian import range_exceeds
 from calviz.metrics.kernels.cumulative_gap import deviation, extremes
+from calviz.sample import cell_bounds
 from calviz.sample.steps import Steps, steps
 from calviz.specs.metric import metric
 
@@ -35,6 +36,7 @@ def _tested(view: Steps) -> Mapping[str, float]:
     interval="half-inverted",
     widening=1.1,
     details=_tested,
+    bound=cell_bounds.of_cumulative_range,
 )
 def kuiper(view: Steps) -> FloatArray:
     """Largest error over any range of scores: hits minus scores, summed over the rows whose scores lie between two cutoffs, divided by all rows.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
 from calviz.sample.ranking import coverage_at, errors_at_coverage
 from calviz.sample.sample import Sample
-from calviz.sample.steps import Steps, top_label_steps
+from calviz.sample.steps import Steps, over_steps, top_label_steps
 from calviz.specs.metric import metric
 
 _selective = partial(
@@ -22,6 +22,7 @@ _selective = partial(
     bounds=(0.0, 1.0),
     direction="higher",
     tail="two-sided",
+    paired=False,
     reference="Geifman & El-Yaniv 2017",
 )
 
@@ -29,6 +30,9 @@ _selective = partial(
 @dataclass(frozen=True, eq=False)
 class PointOf:
     """Steps, and where on their curve to look; they share the resamples of the other selective metrics."""
+
+    #: What resamples differ in.
+    DRAWN: ClassVar = ("steps",)
 
     steps: Steps
     params: Mapping[str, float] = field(default_factory=dict)
@@ -47,6 +51,9 @@ class PointOf:
             yield type(self)(part, self.params)
 
 
+_over = over_steps(lambda view, drawn, *_: PointOf(drawn, view.params), top_label_steps)
+
+
 def _share(name: str, value: Any, *, above_zero: bool) -> float:
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not is_number or not (0 < value <= 1 or (value == 0 and not above_zero)):
@@ -55,12 +62,14 @@ def _share(name: str, value: Any, *, above_zero: bool) -> float:
     return float(value)
 
 
+@_over
 def at_coverage(sample: Sample, *, coverage: float = 0.8) -> PointOf:
     """The steps of the top label at a coverage."""
     share = _share("coverage", coverage, above_zero=True)
     return PointOf(sample.view(top_label_steps), {"coverage": share})
 
 
+@_over
 def at_risk(sample: Sample, *, risk: float = 0.05) -> PointOf:
     """The steps of the top label at a risk."""
     share = _share("risk", risk, above_zero=False)

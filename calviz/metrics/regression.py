@@ -13,7 +13,7 @@ from calviz.core.arrays import FloatArray
 from calviz.numerics.zero_floor import EPSILON
 from calviz.sample import logistic_recalibration
 from calviz.sample.binning import BinSums
-from calviz.sample.sample import Sample, bin_sums
+from calviz.sample.sample import Sample, bin_sums, binned
 from calviz.sample.steps import Steps, steps
 from calviz.specs.metric import metric
 
@@ -27,7 +27,6 @@ def _spiegelhalter_p(view: Steps) -> Mapping[str, float]:
 @metric(
     key="spiegelhalter_z",
     paired=False,
-    no_weights="its variance is that of rows that count the same.",
     label="Spiegelhalter z",
     family=_FAMILY,
     direction="zero",
@@ -42,18 +41,20 @@ def _spiegelhalter_p(view: Steps) -> Mapping[str, float]:
 def spiegelhalter_z(view: Steps) -> FloatArray:
     """Whether the Brier score is what calibrated scores would give: standard normal under calibration, two-sided p-value (MAPIE's is one-sided).
 
-    Steps of shape (..., G) give values of shape (...).
+    Steps of shape (..., G) give values of shape (...). With weights w, the sum above has them and that below their squares.
     """
     top, variance = np.zeros(np.shape(view.n)), np.zeros(np.shape(view.n))
     for part in view.blocks():
         s = np.clip(part.score, 0, 1)
         top += ((part.hits - part.count * s) * (1 - 2 * s)).sum(axis=-1)
-        variance += (part.count * ((1 - 2 * s) ** 2 * s * (1 - s))).sum(axis=-1)
+        own = part.row_weight * ((1 - 2 * s) ** 2 * s * (1 - s))
+        variance += (part.count * own).sum(axis=-1)
     out = np.full(np.shape(top), math.nan)
     np.divide(top, np.sqrt(variance), out=out, where=variance > 0)
     return out
 
 
+@binned
 def groups(sample: Sample, *, groups: int = 10) -> BinSums:
     """Equal-mass groups of risk."""
     return bin_sums(sample, bins=groups, scheme="equal-mass")
@@ -68,6 +69,7 @@ def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
 
 @metric(
     key="hosmer_lemeshow",
+    paired=False,
     label="Hosmer-Lemeshow",
     family=_FAMILY,
     direction="lower",
@@ -83,10 +85,11 @@ def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
 def hosmer_lemeshow(view: BinSums) -> FloatArray:
     """Chi-squared distance between observed and expected hits in ten groups of equal size; g degrees of freedom, as the scores were not fitted on these rows (g - 2 would be for the rows of the fit).
 
-    Sums of shape (..., M) give values of shape (...).
+    Sums of shape (..., M) give values of shape (...). With weights, variances are those of as many rows as these stand for.
     """
     expected, count = view.score_sum, view.count
     variance = np.where(count > 0, expected * (1 - expected / np.maximum(count, 1)), 0.0)
+    variance = variance * view.row_weight
     square = (view.hit_sum - expected) ** 2
     with np.errstate(over="ignore"):  # a variance of 1e-320 is as good as none
         out = np.divide(square, variance, out=np.zeros_like(square), where=variance > 0)

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from calviz.core.arrays import FloatArray
+from calviz.sample import cell_bounds
 from calviz.sample.kept_results import once_per_view
 from calviz.sample.ranking import (
     average_precision,
@@ -108,6 +109,7 @@ def accuracy_at_90_coverage(view: Steps) -> FloatArray:
     direction="higher",
     formula=r"P(\mathrm{conf}_{\mathrm{right}} > \mathrm{conf}_{\mathrm{wrong}}) + \tfrac12 P(=)",
     reference="Hendrycks & Gimpel 2017",
+    bound=lambda sample, view: cell_bounds.of_pairs(sample.top_label, view),
 )
 def auroc_failure(view: Steps) -> FloatArray:
     """Chance that a right prediction has a higher confidence than a wrong one, ties counting half; undefined where all are right or all wrong.

@@ -13,6 +13,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.metrics.kernels.roots import falling_fixed_points
+from calviz.sample import cell_bounds
 from calviz.sample.kept_results import once_per_view
 from calviz.sample.sample import Sample
 from calviz.sample.smoothing import (
@@ -25,8 +26,8 @@ from calviz.sample.smoothing import (
     spread_parts,
     triweight_response,
 )
-from calviz.sample.steps import Steps, own_reweighted, steps
-from calviz.specs.metric import Redrawn, Reweighted, metric, reweighted_by, reweighting_of
+from calviz.sample.steps import Steps, over_steps, steps
+from calviz.specs.metric import metric
 
 #: Scores closer together than this are one score.
 NARROWEST = 1e-9
@@ -76,28 +77,7 @@ class KernelSteps:
         return type(self)(resampled, self.width, nodes, self.params, signed)
 
 
-def _reweighted(sample: Sample, view: KernelSteps) -> Reweighted:
-    """See `Reweighting`."""
-    stepped = sample.view(own_reweighted)
-
-    def reweighted(weights: FloatArray) -> Callable[[float | None], KernelSteps]:
-        at_scale = stepped(weights)
-        return lambda scale: view.over(at_scale(scale), signed=scale is not None)
-
-    return reweighted
-
-
-def _redrawn(sample: Sample, view: KernelSteps) -> Redrawn:
-    """See `Reweighting`; hits of clustered rows are no whole numbers, and may be below 0."""
-    again = reweighting_of(steps)
-    assert again is not None
-    assert again.redrawn is not None
-    draw = again.redrawn(sample, view.steps)
-    signed = sample.data.clusters is not None
-    return lambda rng, rows, size: view.over(draw(rng, rows, size), signed=signed)
-
-
-@reweighted_by(_reweighted, redrawn=_redrawn, weighted=True)
+@over_steps(lambda view, drawn, _, signed: view.over(drawn, signed=signed))
 def kernel_steps(sample: Sample, *, bandwidth: float | None = None) -> KernelSteps:
     """Steps and the half-width of the kernel.
 
@@ -204,6 +184,10 @@ def kde_ece_l2(view: KernelSteps) -> FloatArray:
     return _kde(view, 2)
 
 
+def _bound(sample: Sample, view: Steps) -> float:
+    return cell_bounds.of_smoothed(sample, view, smece(view))
+
+
 @metric(
     key="smece",
     tables=("methods", "models"),
@@ -217,6 +201,7 @@ def kde_ece_l2(view: KernelSteps) -> FloatArray:
     view=steps,
     interval="inverted",
     widening=1.1,
+    bound=_bound,
 )
 def smece(view: Steps) -> FloatArray:
     """Smooth ECE: residuals smoothed by a reflected Gaussian whose width equals the error itself.

@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.core.predictions import BLOCK_BYTES
+from calviz.core.probabilities import BLOCK_BYTES
 from calviz.core.watch import checkpoint, watched
 
 #: Below this size starting threads costs more than they save.

@@ -8,7 +8,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents, Ordered
-from calviz.core.predictions import BLOCK_BYTES
+from calviz.core.probabilities import BLOCK_BYTES
 from calviz.core.watch import checkpoint
 from calviz.numerics.blocks import THREADED_BYTES, map_threads
 from calviz.numerics.runs import runs

@@ -65,17 +65,25 @@ def check_bins(bins: int) -> None:
         raise OptionError(f"the number of bins must be from 1 to {MAX_BINS:,}, got {bins}.")
 
 
-def weighted_mass_edges(score: FloatArray, weights: FloatArray, bins: int) -> FloatArray:
+def weighted_mass_edges(
+    score: FloatArray, weights: FloatArray, bins: int, *, counted: bool = False
+) -> FloatArray:
     """Edges between bins of (nearly) equal sums of weights, shape (M + 1,); ties stay together, no bin is empty.
 
     Scores and weights have shape (n,). A cut is after the row at which the sum of the weights reaches its share; with equal weights
-    the bins are those of `equal_mass_edges` where M divides n.
+    the bins are those of `equal_mass_edges` where M divides n; with weights that count rows (`counted`) they always are.
     """
     order = np.argsort(score, kind="stable")
     ordered = tied_scores(score[order])
     upto = np.cumsum(weights[order])
-    # Sums of weights that should be equal are so up to rounding.
-    wanted = upto[-1] * np.arange(1, bins) / bins * (1 - 1e-12)
+    if counted:
+        size, larger = divmod(int(upto[-1]), bins)
+        m = np.arange(1, bins)
+        wanted = m * size + np.minimum(m, larger)
+        wanted = wanted[wanted > 0].astype(np.float64)
+    else:
+        # Sums of weights that should be equal are so up to rounding.
+        wanted = upto[-1] * np.arange(1, bins) / bins * (1 - 1e-12)
     inner = np.unique(ordered[np.searchsorted(upto, wanted)])
     inner = inner[inner < ordered[-1]]
     ends = np.array([min(0, ordered[0]), max(1, ordered[-1])], dtype=ordered.dtype)
@@ -93,7 +101,9 @@ def make_edges(
         raise OptionError(f"'scheme' must be one of {', '.join(get_args(Scheme))}; got {scheme!r}.")
     check_bins(bins)
     if scheme == "equal-mass" and weights is not None:
-        return weighted_mass_edges(events.score, weights, bins)
+        return weighted_mass_edges(events.score, weights, bins, counted=events.counted)
     if scheme == "equal-mass":
         return equal_mass_edges(events.ordered.score, bins, is_sorted=True)
-    return equal_width_edges(bins_used(events.n, bins, scheme), events.score.dtype)
+    rows = int(weights.sum()) if events.counted and weights is not None else events.n
+    edges = equal_width_edges(bins_used(rows, bins, scheme), events.edge_type)
+    return edges.astype(events.score.dtype)

@@ -91,6 +91,11 @@ class Basis:
         """Values of the functions at log-odds (M,), within the knots or beyond; shape (M, D)."""
         return natural_spline(self.knots, self.at_knots, bends_of(self.knots, self.at_knots), z)
 
+    def along(self, z: FloatArray, weights: FloatArray) -> FloatArray:
+        """``at(z) @ weights`` for weights (D,), shape (M,), by the values of the sum at the knots."""
+        values = (self.at_knots @ weights)[:, None]
+        return natural_spline(self.knots, values, bends_of(self.knots, values), z)[:, 0]
+
 
 def roughness(knots: FloatArray) -> FloatArray:
     """The matrix R with ``v' R v`` the integral of the squared second derivative of the natural spline with values v at the knots.

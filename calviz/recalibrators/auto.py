@@ -100,6 +100,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
     """
 
     key = "auto"
+    no_weights = "what it may gain is judged by resamples of rows that count the same."
     needs = "probabilities"
     weights_: FloatArray
     parts_: list[BaseRecalibrator]

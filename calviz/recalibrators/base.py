@@ -50,6 +50,8 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     needs: ClassVar[Needs] = "logits"
     fitted: ClassVar[tuple[str, ...]] = ()
     accuracy_preserving: bool = False
+    #: Why it takes no weights, where it takes none.
+    no_weights: ClassVar[str] = ""
     #: Whether a single class among the labels leaves nothing to fit.
     _needs_two_classes: ClassVar[bool] = True
 
@@ -91,6 +93,11 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.floor_, self.floor_clips_ = floor.value, floor.clips
         self._warn_of_zeros(array, labels)
         weights = self._check_weights(sample_weight, array)
+        if weights is not None and not weights.all():
+            # A row without weight is a row that is not there.
+            kept = np.flatnonzero(weights)
+            array, weights = array[kept], weights[kept] / weights[kept].mean()
+            labels = self._check_labels(labels[kept], array)
         with one_blas_thread():
             if weights is None:
                 self._fit(self._scores(array), labels)
@@ -112,7 +119,8 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return None
         if not self.takes_weights:
             raise NotAvailable(
-                f"not available for weighted rows: '{self.key}' does not take weights."
+                f"not available for weighted rows: '{self.key}' does not take weights"
+                f"{': ' + self.no_weights if self.no_weights else '.'}"
             )
         return np.asarray(checked / checked.mean())
 
@@ -121,8 +129,8 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Whether `fit` takes weights that differ."""
         return type(self)._fit_weighted is not BaseRecalibrator._fit_weighted
 
-    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        """Fit with weights of the rows, shape (n,), with a mean of 1."""
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: Any) -> None:
+        """Fit with weights of the rows, shape (n,), above 0 and with a mean of 1."""
         raise NotImplementedError
 
     def transform(self, X: npt.ArrayLike) -> FloatArray:
@@ -241,10 +249,16 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"This {type(self).__name__} estimator requires y to be passed, "
                 "but the target y is None."
             )
-        with np.errstate(invalid="ignore"):  # sums of numbers near the largest there are
-            array: FloatArray = validate_data(
-                self, X, dtype=[np.float64, np.float32], reset=reset, **options
-            )
+        try:
+            with np.errstate(invalid="ignore"):  # sums of numbers near the largest there are
+                array: FloatArray = validate_data(
+                    self, X, dtype=[np.float64, np.float32], reset=reset, **options
+                )
+        except ValueError as error:
+            # Of several lines the first one says what is wrong.
+            said = str(error).strip().splitlines()[0].removesuffix(":").removesuffix(" instead")
+            flat = "Reshape your data to one column per class, such as np.stack([1 - p, p], axis=1)"
+            raise InputError(said, remedy=flat if "got 1D array" in said else None) from None
         if self.input == "probabilities":
             _check_probabilities(array)
         else:

@@ -34,6 +34,7 @@ class BayesianBinning(OneVsRest):
     """
 
     key = "bbq"
+    no_weights = "its evidence counts rows."
 
     def __init__(self, *, input: Input = "probabilities") -> None:
         self.input = input

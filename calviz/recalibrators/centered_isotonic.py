@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from calviz.core.arrays import FloatArray, IntArray
+import numpy as np
+
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.events import tied_scores
 from calviz.recalibrators import reasons_to_leave_out
-from calviz.recalibrators.fitting.isotonic import Between, Positives, centred_map, constant_pieces
+from calviz.recalibrators.fitting.isotonic import (
+    Between,
+    Positives,
+    centred_map,
+    constant_pieces,
+    weighted_pieces,
+)
 from calviz.recalibrators.fitting.piecewise import Piecewise
 from calviz.recalibrators.one_vs_rest import OneVsRest
 from calviz.specs.recalibrator import Input, recalibrator
@@ -53,3 +62,12 @@ class CenteredIsotonicRecalibrator(OneVsRest):
         column.sort()
         pieces = constant_pieces(Between.of(column, positives))
         return centred_map(pieces, column, smooth=self.smooth)
+
+    def _weighted_column(
+        self, column: FloatArray, hit: BoolArray, weights: FloatArray
+    ) -> Piecewise:
+        order = np.argsort(column, kind="stable")
+        pieces = weighted_pieces(column, hit, weights)
+        # Ties stand at the largest of them.
+        ordered = tied_scores(column[order]).astype(np.float64)
+        return centred_map(pieces, ordered, smooth=self.smooth, weights=weights[order])

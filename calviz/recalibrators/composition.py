@@ -93,10 +93,24 @@ class Composition(BaseRecalibrator):
         )
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
+        self._fit_weighted(scores, labels, None)
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether both parts take weights that differ."""
+        return all(part.takes_weights for part in self._make())
+
+    @property
+    def no_weights(self) -> str:  # type: ignore[override]
+        """Why one of the parts takes none."""
+        return next((part.no_weights for part in self._make() if not part.takes_weights), "")
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         first, second = self._make()
-        self.first_ = first.fit(scores.array, labels)
+        self.first_ = first.fit(scores.array, labels, weights)
         # As probabilities that are made of logits: in single precision, see `Scores.dtype`.
-        self.second_ = second.fit(self.first_.transform(scores.array).astype(np.float32), labels)
+        between = self.first_.transform(scores.array).astype(np.float32)
+        self.second_ = second.fit(between, labels, weights)
         for part in (self.first_, self.second_):
             for sentence in part.warnings_:
                 if sentence not in self._notes:

@@ -59,6 +59,7 @@ class ClasswiseTemperature(BaseRecalibrator):
     """
 
     key = "cwmcs-ts"
+    no_weights = "it was defined by errors of classes of rows that count the same."
     needs = "logits"
     fitted = ("temperature_", "gamma_", "temperatures_")
     temperature_: float

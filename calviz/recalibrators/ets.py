@@ -15,6 +15,7 @@ from calviz.numerics.temperature import fit_temperature, tempered
 from calviz.recalibrators import reasons_to_leave_out
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.fitting.mixture import likelihood_weights, squared_error_weights
+from calviz.recalibrators.fitting.weighted import weighted_temperature
 from calviz.recalibrators.temperature import bound_warning
 from calviz.specs.recalibrator import ANY_CLASSES, FloorChoice, Input, recalibrator
 
@@ -79,35 +80,53 @@ class EnsembleTemperatureScaling(BaseRecalibrator):
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
         optimum = fit_temperature(scores, labels, self.loss)
-        self.temperature_ = optimum.value
         warning = bound_warning(optimum)
         if warning:
             self._warn(warning)
-        self.weights_, value = self._weights(scores, labels, self.temperature_)
+        self._mix(optimum.value, scores, labels)
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
+        self._mix(weighted_temperature(scores, labels, weights, self.loss), scores, labels, weights)
+
+    def _mix(
+        self,
+        temperature: float,
+        scores: Scores,
+        labels: IntArray,
+        of_rows: FloatArray | None = None,
+    ) -> None:
+        self.temperature_ = temperature
+        self.weights_, value = self._weights(scores, labels, self.temperature_, of_rows)
         if self.joint:
-            self._refine(scores, labels, value)
+            self._refine(scores, labels, value, of_rows)
         if self.weights_[2] > 1 - 1e-9:
             self._warn("the uniform distribution alone fits best: the scores say nothing.")
 
     def _weights(
-        self, scores: Scores, labels: IntArray, temperature: float
+        self,
+        scores: Scores,
+        labels: IntArray,
+        temperature: float,
+        of_rows: FloatArray | None,
     ) -> tuple[FloatArray, float]:
         """The best weights at a temperature, and the loss there (the squared error up to a constant)."""
         if self.loss == "mse":
-            return _by_squared_error(scores, labels, temperature)
-        return _by_likelihood(scores, labels, temperature)
+            return _by_squared_error(scores, labels, temperature, of_rows)
+        return _by_likelihood(scores, labels, temperature, of_rows)
 
-    def _refine(self, scores: Scores, labels: IntArray, value: float) -> None:
+    def _refine(
+        self, scores: Scores, labels: IntArray, value: float, of_rows: FloatArray | None
+    ) -> None:
         start = math.log(self.temperature_)
         found = minimize_scalar(
-            lambda t: self._weights(scores, labels, math.exp(t))[1],
+            lambda t: self._weights(scores, labels, math.exp(t), of_rows)[1],
             bounds=(start - _REACH, start + _REACH),
             method="bounded",
             options={"xatol": 1e-5},
         )
         if found.fun < value:
             self.temperature_ = math.exp(found.x)
-            self.weights_, _ = self._weights(scores, labels, self.temperature_)
+            self.weights_, _ = self._weights(scores, labels, self.temperature_, of_rows)
 
     def _effect_of_zeros(self) -> str:
         # The squared error has a bound, and the uniform part lifts zeros.
@@ -139,22 +158,23 @@ def _parts(scores: Scores, rows: slice, temperature: float) -> tuple[FloatArray,
 
 
 def _by_squared_error(
-    scores: Scores, labels: IntArray, temperature: float
+    scores: Scores, labels: IntArray, temperature: float, of_rows: FloatArray | None
 ) -> tuple[FloatArray, float]:
     n, k = scores.shape
 
     def work(rows: slice) -> FloatArray:
         warm, plain = _parts(scores, rows, temperature)
         own = np.arange(warm.shape[0]), labels[rows]
-        return np.array(
-            [
-                np.vecdot(warm, warm).sum(dtype=np.float64),
-                np.vecdot(warm, plain).sum(dtype=np.float64),
-                np.vecdot(plain, plain).sum(dtype=np.float64),
-                warm[own].sum(dtype=np.float64),
-                plain[own].sum(dtype=np.float64),
-            ]
+        per_row = (
+            np.vecdot(warm, warm),
+            np.vecdot(warm, plain),
+            np.vecdot(plain, plain),
+            warm[own],
+            plain[own],
         )
+        if of_rows is not None:
+            return np.array([of_rows[rows] @ values.astype(np.float64) for values in per_row])
+        return np.array([values.sum(dtype=np.float64) for values in per_row])
 
     a, b, c, d, e = (sum_over_blocks(scores.array, work) / n).tolist()
     u = 1 / k
@@ -164,7 +184,7 @@ def _by_squared_error(
 
 
 def _by_likelihood(
-    scores: Scores, labels: IntArray, temperature: float
+    scores: Scores, labels: IntArray, temperature: float, of_rows: FloatArray | None
 ) -> tuple[FloatArray, float]:
     own = np.empty((scores.shape[0], 3))
     own[:, 2] = 1 / scores.shape[1]
@@ -172,5 +192,6 @@ def _by_likelihood(
         warm, plain = _parts(scores, rows, temperature)
         at = np.arange(warm.shape[0]), labels[rows]
         own[rows, 0], own[rows, 1] = warm[at], plain[at]
-    w = likelihood_weights(own)
-    return w, -float(np.log(np.maximum(own @ w, np.finfo(np.float64).tiny)).mean())
+    w = likelihood_weights(own, of_rows)
+    logs = np.log(np.maximum(own @ w, np.finfo(np.float64).tiny))
+    return w, -float(np.average(logs, weights=of_rows))

@@ -50,6 +50,7 @@ class GaussianProcess(BaseRecalibrator):
     """
 
     key = "gp"
+    no_weights = "its noise is that of single rows."
     needs = "log-probabilities"
     fitted = ("scale_", "grid_", "latent_", "deviation_")
     scale_: float

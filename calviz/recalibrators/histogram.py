@@ -6,7 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.numerics.edges import weighted_mass_edges
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.fitting.piecewise import (
     UNCHANGED,
@@ -102,6 +103,24 @@ class HistogramBinning(OneVsRest):
         rows = np.bincount(np.searchsorted(edges[1:-1], column), minlength=edges.size - 1)
         hits = np.bincount(np.searchsorted(edges[1:-1], column[own]), minlength=edges.size - 1)
         return steps_merged(halfway(ordered, edges[1:-1]), self._share(hits, rows))
+
+    def _weighted_column(
+        self, column: FloatArray, hit: BoolArray, weights: FloatArray
+    ) -> Piecewise:
+        if self.scheme == "equal-mass":
+            edges = weighted_mass_edges(column, weights, self.bins)
+            inner = halfway(np.sort(column), edges[1:-1])
+        else:
+            edges = equal_width_edges(self.bins, column.dtype)
+            inner = edges[1:-1].astype(np.float64)
+        bin_of = np.searchsorted(edges[1:-1], column)
+        rows, hits = (
+            np.bincount(bin_of, values, minlength=edges.size - 1)
+            for values in (weights, weights * hit)
+        )
+        centres = (edges[1:].astype(np.float64) + edges[:-1]) / 2
+        some = np.where(rows > 0, rows, 1.0)
+        return steps_merged(inner, np.where(rows > 0, self._share(hits, some), centres))
 
     def _share(self, hits: IntArray | FloatArray, rows: IntArray | FloatArray) -> FloatArray:
         """Shares of hits of bins that hold rows."""

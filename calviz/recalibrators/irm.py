@@ -10,7 +10,13 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.scores import Scores, row_sums
 from calviz.recalibrators import numpy_source, reasons_to_leave_out
-from calviz.recalibrators.fitting.isotonic import Between, Positives, isotonic_map
+from calviz.recalibrators.fitting.isotonic import (
+    Between,
+    Positives,
+    isotonic_map,
+    through_pieces,
+    weighted_pieces,
+)
 from calviz.recalibrators.one_map import OneMap
 from calviz.recalibrators.one_vs_rest import ADDED, EPSILON
 from calviz.specs.recalibrator import Input, recalibrator
@@ -71,6 +77,12 @@ class MulticlassIsotonic(OneMap):
             for rows in row_blocks(whole, block_bytes=_RUN_BYTES)
         )
         self.map_ = isotonic_map(reduce(Between.merged, runs), cap=self.cap)
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
+        whole = scores.whole()
+        hit = labels[:, None] == np.arange(whole.shape[1])
+        every = whole.ravel(), hit.ravel(), np.repeat(weights, whole.shape[1])
+        self.map_ = through_pieces(weighted_pieces(*every), cap=self.cap)
 
     def _apply(self, block: FloatArray) -> FloatArray:
         out = self.map_(block)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.recalibrators import reasons_to_leave_out
-from calviz.recalibrators.fitting.isotonic import Between, Positives, isotonic_map
+from calviz.recalibrators.fitting.isotonic import (
+    Between,
+    Positives,
+    isotonic_map,
+    through_pieces,
+    weighted_pieces,
+)
 from calviz.recalibrators.fitting.piecewise import Piecewise
 from calviz.recalibrators.one_vs_rest import OneVsRest
 from calviz.specs.recalibrator import Input, recalibrator
@@ -52,3 +58,8 @@ class IsotonicRecalibrator(OneVsRest):
         positives = Positives.of(column[own])
         column.sort()
         return isotonic_map(Between.of(column, positives), cap=self.cap)
+
+    def _weighted_column(
+        self, column: FloatArray, hit: BoolArray, weights: FloatArray
+    ) -> Piecewise:
+        return through_pieces(weighted_pieces(column, hit, weights), cap=self.cap)

@@ -68,6 +68,9 @@ class LinearMaps(BaseRecalibrator):
         self.input = input
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
+        self._fit_weighted(scores, labels, None)
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         n, k = scores.shape
         self._check_strengths()
         counts = np.bincount(labels, minlength=k)
@@ -81,7 +84,8 @@ class LinearMaps(BaseRecalibrator):
         few = present.size
         start = np.zeros((few, few + 1))
         start[:, :-1] = np.eye(few) / (warm.value * scale)
-        problem = MatrixProblem(some, own, self._penalty(few, (0.0, 0.0)), scale)
+        penalty = self._penalty(few, (0.0, 0.0))
+        problem = MatrixProblem(some, own, penalty, scale, weights=weights)
         self._refuse_if_slow(problem, start)
         strengths = self._strengths(problem, start)
         problem.penalty = self._penalty(few, strengths)

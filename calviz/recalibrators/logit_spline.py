@@ -83,6 +83,9 @@ class LogisticSpline(LogOddsMaps):
         self.input = input
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
+        self._fit_weighted(scores, labels, None)
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         self._check_options()
         n, k = scores.shape
         start = 1 if k == 2 else 0
@@ -98,6 +101,7 @@ class LogisticSpline(LogOddsMaps):
                 splines[at] = logit_spline(
                     column.astype(np.float64),
                     labels == at + start,
+                    weights,
                     knots=self.knots,
                     folds=self.folds,
                     own_rows=self.own_rows,

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import InputError
 from calviz.numerics.blocks import for_row_blocks
 from calviz.numerics.columns import for_columns, rows_by_class
@@ -64,6 +64,33 @@ class OneVsRest(BaseRecalibrator):
                 f"{small} of {count} classes have fewer than {few} calibration rows: "
                 "their maps follow single rows."
             )
+
+    def _weighted_column(
+        self, column: FloatArray, hit: BoolArray, weights: FloatArray
+    ) -> Piecewise:
+        """The map of a class from its probabilities, whether it is the label, and weights above 0 of the rows, shape (n,) each."""
+        raise NotImplementedError
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether `fit` takes weights that differ."""
+        return type(self)._weighted_column is not OneVsRest._weighted_column
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
+        count = scores.shape[1]
+        start = 1 if count == 2 else 0
+        maps: list[Piecewise] = [UNCHANGED] * (count - start)
+
+        def work(k: int, column: FloatArray) -> None:
+            hit = labels == k
+            if hit.any():
+                maps[k - start] = self._weighted_column(column, hit, weights)
+
+        for_columns(scores.whole(), work, start=start, wide=True)
+        self.maps_ = maps
+        self._warn_absent(
+            np.bincount(labels, minlength=count), "their probabilities are only normalised"
+        )
 
     def _rows_needed(self) -> int:
         return 10

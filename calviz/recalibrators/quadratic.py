@@ -11,8 +11,7 @@ from calviz.core.errors import InputError
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.scores import Scores
 from calviz.recalibrators import reasons_to_leave_out
-from calviz.recalibrators.base import BaseRecalibrator
-from calviz.recalibrators.fitting.per_class_logistic import log_parts
+from calviz.recalibrators.fitting.per_class_logistic import LogisticFit, log_parts
 from calviz.recalibrators.log_odds_maps import sigmoid
 from calviz.recalibrators.logistic_maps import LogisticMaps
 from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
@@ -59,11 +58,8 @@ class QuadraticScaling(LogisticMaps):
         self.floor = floor
         self.input = input
 
-    #: Its fit has choices of its own, which know no weights.
-    _fit_weighted = BaseRecalibrator._fit_weighted
-
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
-        super()._fit(scores, labels)
+    def _keep(self, maps: LogisticFit, scores: Scores, labels: IntArray) -> None:
+        super()._keep(maps, scores, labels)
         low, high = np.inf, -np.inf
         for rows in row_blocks(scores.array):
             z = np.subtract(*log_parts(scores, rows))

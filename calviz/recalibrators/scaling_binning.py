@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import OptionError
+from calviz.numerics.edges import equal_mass_edges, weighted_mass_edges
 from calviz.recalibrators import reasons_to_leave_out
 from calviz.recalibrators.composition import Composition
 from calviz.recalibrators.fitting.piecewise import Piecewise, halfway, steps_merged
 from calviz.recalibrators.one_vs_rest import OneVsRest
-from calviz.sample.binning import equal_mass_edges
 from calviz.specs.recalibrator import RECALIBRATORS, FloorChoice, Input, recalibrator
 
 
@@ -39,6 +39,14 @@ class BinMeans(OneVsRest):
         bin_of = np.searchsorted(edges[1:-1], column)
         mean = np.bincount(bin_of, weights=column) / np.bincount(bin_of)
         return steps_merged(halfway(ordered, edges[1:-1]), mean)
+
+    def _weighted_column(
+        self, column: FloatArray, hit: BoolArray, weights: FloatArray
+    ) -> Piecewise:
+        edges = weighted_mass_edges(column, weights, self.bins)
+        bin_of = np.searchsorted(edges[1:-1], column)
+        mean = np.bincount(bin_of, weights * column) / np.bincount(bin_of, weights)
+        return steps_merged(halfway(np.sort(column), edges[1:-1]), mean)
 
     def _rows_needed(self) -> int:
         return 0

@@ -72,8 +72,10 @@ class StructuredMatrixScaling(StructuredMaps):
         super().__init__(strength=strength, floor=floor, input=input)
         self.max_seconds = max_seconds
 
-    def _problem(self, scores: Scores, labels: IntArray) -> StructuredProblem:
-        return StructuredProblem(scores, labels, Penalty(np.zeros(())))
+    def _problem(
+        self, scores: Scores, labels: IntArray, weights: FloatArray | None
+    ) -> StructuredProblem:
+        return StructuredProblem(scores, labels, Penalty(np.zeros(())), weights=weights)
 
     def _rates(self, k: int, classes: int) -> FloatArray:
         rates = np.full((k, k + 1), float(classes * (classes - 1)))

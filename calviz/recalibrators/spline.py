@@ -60,6 +60,7 @@ class SplineRecalibrator(OneMap):
     """
 
     key = "spline"
+    no_weights = "it is fitted over the ranks of the rows."
     needs = "probabilities"
 
     def __init__(

@@ -42,6 +42,7 @@ class ClasswiseSpline(OneVsRest):
     """
 
     key = "spline-classwise"
+    no_weights = "it is fitted over the ranks of the rows."
 
     def __init__(
         self,

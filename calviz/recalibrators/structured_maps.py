@@ -57,8 +57,10 @@ class StructuredMaps(BaseRecalibrator):
 
     # ---------------------------------------------------------------- for the methods
 
-    def _problem(self, scores: Scores, labels: IntArray) -> LinearProblem:
-        """The mean loss of the map of `scores`, which are M, without its penalty."""
+    def _problem(
+        self, scores: Scores, labels: IntArray, weights: FloatArray | None
+    ) -> LinearProblem:
+        """The mean loss of the map of `scores`, which are M, without its penalty; weights of the rows have shape (n,)."""
         raise NotImplementedError
 
     def _rates(self, k: int, classes: int) -> FloatArray:
@@ -94,15 +96,18 @@ class StructuredMaps(BaseRecalibrator):
             raise OptionError(f"'strength' must be a number above 0 or \"cv\", got {given!r}.")
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
+        self._fit_weighted(scores, labels, None)
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         classes = scores.shape[1]
         counts = np.bincount(labels, minlength=classes)
-        mixed, said = fit_mixed_temperature(scores, labels)
+        mixed, said = fit_mixed_temperature(scores, labels, weights)
         if said:
             self._warn(said)
         self.temperature_, self.rows_ = mixed.temperature, mixed.rows
         logs = Scores(mixed.whole(scores), "logits", "logits")
         present, logs, own = present_classes(logs, labels, counts)
-        problem, start = self._problem(logs, own), self._start(present.size)
+        problem, start = self._problem(logs, own, weights), self._start(present.size)
         rates = self._rates(present.size, classes)
 
         def penalty(part: LinearProblem, strength: float) -> Penalty:

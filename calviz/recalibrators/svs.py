@@ -57,8 +57,10 @@ class StructuredVectorScaling(StructuredMaps):
 
     key = "svs"
 
-    def _problem(self, scores: Scores, labels: IntArray) -> VectorProblem:
-        return VectorProblem(scores.array, labels)
+    def _problem(
+        self, scores: Scores, labels: IntArray, weights: FloatArray | None
+    ) -> VectorProblem:
+        return VectorProblem(scores.array, labels, weights=weights)
 
     def _rates(self, k: int, classes: int) -> FloatArray:
         return np.full((2, k), float(classes))

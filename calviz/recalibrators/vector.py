@@ -55,6 +55,9 @@ class VectorScaling(BaseRecalibrator):
         self.input = input
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
+        self._fit_weighted(scores, labels, None)
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         k = scores.shape[1]
         counts = np.bincount(labels, minlength=k)
         step = max(1, scores.shape[0] // 20_000)
@@ -62,7 +65,7 @@ class VectorScaling(BaseRecalibrator):
         # The search has the unit of the scores: logits times 100 take the same steps.
         present, some, own = present_classes(scores, labels, counts)
         start = np.stack([np.full(present.size, 1 / warm.value), np.zeros(present.size)])
-        problem = VectorProblem(some.whole(), own)
+        problem = VectorProblem(some.whole(), own, weights=weights)
         least = separated_below(warm.loss)
         minimum = fit_linear(problem, start, least=least)
         self.weights_, self.intercepts_ = np.full(k, 1 / warm.value), np.zeros(k)

@@ -54,6 +54,7 @@ class VennAbers(OneVsRest):
     """
 
     key = "venn-abers"
+    no_weights = "it adds the row itself to the calibration rows, which has no weight."
     fitted = ("lower_", "upper_")
     #: No probability is 0.
     epsilon = 0.0

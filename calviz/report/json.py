@@ -109,6 +109,8 @@ def _metric(result: MetricResult) -> Record:
         else {"mean": floor.mean, "q95": floor.q95, "p_value": floor.p_value},
         "params": result.params,
     }
+    if result.exact is not None:
+        record |= {"exact": result.exact, "bound": result.bound}
     if not math.isfinite(result.value):
         record["reason"] = result.reason or "undefined on these rows."
     if result.details:

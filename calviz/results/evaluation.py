@@ -72,6 +72,10 @@ class MetricResult:
         How the interval was made ("percentile", "inverted"; see `Metric.interval`); None without one.
     note : str or None
         What has to be known about the value, such as what was done to it so that it is finite.
+    exact : bool or None
+        Of a profile, whether the value is that of its rows; None where these are at hand.
+    bound : float or None
+        Of a profile, how far the value of its rows may be from it; None where that is not known.
     """
 
     key: str
@@ -83,6 +87,8 @@ class MetricResult:
     reason: str | None = None
     interval_method: IntervalMethod | None = None
     note: str | None = None
+    exact: bool | None = None
+    bound: float | None = None
 
     @property
     def available(self) -> bool:

@@ -12,6 +12,9 @@ from calviz.sample.binning import BinSums
 from calviz.sample.error_bars import LEVEL
 from calviz.sample.kept_results import once_per_view
 
+#: The exact 95 % interval of fewer rows is up to 46 points wide, and more.
+FEW_ROWS = 20
+
 
 class BinIntervals(NamedTuple):
     """The bins that have rows, and the interval of each one's share of hits, shape (M',) each.

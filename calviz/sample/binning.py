@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.bins import DEFAULT_BINS, Scheme, sturges_bins
@@ -25,6 +24,7 @@ from calviz.numerics.edges import (
     make_edges,
 )
 from calviz.sample.cell_bootstrap import resample_cells, resample_rows
+from calviz.sample.rows_not_alike import HitSums, RowSums, RowWeights
 from calviz.specs.metric import Redrawn, Reweighted
 
 __all__ = [
@@ -76,6 +76,8 @@ class BinSums:
         The rows themselves, where there are few (`EXACT_ROWS`): resampling is then exact.
     effective : ndarray, shape (M,), optional
         As many independent rows of equal weight would know the share of hits of a bin as well, where rows are not alike.
+    weights : ndarray, shape (M,), optional
+        Of rows with weights w, ``sum w^2 / sum w`` per bin: what variances of sums are multiplied with.
     """
 
     #: What resamples differ in.
@@ -86,6 +88,12 @@ class BinSums:
     params: Mapping[str, Any] = field(default_factory=dict)
     rows: Ordered | None = None
     effective: FloatArray | None = None
+    weights: FloatArray | None = None
+
+    @property
+    def row_weight(self) -> FloatArray | float:
+        """`weights`; 1 where rows have none."""
+        return 1.0 if self.weights is None else self.weights
 
     @property
     def count(self) -> FloatArray:
@@ -148,7 +156,10 @@ class BinSums:
     def pooled(self) -> BinSums:
         """The sums over all bins, as one bin; how there were bins no longer matters."""
         cells = self.cells.sum(axis=-2, keepdims=True)
-        return BinSums(self.edges[[0, -1]], cells, rows=self.rows)
+        weights = None
+        if self.weights is not None:
+            weights = np.atleast_1d(self.count @ self.weights / self.n)
+        return BinSums(self.edges[[0, -1]], cells, rows=self.rows, weights=weights)
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Sums of samples drawn with replacement: multinomial over the (bin, hit) cells.
@@ -246,7 +257,7 @@ def bin_events(
     if weights is not None:
         edges = make_edges(events, bins, scheme, weights)
         params = {"bins": edges.size - 1 if scheme == "sturges" else bins, "scheme": scheme}
-        return BinSums(edges, _weighted_sums(events, weights, edges), params)
+        return bin_between(events, edges, params, weights=weights)
     if equal_mass:
         events = events.in_order()
     edges = make_edges(events, bins, scheme)
@@ -260,13 +271,20 @@ def bin_between(
     params: Mapping[str, Any] | None = None,
     *,
     whole: bool = False,
+    weights: FloatArray | None = None,
 ) -> BinSums:
     """Bin over given edges (of the scores' type), so that sums of several samples can be added.
 
     Edges have the shape (M + 1,). For few bins, some rows at a time are sorted, on several threads, and forgotten; with
     `whole`, or many bins, the order of all rows is used. Bins of equal width need no order: if there are more rows than
-    are sorted at a time, they are counted as they come.
+    are sorted at a time, they are counted as they come. Rows may have weights, shape (n,).
     """
+    if weights is not None:
+        cells = _weighted_sums(events, weights, edges)
+        mass = cells[0].sum(axis=-1)
+        squares = np.bincount(bin_of_rows(events, edges), weights**2, minlength=mass.size)
+        own = _divide(squares, mass, empty=1.0)
+        return BinSums(edges, cells, params or {}, weights=own)
     few = events.rows if events.n <= EXACT_ROWS else None
     unsorted = not whole and events.n > _SORTED_ROWS and _are_equal_width(edges)
     ordered = None if unsorted else events.rows if whole or edges.size > _FEW_BINS + 1 else None
@@ -368,18 +386,22 @@ def _weighted_sums(events: BinaryEvents, weights: FloatArray, edges: FloatArray)
 def redrawn(events: BinaryEvents, view: BinSums) -> Redrawn:
     """The sums of rows that are not alike under calibration (see `calviz.specs.metric.Reweighting`)."""
     bins = view.edges.size - 1
-    bin_of = assign(events.score, view.edges) if bins > 1 else np.zeros(events.n, dtype=np.intp)
-    table = csr_array((np.ones(events.n), (bin_of, np.arange(events.n))), shape=(bins, events.n))
+    hits_of = HitSums(events, bin_of_rows(events, view.edges), bins)
 
     def draw(rng: np.random.Generator, rows: Any, size: int) -> BinSums:
-        hits = np.asarray(table @ rows.of_rows(rows.hits(rng, events, size))).T
+        hits = hits_of(rng, rows, size).T
         cells = np.zeros((size, *view.cells.shape))
         cells[:, 0, :, 1] = hits
         cells[:, 0, :, 0] = view.count - hits
         cells[:, 1, :, 0] = view.score_sum
-        return BinSums(view.edges, cells, view.params)
+        return BinSums(view.edges, cells, view.params, weights=view.weights)
 
     return draw
+
+
+def bin_of_rows(events: BinaryEvents, edges: FloatArray) -> IntArray:
+    """The bin of each row, shape (n,)."""
+    return assign(events.score, edges) if edges.size > 2 else np.zeros(events.n, dtype=np.intp)
 
 
 def effective_rows(
@@ -394,7 +416,7 @@ def effective_rows(
     residuals of each cluster are added up first.
     """
     bins = edges.size - 1
-    bin_of = assign(events.score, edges) if bins > 1 else np.zeros(events.n, dtype=np.intp)
+    bin_of = bin_of_rows(events, edges)
     w = np.ones(events.n) if weights is None else weights
 
     def total(values: FloatArray) -> FloatArray:
@@ -405,14 +427,19 @@ def effective_rows(
     if cluster is None:
         return rows
     residual: FloatArray = events.hit - events.score.astype(np.float64)
-    residual = residual - _divide(total(w * residual), mass, empty=0.0)[bin_of]
+    residual = w * (residual - _divide(total(w * residual), mass, empty=0.0)[bin_of])
     # One number for each cluster in each bin.
-    cell, where = np.unique(bin_of * (int(cluster.max()) + 1) + cluster, return_inverse=True)
-    sums = np.bincount(where, w * residual)
-    of_bin = (cell // (int(cluster.max()) + 1)).astype(np.intp)
-    groups = np.bincount(of_bin, minlength=bins)
-    spread = np.bincount(of_bin, sums**2, minlength=bins) * groups / np.maximum(groups - 1, 1)
-    alone = total((w * residual) ** 2)
+    clusters = int(cluster.max()) + 1
+    cell = bin_of * clusters + cluster
+    if bins * clusters > 8 * events.n:
+        cell = np.unique(cell, return_inverse=True)[1]
+    of_bin = np.zeros(int(cell.max()) + 1, dtype=np.intp)
+    of_bin[cell] = bin_of + 1  # 0 where a cluster has no row in a bin
+    sums = np.bincount(cell, residual)
+    groups = np.bincount(of_bin, minlength=bins + 1)[1:]
+    squares = np.bincount(of_bin, sums**2, minlength=bins + 1)[1:]
+    spread = squares * groups / np.maximum(groups - 1, 1)
+    alone = total(residual**2)
     # A single cluster is one observation; without any spread nothing is known but the rows.
     found = rows * _divide(alone, spread, empty=1.0)
     return np.where(groups == 1, 1.0, np.clip(found, 1.0, np.maximum(rows, 1.0)))
@@ -421,28 +448,24 @@ def effective_rows(
 def reweighted(events: BinaryEvents, view: BinSums) -> Reweighted:
     """The sums of the events where each row has a weight (see `calviz.specs.metric.Reweighting`)."""
     bins = view.edges.size - 1
-    bin_of = assign(events.score, view.edges) if bins > 1 else np.zeros(events.n, dtype=np.intp)
-    cell = 2 * bin_of + events.hit
-    at = np.arange(events.n)
-    values = np.concatenate([np.ones(events.n), events.score.astype(np.float64)])
-    where = np.concatenate([cell, 2 * bins + cell]), np.concatenate([at, at])
-    table = csr_array((values, where), shape=(4 * bins, events.n))
+    cell = 2 * bin_of_rows(events, view.edges) + events.hit
+    sums_of = RowSums(cell, 2 * bins, None, events.score.astype(np.float64))
     gap = view.score_sum - view.hit_sum
 
-    def of(weights: FloatArray) -> Callable[[float | None], BinSums]:
-        sums = np.moveaxis(np.asarray(table @ weights), -1, 0).reshape(-1, 2, bins, 2)
+    def of(weights: RowWeights) -> Callable[[float | None], BinSums]:
+        sums = np.moveaxis(sums_of(weights), -1, 0).reshape(-1, 2, bins, 2)
         cells = np.concatenate([sums, np.zeros_like(sums[:, :1])], axis=1)
 
         def at_scale(scale: float | None) -> BinSums:
             if scale is None:
-                return BinSums(view.edges, cells, view.params)
+                return BinSums(view.edges, cells, view.params, weights=view.weights)
             # Rows and scores stay: a gap is divided by the rows of its bin, and noise in these is no error.
             hits = view.score_sum - (sums[:, 1].sum(axis=-1) - sums[:, 0, :, 1]) - (scale - 1) * gap
             moved = np.zeros_like(cells)
             moved[:, 0, :, 1] = hits
             moved[:, 0, :, 0] = view.count - hits
             moved[:, 1, :, 0] = view.score_sum
-            return BinSums(view.edges, moved, view.params)
+            return BinSums(view.edges, moved, view.params, weights=view.weights)
 
         return at_scale
 

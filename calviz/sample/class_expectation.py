@@ -12,6 +12,7 @@ from calviz.numerics.skewed_sum_tails import above
 from calviz.sample.losses import full_predictions
 from calviz.sample.reduce import predicted_classes
 from calviz.sample.sample import Sample
+from calviz.specs.metric import takes_weights
 
 #: Halvings of the range of a gap: to a few millionths of a point.
 _STEPS = 26
@@ -62,6 +63,7 @@ class ClassExpectation:
         return ends[0], ends[1]
 
 
+@takes_weights
 def class_expectation(sample: Sample) -> ClassExpectation:
     """Closed form, in one pass over the probabilities.
 
@@ -76,25 +78,28 @@ def class_expectation(sample: Sample) -> ClassExpectation:
     """
     data = full_predictions(sample)
     winner, k = predicted_classes(data), data.n_classes
-    confidence = sample.top_events.score
+    confidence, weights = sample.top_scored.score, sample.weights
     sums = np.zeros((3, 4, k))
     for rows in row_blocks(data.probs):
         # In the type of the array: its rounding is far below the noise that is asked for.
         p = np.array(data.probs[rows], order="C")
         conf, won = confidence[rows].astype(np.float64), winner[rows]
         powers = conf ** np.arange(4)[:, None]
-        typed = powers.astype(p.dtype)
+        # A weighted sum has cumulants with the powers of the weights.
+        w = np.ones(conf.size) if weights is None else weights[rows]
+        typed, twice, thrice = ((powers * w**m).astype(p.dtype) for m in (1, 2, 3))
         q = p * (1 - p)
         sums[0, :2] += typed[:2] @ p
-        sums[1, :3] += typed[:3] @ q
+        sums[1, :3] += twice[:3] @ q
         p *= -2
         p += 1
         q *= p
-        sums[2] += typed @ q
+        sums[2] += thrice @ q
         # In the predicted class the gap is conf - 1, not conf.
         change = (conf - 1) ** np.arange(4)[:, None] - powers
         own = conf * (1 - conf)
-        for kind, weight in enumerate((conf, own, own * (1 - 2 * conf))):
+        kinds = w * conf, w**2 * own, w**3 * own * (1 - 2 * conf)
+        for kind, weight in enumerate(kinds):
             for power in range(1, kind + 2):
                 sums[kind, power] += np.bincount(won, weight * change[power], minlength=k)
     (p0, p1, *_), (q0, q1, q2, _), _ = sums

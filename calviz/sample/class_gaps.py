@@ -12,6 +12,7 @@ from calviz.core.predictions import Predictions
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.skewed_sum_tails import middle, middle_of_mean
 from calviz.sample.sample import Sample
+from calviz.specs.metric import takes_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,10 @@ class ClassGaps:
     rows: FloatArray
     powers: FloatArray
     own: FloatArray
+    #: Of rows with weights: rows of equal weight that would know a mean as well, and sums of w^2 p (1 - p) and of
+    #: w^3 p (1 - p) (1 - 2 p).
+    known: float | None = None
+    cumulants: FloatArray | None = None
 
     @property
     def gap(self) -> FloatArray:
@@ -50,7 +55,7 @@ class ClassGaps:
         first = (p - self.rows) / n
         second = (p2 - 2 * own + self.rows) / n
         third = (p3 - 3 * own2 + 3 * own - self.rows) / n
-        return middle_of_mean(level, n, first, second, third)
+        return middle_of_mean(level, self.known or n, first, second, third)
 
     def calibrated(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Where the gap falls for a calibrated model, shape (K,) each.
@@ -59,14 +64,16 @@ class ClassGaps:
         half a row more on either side is the correction for continuity.
         """
         n, (p, p2, p3) = self.n, self.powers
-        variance = p - p2
-        skewed = p - 3 * p2 + 2 * p3
+        variance, skewed = p - p2, p - 3 * p2 + 2 * p3
+        if self.cumulants is not None:
+            variance, skewed = self.cumulants
         low, high = middle(level, np.zeros(p.shape), variance / n**2, -skewed / n**3)
         # Every row is of the class, or none: further it cannot go.
         mean = self.powers[0] / n
         return np.maximum(low - 0.5 / n, mean - 1), np.minimum(high + 0.5 / n, mean)
 
 
+@takes_weights
 def class_gaps(sample: Sample) -> ClassGaps:
     """Sum up the columns, a block of rows at a time.
 
@@ -81,14 +88,27 @@ def class_gaps(sample: Sample) -> ClassGaps:
             "not available for confidence-only data: it needs the probabilities of all classes."
         )
     k = data.n_classes
-    powers = np.zeros((3, k))
+    powers, cumulants = np.zeros((3, k)), np.zeros((2, k))
+    weights = sample.weights
     for rows in row_blocks(data.probs):
         block = data.probs[rows].astype(np.float64)
         power = block.copy()
+        if weights is not None:
+            w = weights[rows]
+            spread = block * (1 - block)
+            cumulants += w**2 @ spread, w**3 @ (spread * (1 - 2 * block))
+            power *= w[:, None]
         for total in powers:
             total += power.sum(axis=0)
             power *= block
     given = data.probs[np.arange(data.n), data.labels].astype(np.float64)
-    own = [np.bincount(data.labels, given**power, minlength=k) for power in (1, 2)]
-    rows_of = np.bincount(data.labels, minlength=k).astype(np.float64)
-    return ClassGaps(data.n, rows_of, powers, np.stack(own))
+    w = np.ones(data.n) if weights is None else weights
+    own: FloatArray = np.stack(
+        [np.bincount(data.labels, w * given**power, minlength=k) for power in (1, 2)]
+    )
+    rows_of = np.bincount(data.labels, weights, minlength=k).astype(np.float64)
+    if weights is None:
+        return ClassGaps(data.n, rows_of, powers, own)
+    # Weights have a mean of 1.
+    known = data.n**2 / float(weights @ weights)
+    return ClassGaps(data.n, rows_of, powers, own, known, cumulants)

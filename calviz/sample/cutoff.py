@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,9 +14,10 @@ from calviz.core.events import BinaryEvents
 from calviz.core.options import checked_cutoff
 from calviz.core.reduction import Reduction
 from calviz.numerics.proportions import clopper_pearson
+from calviz.sample.rows_not_alike import HitSums, RowSums, RowWeights
 from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps, make_steps
-from calviz.specs.metric import reweighted_by
+from calviz.specs.metric import Redrawn, Reweighted, reweighted_by
 
 #: The cutoff unless asked otherwise.
 CUTOFF = 0.5
@@ -42,6 +43,9 @@ class Confusion:
     tn: FloatArray
     params: Mapping[str, float] = field(default_factory=dict)
     events: BinaryEvents | None = None
+
+    #: What resamples differ in.
+    DRAWN: ClassVar = ("tp", "fp", "fn", "tn")
 
     @classmethod
     def of(
@@ -156,7 +160,7 @@ def decidable(sample: Sample) -> Sample:
             f"decisions at a cutoff are about one of two classes, and these data have {data.n_classes:,}: look at one class "
             "against the rest (the reduction class, or --reduction class:NAME)."
         )
-    hits, n = int(np.count_nonzero(sample.events.hit)), sample.data.n
+    hits, n = int(np.count_nonzero(sample.scored.hit)), sample.data.n
     if hits in (0, n):
         name = shortened(data.class_names[sample.reduction.class_index(data)])
         what = f"none of the {n:,} rows" if hits == 0 else f"every one of the {n:,} rows"
@@ -172,21 +176,33 @@ def _cells(events: BinaryEvents, cutoff: float) -> IntArray:
     return np.asarray(2 * below + ~events.hit, dtype=np.intp)
 
 
-def _reweighted(
-    sample: Sample, view: Confusion
-) -> Callable[[FloatArray], Callable[[float | None], Confusion]]:
-    cell = _cells(sample.events, view.params["cutoff"])
+def _reweighted(sample: Sample, view: Confusion) -> Reweighted:
+    sums_of = RowSums(_cells(sample.scored, view.params["cutoff"]), 4, None)
 
-    def reweighted(weights: FloatArray) -> Callable[[float | None], Confusion]:
-        sums = np.stack([weights[cell == k].sum(axis=0) for k in range(4)])
+    def reweighted(weights: RowWeights) -> Callable[[float | None], Confusion]:
+        sums = sums_of(weights)[0]
         return lambda _: Confusion.of(sums, view.params)
 
     return reweighted
 
 
-@reweighted_by(_reweighted)
+def _redrawn(sample: Sample, view: Confusion) -> Redrawn:
+    """See `calviz.specs.metric.Reweighting`."""
+    side = _cells(sample.scored, view.params["cutoff"]) // 2
+    hits_of = HitSums(sample.scored, side, 2)
+    decided = np.array([view.tp + view.fp, view.fn + view.tn])[:, None]
+
+    def draw(rng: np.random.Generator, rows: Any, size: int) -> Confusion:
+        hits = hits_of(rng, rows, size)
+        misses = decided - hits
+        return Confusion(hits[0], misses[0], hits[1], misses[1], view.params)
+
+    return draw
+
+
+@reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
 def at_cutoff(sample: Sample, *, cutoff: float = CUTOFF) -> Confusion:
     """Decisions at a cutoff of the score of the sample's own reduction."""
     at = checked_cutoff(cutoff)
-    counts = np.bincount(_cells(sample.events, at), minlength=4).astype(np.float64)
-    return Confusion.of(counts, {"cutoff": at}, sample.events)
+    counts = RowSums(_cells(sample.scored, at), 4, None).once(sample.weights)[0]
+    return Confusion.of(counts, {"cutoff": at}, sample.scored)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.numerics.zero_floor import EPSILON
+from calviz.sample.error_bars import Draw
 from calviz.sample.kept_results import once_per_view
 from calviz.sample.sample import Sample
-from calviz.sample.steps import Steps, own_reweighted, steps
-from calviz.specs.metric import Reweighted, reweighted_by
+from calviz.sample.steps import Steps, over_steps, steps
 
 _TINY = np.finfo(np.float64).tiny
 
@@ -32,6 +32,9 @@ class LogSteps:
     Neighbouring steps that were put together (`Steps.merged`) hold scores of different losses, which a mean score does not
     know: near 0 it would hide what single hits cost. So their mean losses are kept beside them.
     """
+
+    #: What resamples differ in.
+    DRAWN: ClassVar = ("steps",)
 
     steps: Steps
     losses: StepLosses | None = None
@@ -130,19 +133,11 @@ def _merged(
     return sums
 
 
-def _reweighted(sample: Sample, view: LogSteps) -> Reweighted:
-    """See `Reweighting`."""
-    stepped = sample.view(own_reweighted)
-    losses = observed(view)
-
-    def reweighted(weights: FloatArray) -> Callable[[float | None], LogSteps]:
-        at_scale = stepped(weights)
-        return lambda scale: LogSteps(at_scale(scale), losses)
-
-    return reweighted
+def _over(view: LogSteps, drawn: Steps, draw: Draw, _: bool) -> LogSteps:
+    return LogSteps(drawn, (observed if draw == "bootstrap" else expected)(view))
 
 
-@reweighted_by(_reweighted)
+@over_steps(_over)
 def log_steps(sample: Sample) -> LogSteps:
     """Steps of the sample's own reduction, with their losses."""
     return LogSteps(sample.view(steps))

@@ -12,10 +12,12 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import NotAvailable
-from calviz.core.predictions import BLOCK_BYTES, Predictions
+from calviz.core.predictions import Predictions
+from calviz.core.probabilities import BLOCK_BYTES
 from calviz.numerics.blocks import for_row_blocks, row_blocks
 from calviz.numerics.zero_floor import EPSILON
 from calviz.sample.cell_bootstrap import resample_cells, shifted_gamma
+from calviz.sample.rows_not_alike import RowSums, RowWeights
 from calviz.sample.sample import Sample
 from calviz.specs.metric import Redrawn, Reweighted, reweighted_by
 from calviz.text.words import counted, percent
@@ -48,12 +50,14 @@ class Cumulants(NamedTuple):
 class RandomLabels:
     """The mean loss if every label were drawn from the probabilities of its own row.
 
-    `weights`, shape (n,), say how much each row counts, with a mean of 1.
+    `weights`, shape (n,), say how much each row counts, with a mean of 1; if `counted`, for how many rows of the same
+    probabilities it stands.
     """
 
     probs: FloatArray
     loss: LossPerClass
     weights: FloatArray | None = None
+    counted: bool = False
 
     def draw(self, rng: np.random.Generator, resamples: int) -> FloatArray:
         """Draws of the mean loss, shape (B,).
@@ -61,7 +65,7 @@ class RandomLabels:
         Exact for few rows (`EXACT_ROWS`). Otherwise a shifted gamma (Pearson III) variable with the exact
         mean, variance and skewness, which are sums over the rows.
         """
-        if self.probs.shape[0] <= EXACT_ROWS:
+        if self.probs.shape[0] <= EXACT_ROWS and not self.counted:
             return self.draw_labels(rng, resamples)
         return shifted_gamma(rng, *self.cumulants, resamples)
 
@@ -99,11 +103,14 @@ class RandomLabels:
             third = np.einsum("ij,ij->i", weights, losses)
             if self.weights is not None:
                 w = self.weights[rows]
-                mean, variance, third = mean * w, variance * w**2, third * w**3
+                again = 1.0 if self.counted else w
+                mean, variance, third = mean * w, variance * w * again, third * w * again**2
             parts.append(tuple(float(c.sum(dtype=np.float64)) for c in (mean, variance, third)))
 
         for_row_blocks(self.probs, work, block_bytes=1 << 17)
         n = self.probs.shape[0]
+        if self.counted and self.weights is not None:
+            n = int(self.weights.sum())
         total = [math.fsum(part) for part in zip(*parts, strict=True)]
         return Cumulants(*(value / n**power for power, value in enumerate(total, 1)))
 
@@ -132,6 +139,8 @@ class MeanLoss:
         is computed anew then.
     random_labels : RandomLabels, optional
         The mean loss under calibration, where that is known.
+    counts : ndarray, shape (n,), optional
+        How many rows each loss is that of, where a row stands for many.
     params, details : mapping
     """
 
@@ -141,6 +150,7 @@ class MeanLoss:
     mean: FloatArray
     of_rows: Callable[[], FloatArray]
     random_labels: RandomLabels | None = None
+    counts: FloatArray | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     details: Mapping[str, float] = field(default_factory=dict)
 
@@ -157,7 +167,9 @@ class MeanLoss:
         such as that of the negative log-likelihood, is drawn as it is.
         """
         n = self.losses.shape[0]
-        if n <= EXACT_ROWS:
+        if self.counts is not None:
+            mean = resample_cells(rng, self._cells, resamples)[1].sum(axis=1) / self.counts.sum()
+        elif n <= EXACT_ROWS:
             mean = self.losses[rng.integers(n, size=(resamples, n))].mean(axis=1, dtype=np.float64)
         else:
             mean = resample_cells(rng, self._cells, resamples)[1].sum(axis=1) / n
@@ -173,11 +185,19 @@ class MeanLoss:
     @cached_property
     def _cells(self) -> FloatArray:
         """Rows, total and total of squares per cell of sorted losses, shape (3, C)."""
-        ordered = np.sort(self.losses)[::-1]
+        if self.counts is not None:
+            order = np.argsort(self.losses, kind="stable")[::-1]
+            ordered: FloatArray = self.losses[order].astype(np.float64)
+            rows: FloatArray | None = self.counts[order]
+        else:
+            ordered, rows = np.sort(self.losses)[::-1], None
         n = ordered.size
         starts = [*range(min(_SINGLE_CELLS, n))]
         while (step := starts[-1] + 1 + int(_CELL_GROWTH * starts[-1])) < n:
             starts.append(step)
+        if rows is not None:
+            of_cells = (rows, rows * ordered, rows * np.square(ordered))
+            return np.stack([np.add.reduceat(values, starts) for values in of_cells])
         total, squares = (
             np.add.reduceat(values, starts, dtype=np.float64)
             for values in (ordered, np.square(ordered))
@@ -188,9 +208,11 @@ class MeanLoss:
 def _reweighted(_: Sample, view: MeanLoss) -> Reweighted:
     """See `Reweighting`."""
     losses = view.losses.astype(np.float64)
+    sums_of = RowSums(np.zeros(losses.size, dtype=np.intp), 1, losses, None)
 
-    def reweighted(weights: FloatArray) -> Callable[[float | None], MeanLoss]:
-        mean = MeanLoss(losses @ weights / weights.sum(axis=0), view.of_rows)
+    def reweighted(weights: RowWeights) -> Callable[[float | None], MeanLoss]:
+        total, rows = sums_of(weights)[:, 0]
+        mean = MeanLoss(total / rows, view.of_rows)
         return lambda _: mean
 
     return reweighted
@@ -201,19 +223,23 @@ def _redrawn(_: Sample, view: MeanLoss) -> Redrawn:
     random = view.random_labels
     if random is None:
         raise NotAvailable("not available: the probabilities of the rows are not known.")
+    apart: list[tuple[float, RowSums]] = []
 
     def draw(rng: np.random.Generator, rows: Any, size: int) -> MeanLoss:
         if rows.cluster is None:
             return MeanLoss(random.draw(rng, size), view.of_rows, params=view.params)
-        expected = random.expected()
-        apart = rows.of_rows(view.losses - expected)
-        mean = rows.of_rows(expected).mean() + apart @ rows.signs(rng, size) / rows.n
-        return MeanLoss(mean, view.of_rows, params=view.params)
+        if not apart:
+            expected, one = random.expected(), np.zeros(rows.n, dtype=np.intp)
+            mean = float(rows.of_rows(expected).mean())
+            apart.append((mean, RowSums(one, 1, view.losses - expected)))
+        mean, residual = apart[0]
+        drawn = mean + residual(rows.signs(rng, size))[0, 0] / rows.n
+        return MeanLoss(drawn, view.of_rows, params=view.params)
 
     return draw
 
 
-_by_row = reweighted_by(_reweighted, redrawn=_redrawn, weighted=True)
+_by_row = reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
 
 
 @_by_row
@@ -224,6 +250,8 @@ def negative_log_likelihood(sample: Sample) -> MeanLoss:
     scikit-learn, so that the mean stays finite; ``details["clipped_rows"]`` says how many rows that changed. Of
     logits none is: where their softmax is too small to hold its digits, the loss is taken from them.
     """
+    if sample.data.cells is not None:
+        return _of_cells(sample, sample.data.cells.log_loss, _log_losses)
     data = full_predictions(sample)
     logits = data.logits if data.kind == "logits" else None
     clipped: list[int] = []
@@ -258,7 +286,9 @@ def clipped_words(view: MeanLoss) -> str | None:
     rows = int(view.details.get("clipped_rows", 0))
     if not rows or view.random_labels is None:
         return None
-    return infinite_words(rows, view.random_labels.probs.shape[0])
+    counts = view.counts
+    n = view.random_labels.probs.shape[0] if counts is None else int(counts.sum())
+    return infinite_words(rows, n)
 
 
 def infinite_words(rows: int, n: int) -> str:
@@ -274,6 +304,8 @@ def infinite_words(rows: int, n: int) -> str:
 @_by_row
 def squared_error(sample: Sample) -> MeanLoss:
     """Squared distance to the one-hot label, summed over classes, per row."""
+    if sample.data.cells is not None:
+        return _of_cells(sample, sample.data.cells.squared_error, _squared_errors)
     data = full_predictions(sample)
 
     def of_rows(_: slice, block: FloatArray, labels: IntArray) -> FloatArray:
@@ -287,6 +319,25 @@ def squared_error(sample: Sample) -> MeanLoss:
     details = {"one_column": float(mean / 2)} if data.n_classes == 2 else {}
     random = RandomLabels(data.probs, _squared_errors, sample.weights)
     return MeanLoss(mean, of_each, random, details=details)
+
+
+def _of_cells(sample: Sample, losses: FloatArray, loss: LossPerClass) -> MeanLoss:
+    """The mean loss of the rows behind the cells of a profile, which holds their sums."""
+    data, counts = sample.data, sample.weights
+    assert counts is not None
+    assert data.cells is not None
+    if np.isnan(losses).any():
+        raise NotAvailable("not available: this profile holds no sums of it.")
+    mean = np.asarray(losses @ counts / counts.sum())
+    details: dict[str, float] = {}
+    if loss is _log_losses:
+        details["clipped_rows"] = float(data.cells.clipped.sum())
+    elif data.n_classes == 2:
+        details["one_column"] = float(mean / 2)
+    random = None
+    if isinstance(data, Predictions):
+        random = RandomLabels(data.probs, loss, counts, counted=True)
+    return MeanLoss(mean, lambda: losses, random, counts, details=details)
 
 
 def _mean(

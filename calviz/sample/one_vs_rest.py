@@ -15,7 +15,13 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import Predictions
 from calviz.numerics.blocks import THREADED_BYTES, for_row_blocks, map_threads, row_blocks
 from calviz.numerics.columns import for_columns
-from calviz.numerics.edges import assign, check_bins, equal_mass_edges, equal_width_edges
+from calviz.numerics.edges import (
+    assign,
+    check_bins,
+    equal_mass_edges,
+    equal_width_edges,
+    weighted_mass_edges,
+)
 from calviz.numerics.runs import run_totals
 from calviz.sample.budget import affordable, in_parts
 from calviz.sample.losses import full_predictions
@@ -27,6 +33,7 @@ from calviz.sample.redrawn_rows_and_labels import (
     redrawn_labels,
     redraws,
 )
+from calviz.sample.rows_not_alike import GroupWeights, RowWeights, products
 from calviz.sample.sample import Sample
 from calviz.specs.metric import Redrawn, Reweighted, reweighted_by
 
@@ -93,17 +100,20 @@ class BinnedColumns:
         Sum of the probabilities per class and bin.
     count : ndarray of float64, shape (K,)
         Probabilities per class that are in a bin.
+    weights : ndarray, shape (n,), or None
+        How much each row counts in all of this.
     """
 
     data: Predictions
     cuts: Cuts
     scores: FloatArray
     count: FloatArray
+    weights: FloatArray | None = None
 
     def errors(self, labels: IntArray) -> FloatArray:
         """Mean absolute gap per class for other labels, shape (b, n) to (b, K)."""
         out = np.empty((labels.shape[0], self.scores.shape[0]))
-        some = np.maximum(self.count, 1)
+        some = _counted(self.count)
         for errors, hits in zip(out, self.hits(labels), strict=True):
             errors[:] = np.abs(self.scores - hits).sum(axis=1) / some
         return out
@@ -111,6 +121,7 @@ class BinnedColumns:
     def hits(self, labels: IntArray) -> Iterator[IntArray]:
         """Rows per class and bin of the probability of their label, shape (K, M), for each of other labels (b, n)."""
         small = self.data.probs.size <= TABLE_ENTRIES and self.cuts.bins <= TABLE_BINS
+        small = small and self.weights is None
         hits_of = self._hits_by_table if small and labels.shape[0] > 1 else self.plain_hits
         return map(hits_of, labels)
 
@@ -124,12 +135,14 @@ class BinnedColumns:
     def plain_hits(self, labels: IntArray) -> IntArray:
         """Rows per class and bin of the probability of their label, shape (K, M)."""
         k, m = self.scores.shape
-        hits = np.zeros(k * m + 1, dtype=np.intp)
+        hits: Any = np.zeros(k * m + 1, dtype=np.intp if self.weights is None else np.float64)
         for start in range(0, labels.size, HIT_ROWS):
             y = labels[start : start + HIT_ROWS]
             score = self.data.probs[np.arange(start, start + y.size), y]
-            hits += np.bincount(self.cuts.cells(score, y, k), minlength=k * m + 1)
-        return hits[:-1].reshape(k, m)
+            own = None if self.weights is None else self.weights[start : start + HIT_ROWS]
+            hits += np.bincount(self.cuts.cells(score, y, k), own, minlength=k * m + 1)
+        found: IntArray = hits[:-1].reshape(k, m)
+        return found
 
     @cached_property
     def _first_of_row(self) -> IntArray:
@@ -147,23 +160,24 @@ class BinnedColumns:
         for_row_blocks(probs, work)
         return out.ravel()
 
-    def weighted_errors(self, weights: FloatArray) -> FloatArray:
+    def weighted_errors(self, weights: RowWeights) -> FloatArray:
         """Mean absolute gap per class where row i counts ``weights[i]`` times, (n, b) to (b, K)."""
         return self.errors_of(*self.weighted_gaps(weights))
 
-    def weighted_gaps(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def weighted_gaps(self, weights: RowWeights) -> tuple[FloatArray, FloatArray]:
         """Probabilities minus hits per class and bin, (K, M, b), and their number, (K, b) or (K, 1)."""
         k, m = self.scores.shape
-        gaps = (self._residuals @ weights).reshape(k, m, -1)
+        gaps = products(self._residuals, weights).reshape(k, m, -1)
         if self.cuts.above is None:
             # Only the entries above the first bin are listed: that one is what they leave.
-            gaps[:, 0] += self.data.probs.T @ weights - self._listed @ weights - gaps.sum(axis=1)
+            left = products(self.data.probs.T, weights) - products(self._listed, weights)
+            gaps[:, 0] += left - gaps.sum(axis=1)
             return gaps, np.broadcast_to(weights.sum(axis=0, dtype=np.float64), gaps[:, 0].shape)
-        return gaps, self._listed @ weights
+        return gaps, products(self._listed, weights)
 
     def errors_of(self, gaps: FloatArray, count: FloatArray) -> FloatArray:
         """Mean absolute gap per class from what `weighted_gaps` gives, shape (b, K)."""
-        return np.asarray(np.abs(gaps).sum(axis=1) / np.maximum(count, 1)).T
+        return np.asarray(np.abs(gaps).sum(axis=1) / _counted(count)).T
 
     @cached_property
     def _entries(self) -> tuple[IntArray, IntArray, FloatArray]:
@@ -260,6 +274,11 @@ class ClassErrors:
         return type(self)(np.concatenate(drawn), self.columns, self.draws, self.params)
 
 
+def _counted(count: FloatArray) -> FloatArray:
+    """What sums of nothing are divided by: 1."""
+    return np.where(count > 0, count, 1.0)
+
+
 def _column_sums(block: FloatArray) -> FloatArray:
     """Sums over the rows in double precision; eight rows at a time in that of the block, for speed."""
     if block.shape[1] < FEW_CLASSES:  # long inner loops instead
@@ -269,7 +288,9 @@ def _column_sums(block: FloatArray) -> FloatArray:
     return np.asarray(sums + block[eights:].sum(axis=0, dtype=np.float64))
 
 
-def equal_width_columns(data: Predictions, bins: int) -> BinnedColumns:
+def equal_width_columns(
+    data: Predictions, bins: int, weights: FloatArray | None = None
+) -> BinnedColumns:
     """Every class over the same equal-width bins.
 
     A row has few probabilities above 1 / M: those are binned one by one, and bin 0 is what
@@ -277,6 +298,8 @@ def equal_width_columns(data: Predictions, bins: int) -> BinnedColumns:
     """
     edges = equal_width_edges(bins, data.probs.dtype)
     n, k = data.probs.shape
+    if weights is not None:
+        return _weighted_columns(data, Cuts(edges[1:-1], bins), weights)
     # As many parts whatever the cores, so that sums are the same everywhere.
     part = -(-n // PARTS)
     totals, sums = np.zeros(k), np.zeros(k * bins)
@@ -313,8 +336,40 @@ def _part_sums(probs: FloatArray, edges: FloatArray) -> tuple[FloatArray, FloatA
     return totals, sums
 
 
-def thresholded_columns(data: Predictions, bins: int, threshold: float) -> BinnedColumns:
+def _weighted_columns(data: Predictions, cuts: Cuts, weights: FloatArray) -> BinnedColumns:
+    """The columns over given bins, each row with its weight."""
+    k = data.n_classes
+    size = k * cuts.bins
+    sums = np.zeros((2, size + 1))
+    for rows in row_blocks(data.probs):
+        block = np.ascontiguousarray(data.probs[rows])
+        cell = cuts.cells(block, np.arange(k), k).ravel()
+        own = np.repeat(weights[rows], k)
+        sums[0] += np.bincount(cell, own * block.ravel(), minlength=size + 1)
+        sums[1] += np.bincount(cell, own, minlength=size + 1)
+    scores, rows_in = sums[:, :-1].reshape(2, k, cuts.bins)
+    return BinnedColumns(data, cuts, scores, rows_in.sum(axis=1), weights)
+
+
+def _weighted_thresholds(
+    data: Predictions, bins: int, threshold: float, weights: FloatArray
+) -> BinnedColumns:
+    inner = np.full((data.n_classes, bins - 1), np.inf, dtype=data.probs.dtype)
+    for j, cut in enumerate(inner):
+        column = data.probs[:, j]
+        kept = np.flatnonzero((column > column.dtype.type(threshold)) & (weights > 0))
+        if kept.size:
+            edges = weighted_mass_edges(column[kept], weights[kept], bins)
+            cut[: edges.size - 2] = edges[1:-1]
+    return _weighted_columns(data, Cuts(inner, bins, threshold), weights)
+
+
+def thresholded_columns(
+    data: Predictions, bins: int, threshold: float, weights: FloatArray | None = None
+) -> BinnedColumns:
     """Every class over equal-mass bins of its probabilities above a threshold."""
+    if weights is not None:
+        return _weighted_thresholds(data, bins, threshold, weights)
     k = data.n_classes
     inner = np.full((k, bins - 1), np.inf, dtype=data.probs.dtype)
     scores = np.zeros((k, bins))
@@ -353,22 +408,23 @@ def _reweighted(sample: Sample, view: ClassErrors) -> Reweighted:
     dtype = columns.data.probs.dtype  # so that the probabilities are not copied
     itself = columns.scores - next(columns.hits(columns.data.labels[None]))
 
-    def reweighted(weights: FloatArray) -> Callable[[float | None], ClassErrors]:
+    def reweighted(weights: RowWeights) -> Callable[[float | None], ClassErrors]:
         # Most cells hold few rows and rarely a hit: rows that are drawn again do not know the hits that might
         # have been, so labels are redrawn instead. Weights of one are the sample without noise.
-        without_noise = bool((weights == 1).all())
+        own = 1.0 if columns.weights is None else columns.weights[:, None]
+        without_noise = not isinstance(weights, GroupWeights) and bool((weights == own).all())
         parts = in_parts(weights.shape[1], itself.size)
         kept: list[FloatArray] = []
 
         def deviations(rows: slice) -> FloatArray:
-            if without_noise:
+            if without_noise:  # then they are an array
                 return np.zeros((weights[:, rows].shape[1], *itself.shape))
             if kept:
                 return kept[0]
             if sample.data.clusters is not None:  # labels of a cluster cannot be redrawn one by one
                 gaps = columns.weighted_gaps(weights[:, rows].astype(dtype))[0]
                 return np.asarray(np.moveaxis(gaps - itself[..., None], -1, 0))
-            labels = sample.view(_class_labels)(weights)[rows]
+            labels = sample.view(_class_labels)(np.asarray(weights))[rows]
             drawn = np.asarray(columns.scores - np.stack(list(columns.hits(labels))))
             if len(parts) == 1:
                 kept.append(drawn)
@@ -378,7 +434,7 @@ def _reweighted(sample: Sample, view: ClassErrors) -> Reweighted:
             if scale is None:
                 return replace(view, errors=columns.weighted_errors(weights.astype(dtype)))
             gaps = [np.abs(scale * itself + deviations(rows)).sum(axis=-1) for rows in parts]
-            return replace(view, errors=np.concatenate(gaps) / np.maximum(columns.count, 1))
+            return replace(view, errors=np.concatenate(gaps) / _counted(columns.count))
 
         return at_scale
 
@@ -390,8 +446,10 @@ def _redrawn(_: Sample, view: ClassErrors) -> Redrawn:
     columns = view.columns
 
     def draw(rng: np.random.Generator, rows: Any, size: int) -> ClassErrors:
-        dtype = columns.data.probs.dtype
-        gaps = columns.weighted_gaps(rows.signs(rng, size).astype(dtype))[0]
+        if rows.cluster is None:
+            labels = redrawn_labels(columns.data.probs, rng, size)
+            return replace(view, errors=columns.errors(labels))
+        gaps = columns.weighted_gaps(rows.signs(rng, size))[0]
         return replace(view, errors=columns.errors_of(gaps, columns.count[:, None]))
 
     return draw
@@ -419,14 +477,14 @@ def _check(sample: Sample) -> None:
         raise NotAvailable("these data are too large for paired differences of this metric.")
 
 
-_by_row = reweighted_by(_reweighted, _check, redrawn=_redrawn)
+_by_row = reweighted_by(_reweighted, _check, redrawn=_redrawn, weighted=True, grouped=True)
 
 
 @_by_row
 def classwise_equal_width(sample: Sample, *, bins: int = 15) -> ClassErrors:
     """One-vs-rest ECE of every class over equal-width bins."""
     check_bins(bins)
-    columns = equal_width_columns(full_predictions(sample), bins)
+    columns = equal_width_columns(full_predictions(sample), bins, sample.weights)
     return _class_errors(sample, columns, {"bins": bins, "scheme": "equal-width"})
 
 
@@ -441,7 +499,7 @@ def classwise_thresholded(
     check_bins(bins)
     if not (isinstance(threshold, int | float) and 0 <= threshold < 1):
         raise OptionError(f"'threshold' must be a number from 0 up to 1, got {threshold!r}.")
-    columns = thresholded_columns(full_predictions(sample), bins, float(threshold))
+    columns = thresholded_columns(full_predictions(sample), bins, float(threshold), sample.weights)
     params = {"bins": bins, "scheme": "equal-mass", "threshold": threshold}
     view = _class_errors(sample, columns, params)
     if not columns.count.any():

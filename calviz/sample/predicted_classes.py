@@ -12,6 +12,7 @@ from calviz.core.predictions import Predictions
 from calviz.numerics.skewed_sum_tails import middle, middle_of_mean
 from calviz.sample.reduce import predicted_classes
 from calviz.sample.sample import Sample
+from calviz.specs.metric import takes_weights
 
 #: Rows that are summed up at a time.
 BLOCK_ROWS = 1 << 15
@@ -45,10 +46,12 @@ class PredictedClasses:
     variance: FloatArray
     third: FloatArray
     residuals: FloatArray
+    #: Rows of equal weight that would know a mean as well, where rows have weights.
+    known: FloatArray | None = None
 
     @property
     def _some(self) -> FloatArray:
-        return np.maximum(self.rows, 1)
+        return np.where(self.rows > 0, self.rows, 1.0)
 
     @property
     def gap(self) -> FloatArray:
@@ -59,7 +62,8 @@ class PredictedClasses:
         """Interval of the gap, shape (K,) each: that of a bootstrap of very many resamples of the class's rows."""
         n, first = self._some, self.gap
         second, third = self.residuals / n
-        return middle_of_mean(level, n, first, second, third)
+        known = n if self.known is None else np.maximum(self.known, 1)
+        return middle_of_mean(level, known, first, second, third)
 
     def calibrated(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Where the gap falls for a calibrated model, shape (K,) each; half a row is the correction for continuity."""
@@ -70,6 +74,7 @@ class PredictedClasses:
         return np.maximum(low - 0.5 / n, mean - 1), np.minimum(high + 0.5 / n, mean)
 
 
+@takes_weights
 def predicted_class_sums(sample: Sample) -> PredictedClasses:
     """Group the rows by the class with the largest probability: one number per row is all it looks at.
 
@@ -78,7 +83,7 @@ def predicted_class_sums(sample: Sample) -> PredictedClasses:
     NotAvailable
         For confidence-only data without predicted classes.
     """
-    data, events = sample.data, sample.top_events
+    data, events, weights = sample.data, sample.top_scored, sample.weights
     winner = _winner(sample)
     k = data.n_classes or int(winner.max()) + 1
     sums = np.zeros((5, k))
@@ -87,16 +92,34 @@ def predicted_class_sums(sample: Sample) -> PredictedClasses:
         c = events.score[rows].astype(np.float64)
         q, r = c * (1 - c), c - events.hit[rows]
         square = r * r
+        if weights is not None:
+            # Cumulants of a weighted sum; of a weighted mean of residuals, as if of the rows that these stand for.
+            w = weights[rows]
+            c, q, square = w * c, w * w * q, w * square
+            for total, weight in zip(
+                sums, (c, q, w * q * (1 - 2 * events.score[rows]), square, square * r), strict=True
+            ):
+                total += np.bincount(winner[rows], weight, minlength=k)
+            continue
         for total, weight in zip(sums, (c, q, q * (1 - 2 * c), square, square * r), strict=True):
             total += np.bincount(winner[rows], weight, minlength=k)
     return PredictedClasses(
-        rows=np.bincount(winner, minlength=k).astype(np.float64),
-        hits=np.bincount(winner[events.hit], minlength=k).astype(np.float64),
+        rows=np.bincount(winner, weights, minlength=k).astype(np.float64),
+        hits=np.bincount(
+            winner[events.hit], None if weights is None else weights[events.hit], minlength=k
+        ).astype(np.float64),
         score=sums[0],
         variance=sums[1],
         third=sums[2],
         residuals=sums[3:],
+        known=None if weights is None else known_rows(winner, weights, k),
     )
+
+
+def known_rows(label: IntArray, weights: FloatArray, classes: int) -> FloatArray:
+    """As many rows of equal weight would know the mean of each class as well: ``(sum w)^2 / sum w^2``, shape (K,)."""
+    mass, squares = (np.bincount(label, w, minlength=classes) for w in (weights, weights**2))
+    return np.divide(mass**2, squares, out=np.zeros(classes), where=squares > 0)
 
 
 def _winner(sample: Sample) -> IntArray:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.events import BinaryEvents
+from calviz.core.cells import Cells
+from calviz.core.events import BinaryEvents, CellEvents
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.reduction import Reduction
 from calviz.numerics.blocks import for_row_blocks
@@ -33,6 +34,12 @@ def reduce(data: Dataset, reduction: Reduction) -> BinaryEvents:
         Where the reduction names a class or rank that the data do not have.
     """
     reduction.check(data)
+    if data.cells is not None:
+        return _of_cells(data, data.cells, reduction)
+    return _of_rows(data, reduction)
+
+
+def _of_rows(data: Dataset, reduction: Reduction) -> BinaryEvents:
     if not isinstance(data, Predictions):
         return BinaryEvents(data.confidence, data.correct)
     if reduction.kind == "top-label":
@@ -41,6 +48,16 @@ def reduce(data: Dataset, reduction: Reduction) -> BinaryEvents:
         k = reduction.class_index(data)
         return _one_class(data, k)
     return _ranked(data, reduction.r, within=reduction.kind == "within-top-r")
+
+
+def _of_cells(data: Dataset, cells: Cells, reduction: Reduction) -> BinaryEvents:
+    """The same of a profile; of two classes, what is known of the positive one is known of the other views."""
+    events = _of_rows(data, reduction)
+    low, high = cells.low, cells.high
+    if isinstance(data, Predictions) and reduction.kind != "positive":
+        turned = events.score != data.probs[:, 1]
+        low, high = np.where(turned, 1 - high, low), np.where(turned, 1 - low, high)
+    return CellEvents(events.score, events.hit, low, high, cells.edge_type)
 
 
 def _one_class(data: Predictions, k: int) -> BinaryEvents:

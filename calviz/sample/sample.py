@@ -19,6 +19,7 @@ from calviz.core.options import check_choice, check_whole
 from calviz.core.predictions import Dataset, check_dataset
 from calviz.core.reduction import Reduction
 from calviz.core.rows_not_alike import with_rows
+from calviz.profiles.profile import Profile
 from calviz.results.slices import Where, rows_where, where_words
 from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn, reweighted
 from calviz.sample.error_bars import DRAWN_BY, RESAMPLES
@@ -98,7 +99,7 @@ class Sample:
     @classmethod
     def of(
         cls,
-        data: Dataset | Sample,
+        data: Dataset | Sample | Profile,
         *,
         split: str | None = None,
         where: Where = (),
@@ -124,6 +125,8 @@ class Sample:
             "resamples": resamples,
         }
         how: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+        if isinstance(data, Profile):
+            data = data.predictions()
         if clusters is not None or weights is not None:
             rows = data.data if isinstance(data, Sample) else data
             named = with_rows(rows, clusters=clusters, weights=weights)
@@ -172,7 +175,10 @@ class Sample:
 
     @property
     def weights(self) -> FloatArray | None:
-        """How much each row counts, shape (n,), with a mean of 1; None where all count the same."""
+        """How much each row counts, shape (n,), with a mean of 1; None where all count the same.
+
+        Of a profile, how many rows each stands for.
+        """
         return self.view(_weights)
 
     @property
@@ -231,6 +237,8 @@ class Sample:
 
     def _refuse_weights(self, make: Callable[..., Any]) -> None:
         if self.data.weights is not None and not knows_weights(make):
+            if self.data.cells is not None:
+                raise NotAvailable("needs the rows: a profile holds their sums only.")
             raise NotAvailable("not available for weighted rows: it does not take weights.")
 
     def let_go(self) -> None:
@@ -244,7 +252,7 @@ class Sample:
     @property
     def bins_used(self) -> int:
         """Number of bins, with Sturges' rule applied."""
-        return bins_used(self.data.n, self.bins, self.scheme)
+        return bins_used(self.data.rows, self.bins, self.scheme)
 
     @property
     def ece_key(self) -> str:
@@ -264,7 +272,7 @@ class Sample:
     @property
     def rows_words(self) -> str:
         """The rows: "1,000 rows · split test · month = 5"."""
-        parts = [counted(self.data.n, "row")]
+        parts = [counted(self.data.rows, "row")]
         if self.split is not None:
             parts.append(f"split {shorten(self.split)}")
         elif self.data.splits is not None:
@@ -303,6 +311,8 @@ def _weights(sample: Sample) -> FloatArray | None:
         return None
     if not weights.any():
         raise NotAvailable("all of these rows have the weight 0, so that none counts.")
+    if sample.data.cells is not None:
+        return np.asarray(weights, np.float64)
     return np.asarray(weights / weights.mean())
 
 
@@ -340,14 +350,16 @@ def metric_options(sample: Sample, metric: Metric, **options: Any) -> dict[str, 
     return own
 
 
-_binned = reweighted_by(
+#: Says of a maker of sums over bins of the sample's own reduction how they are made again.
+binned = reweighted_by(
     lambda sample, view: reweighted(sample.scored, view),
     redrawn=lambda sample, view: redrawn(sample.scored, view),
     weighted=True,
+    grouped=True,
 )
 
 
-@_binned
+@binned
 def bin_sums(
     sample: Sample, *, bins: int = DEFAULT_BINS, scheme: Scheme = "equal-width"
 ) -> BinSums:
@@ -370,7 +382,7 @@ def chosen_bins(sample: Sample) -> BinSums:
     return sample.view(bin_sums, bins=sample.bins_used, scheme=sample.scheme)
 
 
-@_binned
+@binned
 def event_sums(sample: Sample) -> BinSums:
     """Rows, scores and hits under the sample's reduction in one bin."""
     return _with_effective(sample, sample.view(bin_sums, scheme="equal-width").pooled())
@@ -380,6 +392,7 @@ def event_sums(sample: Sample) -> BinSums:
     lambda sample, view: reweighted(sample.top_scored, view),
     redrawn=lambda sample, view: redrawn(sample.top_scored, view),
     weighted=True,
+    grouped=True,
 )
 def top_label_sums(sample: Sample) -> BinSums:
     """Rows, confidence and hits of the predicted class in one bin."""

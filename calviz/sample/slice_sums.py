@@ -14,6 +14,7 @@ from calviz.numerics.edges import assign, equal_width_edges
 
 #: A slice of fewer clusters is not tested: their variance is next to unknown.
 FEWEST_CLUSTERS = 8
+_TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +32,9 @@ class SliceSums:
         Sum of (s - h)².
     between, clusters : ndarray, shape (S,), optional
         Of rows that belong to clusters: sum over clusters of the square of their sum of s - h, and number of clusters.
+    weighted : ndarray, shape (3, S), optional
+        Of rows with weights w, sums of w, of w² and of w² (s - h). Those above are then sums of w s, w h, w² s (1 - s),
+        w³ s (1 - s) (1 - 2 s) and w² (s - h)², and sums over clusters are of w (s - h); `rows` are rows.
     """
 
     rows: FloatArray
@@ -41,22 +45,32 @@ class SliceSums:
     squares: FloatArray
     between: FloatArray | None = None
     clusters: FloatArray | None = None
+    weighted: FloatArray | None = None
+
+    @property
+    def mass(self) -> FloatArray:
+        """Rows, or the sum of their weights, shape (S,)."""
+        return self.rows if self.weighted is None else self.weighted[0]
 
     @property
     def gap(self) -> FloatArray:
-        """Mean score minus share of hits, shape (S,)."""
-        result: FloatArray = (self.score - self.hits) / self.rows
-        return result
+        """Mean score minus share of hits, shape (S,); 0 where no row counts."""
+        difference = self.score - self.hits
+        return np.divide(difference, self.mass, out=np.zeros_like(difference), where=self.mass > 0)
 
     @property
     def spread(self) -> FloatArray:
         """Standard error of the gap, shape (S,); of clustered rows that of a mean of independent clusters."""
         if self.between is not None and self.clusters is not None:
             # Around the mean: each cluster's sum minus the gap times its rows; about so, for clusters of like size.
-            total = self.gap * self.rows
+            total = self.gap * self.mass
             around = np.maximum(self.between - total**2 / self.clusters, 0)
             scale = self.clusters / np.maximum(self.clusters - 1, 1)
-            return np.asarray(np.sqrt(around * scale) / self.rows)
+            return np.asarray(np.sqrt(around * scale) / np.maximum(self.mass, _TINY))
+        if self.weighted is not None:
+            _, squares, cross = self.weighted
+            around = self.squares - 2 * self.gap * cross + self.gap**2 * squares
+            return np.asarray(np.sqrt(np.maximum(around, 0)) / np.maximum(self.mass, _TINY))
         around = np.maximum(self.squares / self.rows - self.gap**2, 0)
         result: FloatArray = np.sqrt(around / self.rows)
         return result
@@ -70,37 +84,48 @@ class SliceSums:
             whole.variance - self.variance,
             whole.third - self.third,
             whole.squares - self.squares,
+            weighted=None
+            if self.weighted is None or whole.weighted is None
+            else whole.weighted - self.weighted,
         )
 
 
 def slice_sums(
-    events: BinaryEvents, codes: IntArray, slices: int, cluster: IntArray | None = None
+    events: BinaryEvents,
+    codes: IntArray,
+    slices: int,
+    cluster: IntArray | None = None,
+    weights: FloatArray | None = None,
 ) -> SliceSums:
-    """The sums of each slice; row i belongs to slice ``codes[i]``, shape (n,), and to a cluster, if any."""
+    """The sums of each slice; row i belongs to slice ``codes[i]``, shape (n,), and to a cluster and has a weight, if any."""
     score = np.asarray(events.score, dtype=np.float64)
     hit = np.asarray(events.hit, dtype=np.float64)
 
     def total(weights: FloatArray | None) -> FloatArray:
         return np.bincount(codes, weights, minlength=slices).astype(np.float64)
 
-    variance = score * (1 - score)
+    w = 1.0 if weights is None else weights
+    variance = w**2 * score * (1 - score)
     between = clusters = None
     if cluster is not None:
         count = int(cluster.max()) + 1
         cell, where = np.unique(codes.astype(np.int64) * count + cluster, return_inverse=True)
         of_slice = (cell // count).astype(np.intp)
-        sums = np.bincount(where, score - hit)
+        sums = np.bincount(where, w * (score - hit))
         between = np.bincount(of_slice, sums**2, minlength=slices).astype(np.float64)
         clusters = np.bincount(of_slice, minlength=slices).astype(np.float64)
     return SliceSums(
         total(None),
-        total(score),
-        total(hit),
+        total(w * score),
+        total(w * hit),
         total(variance),
-        total(variance * (1 - 2 * score)),
-        total((score - hit) ** 2),
+        total(w * variance * (1 - 2 * score)),
+        total(w**2 * (score - hit) ** 2),
         between,
         clusters,
+        None
+        if weights is None
+        else np.stack([total(weights), total(weights**2), total(weights**2 * (score - hit))]),
     )
 
 
@@ -125,9 +150,11 @@ def p_against_calibrated(sums: SliceSums) -> FloatArray:
     varies = spread > 1e-12
     safe = np.where(varies, spread, 1.0)
     skewness = sums.third / safe**3
-    more = _upper_tail((difference - 0.5) / safe, skewness)
-    fewer = _upper_tail((-difference - 0.5) / safe, -skewness)
-    sure = np.where(np.abs(difference) > 1e-9 * sums.rows, 0.0, 1.0)
+    # Weighted hits are no whole numbers.
+    half = 0.5 if sums.weighted is None else 0.0
+    more = _upper_tail((difference - half) / safe, skewness)
+    fewer = _upper_tail((-difference - half) / safe, -skewness)
+    sure = np.where(np.abs(difference) > 1e-9 * sums.mass, 0.0, 1.0)
     return np.where(varies, np.minimum(2 * np.minimum(more, fewer), 1.0), sure)
 
 
@@ -160,7 +187,12 @@ def bins_of(events: BinaryEvents, bins: int) -> IntArray:
 
 
 def slice_ece(
-    events: BinaryEvents, bin_of: IntArray, bins: int, codes: IntArray, slices: int
+    events: BinaryEvents,
+    bin_of: IntArray,
+    bins: int,
+    codes: IntArray,
+    slices: int,
+    weights: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """ECE of each slice, and what a calibrated model would show on average, shape (S,) each.
 
@@ -177,14 +209,17 @@ def slice_ece(
         The slice of each row, one of `slices`.
     slices : int
         S.
+    weights : ndarray, shape (n,), optional
     """
+    w = 1.0 if weights is None else weights
     score = np.asarray(events.score, dtype=np.float64)
     cell = codes.astype(np.int64) * bins + bin_of
-    some = np.maximum(np.bincount(codes, minlength=slices), 1)
+    mass = np.bincount(codes, weights, minlength=slices)
+    some = np.where(mass > 0, mass, 1.0)
 
     def per_bin(weights: FloatArray) -> FloatArray:
         total = np.bincount(cell, weights, minlength=slices * bins).astype(np.float64)
         return total.reshape(slices, bins)
 
-    spread = np.sqrt(2 / np.pi * np.maximum(per_bin(score * (1 - score)), 0))
-    return np.abs(per_bin(score - events.hit)).sum(axis=1) / some, spread.sum(axis=1) / some
+    spread = np.sqrt(2 / np.pi * np.maximum(per_bin(w**2 * score * (1 - score)), 0))
+    return np.abs(per_bin(w * (score - events.hit))).sum(axis=1) / some, spread.sum(axis=1) / some

@@ -25,6 +25,7 @@ from calviz.sample.slice_sums import (
     slice_ece,
     slice_sums,
 )
+from calviz.specs.metric import takes_weights
 
 #: Columns with more values than this are names or numbers rather than groups.
 MOST_VALUES = 1_000
@@ -117,6 +118,7 @@ def slices(
     return replace(measured, rate=rate)
 
 
+@takes_weights
 def _measured(
     sample: Sample,
     *,
@@ -128,14 +130,14 @@ def _measured(
     bins: int,
 ) -> Slices:
     """The slices, whatever the rate."""
-    data, events = sample.data, sample.events
+    data, events, weights = sample.data, sample.scored, sample.weights
     cluster = sample.row_draws.cluster
     if cluster is not None and against == "rest":
         raise NotAvailable(
             "slices of clustered rows cannot be tested against the other rows, which share clusters with them; "
             "test them against a calibrated model."
         )
-    whole = slice_sums(events, np.zeros(data.n, dtype=np.intp), 1, cluster)
+    whole = slice_sums(events, np.zeros(data.n, dtype=np.intp), 1, cluster, weights)
     bin_of = bins_of(events, bins)
     z = float(stats.norm.ppf(0.5 + level / 2))
     found: list[Slice] = []
@@ -145,22 +147,22 @@ def _measured(
         if reason:
             skipped.append(reason)
             continue
-        sums = slice_sums(events, codes, len(values), cluster)
+        sums = slice_sums(events, codes, len(values), cluster, weights)
         p_values = (
             p_against_calibrated(sums) if against == "calibrated" else p_against_rest(sums, whole)
         )
         gap, spread = sums.gap, sums.spread
-        ece, noise = slice_ece(events, bin_of, bins, codes, len(values))
+        ece, noise = slice_ece(events, bin_of, bins, codes, len(values), weights)
         for i, value in enumerate(values):
-            if sums.rows[i] < min_rows:
+            if sums.rows[i] < min_rows or not sums.mass[i] > 0:
                 small += 1
                 continue
             found.append(
                 Slice(
                     where=tuple(zip(names, value, strict=True)),
                     rows=int(sums.rows[i]),
-                    score=float(sums.score[i] / sums.rows[i]),
-                    hits=float(sums.hits[i] / sums.rows[i]),
+                    score=float(sums.score[i] / sums.mass[i]),
+                    hits=float(sums.hits[i] / sums.mass[i]),
                     gap=float(gap[i]),
                     interval=Interval(float(gap[i] - z * spread[i]), float(gap[i] + z * spread[i])),
                     p_value=float(p_values[i]),

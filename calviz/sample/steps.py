@@ -5,19 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 from scipy.special import binom, pdtr
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents, tied_scores
 from calviz.sample.cell_bootstrap import random_rows
+from calviz.sample.error_bars import Draw
 from calviz.sample.kept_results import kept_draw, once_per_view
+from calviz.sample.rows_not_alike import MOST_GROUPS, HitSums, RowSums, RowWeights
 from calviz.sample.sample import Sample
-from calviz.specs.metric import Redrawn, reweighted_by, takes_weights
+from calviz.specs.metric import (
+    Redrawn,
+    Reweighting,
+    reweighted_by,
+    reweighting_of,
+    takes_weights,
+)
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 #: Resampled summaries hold at most this many steps. Each is then a group of neighbouring scores of
 #: (nearly) equal counts; a maximum over cut points is looked for at 2,048 of them.
@@ -51,6 +60,8 @@ class Steps:
     params : mapping
     whole : Steps, optional
         The steps of the sample itself, where these are resamples of them, or some of them put together.
+    weight : ndarray of float64, shape (G,), optional
+        Of a sample whose rows have weights w, ``sum w^2 / sum w`` per step: what variances of sums are multiplied with.
     """
 
     #: What resamples differ in.
@@ -62,6 +73,17 @@ class Steps:
     merged_square: FloatArray | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     whole: Steps | None = None
+    weight: FloatArray | None = None
+
+    @property
+    def row_weight(self) -> FloatArray | float:
+        """`weight`, for resamples that of the sample; 1 where rows have no weights."""
+        if self.weight is not None or self.whole is None:
+            return 1.0 if self.weight is None else self.weight
+        if isinstance(self.whole, SampleSteps):
+            return 1.0
+        base = self.whole.merged()
+        return 1.0 if base.weight is None or base.size != self.size else base.weight
 
     @property
     def of_sample(self) -> Steps:
@@ -113,17 +135,20 @@ class Steps:
         if self.size <= MAX_STEPS:
             return self
         n = float(self.n)
-        sums = np.zeros((4, MAX_STEPS))
+        sums = np.zeros((5, MAX_STEPS))
         upto = 0.0
         for part in self.blocks():
             middle = np.cumsum(part.count) + (upto - part.count / 2)
             upto += float(part.count.sum())
             group = np.minimum(middle * (MAX_STEPS / n), MAX_STEPS - 1).astype(np.intp)
             starts = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
-            mass = part.score_sum, part.count, part.hits, part.count * part.square
+            weighted = part.count * part.row_weight
+            mass = part.score_sum, part.count, part.hits, part.count * part.square, weighted
             sums[:, group[starts]] += [np.add.reduceat(m, starts) for m in mass]
-        score, count, hits, square = sums[:, sums[1] > 0]
-        return Steps(score / count, count, hits, square / count, self.params, self.of_sample)
+        score, count, hits, square, weighted = sums[:, sums[1] > 0]
+        weight = None if self.weight is None else weighted / count
+        whole = self.of_sample
+        return Steps(score / count, count, hits, square / count, self.params, whole, weight)
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Steps:
         """Rows drawn with replacement: multinomial over the (step, hit) cells."""
@@ -302,54 +327,50 @@ def _binomial(
 
 
 def _group_of_rows(events: BinaryEvents, view: Steps) -> IntArray:
-    """The merged step of each row, shape (n,)."""
-    base = view.merged()
-    order = np.argsort(events.score, kind="stable")
-    group: IntArray = np.empty(events.n, dtype=np.intp)
-    if isinstance(view, SampleSteps):
-        # The groups are runs of the ordered rows, ties together.
-        group[order] = np.repeat(np.arange(base.size), base.count.astype(np.intp))
-        return group
-    # Of weighted rows: the step of each, and the group of the step. Rows without weight have no step of their own.
-    step = np.minimum(np.searchsorted(view.score, tied_scores(events.score[order])), view.size - 1)
-    if base is not view:
-        middle = np.cumsum(view.count) - view.count / 2
-        share = middle * (MAX_STEPS / float(view.n))
-        of_step = np.minimum(share, MAX_STEPS - 1).astype(np.intp)
-        step = np.unique(of_step, return_inverse=True)[1][step]
-    group[order] = step
-    return group
+    """The merged step of each row, shape (n,), kept with the steps."""
+    kept: dict[str, IntArray] = view.__dict__.setdefault("_group_of_rows", {})
+    if not kept:
+        last = view.score
+        if view.merged() is not view:
+            upto, share = 0.0, MAX_STEPS / float(view.n)
+            groups = []
+            for part in view.blocks():  # as `merged` does
+                middle = np.cumsum(part.count) + (upto - part.count / 2)
+                upto += float(part.count.sum())
+                groups.append(np.minimum(middle * share, MAX_STEPS - 1).astype(np.int16))
+            group = np.concatenate(groups)
+            last = last[np.flatnonzero(np.append(group[1:] != group[:-1], True))]
+        # A step holds the scores up to its own. Rows without weight have no step of their own.
+        found = np.searchsorted(last, events.score.astype(np.float64))
+        kept[""] = np.minimum(found, last.size - 1).astype(np.int32)
+    return kept[""]
 
 
-def _redrawn(events: BinaryEvents, view: Steps) -> Redrawn:
+def redrawn(events: BinaryEvents, view: Steps) -> Redrawn:
     """The (merged) steps of rows that are not alike under calibration (see `Reweighting`)."""
     base = view.merged()
-    where = _group_of_rows(events, view), np.arange(events.n)
-    table = csr_array((np.ones(events.n), where), shape=(base.size, events.n))
+    hits_of = HitSums(events, _group_of_rows(events, view), base.size)
 
     def draw(rng: np.random.Generator, rows: Any, size: int) -> Steps:
-        drawn = rows.of_rows(rows.hits(rng, events, size))
-        hits = np.ascontiguousarray(np.asarray(table @ drawn).T)
+        hits = np.ascontiguousarray(hits_of(rng, rows, size).T)
         count = np.broadcast_to(base.count, hits.shape)
         return Steps(base.score, count, hits, base.merged_square, base.params, view.of_sample)
 
     return draw
 
 
-def _reweighted(
+def reweighted(
     events: BinaryEvents, view: Steps
-) -> Callable[[FloatArray], Callable[[float | None], Steps]]:
+) -> Callable[[RowWeights], Callable[[float | None], Steps]]:
     """The (merged) steps of the events where each row has a weight (see `Reweighting`)."""
     base = view.merged()
-    group = _group_of_rows(events, view)
-    right = np.flatnonzero(events.hit)
-    where = np.concatenate([group, base.size + group[right]]), np.append(np.arange(events.n), right)
-    table = csr_array((np.ones(where[0].size), where), shape=(2 * base.size, events.n))
+    # Misses and hits of every step.
+    sums_of = RowSums(_group_of_rows(events, view) + base.size * events.hit, 2 * base.size, None)
     rows, gap = base.score_sum, base.score_sum - base.hits
 
-    def reweighted(weights: FloatArray) -> Callable[[float | None], Steps]:
-        count, hits = np.asarray(table @ weights).reshape(2, base.size, -1)
-        count, hits = np.ascontiguousarray(count.T), np.ascontiguousarray(hits.T)
+    def of(weights: RowWeights) -> Callable[[float | None], Steps]:
+        misses, hits = sums_of(weights).reshape(2, base.size, -1)
+        count, hits = np.ascontiguousarray((misses + hits).T), np.ascontiguousarray(hits.T)
         gaps: list[FloatArray] = []
 
         def at_scale(scale: float | None) -> Steps:
@@ -365,21 +386,21 @@ def _reweighted(
 
         return at_scale
 
-    return reweighted
+    return of
 
 
 @takes_weights
-def own_reweighted(sample: Sample) -> Callable[[FloatArray], Callable[[float | None], Steps]]:
+def own_reweighted(sample: Sample) -> Callable[[RowWeights], Callable[[float | None], Steps]]:
     """The steps of the sample's own reduction, from weights of shape (n, b); the last ones are kept for the next metrics."""
-    made = _reweighted(sample.scored, sample.view(steps))
-    last: list[tuple[FloatArray, Callable[[float | None], Steps]]] = []
+    made = reweighted(sample.scored, sample.view(steps))
+    last: list[tuple[RowWeights, Callable[[float | None], Steps]]] = []
 
-    def reweighted(weights: FloatArray) -> Callable[[float | None], Steps]:
+    def of(weights: RowWeights) -> Callable[[float | None], Steps]:
         if not last or last[0][0] is not weights:
             last[:] = [(weights, made(weights))]
         return last[0][1]
 
-    return reweighted
+    return of
 
 
 def make_steps(events: BinaryEvents, weights: FloatArray | None = None) -> Steps:
@@ -414,7 +435,8 @@ def _weighted_steps(events: BinaryEvents, weights: FloatArray) -> Steps:
     of_rows = weights[order]
     count = np.add.reduceat(of_rows, starts)
     hits = np.add.reduceat(of_rows * events.hit[order], starts)
-    return Steps(score[starts].astype(np.float64), count, hits)
+    weight = np.add.reduceat(of_rows**2, starts) / count
+    return Steps(score[starts].astype(np.float64), count, hits, weight=weight)
 
 
 def _ends(score: FloatArray) -> Iterator[tuple[slice, IntArray]]:
@@ -440,18 +462,65 @@ def _size_and_longest(score: FloatArray) -> tuple[int, int]:
 
 @reweighted_by(
     lambda sample, _: sample.view(own_reweighted),
-    redrawn=lambda sample, view: _redrawn(sample.scored, view),
+    redrawn=lambda sample, view: redrawn(sample.scored, view),
     weighted=True,
+    grouped=True,
 )
 def steps(sample: Sample) -> Steps:
     """Steps of the sample's own reduction."""
     return make_steps(sample.scored, sample.weights)
 
 
+def over_steps(
+    over: Callable[[Any, Steps, Draw, bool], Any], of: Callable[[Sample], Steps] = steps
+) -> Callable[[F], F]:
+    """Say of a maker of views that consist of steps how one is made over resampled ones (see `reweighted_by`).
+
+    Parameters
+    ----------
+    over : callable
+        ``over(view, steps, draw, signed)`` gives the view with resampled steps; `draw` says how they were made, and `signed`
+        whether hits may be below 0 or more than the rows.
+    of : callable
+        The maker of the steps.
+    """
+
+    def make(sample: Sample, view: Any) -> Callable[[RowWeights], Callable[[float | None], Any]]:
+        stepped = reweighting(of).make(sample, sample.view(of))
+
+        def made(weights: RowWeights) -> Callable[[float | None], Any]:
+            at_scale = stepped(weights)
+            return lambda scale: over(view, at_scale(scale), "bootstrap", scale is not None)
+
+        return made
+
+    def calibrated(sample: Sample, view: Any) -> Redrawn:
+        draw = reweighting(of).redrawn
+        assert draw is not None
+        drawn = draw(sample, sample.view(of))
+        # Hits of clustered rows are no whole numbers, nor are those of very many weighted ones.
+        signed = sample.data.clusters is not None or sample.data.n > MOST_GROUPS
+
+        def made(rng: np.random.Generator, rows: Any, size: int) -> Any:
+            return over(view, drawn(rng, rows, size), "under_calibration", signed)
+
+        return made
+
+    return reweighted_by(make, redrawn=calibrated, weighted=True, grouped=True)
+
+
+def reweighting(maker: Callable[..., Any]) -> Reweighting:
+    """How the view of a maker that has one is made again from weights."""
+    found = reweighting_of(maker)
+    assert found is not None
+    return found
+
+
 @reweighted_by(
-    lambda sample, view: _reweighted(sample.top_scored, view),
-    redrawn=lambda sample, view: _redrawn(sample.top_scored, view),
+    lambda sample, view: reweighted(sample.top_scored, view),
+    redrawn=lambda sample, view: redrawn(sample.top_scored, view),
     weighted=True,
+    grouped=True,
 )
 def top_label_steps(sample: Sample) -> Steps:
     """Steps of the top label, whatever the reduction."""

@@ -15,10 +15,18 @@ from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.numerics.edges import assign, check_bins, equal_width_edges
 from calviz.sample.budget import affordable, in_parts
-from calviz.sample.redrawn_rows_and_labels import LABEL_COST, ROW_COST, Redraws, redraws
+from calviz.sample.losses import full_predictions
+from calviz.sample.redrawn_rows_and_labels import (
+    LABEL_COST,
+    ROW_COST,
+    Redraws,
+    redrawn_labels,
+    redraws,
+)
 from calviz.sample.reduce import predicted_classes
+from calviz.sample.rows_not_alike import RowWeights, products
 from calviz.sample.sample import Sample
-from calviz.specs.metric import Reweighted, reweighted_by
+from calviz.specs.metric import Redrawn, Reweighted, reweighted_by, takes_weights
 
 #: Rows that are summed up at a time.
 BLOCK_ROWS = 1 << 15
@@ -79,6 +87,7 @@ class _Source:
     n_classes: int
     bins: int
     draws: Redraws
+    weights: FloatArray | None = None
 
     @property
     def size(self) -> int:
@@ -103,26 +112,27 @@ class _Source:
             cell = y * np.intp(m) + self.bin_of[part]
             gap = self.score[part].astype(np.float64)
             gap -= hit
-            gaps += np.bincount(cell, weights=gap, minlength=k * m)
-            rows += np.bincount(y, minlength=k)
-        table, some = gaps.reshape(k, m), np.maximum(rows, 1)
+            own = None if self.weights is None else self.weights[part]
+            gaps += np.bincount(cell, weights=gap if own is None else own * gap, minlength=k * m)
+            rows += np.bincount(y, own, minlength=k)
+        table, some = gaps.reshape(k, m), _counted(rows)
         return rows, np.abs(table).sum(axis=1) / some, table.sum(axis=1) / some
 
-    def weighted_errors(self, weights: FloatArray) -> tuple[FloatArray, ...]:
+    def weighted_errors(self, weights: RowWeights) -> tuple[FloatArray, ...]:
         """The same where row i counts ``weights[i]`` times: (n, b) to (b, K) each."""
         # A few resamples at a time: with many classes, most of what they fill is 0.
         parts = in_parts(weights.shape[1], self.n_classes * self.bins)
         errors = [self.errors_of(*self.weighted_gaps(weights[:, part])) for part in parts]
         return tuple(np.concatenate(column) for column in zip(*errors, strict=True))
 
-    def weighted_gaps(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def weighted_gaps(self, weights: RowWeights) -> tuple[FloatArray, FloatArray]:
         """Scores minus hits per class and bin, (K, M, b), and rows per class, (K, b)."""
-        gaps = (self._residuals @ weights).reshape(self.n_classes, self.bins, -1)
-        return gaps, self._indicator @ weights
+        gaps = products(self._residuals, weights).reshape(self.n_classes, self.bins, -1)
+        return gaps, products(self._indicator, weights)
 
     def errors_of(self, gaps: FloatArray, rows: FloatArray) -> tuple[FloatArray, ...]:
         """Rows, ECE and MCS per class from what `weighted_gaps` gives, shape (b, K) each."""
-        some = np.maximum(rows, 1)
+        some = _counted(rows)
         return rows.T, (np.abs(gaps).sum(axis=1) / some).T, (gaps.sum(axis=1) / some).T
 
     @cached_property
@@ -138,6 +148,11 @@ class _Source:
         return csr_array((np.ones(n), (self.labels, np.arange(n))), shape=(self.n_classes, n))
 
 
+def _counted(rows: FloatArray) -> FloatArray:
+    """What sums of nothing are divided by: 1."""
+    return np.where(rows > 0, rows, 1.0)
+
+
 def _bin_of(score: FloatArray, bins: int) -> IntArray:
     out = np.empty(score.size, dtype=np.min_scalar_type(bins))
     edges = equal_width_edges(bins, score.dtype)
@@ -151,9 +166,10 @@ def _reweighted(_: Sample, view: TrueClassErrors) -> Reweighted:
     """See `Reweighting`."""
     source = view.source
     cells = source.n_classes * source.bins
-    base = source.weighted_gaps(np.ones((source.score.size, 1)))[0]
+    own = np.ones(source.score.size) if source.weights is None else source.weights
+    base = source.weighted_gaps(own[:, None])[0]
 
-    def reweighted(weights: FloatArray) -> Callable[[float | None], TrueClassErrors]:
+    def reweighted(weights: RowWeights) -> Callable[[float | None], TrueClassErrors]:
         parts = [weights[:, rows] for rows in in_parts(weights.shape[1], cells)]
         kept = source.weighted_gaps(weights) if len(parts) == 1 else None
 
@@ -171,7 +187,22 @@ def _reweighted(_: Sample, view: TrueClassErrors) -> Reweighted:
     return reweighted
 
 
-@reweighted_by(_reweighted)
+def _redrawn(sample: Sample, view: TrueClassErrors) -> Redrawn:
+    """See `Reweighting`."""
+    source = view.source
+    if sample.data.clusters is not None:
+        raise NotAvailable("labels of a cluster cannot be redrawn one by one.")
+
+    def draw(rng: np.random.Generator, _: Any, size: int) -> TrueClassErrors:
+        labels = redrawn_labels(full_predictions(sample).probs, rng, size)
+        columns = zip(*(source.errors(y) for y in labels), strict=True)
+        rows, ece, mcs = (np.stack(column) for column in columns)
+        return replace(view, rows=rows, ece=ece, mcs=mcs)
+
+    return draw
+
+
+@reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
 def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
     """Group the rows by true class and bin their confidence.
 
@@ -185,7 +216,7 @@ def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
     labels = data.labels
     if labels is None:
         raise NotAvailable("not available: these data do not name the true classes.")
-    events = sample.top_events
+    events = sample.top_scored
     source = _Source(
         events.score,
         events.hit,
@@ -194,11 +225,13 @@ def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
         data.n_classes or int(labels.max()) + 1,
         bins,
         sample.view(redraws),
+        sample.weights,
     )
     rows, ece, mcs = source.errors(source.labels)
     return TrueClassErrors(rows, ece, mcs, source, {"bins": bins, "scheme": "equal-width"})
 
 
+@takes_weights
 def of_chosen_bins(sample: Sample) -> TrueClassErrors:
     """The errors of the true classes over as many bins as the sample is looked at with."""
     return sample.view(true_class_errors, bins=sample.bins_used)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, Literal, Protocol, Self, TypeVar
@@ -47,8 +47,8 @@ V = TypeVar("V", bound=View)
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: Weights of the rows, shape (n, b), to a function of the scale of the gaps that gives the view, with a leading axis of b;
-#: without a scale it is the view of rows that are drawn so often.
-Reweighted = Callable[[FloatArray], Callable[[float | None], Any]]
+#: without a scale it is the view of rows that are drawn so often. Weights may be a `calviz.sample.rows_not_alike.GroupWeights`.
+Reweighted = Callable[[Any], Callable[[float | None], Any]]
 
 #: Random numbers, how the rows are drawn (`calviz.sample.rows_not_alike.RowDraws`) and a number b to the view of b worlds in
 #: which the model is calibrated, with a leading axis of b.
@@ -70,12 +70,16 @@ class Reweighting:
         alike. Without it there is no noise floor for such rows.
     weighted : bool
         Whether the maker takes the weights of the sample's rows; one that does not is not asked where there are any.
+    grouped : bool
+        Whether `make` and `redrawn` add up rows by `calviz.sample.rows_not_alike.RowSums` only, so that resamples of clusters need not
+        go through all rows.
     """
 
     make: Callable[[Any, Any], Reweighted]
     check: Callable[[Any], None] = lambda _: None
     redrawn: Callable[[Any, Any], Redrawn] | None = None
     weighted: bool = False
+    grouped: bool = False
 
 
 def reweighted_by(
@@ -84,11 +88,12 @@ def reweighted_by(
     *,
     redrawn: Callable[[Any, Any], Redrawn] | None = None,
     weighted: bool = False,
+    grouped: bool = False,
 ) -> Callable[[F], F]:
     """Say of the decorated maker of views how one is made again from weights (see `Reweighting`)."""
 
     def mark(maker: F) -> F:
-        setattr(maker, _REWEIGHTING, Reweighting(make, check, redrawn, weighted))
+        setattr(maker, _REWEIGHTING, Reweighting(make, check, redrawn, weighted, grouped))
         return maker if not weighted else takes_weights(maker)
 
     return mark
@@ -251,6 +256,9 @@ class Metric:
         `details` then has ``bin_low``, ``bin_high``, ``bin_rows``, ``mean_score``, ``hits_low`` and ``hits_high``.
     no_weights : str
         Why it has no value on weighted rows although its view takes weights; empty if it has one.
+    bound : callable, optional
+        ``bound(sample, view)`` says how far the metric of a profile may be from that of its rows
+        (`calviz.sample.cell_bounds`), where its sums do not make it exact; without it no bound is known.
     """
 
     key: str
@@ -277,6 +285,7 @@ class Metric:
     widening: float = 1.04
     one_bin: bool = False
     no_weights: str = ""
+    bound: Callable[[Any, Any], float] | None = field(default=None)
 
     @property
     def of_calibration(self) -> bool:
@@ -320,6 +329,16 @@ class MetricRegistry(Registry[Metric]):
         """Keys of the metrics of a table that has room for few."""
         return tuple(m.key for m in self if table in m.tables)
 
+    def asked(
+        self, metrics: Iterable[str] | Literal["all"] | None, table: Table
+    ) -> tuple[str, ...] | None:
+        """What a comparison measures: the metrics of a table where nothing is asked for; None is all of them."""
+        if metrics is None:
+            return self.in_table(table)
+        if isinstance(metrics, str):
+            return None if metrics == "all" else (metrics,)
+        return tuple(metrics)
+
     def criteria(self) -> tuple[str, ...]:
         """Keys of the metrics that recalibrators are ranked by, the one that is preferred first."""
         places = {m.key: m.criterion for m in self if m.criterion is not None}
@@ -360,6 +379,7 @@ def metric(
     widening: float = 1.04,
     one_bin: bool = False,
     no_weights: str = "",
+    bound: Callable[[Any, V], float] | None = None,
 ) -> Callable[[Callable[[V], FloatArray]], Callable[[V], FloatArray]]:
     """Register the decorated function as a metric; its docstring's first paragraph is the summary."""
 
@@ -391,6 +411,7 @@ def metric(
                 widening=widening,
                 one_bin=one_bin,
                 no_weights=no_weights,
+                bound=bound,
             )
         )
         return value

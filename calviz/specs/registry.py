@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import pkgutil
 import threading
@@ -99,9 +100,11 @@ class Registry(Generic[T]):
         self._discover()
         try:
             return self._entries[key]
-        except KeyError:
+        except (KeyError, TypeError):
             known = ", ".join(self.keys())
-            raise OptionError(f"there is no {self.kind} '{key}'; known: {known}.") from None
+            near = difflib.get_close_matches(str(key), self.keys(), 1, 0.6)
+            meant = f"did you mean '{near[0]}'? known" if near else "known"
+            raise OptionError(f"there is no {self.kind} '{key!s:.60}'; {meant}: {known}.") from None
 
     def __contains__(self, key: object) -> bool:
         self._discover()

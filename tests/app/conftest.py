@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import streamlit as st
+from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner import script_runner
 
 
@@ -21,6 +22,8 @@ def _warm_server() -> Iterator[None]:
     # AppTest forgets between runs that `pages/` is not the older kind of multi-page app.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(script_runner, "_mpa_v1", _run_main)
+        # A server looks through all installed packages for components once, every AppTest anew.
+        patch.setattr(manifest_scanner, "scan_component_manifests", list)
         # It also leaves its script as the main module, which processes that are started later would run.
         patch.setitem(sys.modules, "__main__", sys.modules["__main__"])
         yield

@@ -22,6 +22,9 @@ RELATIVES = [
 BROKEN = ["negative.csv", "short.csv", "objects.npy", "new.csv", "nested.json", "half_utf16.csv"]
 
 
+BROKEN_CSV = b"label,p_a,p_b\na,x,0.5\nb,0.5,0.5\n"
+
+
 class Session:
     """One session with the app; it knows what it has loaded last, which must never be lost."""
 
@@ -109,3 +112,41 @@ def test_hostile_names_come_to_the_page_as_text(session: Session) -> None:
     app.switch_page("pages/data.py").run()
     session.refuses("<img src=x onerror=alert(1)>.csv", b"label,p_<b>x</b>,p_y\ny,=1+1,.5\n")
     assert not re.search("<img|<b>", app.error[0].value)
+
+
+def test_logs_that_are_opened_together_are_one_data_set_and_other_files_are_their_own(
+    session: Session,
+) -> None:
+    logs = [(p.name, p.read_bytes()) for p in (ROOT / "tests/inputs/logs").glob("samples_*.jsonl")]
+    given = [
+        (name, content, "")
+        for name, content in [*logs, ("results_1.json", b"{}"), ("notes.txt", b"a")]
+    ]
+    app = session.app
+    app.file_uploader[0].set_value(given).run()
+    assert not app.exception
+    said = words(app)
+    assert "2 logs of lm-evaluation-harness: 50 rows" in said
+    assert "four_choices and 1 more" in said
+    assert "groups task" in said
+    assert "notes.txt" in said  # left out, being no log
+    assert "results_1" not in said
+    # On which task can it be believed, and from which confidence on?
+    app.switch_page("pages/risk_coverage.py").run()
+    assert not app.exception
+    table = next(f.value for f in app.dataframe if "task" in f.value.columns)
+    assert sorted(table["task"]) == ["four_choices", "two_choices"]
+    by_task = dict(zip(table["task"], table["hits"], strict=True))
+    assert round(by_task["four_choices"], 1) == 33.3  # what the harness says
+    app.switch_page("pages/data.py").run()
+    # Read another way: each choice by itself.
+    next(box for box in app.selectbox if box.label == "Questions with choices").set_value("each")
+    next(button for button in app.button if button.label == "Read it this way").click().run()
+    assert not app.exception
+    assert "160 rows, 2 classes (wrong, right)" in words(app)
+    two = [("broken.csv", BROKEN_CSV, ""), ("fine.csv", SAME["quoted_crlf.csv"], "")]
+    app.file_uploader[0].set_value(two).run()
+    assert len(app.error) == 1
+    said = words(app)
+    assert "broken.csv: row 1" in said
+    assert "fine.csv is still loaded." in said

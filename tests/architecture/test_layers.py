@@ -123,11 +123,7 @@ def test_the_command_line_leaves_the_screens_alone(arguments, tmp_path):
 @pytest.mark.slow
 def test_library_command_line_and_figures_work_where_streamlit_does_not():
     """Tests that go through all of it once more, in a process in which streamlit cannot be imported."""
-    parts = [
-        "tests/contract/test_api.py",
-        "tests/unit/report",
-        "tests/contract/test_cli_documents.py",
-    ]
+    parts = ["tests/contract/test_api.py", "tests/contract/test_cli_documents.py"]
     found = run(
         f"""
         import sys

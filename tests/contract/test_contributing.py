@@ -13,6 +13,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -87,26 +88,55 @@ def test_the_tests_beside_the_examples_pass(project: Path) -> None:
     assert re.search(rf"\b{sum(c.count('def test_') for c in examples().values())} passed", out)
 
 
-def test_everything_registers_itself(project: Path) -> None:
-    """One process, in which only the registries are asked."""
-    out = run(
-        project,
-        "-c",
-        "import json, calviz\n"
-        "from calviz.specs.check import CHECKS\n"
-        "from calviz.specs.figure import FIGURES\n"
-        "from calviz.specs.metric import METRICS\n"
-        "from calviz.specs.recalibrator import RECALIBRATORS\n"
-        "from calviz.data import FORMATS\n"
-        "p = calviz.Predictions(probs=[0.2, 0.4, 0.9], labels=[0, 1, 1])\n"
-        "print(json.dumps({'metric': METRICS.keys(), 'figure': FIGURES.keys(),\n"
-        "    'format': FORMATS.keys(), 'check': CHECKS.keys(),\n"
-        "    'recalibrator': RECALIBRATORS.keys(),\n"
-        "    'evaluated': list(calviz.evaluate(p).metrics),\n"
-        "    'parameters': [q.name for q in METRICS['average_ce'].parameters],\n"
-        "    'summary': METRICS['average_ce'].summary, 'home': calviz.__file__}))",
+ASKED = """
+import json, calviz, numpy as np
+from click.testing import CliRunner
+from calviz.cli import main
+from calviz.comparison.methods_to_try import suggest
+from calviz.data import FORMATS
+from calviz.specs.check import CHECKS
+from calviz.specs.figure import FIGURES
+from calviz.specs.metric import METRICS
+from calviz.specs.recalibrator import RECALIBRATORS
+
+p = calviz.Predictions(probs=[0.2, 0.4, 0.9], labels=[0, 1, 1])
+rng = np.random.default_rng(0)
+two, three = (
+    calviz.Predictions(probs=rng.dirichlet(np.ones(k), 400), labels=rng.integers(k, size=400))
+    for k in (2, 3)
+)
+gain = calviz.compare(two, ["shrink"], metrics=["average_ce"], seed=0)["shrink"].differences["average_ce"]
+lines = {}
+for line in ("metrics", "formats", "methods", "audit small.arff --json -"):
+    done = CliRunner().invoke(main, line.split())
+    assert done.exit_code == 0, done.output
+    lines[line.split()[0]] = done.stdout
+print(json.dumps({
+    "metric": METRICS.keys(), "figure": FIGURES.keys(), "format": FORMATS.keys(),
+    "check": CHECKS.keys(), "recalibrator": RECALIBRATORS.keys(),
+    "evaluated": list(calviz.evaluate(p).metrics),
+    "parameters": [q.name for q in METRICS["average_ce"].parameters],
+    "summary": METRICS["average_ce"].summary, "home": calviz.__file__,
+    "two": suggest(two, 400).methods, "three": suggest(three, 400).left_out,
+    "table": METRICS.in_table("methods"),
+    "better": [gain.value, gain.interval.low, gain.interval.high, gain.verdict],
+    "lines": lines,
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def found(project: Path) -> dict[str, Any]:
+    """What one process of that project knows, has computed and has printed."""
+    (project / "small.arff").write_text(
+        "@relation r\n@attribute label {cat,dog}\n@attribute p_cat real\n@attribute p_dog real\n"
+        "@data\ncat,0.9,0.1\ndog,0.2,0.8\ncat,0.4,0.6\n"
     )
-    found = json.loads(out)
+    answers: dict[str, Any] = json.loads(run(project, "-c", ASKED))
+    return answers
+
+
+def test_everything_registers_itself(project: Path, found: dict[str, Any]) -> None:
     assert Path(found["home"]).is_relative_to(project)
     assert "average_ce" in found["metric"]
     assert "average_ce" in found["evaluated"]
@@ -118,26 +148,8 @@ def test_everything_registers_itself(project: Path) -> None:
     assert "shrink" in found["recalibrator"]
 
 
-def test_what_the_rest_has_to_know_is_said_by_the_entry(project: Path) -> None:
+def test_what_the_rest_has_to_know_is_said_by_the_entry(found: dict[str, Any]) -> None:
     """Suggestions, paired differences and short tables take what was added, without another edit."""
-    out = run(
-        project,
-        "-c",
-        "import json, calviz, numpy as np\n"
-        "from calviz.comparison.methods_to_try import suggest\n"
-        "from calviz.specs.metric import METRICS\n"
-        "rng = np.random.default_rng(0)\n"
-        "two, three = (\n"
-        "    calviz.Predictions(probs=rng.dirichlet(np.ones(k), 400), labels=rng.integers(k, size=400))\n"
-        "    for k in (2, 3)\n"
-        ")\n"
-        "found = calviz.compare(two, ['shrink'], metrics=['average_ce'], seed=0)\n"
-        "gain = found['shrink'].differences['average_ce']\n"
-        "print(json.dumps({'two': suggest(two, 400).methods, 'three': suggest(three, 400).left_out,\n"
-        "    'table': METRICS.in_table('methods'),\n"
-        "    'better': [gain.value, gain.interval.low, gain.interval.high, gain.verdict]}))",
-    )
-    found = json.loads(out)
     assert "shrink" in found["two"]
     assert found["three"]["shrink"] == "one term of ETS."
     assert "average_ce" in found["table"]
@@ -147,17 +159,14 @@ def test_what_the_rest_has_to_know_is_said_by_the_entry(project: Path) -> None:
     assert verdict == "better"
 
 
-def test_the_command_line_knows_them(project: Path) -> None:
-    assert "average_ce" in run(project, "-m", "calviz", "metrics")
-    assert "ARFF (Weka)" in run(project, "-m", "calviz", "formats")
-    assert "shrink" in run(project, "-m", "calviz", "methods")
-    (project / "small.arff").write_text(
-        "@relation r\n@attribute label {cat,dog}\n@attribute p_cat real\n@attribute p_dog real\n"
-        "@data\ncat,0.9,0.1\ndog,0.2,0.8\ncat,0.4,0.6\n"
-    )
-    found = json.loads(run(project, "-m", "calviz", "audit", "small.arff", "--json", "-"))
-    assert found["rows"] == 3
-    assert 0 <= found["metrics"]["average_ce"]["value"] <= 1
+def test_the_command_line_knows_them(found: dict[str, Any]) -> None:
+    lines = found["lines"]
+    assert "average_ce" in lines["metrics"]
+    assert "ARFF (Weka)" in lines["formats"]
+    assert "shrink" in lines["methods"]
+    audited = json.loads(lines["audit"])
+    assert audited["rows"] == 3
+    assert 0 <= audited["metrics"]["average_ce"]["value"] <= 1
 
 
 @pytest.mark.parametrize("arguments", [["check"], ["format", "--check"]], ids=" ".join)
@@ -199,18 +208,37 @@ def trackers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     mlflow.set_tracking_uri(before)
 
 
+def own() -> dict[str, object]:
+    """What the first lines of README.md take as the reader's own."""
+    import mlflow
+    from sklearn.datasets import load_iris
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, y = load_iris(return_X_y=True)
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[::2], y[::2])
+    names = {"mlflow": mlflow, "pipeline": pipeline, "X_test": X[1::2], "y_test": y[1::2]}
+    scores = pipeline.predict_proba(X)
+    df = pd.DataFrame(scores, columns=["cat", "dog", "fox"])
+    df["animal"] = df.columns[y]
+    return names | {"df": df, "y_true": y, "y_prob": scores}
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if snippets(page)])
 def test_the_python_of_a_page_runs(
-    page: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    page: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From its first snippet to its last, from the folder that holds sample_data."""
+    """From its first snippet to its last, in a folder that has sample_data and the files of the command lines."""
     codes = snippets(page)
-    monkeypatch.chdir(ROOT)
+    predictions(tmp_path)
+    (tmp_path / "sample_data").symlink_to(ROOT / "sample_data")
+    monkeypatch.chdir(tmp_path)
     with warnings.catch_warnings():
         if any("mlflow" in code for code in codes):
             warnings.simplefilter("ignore")  # what MLflow warns of is its own
             request.getfixturevalue("trackers")
-        names: dict[str, object] = {}
+        names = own() if page == "README.md" else {}
         for number, code in enumerate(codes, start=1):
             exec(compile(code, f"{page}, snippet {number}", "exec"), names)
 
@@ -274,8 +302,10 @@ LINES = list(
         if line.startswith("python -m calviz ") and not line.startswith("python -m calviz app")
     )
 )
-#: The first line of each command has a process of its own, as it would have; the others share this one.
-ALONE = {line.split()[0]: line for line in reversed(LINES)}
+#: The first line of these has a process of its own, as it would have; the others share this one.
+ALONE = {
+    line.split()[0]: line for line in reversed(LINES) if line.split()[0] in ("audit", "compare")
+}
 
 
 def predictions(folder: Path) -> None:

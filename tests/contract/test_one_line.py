@@ -5,12 +5,17 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
+import sklearn
 from sklearn.calibration import calibration_curve
-from sklearn.metrics import brier_score_loss, log_loss
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import brier_score_loss, log_loss, make_scorer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.svm import LinearSVC
 
 import calviz
-from calviz.core.errors import InputError, OptionError
+from calviz.core.errors import CalvizError, InputError, OptionError
 from calviz.specs.metric import METRICS
 
 RNG = np.random.default_rng(2)
@@ -107,6 +112,92 @@ def test_figures_of_estimators():
     clf = GaussianNB().fit(PROBS, NAMES)
     figure = calviz.figures.Reliability.from_estimator(clf, PROBS, NAMES, n_bins=5)
     assert figure.name == "GaussianNB"
+
+
+def test_a_scorer_gets_weights_by_metadata_routing():
+    weights = RNG.integers(0, 4, 400)
+    own = calviz.scorer("brier")
+    with pytest.raises(OptionError, match="metadata routing is off"):
+        own.set_score_request(sample_weight=True)
+    with sklearn.config_context(enable_metadata_routing=True):
+        clf = LogisticRegression().set_fit_request(sample_weight=False)
+        theirs = make_scorer(
+            brier_score_loss, greater_is_better=False, response_method="predict_proba"
+        ).set_score_request(sample_weight=True)
+        scores = [
+            cross_val_score(clf, PROBS, Y == 1, scoring=one, params={"sample_weight": weights})
+            for one in (own.set_score_request(sample_weight=True), theirs)
+        ]
+        # Ours sums over both classes.
+        np.testing.assert_allclose(scores[0], 2 * scores[1])
+        search = GridSearchCV(
+            clf, {"C": [0.1, 1]}, scoring={"own": own, "theirs": theirs}, refit="own"
+        )
+        found = search.fit(PROBS, Y == 1, sample_weight=weights).cv_results_
+        np.testing.assert_allclose(found["mean_test_own"], 2 * found["mean_test_theirs"])
+        with pytest.raises(ValueError, match=r"not explicitly set .* for calviz.scorer\('ece'\)"):
+            cross_val_score(
+                clf, PROBS, Y, scoring=calviz.scorer("ece"), params={"sample_weight": weights}
+            )
+
+
+def test_models_are_compared_by_the_metrics_of_the_page_unless_asked():
+    p = calviz.Predictions.from_arrays(Y, PROBS)
+    models = {"one": p, "other": p.renamed("x")}
+    found = calviz.compare_models(models, ci=False)
+    assert tuple(found["one"].metrics) == METRICS.in_table("rivals")
+    every = calviz.compare_models(models, "all", ci=False)
+    assert len(every["one"].metrics) == len(METRICS)
+
+
+P = calviz.Predictions
+FRAME = pd.DataFrame({"y": Y % 2, "p": PROBS[:, 0], "high": PROBS[:, 0] * 100})
+SVC = LinearSVC().fit(PROBS, NAMES)
+GOOD = P.from_arrays(Y, PROBS)
+WRONG = {
+    "a frame to audit": (lambda: calviz.audit(FRAME), "Predictions.from_frame(df)"),
+    "a path to audit": (lambda: calviz.audit("predictions.csv"), "audit(calviz.load(path))"),
+    "the arguments exchanged": (lambda: calviz.audit(PROBS, Y), "labels have shape (400, 3)"),
+    "predictions and probabilities": (lambda: calviz.audit(GOOD, PROBS), "leave out y_prob"),
+    "lengths": (lambda: calviz.audit(Y[:9], PROBS), "400 rows of probabilities but 9 labels"),
+    "an unknown label": (lambda: calviz.audit([7] * 400, PROBS), "there is 1 different label (7)"),
+    "percentages": (lambda: calviz.audit(Y == 1, PROBS[:, 0] * 100), "divide them by 100"),
+    "logits": (lambda: calviz.audit(Y, np.log(PROBS)), 'say kind="logits"'),
+    "texts": (lambda: calviz.audit(Y == 1, ["high"] * 400), "the probabilities are text"),
+    "a metric that there is not": (lambda: calviz.audit(Y, PROBS, metrics=["smce"]), "did you mean 'smece'?"),
+    "groups without names": (lambda: calviz.audit(Y, PROBS, groups=[1] * 400), "a mapping of names"),
+    "few clusters": (lambda: calviz.audit(Y, PROBS, clusters=["a"] * 5), "'clusters' has 5 rows"),
+    "weights as text": (lambda: calviz.audit(Y, PROBS, sample_weight=["a"] * 400), "weights hold text"),
+    "labels as text": (lambda: P(probs=PROBS, labels=NAMES), "from_arrays(y_true, y_prob)"),
+    "no predict_proba": (lambda: P.from_estimator(SVC, PROBS, Y), 'response_method="decision_function"'),
+    "a class": (lambda: P.from_estimator(LinearSVC, PROBS, Y), "expected a fitted estimator"),
+    "other features": (lambda: P.from_estimator(SVC, PROBS[:, :2], Y, response_method="decision_function"), "X has 2 features"),
+    "a label of no score": (lambda: P.from_estimator(SVC, PROBS, ["dog"] * 400, response_method="decision_function"), "none of the classes"),
+    "a column of no frame": (lambda: P.from_frame(FRAME, label="z"), "label 'z' is not in the frame; there are y, p, high"),
+    "no frame": (lambda: P.from_frame(PROBS), "expected a data frame"),
+    "an empty frame": (lambda: P.from_frame(FRAME[:0], label="y"), "the frame has no rows; give at least one"),
+    "per cent in a frame": (lambda: P.from_frame(FRAME, label="y", scores=["high"]), '(repair="percent")'),
+    "an option of no reader": (lambda: P.from_frame(FRAME, lable="y"), "no reading option 'lable'"),
+    "a frame to load": (lambda: calviz.load(FRAME), "calviz.Predictions.from_frame(df)"),
+    "nothing to load": (lambda: calviz.load(None), "got NoneType, expected the path of a file"),
+    "one model": (lambda: calviz.compare_models(GOOD), "expected several models"),
+    "arrays for sets": (lambda: calviz.prediction_sets(PROBS), "expected Predictions, got ndarray"),
+    "no estimator": (lambda: calviz.Calibrated(None).fit(PROBS, Y), "expected a scikit-learn classifier"),
+    "one column to fit": (lambda: calviz.recalibrators.TemperatureScaling().fit(PROBS[:, 0], Y), "one column per class"),
+    "other columns than fitted": (lambda: calviz.recalibrators.TemperatureScaling().fit(PROBS, Y).transform(np.full((4, 2), 0.5)), "X has 2 features"),
+    "a theme": (lambda: calviz.figures.Reliability.compute(GOOD).plot(theme="pink"), "'theme' must be one of light, dark"),
+    "a reduction": (lambda: calviz.Reduction("top"), "the reduction 'top' is unknown"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", WRONG)
+def test_a_wrong_call_gets_one_sentence(call):
+    wrong, said = WRONG[call]
+    with pytest.raises(CalvizError) as caught:
+        wrong()
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).endswith((".", "?"))
 
 
 @pytest.mark.slow

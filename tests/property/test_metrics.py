@@ -16,6 +16,9 @@ from tests.property.budget import examples
 
 quick = examples(25)
 
+#: Of one view each.
+each_view = examples(40)
+
 
 @st.composite
 def predictions(draw, *, min_rows=1, max_classes=6):
@@ -42,6 +45,13 @@ def predictions(draw, *, min_rows=1, max_classes=6):
 def reductions(data):
     keys = ["top-label", "top-2", "within-top-2", "class:0", f"class:{data.n_classes - 1}"]
     return keys + ["positive"] * (data.n_classes == 2)
+
+
+@st.composite
+def views(draw, **options):
+    """A small sample, and one of the ways to look at it."""
+    data = draw(predictions(**options))
+    return data, draw(st.sampled_from(reductions(data)))
 
 
 def values(data, reduction="top-label", **options):
@@ -78,46 +88,46 @@ def check(result, metric, slack=1e-6):
 
 
 @pytest.mark.slow
-@quick
-@given(data=predictions(), bins=st.sampled_from([1, 2, 15, 100]))
-def test_finite_or_explained_and_within_bounds(data, bins):
-    for reduction in reductions(data):
-        evaluation = calviz.evaluate(
-            data,
-            reduction=reduction,
-            bins=bins,
-            ci=True,
-            noise_floor=True,
-            resamples=20,
-            findings=False,
-        )
-        assert set(evaluation.metrics) == set(METRICS.keys())
-        for result in evaluation:
-            check(result, METRICS[result.key])
+@each_view
+@given(view=views(), bins=st.sampled_from([1, 2, 15, 100]))
+def test_finite_or_explained_and_within_bounds(view, bins):
+    data, reduction = view
+    evaluation = calviz.evaluate(
+        data,
+        reduction=reduction,
+        bins=bins,
+        ci=True,
+        noise_floor=True,
+        resamples=20,
+        findings=False,
+    )
+    assert set(evaluation.metrics) == set(METRICS.keys())
+    for result in evaluation:
+        check(result, METRICS[result.key])
 
 
 @pytest.mark.slow
-@quick
-@given(data=predictions())
-def test_approximations_for_many_rows_stay_sane_on_few(data):
+@each_view
+@given(view=views())
+def test_approximations_for_many_rows_stay_sane_on_few(view):
+    data, reduction = view
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(binning, "EXACT_ROWS", 0)
         patch.setattr(losses, "EXACT_ROWS", 0)
-        for reduction in reductions(data):
-            for result in calviz.evaluate(
-                data, reduction=reduction, ci=True, noise_floor=True, resamples=20, findings=False
-            ):
-                loose = result.key in ("nll", "brier")  # normal and gamma tails know no bounds
-                check(result, METRICS[result.key], slack=math.inf if loose else 1e-6)
+        for result in calviz.evaluate(
+            data, reduction=reduction, ci=True, noise_floor=True, resamples=20, findings=False
+        ):
+            loose = result.key in ("nll", "brier")  # normal and gamma tails know no bounds
+            check(result, METRICS[result.key], slack=math.inf if loose else 1e-6)
 
 
 @pytest.mark.slow
-@quick
-@given(data=predictions(), seed=st.integers(0, 99))
-def test_the_order_of_rows_does_not_matter(data, seed):
+@each_view
+@given(view=views(), seed=st.integers(0, 99))
+def test_the_order_of_rows_does_not_matter(view, seed):
+    data, reduction = view
     order = np.random.default_rng(seed).permutation(data.n)
-    for reduction in reductions(data):
-        same(values(data, reduction), values(data.take(order), reduction))
+    same(values(data, reduction), values(data.take(order), reduction))
 
 
 #: Metrics whose bins, bandwidth or scale follow from the number of rows.

@@ -14,6 +14,7 @@ import click
 
 from calviz.core.errors import InputError, OptionError
 from calviz.core.extra_packages import REPORT, needs
+from calviz.data.folders import Logs
 
 #: Tells the app which file to open first.
 OPEN_VARIABLE = "CALVIZ_OPEN"
@@ -33,7 +34,7 @@ PORTS = range(8501, 8601)
 )
 @click.option("--no-browser", is_flag=True, help="Do not open a browser window.")
 def command(file: Path | None, port: int | None, host: str, no_browser: bool) -> None:
-    """Open the dashboard, with FILE or with sample data.
+    """Open the dashboard, with FILE (or a folder of logs of language models) or with sample data.
 
     It listens on this machine only, unless --host says otherwise; what is opened in it stays here.
     """
@@ -74,6 +75,9 @@ def _flags(root: Path, host: str, port: int, no_browser: bool) -> Iterator[str]:
 
 
 def _readable(file: Path) -> Path:
+    if file.is_dir():
+        Logs.of_folder(file)  # raises where it holds no logs
+        return file.resolve()
     if not file.is_file():
         raise InputError("there is no such file", file=str(file))
     with file.open("rb"):  # raises what the command line then says in a sentence

@@ -227,11 +227,13 @@ def _audit(
 ) -> Iterator[Audit]:
     from calviz import analysis
     from calviz.cli.audit_text import print_conventions, print_evaluation, print_recognition
-    from calviz.cli.by_group import check_column, print_groups
+    from calviz.cli.by_group import print_groups
     from calviz.data import read
     from calviz.sample.sample import Sample
 
-    loaded = read(file, options=reading, labels=labels)
+    loaded = _out_of_core(file, reading, quiet=quiet) if labels is None else None
+    if loaded is None:
+        loaded = read(file, options=reading, labels=labels)
     unknown = [name for name in models if name not in loaded.models]
     if unknown:
         known = ", ".join(loaded.models)
@@ -239,6 +241,8 @@ def _audit(
     for number, name in enumerate(models or loaded.models):
         sample = Sample.of(loaded.models[name], **how)
         if by[0] is not None:
+            from calviz.figures.kernels.levels import check_column
+
             check_column(sample.data, by[0])
         decisions.check(sample)
         evaluation = analysis.evaluate(sample, ci=ci, **decisions.options)
@@ -255,6 +259,24 @@ def _audit(
                 print_groups(sample, by[0], by[1])
         yield audit
         sample.let_go()  # room for the next model
+
+
+def _out_of_core(file: str, reading: ReadingOptions, *, quiet: bool) -> Loaded | None:
+    """What is more than one file, or does not fit into memory, as a profile; None for everything else."""
+    from calviz.cli.progress import showing_progress
+    from calviz.data.profile_files import loaded
+    from calviz.data.profiling.run import options_and_time, profile
+    from calviz.data.profiling.sources import why_out_of_core
+
+    why = why_out_of_core(file)
+    if not why:
+        return None
+    if not quiet:
+        say(f"{file}: {why}, so it is summed part by part and judged from its profile.")
+    options, time, every = options_and_time(reading)
+    with showing_progress():
+        found = profile([file], by=reading.groups or (), time=time, every=every, **options)
+    return loaded(found, Path(file).name)
 
 
 def _judged(audit: Audit, thresholds: list[Threshold]) -> Iterator[Gate]:
@@ -300,14 +322,12 @@ def _beside(
 ) -> ModelComparison | None:
     """The models of a file side by side; None if there is one only."""
     from calviz.comparison import compare_models
-    from calviz.specs.metric import METRICS
 
     names = models or tuple(audit.loaded.models)
     if len(names) < 2:
         return None
     return compare_models(
         {name: audit.loaded.models[name] for name in names},
-        METRICS.in_table("rivals"),
         **how,
     )
 

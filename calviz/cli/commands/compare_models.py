@@ -85,6 +85,7 @@ def command(
         raise OptionError(f"there is no model '{unknown[0]}'; known: {', '.join(models)}.")
     comparison = compare_models(
         {name: models[name] for name in chosen} if chosen else models,
+        "all" if json_path is not None else None,
         split=split,
         reduction=reduction,
         bins=bins,

@@ -9,7 +9,8 @@ import numpy as np
 from calviz.core.arrays import BoolArray, FloatArray
 from calviz.core.errors import InputError, Repair
 from calviz.core.limits import MAX_CLASSES
-from calviz.data.loaded import DROP_MISSING, PERCENT, RENORMALISE, SIGMOID, SOFTMAX, short
+from calviz.core.probabilities import RENORMALISE
+from calviz.data.loaded import DROP_MISSING, PERCENT, SIGMOID, SOFTMAX, short
 from calviz.data.places_in_file import NAMED, listed, place
 from calviz.data.recognition.layout import Scores
 from calviz.data.table import Table

@@ -1,7 +1,7 @@
 """Answers of language models to questions with choices, as the columns that recognition knows.
 
-The formats of single tools say what each row holds (`Answer`); here the rows become a table: all scores where every row has
-as many choices, and otherwise the top choice of each row and whether it was right.
+The formats of single tools say what each row holds (`Answer`); here the rows become questions with choices (`data/choices.py`), or
+confidences where no choice has a score.
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray
+from calviz.core.arrays import IntArray
 from calviz.core.errors import InputError
 from calviz.core.finding import Finding
 from calviz.core.limits import MAX_JSON, MAX_LINE, MAX_ROWS
+from calviz.data.choices import Questions, table_of
 from calviz.data.formats.arrow.memory import ArrowRows, columns_of
 from calviz.data.table import Table
 
-#: How many rows with other numbers of choices are worth a word of their own.
-_NAMED = 4
 _BLOCK = 1 << 20
 
 
@@ -94,52 +93,41 @@ def as_table(answers: Sequence[Answer], tool: str, notices: Sequence[Finding] = 
     if not answers:
         raise InputError("the log holds no answers", remedy="log at least one")
     MAX_ROWS.check(len(answers), f"the log has {len(answers):,} rows")
-    said = list(notices)
-    counts = sorted({len(a.scores) for a in answers})
     columns: dict[str, Any] = {}
-    names: tuple[str, ...] = ()
-    if len(counts) == 1 and counts[0] > 1:
-        columns["logits"] = _lists(np.array([a.scores for a in answers]))
-        if all(len(a.lengths) == counts[0] and min(a.lengths) > 0 for a in answers):
-            per_byte = np.array([np.divide(a.scores, a.lengths) for a in answers])
-            columns["logits_per_byte"] = _lists(per_byte)
-        columns["label"] = pa.array([a.label for a in answers])
-        names = _names(answers, counts[0])
-    else:
-        if counts[0]:
-            many = ", ".join(f"{k}" for k in counts[:_NAMED]) + (
-                ", …" if len(counts) > _NAMED else ""
-            )
-            text = (
-                f"the rows have different numbers of choices ({many}): the top choice of each row is judged; read rows of one "
-                "number alone to judge the choices"
-            )
-            said.append(Finding("DATA012", "info", text))
-        top = [_top(a) for a in answers]
-        columns["confidence"] = pa.array([confidence for confidence, _ in top])
-        columns["correct"] = pa.array([correct for _, correct in top])
     for key in dict.fromkeys(key for a in answers for key in a.columns):
         values = [a.columns.get(key, "") for a in answers]
-        if len(set(values)) > 1 and key not in columns:
+        if len(set(values)) > 1:
             columns[key] = pa.array(values).dictionary_encode()
     identifiers = [a.id for a in answers]
     if len(set(identifiers)) == len(identifiers):
         columns["id"] = pa.array(identifiers)
-    data = pa.table(columns)
+    counts = np.array([len(a.scores) for a in answers])
+    if counts.min() > 1:
+        return table_of(_questions(answers, counts, pa.table(columns)), tool, notices)
+    tops = [_top(a) for a in answers]
+    own = {
+        "confidence": pa.array([confidence for confidence, _ in tops]),
+        "correct": pa.array([correct for _, correct in tops]),
+    }
+    data = pa.table(own | {key: column for key, column in columns.items() if key not in own})
     return ArrowRows(
-        format=tool,
-        columns=columns_of(data, "the log has"),
-        data=data,
-        class_names=names,
-        notices=said,
+        format=tool, columns=columns_of(data, "the log has"), data=data, notices=list(notices)
     )
 
 
-def _lists(scores: FloatArray) -> Any:
-    import pyarrow as pa
-
-    n, k = scores.shape
-    return pa.FixedSizeListArray.from_arrays(pa.array(scores.reshape(n * k)), k)
+def _questions(answers: Sequence[Answer], counts: IntArray, others: Any) -> Questions:
+    scores = {"logits": np.array([one for a in answers for one in a.scores])}
+    if all(len(a.lengths) == len(a.scores) and min(a.lengths) > 0 for a in answers):
+        lengths = np.array([one for a in answers for one in a.lengths])
+        scores["logits_per_byte"] = scores["logits"] / lengths
+    return Questions(
+        scores=scores,
+        kind="logits",
+        starts=np.concatenate([[0], np.cumsum(counts)]),
+        right=np.array([a.label for a in answers]),
+        others=others,
+        texts=[a.choices for a in answers],
+    )
 
 
 def _top(answer: Answer) -> tuple[float, bool]:
@@ -150,11 +138,3 @@ def _top(answer: Answer) -> tuple[float, bool]:
     weights = np.exp(scores - scores.max())
     best = int(weights.argmax())
     return float(weights[best] / weights.sum()), best == answer.label
-
-
-def _names(answers: Sequence[Answer], k: int) -> tuple[str, ...]:
-    """The texts of the choices where all rows have the same; letters otherwise."""
-    first = answers[0].choices
-    if len(set(first)) == k and all(a.choices == first for a in answers):
-        return first
-    return tuple(chr(ord("A") + j) if k <= 26 else str(j) for j in range(k))

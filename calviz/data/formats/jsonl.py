@@ -11,10 +11,11 @@ import numpy as np
 
 from calviz.core.errors import InputError
 from calviz.core.limits import MAX_JSON, MAX_ROWS, check_expansion
+from calviz.data.choices import table_of
 from calviz.data.file_bytes import Source
 from calviz.data.format import FORMATS, Format
 from calviz.data.formats.arrow.memory import ArrowRows, columns_of
-from calviz.data.formats.uneven import evened
+from calviz.data.formats.uneven import paired, questions_of
 from calviz.data.table import Table
 
 _KEY = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
@@ -50,13 +51,15 @@ def open_json(source: Source) -> Table:
         listed = by_column is not None
         table = by_column if listed else _parsed_lines(data)
         lines = None if listed else lines
-    table, said = evened(table)
+    table = paired(table)
+    tool = "JSON" if listed else "JSON Lines"
+    if (questions := questions_of(table)) is not None:
+        return table_of(questions, tool)
     return ArrowRows(
-        format="JSON" if listed else "JSON Lines",
+        format=tool,
         columns=columns_of(table, "the objects have"),
         data=table,
         lines=lines,
-        notices=said,
     )
 
 

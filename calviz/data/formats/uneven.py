@@ -1,7 +1,7 @@
-"""Rows of JSON with different numbers of choices: the top one of each row, and whether it is right.
+"""Rows of JSON with different numbers of choices.
 
 A list of scores per row, or an object of them, has a column per class only where all rows have the same classes. Questions with two
-choices beside some with five have not; their top choices can still be judged together.
+choices beside some with five have not; `data/choices.py` says what can be judged of them.
 """
 
 from __future__ import annotations
@@ -10,57 +10,57 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calviz.core.finding import Finding
-from calviz.core.predictions import ROW_SUM_TOLERANCE
+import numpy as np
+
+from calviz.core.probabilities import ROW_SUM_TOLERANCE
+from calviz.data.choices import Questions
 from calviz.data.recognition import column_names
 
 #: Names that the elements of a list give the class and its score, as the pipelines of Hugging Face write them.
 _PAIRS = (("label", "score"), ("label", "probability"), ("class", "probability"))
 
 
-def evened(table: Any) -> tuple[Any, list[Finding]]:
-    """The table with what can be judged in common, and what to know about it.
+def paired(table: Any) -> Any:
+    """The table with the objects of ``[{"label": "a", "score": 0.9}, ...]`` in place of such lists."""
+    for name in table.column_names:
+        table = _pairs_as_objects(table, name)
+    return table
+
+
+def questions_of(table: Any) -> Questions | None:
+    """Rows with different classes as questions with choices; None where all have the same, or no distribution is in each row.
 
     Parameters
     ----------
     table : pyarrow.Table
-        As parsed.
-
-    Returns
-    -------
-    pyarrow.Table
-        The same if all rows have the same classes; else with the columns "confidence" and "correct" in place of scores and label.
+        As `paired` gives it.
     """
     import pyarrow as pa
 
-    for name in table.column_names:
-        table = _pairs_as_objects(table, name)
     plain = {column_names.plain(name): name for name in table.column_names}
     scores = next((plain[n] for n in _SCORES if n in plain), None)
     label = next((plain[n] for n in column_names.LABELS if n in plain), None)
     if scores is None or label is None or "confidence" in plain or "correct" in plain:
-        return table, []
+        return None
     kind = table.schema.field(scores).type
     if not (pa.types.is_struct(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-        return table, []
+        return None
     if pa.types.is_nested(table.schema.field(label).type):
-        return table, []
+        return None
     if _even(table.column(scores)):
-        return table, []
+        return None
     logits = column_names.plain(scores) in column_names.LOGITS
-    found = _tops(table.column(scores).to_pylist(), table.column(label).to_pylist(), logits)
-    if found is None:
-        return table, []
-    confidence, correct, counts = found
-    kept = [n for n in table.column_names if n not in (scores, label)]
-    table = table.select(kept)
-    table = table.append_column("confidence", pa.array(confidence))
-    table = table.append_column("correct", pa.array(correct))
-    text = (
-        f"the rows of '{scores[:40]}' have {min(counts)} to {max(counts)} choices: the top choice of each row is judged; save rows of "
-        "one number alone to judge the choices"
+    rows = _choices(table.column(scores).to_pylist(), table.column(label).to_pylist(), logits)
+    if rows is None:
+        return None
+    return Questions(
+        scores={scores: np.array([one for values, _, _ in rows for one in values])},
+        kind="logits" if logits else "probabilities",
+        starts=np.concatenate([[0], np.cumsum([len(values) for values, _, _ in rows])]),
+        right=np.array([right for _, right, _ in rows]),
+        others=table.select([n for n in table.column_names if n not in (scores, label)]),
+        texts=[texts for _, _, texts in rows],
     )
-    return table, [Finding("DATA012", "info", text)]
 
 
 _SCORES = (*column_names.PROBABILITIES, *column_names.LOGITS)
@@ -106,33 +106,27 @@ def _even(column: Any) -> bool:
     return len(pc.unique(pc.list_value_length(column))) == 1
 
 
-def _tops(
+def _choices(
     rows: Sequence[Any], labels: Sequence[Any], logits: bool
-) -> tuple[list[float], list[bool], list[int]] | None:
-    """Confidence, whether it is right, and the number of choices of each row; None where a row is no distribution."""
-    confidence: list[float] = []
-    correct: list[bool] = []
-    counts: list[int] = []
+) -> list[tuple[list[float], int, tuple[str, ...]]] | None:
+    """Scores, place of the right one, and names (if any) of each row; None where a row is no distribution."""
+    found: list[tuple[list[float], int, tuple[str, ...]]] = []
     for row, label in zip(rows, labels, strict=True):
         named = isinstance(row, Mapping)
-        given = {k: v for k, v in row.items() if v is not None} if named else dict(enumerate(row))
+        given: dict[Any, float] = (
+            {k: v for k, v in row.items() if v is not None} if named else dict(enumerate(row))
+        )
         values = list(given.values())
         if len(values) < 2 or not all(_is_number(v) for v in values):
             return None
         # Of a class that no row's scores name nothing is known.
         if (str(label) if named else label) not in given:
             return None
-        if logits:
-            top = max(values)
-            values = [math.exp(v - top) for v in values]
-        total = sum(values)
-        if min(values) < 0 or (not logits and abs(total - 1) > ROW_SUM_TOLERANCE):
+        if not logits and (min(values) < 0 or abs(sum(values) - 1) > ROW_SUM_TOLERANCE):
             return None
-        best = max(range(len(values)), key=values.__getitem__)
-        confidence.append(values[best] / total if logits else min(1.0, values[best]))
-        correct.append(list(given)[best] == (str(label) if named else label))
-        counts.append(len(values))
-    return confidence, correct, counts
+        right = list(given).index(str(label) if named else label)
+        found.append((values, right, tuple(given) if named else ()))
+    return found
 
 
 def _is_number(value: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.arrays import BoolArray, FloatArray, IntArray, held_by
 from calviz.core.errors import InputError, OptionError, shortened
 from calviz.core.options import check_choice
 from calviz.core.predictions import Predictions
@@ -56,6 +56,8 @@ def from_arrays(
     if pos_label is not None and not one and shown[0] == str(pos_label):
         # Class 1 is the positive one everywhere.
         scores, indices, shown = scores[:, ::-1], 1 - indices, shown[::-1]
+    if kind == "probabilities":
+        _check_range(scores)
     given: dict[str, Any] = {"probs": scores}
     if kind == "logits":
         two = np.stack([np.zeros_like(scores), scores], axis=1) if one else scores
@@ -96,11 +98,27 @@ def _scores(y_prob: Any) -> FloatArray:
             ) from None
     if scores.dtype.kind not in "fiub" or scores.ndim not in (1, 2):
         raise InputError(
-            f"the probabilities are {scores.dtype} of shape {scores.shape}, expected numbers of shape (rows, classes) or (rows,)"
+            f"the probabilities are {held_by(scores)} of shape {scores.shape}, expected numbers of shape (rows, classes) or (rows,)"
         )
     if scores.shape[0] == 0:
         raise InputError("there are no rows", remedy="give at least one")
     return scores if scores.dtype in (np.float32, np.float64) else scores.astype(np.float64)
+
+
+def _check_range(scores: FloatArray) -> None:
+    """Raise InputError, with what the numbers look like, where they lie outside [0, 1]."""
+    low, high = float(scores.min()), float(scores.max())
+    if (low >= -1e-6 and high <= 1 + 1e-6) or not (np.isfinite(low) and np.isfinite(high)):
+        return  # what is missing or infinite is named below
+    row = int(
+        np.argmax(((scores < -1e-6) | (scores > 1 + 1e-6)).reshape(len(scores), -1).any(axis=1))
+    )
+    raise InputError(
+        f"the probabilities lie in [{low:.4g}, {high:.4g}], outside [0, 1] (first: row {row + 1:,})",
+        remedy="values look like percentages: divide them by 100"
+        if low >= 0 and 1.5 < high <= 100
+        else 'say kind="logits" if they are logits',
+    )
 
 
 def _column_names(y_prob: Any, scores: FloatArray) -> tuple[Any, ...] | None:
@@ -256,7 +274,7 @@ def _sorted(labels: _Labels, k: int) -> tuple[Any, ...]:
         return _in_order(labels.values)
     many = len(labels.values)
     raise InputError(
-        f"there are {many:,} different labels ({_some(labels.values)}) but {k:,} columns of scores, so nothing says which column "
+        f"there {'are' if many > 1 else 'is'} {many:,} different label{'s' if many > 1 else ''} ({_some(labels.values)}) but {k:,} columns of scores, so nothing says which column "
         "each of them is",
         remedy=_UNKNOWN,
     )

@@ -12,17 +12,26 @@ from calviz.data.formats.arrow.memory import ArrowRows, columns_of
 from calviz.data.reading import of_table, one_model, options_of
 
 
+class _FrameRows(ArrowRows):
+    holder = "frame"
+
+
 def from_frame(frame: Any, *, model: str | None = None, name: str, **options: Any) -> Dataset:
     """Recognise the columns of a frame; see `Predictions.from_frame`."""
     reading = options_of(options)
     with np.errstate(all="ignore"):
         data = _arrow(frame)
-        table = ArrowRows(
+        if not data.num_rows:
+            raise InputError("the frame has no rows", remedy="give at least one")
+        table = _FrameRows(
             format=f"{type(frame).__module__.partition('.')[0]} frame",
             columns=columns_of(data, "the frame has"),
             data=data,
         )
-        return one_model(of_table(table, reading, name=name), model)
+        try:
+            return one_model(of_table(table, reading, name=name), model)
+        except InputError as error:
+            raise error.in_code() from None
 
 
 def _arrow(frame: Any) -> Any:

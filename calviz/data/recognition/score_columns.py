@@ -208,6 +208,8 @@ def confidence(view: View, taken: set[str]) -> Confidence | None:
         )
         is not None
     )
+    if score is None and correct is None:
+        return _top_of_pipeline(view, taken)
     if score is None or not view.table[score].numeric or view.table[score].width is not None:
         return None
     if correct is not None and correct != score:
@@ -216,6 +218,21 @@ def confidence(view: View, taken: set[str]) -> Confidence | None:
     if predicted is not None and label is not None and predicted != score:
         return Confidence(score, predicted=predicted, log=log)
     return None
+
+
+def _top_of_pipeline(view: View, taken: set[str]) -> Confidence | None:
+    """``label`` and ``score`` of a pipeline of Hugging Face, which are the predicted class and its probability, beside the true class."""
+    label, score = (view.plain.get(name) for name in ("label", "score"))
+    if label is None or score is None or {label, score} & taken or view.options.label == label:
+        return None
+    truth = view.options.label or view.named(column_names.LABELS, {*taken, label, score})
+    if truth is None or not view.table[score].numeric or view.table[score].width is not None:
+        return None
+    if view.table[label].type != "text" or view.table[truth].type != "text":
+        return None
+    text = f"'{label}' and '{score}' are read as the predicted class and its confidence, '{truth}' as the true class"
+    view.note("DATA003", "info", text)
+    return Confidence(score, predicted=label)
 
 
 def columns_as_scores(
@@ -236,6 +253,9 @@ def block(view: View, column: Column) -> Scores:
     logits = (
         column_names.plain(column.name) in column_names.LOGITS or "logit" in column.name.lower()
     )
+    if column_names.plain(column.name) == "predictions" and "label_ids" in view.plain:
+        # What Trainer.predict of Hugging Face gives: the outputs of the model.
+        logits = not first_rows.in_unit(column.head)
     kind: ScoreKind = "logits" if logits else "probabilities"
     width = column.width or 1
     return Scores((column.name,), column.fields, view.options.kind or kind, width)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calviz.figures.drawing.parts import LINE, UNFADED, Trace, area, label, line, markers, upright
+from calviz.figures.drawing.parts import UNFADED, Trace, area, label, line, markers, upright
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis
 from calviz.text.words import counted, level_text, points_text
@@ -30,7 +30,6 @@ def draw(figure: BinSensitivity, sheet: Sheet) -> Picture:
         [*_traces(figure, palette), *_mark(figure, palette, room)],
         inner=_HEIGHT,
         margins=_MARGINS,
-        below=LINE * (4 if sheet.narrow else 1) + 10,
         annotations=_mark_label(figure, palette, room),
         xaxis=axis(palette, "Number of bins", range=[0, figure.counts.size + 1], nticks=7),
         yaxis=axis(palette, "ECE (points)", range=[0, room], nticks=6),
@@ -42,7 +41,7 @@ def _traces(f: BinSensitivity, p: Palette) -> Iterator[Trace]:
     if f.floor:
         floor = f.floor[f.scheme]
         name = f"{level_text(f.level)} range if calibrated ({f.scheme})"
-        fill = p.glaze(p.ink, 0.14)
+        fill = p.calibrated
         yield area(x, np.zeros(x.size), 100 * floor.high, fill, name=name, legendrank=3)
         yield line(
             x,

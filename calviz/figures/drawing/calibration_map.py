@@ -29,4 +29,4 @@ def draw(figure: CalibrationMap, sheet: Sheet, *, height: int) -> Picture:
         )
     )
     traces.append(circles(*f.observed, p))
-    return square(traces, sheet, height, "Score before", "After (dots: observed)")
+    return square(traces, sheet, height, "Score before", "Score after")

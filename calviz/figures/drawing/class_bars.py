@@ -11,7 +11,6 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.figures.drawing.parts import (
-    LINE,
     UNFADED,
     Trace,
     area,
@@ -71,7 +70,6 @@ def draw(
         [*bars.traces(), *(curve.traces() if curve else ())],
         inner=inner,
         margins=(bars.left, _RIGHT, _TOP + titles, _BOTTOM),
-        below=LINE * (2 if wide else 5) + 8,
         above=24 if curve else 8,
         air=24 - titles,
         legend_over="container",
@@ -137,7 +135,7 @@ class _Bars:
                 "x": packed(high - low),
                 "width": 0.94,
                 "marker": {
-                    "color": p.glaze(p.ink, 0.14),
+                    "color": p.calibrated,
                     "line": {"color": p.muted, "width": 1},
                 },
                 "name": "Range if calibrated",
@@ -283,7 +281,7 @@ class _Curve:
         own: Trace = {"xaxis": "x2", "yaxis": "y2", "showlegend": False}
         if f.band is not None:
             low, high = (100 * end[at] for end in f.band)
-            yield area(x, low, high, p.glaze(p.ink, 0.16), **own)
+            yield area(x, low, high, p.calibrated, **own)
         ends = np.array([1.0, float(count)])
         yield line(ends, np.zeros(2), p.ink, width=1, hoverinfo="skip", **own)
         beyond = f.beyond[at]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calviz.figures.drawing.parts import LINE, Trace, markers
+from calviz.figures.drawing.parts import Trace, markers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis, row_axis
 from calviz.text.escape import plotly_text
@@ -28,7 +28,6 @@ def draw(figure: ConventionDots, sheet: Sheet) -> Picture:
         _traces(figure, palette),
         inner=_ROW * len(figure.dots),
         margins=_MARGINS,
-        below=3 * LINE + 10,
         xaxis=axis(palette, "ECE (points)", range=[0, 116 * highest or 1.0], nticks=6),
         yaxis=row_axis(palette, [_label(dot, palette) for dot in figure.dots], ticks=""),
     )
@@ -50,7 +49,7 @@ def _traces(figure: ConventionDots, p: Palette) -> Iterator[Trace]:
             "y": list(range(len(figure.dots))),
             "x": [None if math.isnan(d.noise) else 100 * d.noise for d in figure.dots],
             "width": 0.62,
-            "marker": {"color": p.glaze(p.ink, 0.14), "line": {"width": 0}},
+            "marker": {"color": p.calibrated, "line": {"width": 0}},
             "name": "Mean if calibrated",
             "hovertemplate": "mean if calibrated %{x:.2f} points<extra></extra>",
         }

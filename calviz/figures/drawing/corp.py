@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calviz.figures.drawing.parts import LINE, area, line
+from calviz.figures.drawing.parts import area, line
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.small_panels import diagonal
 from calviz.figures.drawing.style import axis
@@ -37,7 +37,7 @@ def draw(figure: CorpDiagram, sheet: Sheet) -> Picture:
             np.repeat(v, 2) for v in (low, high, below, above, probability)
         )
     traces = [
-        area(x, low, high, p.glaze(p.ink, 0.16), name=f"{level} range if calibrated"),
+        area(x, low, high, p.calibrated, name=f"{level} range if calibrated"),
         area(x, below, above, p.glaze(p.vermillion, 0.22), name=f"{level} confidence band"),
         {**diagonal(p), "showlegend": False},
         line(
@@ -50,12 +50,10 @@ def draw(figure: CorpDiagram, sheet: Sheet) -> Picture:
         ),
     ]
     unit: dict[str, Any] = {"range": [-0.01, 1.01], "nticks": 6}
-    rows = _ENTRIES if sheet.narrow else 2
     return sheet.picture(
         traces,
         inner=_INNER,
         margins=_MARGINS,
-        below=LINE * rows + 8,
         xaxis=axis(p, plotly_text(with_short_class(f.reduction, 18).score_label), size=13, **unit),
         yaxis=axis(p, "Probability of a hit", size=13, **unit),
     )

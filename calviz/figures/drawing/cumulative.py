@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.figures.drawing.parts import LINE, Trace, area, label, line, upright
+from calviz.figures.drawing.parts import Trace, area, label, line, upright
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis
 from calviz.figures.kernels.thin_curve import BUCKETS
@@ -30,6 +30,8 @@ _PANEL = 270
 _MARGINS = _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 30, 52
 #: Between panels: titles and ticks of the axes stand there.
 _ACROSS, _DOWN = 72, 80
+#: Pixels to either side of a line from which a range round it is seen.
+_LEAST = 4
 #: Width that is assumed where none is known.
 _WIDTH = 880
 
@@ -47,8 +49,6 @@ def draw(figure: Cumulative, sheet: Sheet, *, panels: tuple[Panel, ...]) -> Pict
         _named_once([trace for panel in drawn for trace in panel.traces()]),
         inner=grid.inner,
         margins=_MARGINS,
-        # Five entries of some 175 pixels.
-        below=LINE * -(-5 // max(1, grid.width // 175)) + 8,
         above=24,
         annotations=[label for panel in drawn for label in panel.labels()],
         **axes,
@@ -165,10 +165,12 @@ class _Panel:
     def _band(self, x: FloatArray, score: FloatArray) -> Iterator[Trace]:
         f, p = self.figure, self.palette
         level = level_text(f.level)
-        name, fill = f"{level} range if calibrated", p.glaze(p.ink, 0.16)
+        name, fill = f"{level} range if calibrated", p.calibrated
         if self._cumulative and f.bound is not None:
             low = np.maximum(score - f.bound, 0)
-            yield area(*_lighter(x, low, score + f.bound), fill, name=name)
+            # A range as thin as the line that lies on it cannot be seen, and is no entry of the legend.
+            seen = {"name": name} if f.bound * _PANEL > _LEAST * self._y_range()[1] else {}
+            yield area(*_lighter(x, low, score + f.bound), fill, **seen)
         elif not self._cumulative and f.band is not None:
             low, high = f.band
             if low.size < x.size:
@@ -181,7 +183,7 @@ class _Panel:
         if f.bound is not None:
             ends, b = np.array([0.0, 1.0]), np.full(2, 100 * f.bound)
             name = f"{level_text(f.level)} range if calibrated"
-            yield area(ends, -b, b, p.glaze(p.ink, 0.16), name=name)
+            yield area(ends, -b, b, p.calibrated, name=name)
         yield line(np.array([0.0, 1.0]), np.zeros(2), p.ink, dash="dash", width=1, hoverinfo="skip")
         yield line(x, gap, p.purple, name="Score minus hits", hovertemplate=_hover("gap"))
         ends = np.array([0.0, 1.0, np.nan])

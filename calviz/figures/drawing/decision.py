@@ -33,7 +33,6 @@ def draw(figure: Decision, sheet: Sheet, *, others: tuple[Decision, ...]) -> Pic
         traces,
         inner=_SMALL if sheet.narrow else _TALL,
         margins=_MARGINS,
-        below=sheet.legend_room(traces, columns=3),
         above=20,
         annotations=drawing.face_label(),
         **drawing.axes(),

@@ -37,7 +37,6 @@ def draw(figure: LearningCurves, sheet: Sheet) -> Picture:
         traces,
         inner=_SMALL if sheet.narrow else _TALL,
         margins=_MARGINS,
-        below=sheet.legend_room(traces, columns=2),
         annotations=drawing.notes(),
         **drawing.axes(),
     )

@@ -43,7 +43,6 @@ def draw(
         traces,
         inner=_SMALL if sheet.narrow else _TALL,
         margins=_MARGINS,
-        below=sheet.legend_room(traces, columns=3),
         above=20,
         annotations=drawing.cutoff_label(),
         **drawing.axes(),

@@ -35,7 +35,6 @@ def draw(figure: OverTimeLine, sheet: Sheet) -> Picture:
         traces,
         inner=_SMALL if sheet.narrow else _TALL,
         margins=_MARGINS,
-        below=sheet.legend_room(traces, columns=2),
         xaxis=axis(
             sheet.palette,
             range=[-0.6, len(periods) - 0.4],

@@ -11,24 +11,22 @@ import numpy as np
 
 from calviz.figures.drawing.parts import (
     LINE,
-    Trace,
     caption_label,
     frame,
     label,
     legend,
     straight,
-    whiskers,
     wrapped,
 )
 from calviz.figures.drawing.reliability_traces import Traces
 from calviz.figures.drawing.sheet import Picture, Sheet
-from calviz.figures.drawing.small_panels import circles, diagonal, square
+from calviz.figures.drawing.small_panels import diagonal, square
 from calviz.figures.drawing.style import Palette, axis, layout
 from calviz.text.escape import plotly_text
 from calviz.text.words import counted, decimal, points, score_and_hit, with_short_class
 
 if TYPE_CHECKING:
-    from calviz.figures.reliability import Reliability
+    from calviz.figures.reliability import Marks, Reliability
 
 #: Height of the figure in pixels, without caption, where its width is not known.
 HEIGHT = 640
@@ -43,10 +41,12 @@ _HISTOGRAM, _STRIP = 0.18, 0.065
 _AXIS_NAME = 18
 
 
-def draw(figure: Reliability, sheet: Sheet, *, selected: int | None) -> Picture:
+def draw(
+    figure: Reliability, sheet: Sheet, *, marks: Marks, selected: int | tuple[int, int] | None
+) -> Picture:
     """Draw a computed diagram (see `Reliability.plot`)."""
     palette = sheet.palette
-    traces = Traces(figure, palette)
+    traces = Traces(figure, palette, marks)
     drawing = _Surroundings(figure, palette, traces)
     lines = wrapped(sheet.caption)
     caption_height = LINE * len(lines)
@@ -62,57 +62,21 @@ def draw(figure: Reliability, sheet: Sheet, *, selected: int | None) -> Picture:
             bargap=0,
             legend=legend(palette, y=-0.12),
             shapes=[drawing.frame(), *drawing.mean_lines(), *drawing.highlight(selected)],
-            annotations=[*caption, drawing.mean_labels(), drawing.tallest()],
+            annotations=[*caption, drawing.mean_labels(), drawing.tallest(), *drawing.worst()],
             **drawing.axes(),
         ),
     }
 
 
 def draw_small(figure: Reliability, sheet: Sheet, *, height: int) -> Picture:
-    """Bars of the observed frequency, gaps to the diagonal, intervals; circles as large as their rows."""
-    f, p = figure, sheet.palette
-    middle, width = (f.low + f.high) / 2, f.high - f.low
-    hover = [
-        f"scores {decimal(a, 2)} to {decimal(b, 2)}<br>mean score {decimal(s)}, observed {decimal(o)}"
-        f"<br>gap {points(s - o)} points, {int(n):,} rows"
-        for a, b, s, o, n in zip(f.low, f.high, f.mean_score, f.observed, f.count, strict=True)
-    ]
-    bars: list[Trace] = [
-        {
-            "type": "bar",
-            "x": middle,
-            "y": f.observed,
-            "width": width,
-            "marker": {"color": p.tint(p.blue, 0.35), "line": {"color": p.blue, "width": 1}},
-            "text": hover,
-            "textposition": "none",
-            "hovertemplate": "%{text}<extra></extra>",
-        },
-        {
-            "type": "bar",
-            "x": middle,
-            "base": f.observed,
-            "y": f.mean_score - f.observed,
-            "width": width,
-            "marker": {
-                "color": p.glaze(p.vermillion, 0.18),
-                "pattern": {"shape": "/", "fgcolor": p.vermillion, "size": 6, "solidity": 0.25},
-                "line": {"color": p.vermillion, "width": 1},
-            },
-            "hoverinfo": "skip",
-        },
-    ]
-    low, high = f.interval
-    dots = circles(f.mean_score, f.observed, f.share, p)
-    dots["error_y"] = whiskers(high - f.observed, f.observed - low, p.ink, thickness=1, width=2)
+    """Draw points and gaps alone, for panels beside each other."""
+    traces = Traces(figure, sheet.palette)
     return square(
-        [*bars, diagonal(p), dots],
+        [*traces.band(), diagonal(sheet.palette), *traces.stems(), *traces.points()],
         sheet,
         height,
-        plotly_text(f.reduction.score_label, 34),
-        "Observed frequency",
-        barmode="overlay",
-        bargap=0,
+        plotly_text(score_and_hit(figure.reduction)[0].capitalize(), 34),
+        "Observed",
     )
 
 
@@ -187,15 +151,51 @@ class _Surroundings:
             font={"size": 11, "color": self.palette.muted},
         )
 
+    def worst(self) -> Iterator[dict[str, Any]]:
+        """Say in the picture where the scores are furthest off, beyond noise, in the corner that points leave free."""
+        f, p = self.figure, self.palette
+        at = f.worst
+        if at is None or self.traces.marks == "bars":
+            return
+        gap, score = float(f.gap[at]), float(f.mean_score[at])
+        x, y, anchor = (0.98, 0.03, ("right", "bottom"))
+        if gap < 0:
+            x, y, anchor = (0.02, 0.97, ("left", "top"))
+        yield label(
+            f"<b>{points(abs(gap))} points</b> too {'high' if gap > 0 else 'low'}<br>"
+            f"{counted(int(f.count[at]), 'row')}",
+            p,
+            xref="x",
+            yref="y",
+            x=score,
+            y=(score + float(f.observed[at])) / 2,
+            axref="x",
+            ayref="y",
+            ax=x,
+            ay=y,
+            xanchor=anchor[0],
+            yanchor=anchor[1],
+            align=anchor[0],
+            bgcolor=p.glaze(p.paper, 0.8),
+        ) | {
+            "showarrow": True,
+            "arrowhead": 0,
+            "arrowwidth": 1,
+            "arrowcolor": p.muted,
+        }
+
     def frame(self) -> dict[str, Any]:
         """A frame round the square, whose x axis is drawn below the histogram."""
         own = {"xref": "x domain", "yref": "y domain", "layer": "below"}
         return frame(self.palette.neutral, width=1, x0=0, x1=1, y0=0, y1=1, **own)
 
-    def highlight(self, selected: int | None) -> Iterator[dict[str, Any]]:
-        """The selected bin, from top to bottom."""
+    def highlight(self, selected: int | tuple[int, int] | None) -> Iterator[dict[str, Any]]:
+        """The selected bins, from top to bottom."""
         edges = self.figure.sums.edges
-        if selected is None or not 0 <= selected < edges.size - 1:
+        if selected is None:
+            return
+        first, last = selected if isinstance(selected, tuple) else (selected, selected)
+        if not 0 <= first <= last < edges.size - 1:
             return
         p = self.palette
         for domain in ("y domain", "y2 domain"):
@@ -204,8 +204,8 @@ class _Surroundings:
                 layer="above",
                 xref="x",
                 yref=domain,
-                x0=max(0.0, float(edges[selected])),
-                x1=min(1.0, float(edges[selected + 1])),
+                x0=max(0.0, float(edges[first])),
+                x1=min(1.0, float(edges[last + 1])),
                 y0=0,
                 y1=1,
                 fillcolor=p.glaze(p.ink, 0.05),

@@ -12,10 +12,11 @@ import numpy as np
 from calviz.core.arrays import BoolArray, FloatArray
 from calviz.figures.drawing.parts import UNFADED, Trace, hatched, line, markers, whiskers
 from calviz.figures.drawing.style import Palette
+from calviz.sample.bin_gaps import FEW_ROWS
 from calviz.text.words import counted, decimal, ends, level_text, percent, score_and_hit, too_high
 
 if TYPE_CHECKING:
-    from calviz.figures.reliability import Reliability
+    from calviz.figures.reliability import Marks, Reliability
 
 #: With more bins than this, outlines and large points would hide what they show.
 _MANY_BINS = 30
@@ -28,6 +29,7 @@ class Traces:
 
     figure: Reliability
     palette: Palette
+    marks: Marks = "points"
 
     @cached_property
     def left(self) -> FloatArray:
@@ -44,13 +46,15 @@ class Traces:
         return self.figure.sums.edges.size - 1 > _MANY_BINS
 
     def all(self) -> list[Trace]:
-        """All traces, in drawing order."""
+        """All traces, in drawing order: what is compared with, then what is seen."""
+        if self.marks == "bars":
+            seen = [*self.bars(), *self.band(), self.diagonal()]
+        else:
+            seen = [self._click(), *self.band(), self.diagonal(), *self.stems()]
         return [
-            *self.bars(),
-            *self.band(),
-            self.diagonal(),
+            *seen,
             *curve_traces(self.figure, self.palette),
-            self.points(),
+            *self.points(),
             *self.histogram(),
         ]
 
@@ -124,8 +128,48 @@ class Traces:
             "pattern": hatched(colour, self.palette, shape=shape, tint=0.16, solidity=0.28),
         }
 
+    def _click(self) -> Trace:
+        """The whole height of a bin, which can be clicked."""
+        everywhere = np.ones(self.figure.bin.shape, dtype=np.bool_)
+        nothing = np.zeros(self.figure.bin.shape)
+        return self._bars(
+            everywhere,
+            nothing,
+            nothing + 1,
+            marker=_UNSEEN,
+            hoverinfo="text",
+            hovertext=self._hover,
+            showlegend=False,
+        )
+
+    def stems(self) -> Iterator[Trace]:
+        """The gap: from the observed frequency to the mean score, which is where the diagonal is."""
+        f, p = self.figure, self.palette
+        high, low = too_high(f.reduction)
+        kinds = (
+            (f.gap > 0, high, p.vermillion, "solid", 3),
+            (f.gap < 0, low, p.purple, "3px,2px", 4),
+        )
+        few = f.count < FEW_ROWS
+        for side, name, colour, dash, rank in kinds:
+            for which, solidity in ((side & ~few, 0.75), (side & few, 0.3)):
+                x, start, stop = f.mean_score[which], f.observed[which], f.mean_score[which]
+                gap = np.full(x.shape, np.nan)
+                yield line(
+                    np.stack([x, x, gap], axis=1).ravel(),
+                    np.stack([start, stop, gap], axis=1).ravel(),
+                    p.tint(colour, solidity),
+                    width=1.5 if self._dense else 3.5,
+                    dash=dash,
+                    name=f"{name} (gap)",
+                    hoverinfo="skip",
+                    legendrank=rank,
+                    visible=bool(which.any()),
+                    showlegend=solidity > 0.5 or not (side & ~few).any(),
+                )
+
     def band(self) -> Iterator[Trace]:
-        """Where a calibrated model would fall: one box per bin, with a lid and a floor."""
+        """Where a calibrated model would fall: one box per bin, with a lid and a floor, behind everything."""
         f, p = self.figure, self.palette
         if f.band is None:
             return
@@ -137,21 +181,21 @@ class Traces:
             "x": np.stack([left, right, right, left, left, gap], axis=1).ravel(),
             "y": np.stack([low, low, high, high, low, gap], axis=1).ravel(),
             "fill": "toself",
-            "fillcolor": p.glaze(p.ink, 0.09),
+            "fillcolor": p.calibrated,
             "line": {"width": 0},
-            "showlegend": False,
-        }
-        yield {
-            **same,
-            "x": np.stack([left, right, gap, left, right, gap], axis=1).ravel(),
-            "y": np.stack([low, low, gap, high, high, gap], axis=1).ravel(),
-            # Filled for the sake of the legend; a line encloses nothing.
-            "fill": "toself",
-            "fillcolor": p.glaze(p.ink, 0.09),
-            "line": {"width": 0 if self._dense else 1, "color": p.muted},
             "name": f"{self._level} range if calibrated",
             "legendrank": 5,
+            # Bars lie below lines: without this the grey would be painted over their hatching.
+            "zorder": -1,
         }
+        if self.marks == "bars":
+            yield {
+                **same,
+                "x": np.stack([left, right, gap, left, right, gap], axis=1).ravel(),
+                "y": np.stack([low, low, gap, high, high, gap], axis=1).ravel(),
+                "line": {"width": 0 if self._dense else 1, "color": p.muted},
+                "showlegend": False,
+            }
 
     def diagonal(self) -> Trace:
         """Perfect calibration."""
@@ -166,29 +210,57 @@ class Traces:
             "legendrank": 6,
         }
 
-    def points(self) -> Trace:
-        """Observed frequency at the mean score, with its exact interval."""
+    def points(self) -> Iterator[Trace]:
+        """Observed frequency at the mean score, with its exact interval; bins of few rows are faint."""
+        few = self.figure.count < FEW_ROWS
+        words = f"{score_and_hit(self.figure.reduction)[1].capitalize()}, {self._level} interval"
+        if self.marks == "bars":
+            words = f"Exact {self._level} interval"
+        for which, name, solid in (
+            (~few, words, True),
+            (few, f"Fewer than {FEW_ROWS} rows", False),
+        ):
+            if which.any():
+                yield self._points(which, name if solid or not few.all() else words, solid=solid)
+
+    def _points(self, which: BoolArray, name: str, *, solid: bool) -> Trace:
         f, p = self.figure, self.palette
-        low, high = f.interval
-        ink = p.glaze(p.ink, 0.6) if self._dense else p.ink
+        low, high = (end[which] for end in f.interval)
+        observed = f.observed[which]
+        colour = p.ink if self.marks == "bars" else p.blue
+        if not solid:
+            colour = p.tint(colour, 0.6)
         thickness, width = (1, 0) if self._dense else (1.5, 3)
-        reach = high - f.observed, f.observed - low
         return markers(
-            f.mean_score,
-            f.observed,
-            p.ink,
-            size=4 if self._dense else 7,
+            f.mean_score[which],
+            observed,
+            colour,
+            size=self._sizes[which],
             edge=p.paper,
             edge_width=0 if self._dense else 1,
-            customdata=f.bin,
-            error_y=whiskers(*reach, ink, thickness=thickness, width=width),
+            customdata=f.bin[which],
+            error_y=whiskers(
+                high - observed,
+                observed - low,
+                p.glaze(colour, 0.6) if self._dense else colour,
+                thickness=thickness,
+                width=width,
+            ),
             **UNFADED,
             cliponaxis=False,
-            name=f"Exact {self._level} interval",
+            name=name,
             hoverinfo="text",
-            hovertext=self._hover,
-            legendrank=2,
+            hovertext=[text for text, w in zip(self._hover, which, strict=True) if w],
+            legendrank=1 if self.marks == "points" else 2,
         )
+
+    @cached_property
+    def _sizes(self) -> FloatArray:
+        """Pixels across: areas in proportion to the rows, down to what can be seen."""
+        if self.marks == "bars":
+            return np.full(self.figure.bin.shape, 4.0 if self._dense else 7.0)
+        least, all_rows = (4, 14) if self._dense else (6, 22)
+        return np.maximum(least, all_rows * np.sqrt(self.figure.share))
 
     def histogram(self) -> Iterator[Trace]:
         """Share of the rows per bin, and the space above, which can be clicked."""
@@ -254,13 +326,15 @@ def curve_traces(figure: Reliability, palette: Palette) -> Iterator[Trace]:
         name, colour, dash = looks[kind]
         # All scores equal: a line without length would not be seen.
         point = float(np.ptp(curve.score)) == 0
-        yield line(
-            curve.score,
-            curve.probability,
-            colour,
-            width=3,
-            dash=dash,
-            name=name,
-            hoverinfo="skip",
-            legendrank=rank,
-        ) | ({"mode": "markers", "marker": {"size": 9, "symbol": "x"}} if point else {})
+        own: Trace = {"dash": dash, "name": name, "hoverinfo": "skip", "legendrank": rank}
+        few = curve.rows < FEW_ROWS
+        if few.any() and not few.all() and not point:
+            # What rests on few rows swings: it is there, and faint.
+            faint = palette.tint(colour, 0.45)
+            yield line(curve.score, curve.probability, faint, width=1.5, **own, showlegend=False)
+            solid = np.where(few, np.nan, curve.probability)
+        else:
+            solid = curve.probability
+        yield line(curve.score, solid, colour, width=3, **own) | (
+            {"mode": "markers", "marker": {"size": 9, "symbol": "x"}} if point else {}
+        )

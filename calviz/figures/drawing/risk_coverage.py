@@ -40,7 +40,6 @@ def draw(
         traces,
         inner=_SMALL if sheet.narrow else _TALL,
         margins=_MARGINS,
-        below=sheet.legend_room(traces, columns=3),
         annotations=drawing.mark_label(at),
         **drawing.axes(),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,6 +17,8 @@ Picture = dict[str, Any]
 _NARROW = 620
 #: Pixels of a character of the caption, and its fewest characters on a line.
 _CHARACTER, _FEWEST = 7.6, 24
+#: Pixels of an entry of the legend without its text, and of a letter; the width of a narrow place on a desk, where none is known.
+_ENTRY, _LETTER, _USUAL = 48, 6.4, 560
 
 
 @dataclass(frozen=True)
@@ -41,10 +44,19 @@ class Sheet:
         """Whether panels are stacked."""
         return self.width is not None and self.width < _NARROW
 
-    def legend_room(self, traces: Sequence[Trace], columns: int) -> int:
-        """Pixels for the entries of a legend in several columns; in one column on a narrow page."""
-        entries = sum(bool(t.get("name")) and t.get("showlegend", True) for t in traces)
-        return LINE * (entries if self.narrow else -(-entries // columns)) + 10
+    def _legend_room(self, traces: Sequence[Trace], beside: int) -> int:
+        """Pixels for the legend below a panel with these margins; plotly sets entries in a row, or in columns of equal width."""
+        names = [
+            str(t["name"])
+            for t in traces
+            if t.get("name") and t.get("showlegend", True) and t.get("visible", True)
+        ]
+        if not names:
+            return 0
+        widths = [_ENTRY + _LETTER * len(re.sub("<[^>]*>", "", name)) for name in names]
+        width = (self.width or _USUAL) - beside
+        lines = 1 if sum(widths) <= width else -(-len(names) // max(1, int(width / max(widths))))
+        return LINE * lines + 10
 
     def picture(
         self,
@@ -52,7 +64,7 @@ class Sheet:
         *,
         inner: int,
         margins: tuple[int, int, int, int],
-        below: int = 0,
+        entries: bool = True,
         above: int = 8,
         air: int = 6,
         legend_over: Literal["paper", "container"] = "paper",
@@ -68,8 +80,8 @@ class Sheet:
             Pixels of the panels' height.
         margins : tuple of int
             Pixels left and right of the panels, above them without the caption, and below them without the legend.
-        below : int
-            Pixels of the legend; 0 for none.
+        entries : bool
+            Whether traces that have a name are in a legend.
         above, air : int
             Pixels between the panels and the caption, and what the caption takes beyond its lines.
         legend_over : {"paper", "container"}
@@ -79,21 +91,24 @@ class Sheet:
             Axes, shapes and what else a layout has.
         """
         left, right, top, bottom = margins
+        drawn = list(traces)
+        beside = left + right if legend_over == "paper" else 0
+        below = self._legend_room(drawn, beside) if entries else 0
         lines = self.caption_lines(left)
         top += LINE * len(lines) + air if lines else 0
         height = top + inner + bottom + below
-        entries: dict[str, Any] = {"showlegend": False}
+        shown: dict[str, Any] = {"showlegend": False}
         if below:
             place = {"xref": legend_over, "yref": "container", "y": below / height}
-            entries = {"legend": legend(self.palette, **place)}
+            shown = {"legend": legend(self.palette, **place)}
         return {
-            "data": list(traces),
+            "data": drawn,
             "layout": layout(
                 self.palette,
                 height=height,
                 margin={"l": left, "r": right, "t": top, "b": bottom + below},
                 annotations=[*caption_label(lines, self.palette, above=above), *annotations],
-                **entries,
+                **shown,
                 **own,
             ),
         }

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from calviz.core.reduction import Reduction
-from calviz.figures.drawing.parts import LINE, Trace, markers, straight, whiskers
+from calviz.figures.drawing.parts import Trace, markers, straight, whiskers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis, row_axis
 from calviz.results.slices import Slice
@@ -31,7 +31,6 @@ def draw(figure: SliceGaps, sheet: Sheet) -> Picture:
         _traces(figure, palette),
         inner=_ROW * max(len(names), 2),
         margins=(left, _RIGHT, _TOP, _BOTTOM),
-        below=LINE * (4 if sheet.narrow else 2) + 10,
         shapes=[
             straight(palette.neutral, x=x, width=1.2, dash=dash, yref="paper", layer="below")
             for x, dash in ((0.0, "solid"), (100 * figure.result.gap, "dash"))
@@ -50,7 +49,7 @@ def _traces(figure: SliceGaps, palette: Palette) -> Iterator[Trace]:
     rate = figure.result.rate
     top = Reduction.of(figure.result.reduction).kind == "top-label"
     high, low = ("Overconfident", "Underconfident") if top else ("Too high", "Too low")
-    kinds = ((high, True, palette.vermillion, "diamond"), (low, False, palette.blue, "circle"))
+    kinds = ((high, True, palette.vermillion, "diamond"), (low, False, palette.purple, "circle"))
     for title, above, colour, symbol in kinds:
         for off in (True, False):
             at = [

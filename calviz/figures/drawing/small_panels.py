@@ -12,7 +12,10 @@ from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis
 
 #: Pixels round the square; the largest circle, for all rows.
-_MARGINS, _CIRCLE = (46, 8, 8, 44), 26
+_MARGINS, _CIRCLE = (54, 8, 8, 46), 26
+
+#: Pixels of the height from which there are more ticks.
+_MANY_TICKS = 300
 
 
 def circles(x: FloatArray, y: FloatArray, share: FloatArray, p: Palette) -> Trace:
@@ -39,11 +42,14 @@ def diagonal(p: Palette) -> Trace:
 def square(traces: list[Trace], sheet: Sheet, height: int, x: str, y: str, **own: Any) -> Picture:
     """Lay out a square whose height, with axes, is given in pixels."""
     p = sheet.palette
-    unit = {"range": [0, 1], "tickmode": "linear", "dtick": 0.25, "tickformat": ".2~f"}
+    # On a small square few ticks, so that titles stand free of their labels.
+    step = 0.25 if height >= _MANY_TICKS else 0.5
+    unit = {"range": [0, 1], "tickmode": "linear", "dtick": step, "tickformat": ".2~f"}
     return sheet.picture(
         traces,
         inner=height - _MARGINS[2] - _MARGINS[3],
         margins=_MARGINS,
+        entries=False,
         xaxis=axis(p, x, size=12, standoff=6, **unit, constrain="domain"),
         yaxis=axis(
             p, y, size=12, standoff=6, **unit, scaleanchor="x", scaleratio=1, constrain="domain"

@@ -17,8 +17,9 @@ FONT = '"Source Sans 3", "Source Sans Pro", "Helvetica Neue", Helvetica, Arial, 
 class Palette:
     """The colours of a theme.
 
-    The four data colours are those of Okabe and Ito that stand out 3:1 from white and from the dark
-    background alike. Colour is never the only difference: patterns, dashes and shapes go with it.
+    The four data colours are those of Okabe and Ito that stand out 3:1 from white; on the dark background they are
+    lighter, for 6:1. Each has one role: blue is what is seen, vermillion too high, purple too low, green what is aimed at.
+    Colour is never the only difference: patterns, dashes and shapes go with it.
     """
 
     paper: str
@@ -26,10 +27,17 @@ class Palette:
     muted: str
     grid: str
     neutral: str
+    #: How solid the range of a calibrated model is.
+    haze: float = 0.16
     blue: str = "#0072B2"
     vermillion: str = "#D55E00"
     green: str = "#009E73"
     purple: str = "#CC79A7"
+
+    @property
+    def calibrated(self) -> str:
+        """Where a calibrated model would fall: the same grey in all figures, see-through."""
+        return self.glaze(self.ink, self.haze)
 
     def tint(self, colour: str, share: float) -> str:
         """`colour` mixed into the paper, opaque."""
@@ -47,7 +55,16 @@ PALETTES: dict[Theme, Palette] = {
         paper="#ffffff", ink="#1f2430", muted="#5b6270", grid="#e6e8ec", neutral="#7d8594"
     ),
     "dark": Palette(
-        paper="#0e1117", ink="#f0f2f6", muted="#a9b0bd", grid="#262b36", neutral="#8a92a3"
+        paper="#0e1117",
+        ink="#f0f2f6",
+        muted="#b4bbc7",
+        grid="#2a303c",
+        neutral="#98a0b0",
+        haze=0.24,
+        blue="#56b4e9",
+        vermillion="#f58a3c",
+        green="#34c79a",
+        purple="#e59cc6",
     ),
 }
 

@@ -36,7 +36,6 @@ def draw(figure: Winrates, sheet: Sheet) -> Picture:
         traces,
         inner=_ROW * len(names),
         margins=(left, _RIGHT, _TOP, _BOTTOM),
-        below=30,
         legend_over="container",
         shapes=[straight(p.neutral, x=0.5, width=1.5, dash="4px,3px", yref="paper", layer="below")],
         xaxis=axis(p, "Winrate", range=[-0.02, 1.02], tickformat=".1f", nticks=6),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,9 +10,10 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.bins import Scheme
 from calviz.core.events import BinaryEvents
-from calviz.numerics.edges import check_bins, equal_mass_edges, equal_width_edges
-from calviz.sample.binning import BinSums, bin_between
+from calviz.numerics.edges import check_bins, equal_mass_edges, equal_width_edges, make_edges
+from calviz.sample.binning import BinSums, bin_between, redrawn
 from calviz.sample.sample import Sample
+from calviz.specs.metric import takes_weights
 
 #: Resamples that are drawn at a time, so that their cells fit the memory.
 _BLOCK = 50
@@ -27,10 +29,13 @@ class BinSweep:
         Sums over the cells between all edges of all binnings.
     cuts : tuple of ndarray of int
         Per number of bins: the cells at which its bins begin, and the number of all cells.
+    calibrated : callable, optional
+        How the cells are redrawn where rows are not alike.
     """
 
     cells: BinSums
     cuts: tuple[IntArray, ...]
+    calibrated: Callable[[np.random.Generator, int], BinSums] | None = None
 
     def ece(self) -> FloatArray:
         """ECE per number of bins, shape (M,)."""
@@ -39,7 +44,8 @@ class BinSweep:
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> FloatArray:
         """ECE per number of bins with the hits redrawn from the scores, shape (B, M)."""
         sizes = [min(_BLOCK, resamples - done) for done in range(0, resamples, _BLOCK)]
-        drawn = [self._errors(self.cells.under_calibration(rng, size)) for size in sizes]
+        draw = self.calibrated or self.cells.under_calibration
+        drawn = [self._errors(draw(rng, size)) for size in sizes]
         return np.concatenate(drawn)
 
     def _errors(self, cells: BinSums) -> FloatArray:
@@ -51,6 +57,7 @@ class BinSweep:
         return np.stack(errors, axis=-1)
 
 
+@takes_weights
 def bin_sweep(sample: Sample, *, scheme: Scheme = "equal-width", most: int = 100) -> BinSweep:
     """Cells for 1 to `most` bins of a scheme; the scores are sorted once and gone through once.
 
@@ -62,15 +69,23 @@ def bin_sweep(sample: Sample, *, scheme: Scheme = "equal-width", most: int = 100
         Largest number of bins.
     """
     check_bins(most)
-    events = sample.events.in_order()
-    inner = [_edges(events, bins, scheme)[1:-1] for bins in range(1, most + 1)]
+    events, weights = sample.scored.in_order(), sample.weights
+    if weights is None:
+        inner = [_edges(events, bins, scheme)[1:-1] for bins in range(1, most + 1)]
+    else:
+        own = sample.scored
+        inner = [make_edges(own, bins, scheme, weights)[1:-1] for bins in range(1, most + 1)]
     every = np.unique(np.concatenate(inner))
     score = events.ordered.score
     ends = np.array([min(0, score[0]), max(1, score[-1])], dtype=score.dtype)
     edges = np.concatenate([ends[:1], every, ends[1:]])
     last = edges.size - 1
     cuts = tuple(np.concatenate([[0], np.searchsorted(every, e) + 1, [last]]) for e in inner)
-    return BinSweep(bin_between(events, edges), cuts)
+    if sample.data.alike:
+        return BinSweep(bin_between(events, edges), cuts)
+    cells = bin_between(sample.scored, edges, weights=weights)
+    draw, rows = redrawn(sample.scored, cells), sample.row_draws
+    return BinSweep(cells, cuts, lambda rng, size: draw(rng, rows, rows.affordable(size)))
 
 
 def _edges(events: BinaryEvents, bins: int, scheme: Scheme) -> FloatArray:

@@ -30,10 +30,14 @@ NARROWEST = 1e-9
 
 
 class Curve(NamedTuple):
-    """Estimated probability of a hit against the score, shape (P,) each."""
+    """Estimated probability of a hit against the score, and the rows that it rests on there, shape (P,) each.
+
+    For the kernel these are the rows within its half-width; for the isotonic curve those of the level.
+    """
 
     score: FloatArray
     probability: FloatArray
+    rows: FloatArray
 
 
 def make_curves(sample: Sample, kinds: Sequence[CurveKind]) -> dict[CurveKind, Curve]:
@@ -52,16 +56,35 @@ def make_curves(sample: Sample, kinds: Sequence[CurveKind]) -> dict[CurveKind, C
         if kind == "kernel":
             x, y = kernel_curve(view)
             some = np.unique(np.linspace(0, x.size - 1, min(x.size, _POINTS)).astype(np.intp))
-            made[kind] = Curve(x[some], y[some])
+            width = _half_width(view)
+            made[kind] = Curve(
+                x[some], y[some], _rows_within(view, x[some] - width, x[some] + width)
+            )
         else:
             first, last, level = isotonic_curve(view)
-            made[kind] = Curve(np.stack([first, last], axis=1).ravel(), np.repeat(level, 2))
+            rows = np.repeat(_rows_within(view, first, last), 2)
+            made[kind] = Curve(np.stack([first, last], axis=1).ravel(), np.repeat(level, 2), rows)
     return made
 
 
 def rule_of_thumb(sd: float, n: float) -> float:
     """Half-width of the kernel, ``1.06 sd n^(-1/5)`` (Zhang 2020, appendix C)."""
     return 1.06 * sd / math.pow(n, 0.2)
+
+
+def _half_width(view: Steps) -> float:
+    n = float(view.n)
+    mean = float(view.score_sum.sum()) / n
+    return rule_of_thumb(math.sqrt(float(view.count @ (view.score - mean) ** 2) / n), n)
+
+
+def _rows_within(view: Steps, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Rows with scores from low to high, shape (P,)."""
+    upto = np.append(0.0, np.cumsum(view.count))
+    return np.asarray(
+        upto[np.searchsorted(view.score, high, "right")]
+        - upto[np.searchsorted(view.score, low, "left")]
+    )
 
 
 def kernel_curve(view: Steps) -> tuple[FloatArray, FloatArray]:
@@ -74,10 +97,7 @@ def kernel_curve(view: Steps) -> tuple[FloatArray, FloatArray]:
     ----------
     Zhang et al. 2020, section 4.1 and appendices B and C.
     """
-    n = float(view.n)
-    mean = float(view.score_sum.sum()) / n
-    sd = math.sqrt(float(view.count @ (view.score - mean) ** 2) / n)
-    width = rule_of_thumb(sd, n)
+    n, width = float(view.n), _half_width(view)
     if width < NARROWEST:
         return view.score[:1], np.array([float(view.hits.sum()) / n])
     size = grid_size(width, nodes=32)

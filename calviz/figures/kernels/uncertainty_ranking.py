@@ -14,7 +14,8 @@ from calviz.numerics.blocks import for_row_blocks
 from calviz.sample.losses import full_predictions
 from calviz.sample.ranking import ranked
 from calviz.sample.sample import Sample
-from calviz.sample.steps import Steps, make_steps, top_label_steps
+from calviz.sample.steps import Steps, make_steps, redrawn, reweighted, top_label_steps
+from calviz.specs.metric import reweighted_by
 
 Ranking = Literal["confidence", "entropy", "margin"]
 
@@ -47,6 +48,12 @@ def margin(probs: FloatArray) -> FloatArray:
     return out
 
 
+@reweighted_by(
+    lambda sample, view: reweighted(_ranked_events(sample, view), view),
+    redrawn=lambda sample, view: redrawn(_ranked_events(sample, view), view),
+    weighted=True,
+    grouped=True,
+)
 def ranking_steps(sample: Sample, *, by: Ranking = "confidence") -> Steps:
     """Rows and right predictions per distinct value of a ranking, ascending; the top label's, whatever the reduction.
 
@@ -67,7 +74,15 @@ def ranking_steps(sample: Sample, *, by: Ranking = "confidence") -> Steps:
         value = np.maximum(margin(data.probs), 0)
     else:
         raise OptionError(f"'ranking' must be confidence, entropy or margin; got {by!r}.")
-    return make_steps(BinaryEvents(value, sample.top_events.hit))
+    events = BinaryEvents(value, sample.top_scored.hit)
+    made = make_steps(events, sample.weights)
+    made.__dict__["_events"] = events
+    return made
+
+
+def _ranked_events(sample: Sample, view: Steps) -> BinaryEvents:
+    found: BinaryEvents = view.__dict__.get("_events", sample.top_scored)
+    return found
 
 
 def errors_along(view: Steps, kept: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.events import ROUNDING, tied_scores
 from calviz.numerics.runs import run_totals
 from calviz.recalibrators.fitting.piecewise import Piecewise, supported
@@ -161,10 +161,10 @@ def constant_pieces(between: Between) -> Constant:
     return pooled(Constant(hits / weight, weight, hits, first, last), weight)
 
 
-def pooled(pieces: Constant, weight: FloatArray) -> Constant:
-    """Pieces whose values ascend, by pooling adjacent violators under weights of shape (B,)."""
+def pooled(pieces: Constant, weight: FloatArray, rounding: float = 0.0) -> Constant:
+    """Pieces whose values ascend, by more than `rounding`, by pooling adjacent violators under weights of shape (B,)."""
     y = np.asarray(isotonic_regression(pieces.value, weights=weight).x)
-    starts = np.append(0, np.flatnonzero(y[1:] != y[:-1]) + 1)
+    starts = np.append(0, np.flatnonzero(y[1:] - y[:-1] > rounding) + 1)
     return pieces.joined(y[starts], starts)
 
 
@@ -183,7 +183,23 @@ def isotonic_map(between: Between, *, cap: bool = False) -> Piecewise:
         Between two pieces it is interpolated, beyond the outermost scores it is constant: scikit-learn's
         ``IsotonicRegression(out_of_bounds="clip")``, to rounding.
     """
-    pieces = constant_pieces(between)
+    return through_pieces(constant_pieces(between), cap=cap)
+
+
+def weighted_pieces(score: FloatArray, hit: BoolArray, weights: FloatArray) -> Constant:
+    """The isotonic regression of the hits on the scores, each row with its weight above 0; all of shape (n,) and in any order."""
+    order = np.argsort(score, kind="stable")
+    tied = tied_scores(score[order])
+    starts = np.flatnonzero(np.append(True, tied[1:] != tied[:-1]))
+    rows = np.add.reduceat(weights[order], starts)
+    hits = np.add.reduceat((weights * hit)[order], starts)
+    at = tied[starts].astype(np.float64)
+    # Shares that are equal are so up to rounding of the weights.
+    return pooled(Constant(hits / rows, rows, hits, at, at), rows, rounding=1e-12)
+
+
+def through_pieces(pieces: Constant, *, cap: bool = False) -> Piecewise:
+    """The line between the ends of constant pieces; see `isotonic_map`."""
     value = pieces.value
     if cap:
         held = supported(value, pieces.rows)
@@ -200,7 +216,9 @@ def through(x: FloatArray, y: FloatArray) -> Piecewise:
     return Piecewise(np.asarray(x[keep]), np.asarray(y[keep]))
 
 
-def centred_map(pieces: Constant, ordered: FloatArray, *, smooth: bool) -> Piecewise:
+def centred_map(
+    pieces: Constant, ordered: FloatArray, *, smooth: bool, weights: FloatArray | None = None
+) -> Piecewise:
     """Centered isotonic regression (Oron and Flournoy 2017): the line through one point per piece, its mean score and value.
 
     Pieces of misses alone or of hits alone keep both ends, and the outermost pieces their outer end.
@@ -213,13 +231,20 @@ def centred_map(pieces: Constant, ordered: FloatArray, *, smooth: bool) -> Piece
     smooth : bool
         Whether a piece of n rows with H hits has the value (H + 1/2) / (n + 1), which is never 0 or 1; where these do not ascend,
         neighbours are pooled once more, with n + 1 as weights.
+    weights : ndarray, shape (n,), optional
+        Those of the rows, in the order of their scores.
     """
     if smooth:
         rows = pieces.rows + 1
         pieces = pooled(replace(pieces, value=(pieces.hits + 0.5) / rows), rows)
-    sure = (pieces.hits == 0) | (pieces.hits == pieces.rows)
-    starts = np.append(0, np.cumsum(pieces.rows[:-1])).astype(np.intp)
-    mean = np.clip(run_totals(ordered, starts) / pieces.rows, pieces.first, pieces.last)
+    # Sums of weights are equal up to rounding.
+    sure = (pieces.hits == 0) | (pieces.hits >= pieces.rows * (1 - 1e-12))
+    if weights is None:
+        starts = np.append(0, np.cumsum(pieces.rows[:-1])).astype(np.intp)
+        total = run_totals(ordered, starts)
+    else:
+        total = np.add.reduceat(weights * ordered, np.searchsorted(ordered, pieces.first))
+    mean = np.clip(total / pieces.rows, pieces.first, pieces.last)
     mean = np.where(sure, pieces.first, mean)
     x = np.stack([mean, mean, np.where(sure, pieces.last, mean)], axis=1)
     x[0, 0], x[-1, 2] = pieces.first[0], pieces.last[-1]

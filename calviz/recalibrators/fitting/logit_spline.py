@@ -79,11 +79,14 @@ class Cells:
     hits: FloatArray
 
     @classmethod
-    def of(cls, z: FloatArray, hit: IntArray, folds: int) -> Self:
-        """Of log-odds (n,) and hits (n,); rows are dealt out to the folds in the order of log-odds and hit."""
+    def of(
+        cls, z: FloatArray, hit: IntArray, folds: int, weights: FloatArray | None = None
+    ) -> Self:
+        """Of log-odds (n,) and hits (n,), with weights (n,) above 0; rows are dealt out to the folds in the order of log-odds and hit."""
         n = z.size
         order = np.lexsort((hit, z))
         z, hit = z[order], hit[order]
+        own = np.ones(n) if weights is None else weights[order]
         cell = np.append(0, np.cumsum(z[1:] > z[:-1]))
         if cell[-1] >= CELLS:
             # Half of the cells by rank, half by value: of any width and of any number of rows there are few.
@@ -95,18 +98,25 @@ class Cells:
             cell = np.append(0, np.cumsum(np.diff(both[start]) > 0))[np.cumsum(start) - 1]
         place = cell * folds + np.arange(n) % folds
         shape = (int(cell[-1]) + 1, folds)
-        rows = np.bincount(place, minlength=shape[0] * folds).reshape(shape).astype(np.float64)
-        hits = (
-            np.bincount(place, weights=hit, minlength=rows.size).reshape(shape).astype(np.float64)
+        size = shape[0] * folds
+        rows, hits = (
+            np.bincount(place, v, minlength=size).reshape(shape).astype(np.float64)
+            for v in (own, own * hit)
         )
-        mean = np.bincount(cell, weights=z) / np.bincount(cell)
-        return cls(mean, rows, hits)
+        return cls(np.bincount(cell, own * z) / np.bincount(cell, own), rows, hits)
 
 
 def logit_spline(
-    z: FloatArray, hit: IntArray, *, knots: int, folds: int, own_rows: float, strength: float | None
+    z: FloatArray,
+    hit: IntArray,
+    weights: FloatArray | None = None,
+    *,
+    knots: int,
+    folds: int,
+    own_rows: float,
+    strength: float | None,
 ) -> LogitSpline:
-    """The penalised fit to log-odds z, shape (n,), and hits, shape (n,).
+    """The penalised fit to log-odds z, shape (n,), and hits, shape (n,); weights of the rows, shape (n,), have a mean of 1.
 
     Parameters
     ----------
@@ -116,7 +126,7 @@ def logit_spline(
     strength : float, optional
         Of the penalty; by cross-validation if left out.
     """
-    cells = Cells.of(z, hit, min(folds, z.size))
+    cells = Cells.of(z, hit, min(folds, z.size), weights)
     basis = Basis.of(cells.z, cells.rows.sum(axis=1), knots)
     x = basis.at(cells.z)
     problem = _Problem(cells, x, basis.bent, own_rows)

@@ -39,7 +39,10 @@ class MatrixProblem:
         penalty: Penalty,
         scale: float = 1.0,
         rows: IntArray | None = None,
+        weights: FloatArray | None = None,
     ) -> None:
+        #: How much each of these rows counts, shape (n,), where not all count the same.
+        self.weights = weights
         #: Only these rows, where given; they are converted block by block, never copied as a whole.
         self.rows = rows
         self.scores, self.labels, self.penalty, self.scale = scores, labels, penalty, scale
@@ -67,12 +70,15 @@ class MatrixProblem:
         """The problem of every `step`-th row."""
         if self.rows is not None:
             return self.of_rows(np.arange(0, self.n, step))
-        return type(self)(self.scores.every(step), self.labels[::step], self.penalty, self.scale)
+        own = None if self.weights is None else self.weights[::step]
+        some = self.scores.every(step), self.labels[::step]
+        return type(self)(*some, self.penalty, self.scale, weights=own)
 
     def of_rows(self, rows: IntArray) -> Self:
         """The problem of some of these rows."""
         own = rows if self.rows is None else self.rows[rows]
-        return type(self)(self.scores, self.labels[rows], self.penalty, self.scale, own)
+        weights = None if self.weights is None else self.weights[rows]
+        return type(self)(self.scores, self.labels[rows], self.penalty, self.scale, own, weights)
 
     def _inputs(self, rows: slice) -> FloatArray:
         own = rows if self.rows is None else self.rows[rows]
@@ -97,8 +103,11 @@ class MatrixProblem:
             z = self._inputs(rows)
             u = z @ turned
             u += b
-            p, loss = probabilities(u, self.labels[rows])
+            own = None if self.weights is None else self.weights[rows]
+            p, loss = probabilities(u, self.labels[rows], own)
             p[np.arange(p.shape[0]), self.labels[rows]] -= 1
+            if own is not None:
+                p *= own[:, None].astype(p.dtype)
             sums = np.empty(k * (k + 1) + 1)
             gradient = sums[:-1].reshape(k, k + 1)
             gradient[:, :-1] = p.T @ z
@@ -140,11 +149,14 @@ class MatrixProblem:
     def _inputs_and_probabilities(
         self, x: FloatArray, rows: slice
     ) -> tuple[FloatArray, FloatArray]:
-        """Inputs, with a 1 at the end, and probabilities of some rows."""
+        """Inputs, with a 1 at the end, and probabilities of some rows; inputs are multiplied with the root of the rows' weights."""
         z = self._inputs(rows)
         u = z @ x[:, :-1].T.astype(self.dtype) + x[:, -1].astype(self.dtype)
         p, _ = probabilities(u, self.labels[rows])
-        return np.concatenate([z, np.ones((z.shape[0], 1), dtype=z.dtype)], axis=1), p
+        inputs = np.concatenate([z, np.ones((z.shape[0], 1), dtype=z.dtype)], axis=1)
+        if self.weights is not None:
+            inputs *= np.sqrt(self.weights[rows])[:, None].astype(z.dtype)
+        return inputs, p
 
     def hessian(self, x: FloatArray) -> Product:
         """The Hessian at a point, in single precision: it only has to point the way."""
@@ -163,6 +175,8 @@ class MatrixProblem:
                 u += b
                 u *= p[rows]
                 u -= p[rows] * row_sums(u)[:, None]
+                if single.weights is not None:
+                    u *= single.weights[rows, None].astype(u.dtype)
                 out = np.empty(v.shape, dtype=np.float32)
                 out[:, :-1] = u.T @ z
                 out[:, -1] = np.ones(u.shape[0], dtype=u.dtype) @ u

@@ -12,6 +12,7 @@ from calviz.numerics.blocks import for_row_blocks
 from calviz.numerics.scores import Scores
 from calviz.numerics.temperature import fit_temperature, tempered
 from calviz.recalibrators.fitting.softmax_loss import working_type
+from calviz.recalibrators.fitting.weighted import weighted_temperature
 
 #: Where the likelihood has no optimum, log(1/T) is this far from 0.
 FURTHEST = 16.0
@@ -56,7 +57,9 @@ class MixedTemperature:
         return f"np.log({n / (n + 1)!r} * softmax(z / {self.temperature!r}) + {1 / (n + 1)!r} / z.shape[1])"
 
 
-def fit_mixed_temperature(scores: Scores, labels: IntArray) -> tuple[MixedTemperature, str]:
+def fit_mixed_temperature(
+    scores: Scores, labels: IntArray, weights: FloatArray | None = None
+) -> tuple[MixedTemperature, str]:
     """The T of the maximum likelihood (before mixing), and what to say about it: "" if nothing.
 
     Where the loss falls without end towards one side, log(1/T) is `FURTHEST` from 0 (or further, where scores are very small
@@ -67,7 +70,13 @@ def fit_mixed_temperature(scores: Scores, labels: IntArray) -> tuple[MixedTemper
     scores : Scores
         Logits, or log-probabilities, shape (n, K).
     labels : ndarray of int, shape (n,)
+    weights : ndarray, shape (n,), optional
+        How much each row counts, with a mean of 1.
     """
+    if weights is not None:
+        limits = math.exp(-FURTHEST), math.exp(FURTHEST)
+        value = min(max(weighted_temperature(scores, labels, weights, "nll"), limits[0]), limits[1])
+        return MixedTemperature(value, labels.size), ""
     found = fit_temperature(scores, labels)
     value, said = found.value, ""
     if found.bound == "low":

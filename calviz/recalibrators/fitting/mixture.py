@@ -47,8 +47,8 @@ def squared_error_weights(gram: FloatArray, own: FloatArray) -> FloatArray:
     return np.asarray(best / best.sum())
 
 
-def likelihood_weights(own: FloatArray) -> FloatArray:
-    """The w on the simplex that maximises ``sum log(own @ w)``; own has shape (n, J).
+def likelihood_weights(own: FloatArray, of_rows: FloatArray | None = None) -> FloatArray:
+    """The w on the simplex that maximises ``sum log(own @ w)``; own has shape (n, J), weights of the rows have shape (n,).
 
     Newton's method inside each face; the likelihood is concave, so that the best face has the maximum.
     """
@@ -56,25 +56,28 @@ def likelihood_weights(own: FloatArray) -> FloatArray:
     best, highest = np.full(count, 1 / count), -np.inf
     for face in faces(count):
         w = np.zeros(count)
-        w[face] = _inside(own[:, face])
+        w[face] = _inside(own[:, face], of_rows)
         with np.errstate(divide="ignore"):
-            value = float(np.log(own @ w).sum())
+            logs = np.log(own @ w)
+            value = float(logs.sum() if of_rows is None else of_rows @ logs)
         # A larger face wins only if it is better by more than rounding.
         if value > highest + 1e-12 * abs(highest) or not np.isfinite(highest):
             best, highest = w, value
     return best
 
 
-def _inside(own: FloatArray) -> FloatArray:
+def _inside(own: FloatArray, of_rows: FloatArray | None) -> FloatArray:
     size = own.shape[1]
     w = np.full(size, 1 / size)
     if size == 1:
         return w
     for _ in range(100):
         ratio = own / np.maximum(own @ w, np.finfo(float).tiny)[:, None]
-        gradient = ratio.mean(axis=0)
+        gradient = np.average(ratio, axis=0, weights=of_rows)
+        weighted = ratio if of_rows is None else ratio * of_rows[:, None]
         system = np.zeros((size + 1, size + 1))
-        system[:size, :size] = ratio.T @ ratio / own.shape[0]
+        total = own.shape[0] if of_rows is None else of_rows.sum()
+        system[:size, :size] = weighted.T @ ratio / total
         system[size, :size] = system[:size, size] = 1
         step = np.linalg.lstsq(system, np.append(gradient, 0.0))[0][:size]
         falling = step < 0

@@ -41,18 +41,25 @@ def dense_inverse(h: FloatArray) -> Callable[[FloatArray], FloatArray]:
     return lambda g: np.asarray(cho_solve(factor, g, check_finite=False))
 
 
-def probabilities(u: FloatArray, labels: IntArray) -> tuple[FloatArray, float]:
-    """Softmax of a block, in place, and the sum of -log p of the labels."""
-    total, loss = exponentiate(u, labels)
+def probabilities(
+    u: FloatArray, labels: IntArray, weights: FloatArray | None = None
+) -> tuple[FloatArray, float]:
+    """Softmax of a block, in place, and the (weighted) sum of -log p of the labels."""
+    total, loss = exponentiate(u, labels, weights)
     u /= total[:, None]
     return u, loss
 
 
-def exponentiate(u: FloatArray, labels: IntArray) -> tuple[FloatArray, float]:
-    """Numerators of the softmax of a block, in place: their sum in each row, and the sum of -log p of the labels."""
+def exponentiate(
+    u: FloatArray, labels: IntArray, weights: FloatArray | None = None
+) -> tuple[FloatArray, float]:
+    """Numerators of the softmax of a block, in place: their sum in each row, and the (weighted) sum of -log p of the labels."""
     u -= u.max(axis=1, keepdims=True)
-    own = u[np.arange(labels.size), labels].sum(dtype=np.float64)
+    of_label = u[np.arange(labels.size), labels]
+    own = of_label.sum(dtype=np.float64)
     raise_to(-80, u)
     np.exp(u, out=u)
     total = row_sums(u)
+    if weights is not None:
+        return total, float(weights @ (np.log(total) - of_label).astype(np.float64))
     return total, float(np.log(total).sum(dtype=np.float64) - own)

@@ -30,7 +30,10 @@ class VectorProblem:
         labels: IntArray,
         penalty: Penalty | None = None,
         rows: IntArray | None = None,
+        weights: FloatArray | None = None,
     ) -> None:
+        #: How much each of these rows counts, shape (n,), where not all count the same.
+        self.weights = weights
         #: Only these rows, where given; they are taken block by block, never copied as a whole.
         self.rows = rows
         self.z, self.labels = z, labels
@@ -46,12 +49,14 @@ class VectorProblem:
         """The problem of every `step`-th row."""
         if self.rows is not None:
             return self.of_rows(np.arange(0, self.n, step))
-        return VectorProblem(self.z[::step], self.labels[::step], self.penalty)
+        own = None if self.weights is None else self.weights[::step]
+        return VectorProblem(self.z[::step], self.labels[::step], self.penalty, weights=own)
 
     def of_rows(self, rows: IntArray) -> VectorProblem:
         """The problem of some of these rows."""
         own = rows if self.rows is None else self.rows[rows]
-        return VectorProblem(self.z, self.labels[rows], self.penalty, own)
+        weights = None if self.weights is None else self.weights[rows]
+        return VectorProblem(self.z, self.labels[rows], self.penalty, own, weights)
 
     def at(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Mean loss and gradient, with the penalty."""
@@ -67,6 +72,8 @@ class VectorProblem:
             # Residuals, times the sums: what nearly cancels is never added up apart, which single precision would not bear.
             e[np.arange(total.size), self.labels[rows]] -= total
             weight = 1 / total
+            if self.weights is not None:
+                weight *= self.weights[rows].astype(weight.dtype)
             sums = np.empty(2 * k + 1)
             sums[k : 2 * k] = weight @ e
             e *= z
@@ -90,7 +97,8 @@ class VectorProblem:
         z = self._scores(rows)
         e = z * w
         e += b
-        total, loss = exponentiate(e, self.labels[rows])
+        own = None if self.weights is None else self.weights[rows]
+        total, loss = exponentiate(e, self.labels[rows], own)
         return z, e, total, loss
 
     def inverse(self, x: FloatArray) -> Inverse:
@@ -108,10 +116,12 @@ class VectorProblem:
             z, labels = part._scores(rows), part.labels
             p, _ = probabilities(z * w + b, labels[rows])
             pz = p * z
-            diagonal += np.einsum("ij,ij->j", pz, z), pz.sum(axis=0), p.sum(axis=0)
-            h[:k, :k] -= pz.T @ pz
-            h[:k, k:] -= pz.T @ p
-            h[k:, k:] -= p.T @ p
+            own = p if part.weights is None else p * part.weights[rows, None].astype(p.dtype)
+            own_z = own * z
+            diagonal += np.einsum("ij,ij->j", own_z, z), own_z.sum(axis=0), own.sum(axis=0)
+            h[:k, :k] -= own_z.T @ pz
+            h[:k, k:] -= own_z.T @ p
+            h[k:, k:] -= own.T @ p
         at = np.arange(k)
         h[at, at] += diagonal[0]
         h[at, k + at] += diagonal[1]
@@ -134,6 +144,8 @@ class VectorProblem:
             p /= total[:, None]
             p -= p * p
             ones = np.ones(p.shape[0], dtype=p.dtype)
+            if self.weights is not None:
+                ones *= self.weights[rows].astype(p.dtype)
             sums = np.empty((3, k))
             for power in range(3):
                 sums[power] = ones @ p

@@ -26,7 +26,7 @@ def make(subject: Subject) -> Iterator[Block]:
     yield Lead(verdict.sentence, tone, subject.sample.words)
     if verdict.other_view:
         yield Text(verdict.other_view)
-    yield Cards(tuple(subject.headline), subject.sample.data.n, verdict)
+    yield Cards(tuple(subject.headline), subject.sample.data.rows, verdict)
     yield Note(
         "Noise floor: what the number would be if the model were perfectly calibrated, with the same number of rows. "
         f"Points are percentage points. {alone(verdict)}"

@@ -25,6 +25,20 @@
     return { data: figure.data, layout };
   };
 
+  // A legend takes as many lines as it needs: what is drawn keeps its size, and the drawing grows.
+  const fit = (chart) => {
+    const legend = chart.querySelector(".legend .bg"), { layout } = chart;
+    if (!legend || !layout.height || !layout.margin) return;
+    const missing = Math.ceil(legend.getBoundingClientRect().bottom - chart.getBoundingClientRect().top - layout.height);
+    if (missing <= 0) return;
+    const change = { height: layout.height + missing, "margin.b": (layout.margin.b || 0) + missing };
+    if (layout.legend.yref === "container") change["legend.y"] = (layout.legend.y * layout.height + missing) / change.height;
+    Plotly.relayout(chart, change);
+  };
+
+  // Panels side by side have a least width, and scroll on a phone.
+  const beside = (layout) => Object.entries(layout).some(([name, axis]) => /^xaxis\d+$/.test(name) && axis.domain && axis.domain[0] > 0.05);
+
   const tools = (chart, spec) => {
     const bar = document.createElement("div");
     bar.className = "tools";
@@ -50,13 +64,15 @@
       bar.append(button);
     }
     bar.append(label);
-    chart.after(bar);
+    chart.parentElement.after(bar);
   };
 
   for (const chart of document.querySelectorAll(".chart")) {
-    const spec = JSON.parse(chart.parentElement.querySelector("script").textContent);
+    const spec = JSON.parse(chart.closest("figure").querySelector("script").textContent);
     chart.replaceChildren();
-    Plotly.newPlot(chart, spec.figure.data, structuredClone(spec.figure.layout), config);
+    if (beside(spec.figure.layout)) chart.classList.add("panels");
+    Plotly.newPlot(chart, spec.figure.data, structuredClone(spec.figure.layout), config).then(fit);
+    chart.on("plotly_relayout", (change) => { if (change.autosize) fit(chart); });
     tools(chart, spec);
   }
 })();

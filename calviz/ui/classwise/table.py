@@ -133,7 +133,7 @@ def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int]) -> Non
     st.download_button(
         "Download the classes as CSV",
         csv_bytes(frame),
-        f"{bin_details.file_stem(settings)}-classes.csv",
+        f"{settings.file_stem}-classes.csv",
         "text/csv",
         icon=":material/download:",
         type="tertiary",

@@ -10,7 +10,6 @@ import streamlit as st
 from calviz.comparison import compare_models, same_rows
 from calviz.core.predictions import Dataset
 from calviz.results.model_comparison import Alignment, ModelComparison
-from calviz.specs.metric import METRICS
 from calviz.text.words import counted, distinct
 from calviz.ui.session import open_files
 from calviz.ui.session.jobs import Job
@@ -147,7 +146,6 @@ def compared(job: Job, aligned: Alignment, settings: Settings) -> ModelCompariso
     """Compare models: the work of a job."""
     return compare_models(
         aligned,
-        METRICS.in_table("rivals"),
         where=settings.where,
         reduction=settings.reduction,
         bins=settings.bins,

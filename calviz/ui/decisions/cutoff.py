@@ -16,7 +16,7 @@ from calviz.text.words import decimal, percent, shorten, whole
 from calviz.ui.decisions.before_after import Deciding, deciding
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import bin_details, diagram
+from calviz.ui.widgets import diagram
 from calviz.ui.widgets.recalibration_choice import name_of
 from calviz.ui.widgets.text import md
 
@@ -192,7 +192,7 @@ def _net_benefit(found: Deciding, settings: Settings, at: float) -> None:
     st.download_button(
         "Download the curve as CSV",
         csv_bytes(frame),
-        f"{bin_details.file_stem(settings)}-net-benefit.csv",
+        f"{settings.file_stem}-net-benefit.csv",
         "text/csv",
         icon=":material/download:",
         type="tertiary",

@@ -16,7 +16,6 @@ from calviz.text.words import counted
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import (
-    bin_details,
     diagram,
     fit_rows,
     long_work,
@@ -182,7 +181,7 @@ def _table(figure: LearningCurves, settings: Settings) -> None:
         st.download_button(
             "Download as CSV",
             csv_bytes(figure.curve.frame()),
-            f"{bin_details.file_stem(settings)}-learning-curve.csv",
+            f"{settings.file_stem}-learning-curve.csv",
             "text/csv",
             icon=":material/download:",
             on_click="ignore",

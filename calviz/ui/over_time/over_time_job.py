@@ -14,7 +14,7 @@ from calviz.text.export import csv_bytes
 from calviz.text.words import counted
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import bin_details, diagram, long_work
+from calviz.ui.widgets import diagram, long_work
 from calviz.ui.widgets.long_work import Button, LongWork, Said
 from calviz.ui.widgets.text import md
 
@@ -122,7 +122,7 @@ def _show(found: OverTime, settings: Settings) -> None:
         st.download_button(
             "Download as CSV",
             csv_bytes(frame),
-            f"{bin_details.file_stem(settings)}-over-time.csv",
+            f"{settings.file_stem}-over-time.csv",
             "text/csv",
             icon=":material/download:",
             on_click="ignore",

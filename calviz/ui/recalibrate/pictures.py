@@ -6,18 +6,20 @@ import pandas as pd
 import streamlit as st
 
 from calviz.core.errors import CalvizError
+from calviz.results.comparison import MethodResult
 from calviz.results.evaluation import MetricResult
 from calviz.specs.recalibrator import UNCALIBRATED
 from calviz.text.export import csv_bytes
 from calviz.text.metric_values import Written
 from calviz.ui.recalibrate import comparison_job as results
+from calviz.ui.recalibrate import table
 from calviz.ui.recalibrate.comparison_job import Outcome
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import diagram
 from calviz.ui.widgets.text import md
 
-#: Pixels of a panel: four in a row on a desk, one on a phone.
-PANEL = 316
+#: Pixels of a panel: four in a row on a desk, one on a phone; and of its height.
+PANEL, HEIGHT = 232, 236
 #: Pixels of a figure that stands beside another.
 HALF = 472
 
@@ -28,12 +30,13 @@ def diagrams(outcome: Outcome, settings: Settings) -> None:
     """Reliability diagrams of all methods on one scale, the uncalibrated model first."""
     st.subheader("Reliability, side by side", anchor=False)
     st.caption(
-        "One scale for all. Blue: observed frequency; hatched: the gap to the scores; circles have areas in "
-        f"proportion to the rows, with exact 95 % intervals; {settings.bins_words}."
+        "One scale for all, in the order of the table. Circles: what was observed, with exact 95 % intervals and areas in "
+        "proportion to the rows; solid lines: scores too high; dotted: too low; grey: the range of a calibrated model; "
+        f"{settings.bins_words}."
     )
     frames = {}
     with st.container(horizontal=True, gap="small"):
-        for m in outcome.fitted:
+        for m in _in_order(outcome):
             figure = results.picture(outcome, m.key, "reliability", settings)
             frames[m.label] = figure.frame()
             with st.container(width=PANEL, gap="xsmall"):
@@ -41,7 +44,7 @@ def diagrams(outcome: Outcome, settings: Settings) -> None:
                 st.markdown(f"**{md(m.label)}**  \nECE {ece.value} points")
                 diagram.chart(
                     figure,
-                    figure.plot_small(theme=diagram.theme()),
+                    figure.plot_small(theme=diagram.theme(), height=HEIGHT),
                     key=f"recalibrate.diagram.{m.key}",
                     filename=f"reliability-{m.key}",
                     alt=f"{m.label}: {figure.describe()}",
@@ -59,7 +62,7 @@ def maps(outcome: Outcome, settings: Settings) -> None:
     )
     frames = {}
     with st.container(horizontal=True, gap="small"):
-        for m in outcome.fitted:
+        for m in _in_order(outcome):
             if m.key == UNCALIBRATED:
                 continue
             figure = results.picture(outcome, m.key, "map", settings)
@@ -68,7 +71,7 @@ def maps(outcome: Outcome, settings: Settings) -> None:
                 st.markdown(f"**{md(m.label)}**")
                 diagram.chart(
                     figure,
-                    figure.plot(theme=diagram.theme()),
+                    figure.plot(theme=diagram.theme(), height=HEIGHT),
                     key=f"recalibrate.map.{m.key}",
                     filename=f"map-{m.key}",
                 )
@@ -114,6 +117,12 @@ def _view(outcome: Outcome, method: str, view: str, settings: Settings) -> None:
         drawn = diagram.with_room_below(figure.plot(theme=theme, width=width))
     st.caption(md(figure.describe(), 600))
     diagram.chart(figure, drawn, key=f"recalibrate.{view}.{method}", filename=f"{view}-{method}")
+
+
+def _in_order(outcome: Outcome) -> list[MethodResult]:
+    """As in the table above."""
+    lead = st.session_state.get(table.RANK_BY, outcome.comparison.criterion)
+    return [m for m in table.order(outcome, lead) if m.ok]
 
 
 def _as_table(frames: dict[str, pd.DataFrame], what: str) -> None:

@@ -28,6 +28,8 @@ from calviz.ui.widgets.table_marks import Cell, marked
 from calviz.ui.widgets.text import md
 
 NBSP = "\u00a0"
+#: The metric that the table is sorted by, in the address.
+RANK_BY = "rank-by"
 #: Characters of a cell that is not broken into lines.
 SHORT = 14
 FORMATS = {"CSV": ("csv", "text/csv"), "Markdown": ("md", "text/markdown")}
@@ -53,7 +55,7 @@ def draw(outcome: Outcome) -> None:
             ranked,
             index=ranked.index(comparison.criterion) if comparison.criterion in ranked else 0,
             format_func=lambda key: METRICS[key].label,
-            key="rank-by",
+            key=RANK_BY,
             bind="query-params",
             width=220,
         )

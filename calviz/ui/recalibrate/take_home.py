@@ -19,7 +19,6 @@ from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED
 from calviz.text.words import counted, file_size
 from calviz.ui.recalibrate.comparison_job import Outcome
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import bin_details
 from calviz.ui.widgets.text import md
 
 #: Numbers from which on text takes minutes to write and gigabytes to hold.
@@ -100,7 +99,7 @@ def draw(outcome: Outcome, method: str, settings: Settings) -> None:
             "other columns are left out."
         )
         return
-    _offer(ready[1], f"{bin_details.file_stem(settings)}-{method.replace('+', '-')}", suffix)
+    _offer(ready[1], f"{settings.file_stem}-{method.replace('+', '-')}", suffix)
     how = f"{md(label)}, fitted on {counted(fit.rows, 'row')}{_of_slice(settings)} ({md(fit.how)})."
     if outcome.rows.in_sample or len(outcome.rows.pairs) == 1:
         how += " The file holds these rows too: judge the result on the others."

@@ -23,7 +23,7 @@ from calviz.ui.session import jobs
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
 from calviz.ui.slices import slices_off
-from calviz.ui.widgets import bin_details, long_work
+from calviz.ui.widgets import long_work
 from calviz.ui.widgets.long_work import Button, LongWork, Said
 from calviz.ui.widgets.text import md
 
@@ -286,7 +286,7 @@ def _work(
 
 def _take_home(report: Report, settings: Settings) -> None:
     """Downloads, and the page as it will look."""
-    stem = bin_details.file_stem(settings)
+    stem = settings.file_stem
     with st.spinner("Writing …"):
         html = report.html()
         files = (

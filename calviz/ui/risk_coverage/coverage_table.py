@@ -8,7 +8,6 @@ from calviz.figures import Choice, RiskCoverage
 from calviz.text.export import csv_bytes
 from calviz.text.words import percent
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import bin_details
 
 #: Coverages of the table, in %.
 SHOWN = (10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100)
@@ -54,7 +53,7 @@ def draw(figure: RiskCoverage, after: RiskCoverage | None, settings: Settings) -
     st.download_button(
         "Download the curve as CSV",
         csv_bytes(figure.frame()),
-        f"{bin_details.file_stem(settings)}-risk-coverage.csv",
+        f"{settings.file_stem}-risk-coverage.csv",
         "text/csv",
         icon=":material/download:",
         type="tertiary",

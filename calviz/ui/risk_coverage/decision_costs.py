@@ -14,7 +14,7 @@ from calviz.text.words import percent
 from calviz.ui.risk_coverage import before_after
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import bin_details, diagram
+from calviz.ui.widgets import diagram
 from calviz.ui.widgets.text import md
 
 _COSTS = {
@@ -123,7 +123,7 @@ def _table(figures: tuple[Decision, ...], settings: Settings) -> None:
             st.download_button(
                 label,
                 csv_bytes(content),
-                f"{bin_details.file_stem(settings)}-{name}.csv",
+                f"{settings.file_stem}-{name}.csv",
                 "text/csv",
                 icon=":material/download:",
                 type="tertiary",

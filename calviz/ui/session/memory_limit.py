@@ -52,8 +52,12 @@ def _broken(files: dict[str, Entry]) -> Limit | None:
 
 def bytes_of_file(entry: Entry) -> int:
     """Bytes of a file and of what was read from it."""
-    source = len(entry.source) if isinstance(entry.source, bytes) else 0
-    return source + sum(map(_bytes, entry.loaded.models.values()))
+    source = entry.source
+    if isinstance(source, tuple):
+        kept = sum(len(content) for _, content in source)
+    else:
+        kept = len(source) if isinstance(source, bytes) else 0
+    return kept + sum(map(_bytes, entry.loaded.models.values()))
 
 
 def _bytes(data: Dataset) -> int:

@@ -48,6 +48,8 @@ PAGES = (
 )
 #: The picture in the browser's tab. A material icon there would be fetched from the network.
 ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
+#: Above the navigation; its letters stand out on both themes.
+LOGO = Path(__file__).with_name("logo.svg").read_text(encoding="utf-8")
 BY_KEY = {page.key: page for page in PAGES}
 
 

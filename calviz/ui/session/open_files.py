@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 
 from calviz.core.errors import CalvizError, InputError, OptionError, Repair
-from calviz.data import Loaded, ReadingOptions, read
+from calviz.data import Loaded, ReadingOptions, Together, read
 from calviz.data.samples import SAMPLES, SampleSet, load_sample
 from calviz.ui.session.memory_limit import make_room
 
@@ -24,6 +24,9 @@ OPEN_VARIABLE = "CALVIZ_OPEN"
 DEFAULT = SAMPLES[0].key
 #: Names in the address: which data, and how its file was read.
 DATA, READING = "data", "reading"
+
+#: What data are read from: the bytes of a file, its path, or the logs that were opened together.
+Source = bytes | Path | Together
 
 _FILES, _CURRENT, _FAILED = "calviz.files", "calviz.current", "calviz.failed"
 _WANTED, _WRITTEN, _NOTE = "calviz.wanted", "calviz.written", "calviz.note"
@@ -42,8 +45,8 @@ class Entry:
     loaded : Loaded
     options : ReadingOptions
         How it was read.
-    source : bytes or Path or None
-        The file, to read it again; None for samples.
+    source : bytes, Path, tuple of (str, bytes) or None
+        The file, or the logs that were opened together, to read them again; None for samples.
     sample : SampleSet or None
     """
 
@@ -51,7 +54,7 @@ class Entry:
     title: str
     loaded: Loaded
     options: ReadingOptions = field(default_factory=ReadingOptions)
-    source: bytes | Path | None = None
+    source: Source | None = None
     sample: SampleSet | None = None
 
     @property
@@ -65,7 +68,7 @@ class Failed:
     """A file that could not be read, kept so that the person can say how to read it."""
 
     name: str
-    source: bytes | Path
+    source: Source
     options: ReadingOptions
     message: str
     repairs: tuple[Repair, ...] = ()
@@ -122,7 +125,7 @@ def select(key: str) -> None:
 
 
 def open_file(
-    name: str, source: bytes | Path, options: ReadingOptions | None = None
+    name: str | None, source: Source, options: ReadingOptions | None = None
 ) -> Entry | Failed:
     """Read a file and look at it; a file that cannot be read changes nothing but `failed()`."""
     wanted = waiting()
@@ -134,7 +137,7 @@ def open_file(
         key = loaded.digest[:DIGEST_LENGTH]
     except CalvizError as error:
         repairs = error.repairs if isinstance(error, InputError) else ()
-        failure = Failed(name, source, options, str(error), repairs)
+        failure = Failed(name or "several files", source, options, str(error), repairs)
         st.session_state[_FAILED] = failure
         return failure
     entry = Entry(key=key, title=loaded.file, loaded=loaded, options=options, source=source)
@@ -143,9 +146,14 @@ def open_file(
     _arrived(key)
     closed = make_room(files(), key)
     if closed is not None:
-        st.session_state[_NOTE] = " ".join(filter(None, (take_note(), closed)))
+        say(closed)
     select(key)
     return entry
+
+
+def say(text: str) -> None:
+    """Say a sentence once, beside what is to be said already."""
+    st.session_state[_NOTE] = " ".join(filter(None, (take_note(), text)))
 
 
 def read_again(entry: Entry, options: ReadingOptions) -> Entry | Failed:
@@ -170,6 +178,14 @@ def failed() -> Failed | None:
 def forget_failed() -> None:
     """The file that could not be read does not matter any more."""
     st.session_state.pop(_FAILED, None)
+
+
+def keep_failed(failures: Sequence[Failed]) -> None:
+    """Of files that were opened at once, the first that could not be read is dealt with; the others are named."""
+    if failures:
+        st.session_state[_FAILED] = failures[0]
+    for failure in failures[1:]:
+        say(failure.message)
 
 
 def waiting() -> Wanted | None:
@@ -227,9 +243,9 @@ def _start(asked: str | None) -> None:
 
 
 def _given_files() -> list[Path]:
-    # Whoever starts the server may name a file of its machine: "calviz app FILE".
+    # Whoever starts the server may name a file or a folder of its machine: "calviz app FILE".
     given = os.environ.get(OPEN_VARIABLE, "")
-    return [Path(given)] if given and Path(given).is_file() else []
+    return [Path(given)] if given and Path(given).exists() else []
 
 
 def _arrived(key: str) -> None:

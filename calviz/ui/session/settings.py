@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -136,6 +137,14 @@ class Settings:
         if self.reduction.kind == "class":
             return md(f"class '{shorten(self.reduction.class_name, 40)}' against the rest")
         return md(self.reduction.label)
+
+    @property
+    def file_stem(self) -> str:
+        """The beginning of the names of downloads: the file, and the model where there are several."""
+        name = self.entry.loaded.file.split(".")[0]
+        if len(self.entry.loaded.models) > 1:
+            name += f"-{self.model}"
+        return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:40] or "calviz"
 
     @property
     def bins_words(self) -> str:

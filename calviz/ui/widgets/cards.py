@@ -1,4 +1,4 @@
-"""Cards: every number with its interval and its noise floor."""
+"""Numbers with their intervals and noise floors, the verdict, and what was found."""
 
 from __future__ import annotations
 
@@ -7,40 +7,53 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from calviz.core.finding import Finding
+from calviz.figures.drawing.style import PALETTES
 from calviz.results.evaluation import Evaluation, MetricResult
 from calviz.results.verdict import Verdict
 from calviz.specs.metric import METRICS
 from calviz.text.metric_values import Written, name_of
-from calviz.text.words import as_sentence, together
-from calviz.ui.widgets import learn_links
+from calviz.text.words import as_sentence, counted, together
+from calviz.ui.widgets import bullet, diagram, learn_links
 from calviz.ui.widgets.text import md
 
+#: Widths of a metric's name and value, and of the picture beside them.
+_SHARES = (2, 3)
+#: Findings that are not folded away.
+AT_ONCE = 3
+#: In the colours of the figures: too high, too low.
+_SIGNS = {
+    "over": ":orange[:material/arrow_upward:]",
+    "under": ":violet[:material/arrow_downward:]",
+    "mixed": ":orange[:material/swap_vert:]",
+    "off": ":orange[:material/swap_vert:]",
+    "calibrated": ":green[:material/check_circle:]",
+    "undecided": ":gray[:material/help:]",
+}
 _ICONS = {"info": ":material/info:", "warning": ":material/warning:", "error": ":material/error:"}
 
 
 def metric_cards(evaluation: Evaluation, keys: Sequence[str]) -> None:
-    """One card per metric, side by side; the cards fill each row."""
-    with st.container(horizontal=True, gap="small"):
+    """One line per metric: its name and value, and beside it where that stands."""
+    with st.container(gap="xxsmall"):
         for key in keys:
-            with st.container(border=True, width="stretch", height="stretch", gap="xsmall"):
-                _card(evaluation[key], evaluation.rows, evaluation.verdict)
+            _card(evaluation[key], evaluation.rows, evaluation.verdict)
 
 
 def _card(result: MetricResult, rows: int, verdict: Verdict | None) -> None:
+    number, beside = st.columns(_SHARES, gap="small", vertical_alignment="center")
     metric = METRICS[result.key]
     written = Written(result)
     unit = f" ({written.unit_words})" if written.unit_words else ""
-    st.metric(f"{name_of(result)}{unit}", written.value, help=learn_links.tooltip(metric.key))
+    name = f"{name_of(result)}{unit}"
+    number.metric(name, written.value, help=learn_links.tooltip(metric.key))
     if not result.available:
-        st.caption(md(result.reason or "not available", 300))
+        beside.caption(md(result.reason or "not available", 300))
         return
     if rows == 1:
-        st.caption("n = 1: not meaningful")
+        beside.caption("n = 1: not meaningful")
         return
-    st.caption(written.interval(result.interval))
     noise = written.noise(tail=metric.tail, verdict=verdict)
-    if noise:
-        st.caption(noise[:1].upper() + noise[1:])
+    beside.html(bullet.picture(result, PALETTES[diagram.theme()], noise=noise))
 
 
 def metric_line(
@@ -78,13 +91,24 @@ def _line(result: MetricResult, rows: int, note: str, verdict: Verdict | None) -
 
 
 def findings(found: Sequence[Finding]) -> None:
-    """What was found, worst first, each with its code."""
+    """What was found, worst first, each with its code; what comes after the first few is folded away."""
     order = {"error": 0, "warning": 1, "info": 2}
     if not found:
         st.caption("Nothing to report.")
-    for finding in sorted(found, key=lambda f: order[f.severity]):
-        with st.container(border=True):
-            st.markdown(
-                f"{_ICONS[finding.severity]} {md(together(as_sentence(finding.message)), 1_000)}"
-            )
-            st.caption(md(finding.code))
+    ranked = sorted(found, key=lambda f: order[f.severity])
+    _listed(ranked[:AT_ONCE])
+    if rest := ranked[AT_ONCE:]:
+        with st.expander(counted(len(rest), "more finding"), icon=":material/expand_more:"):
+            _listed(rest)
+
+
+def _listed(found: Sequence[Finding]) -> None:
+    for finding in found:
+        message = md(together(as_sentence(finding.message)), 1_000)
+        st.markdown(f"{_ICONS[finding.severity]} {message} :gray[{md(finding.code)}]")
+
+
+def verdict(judged: Verdict | None, sentence: str) -> None:
+    """The verdict as the largest sentence of the page, with a sign of its direction."""
+    sign = _SIGNS.get(judged.direction, "") if judged else ""
+    st.header(f"{sign} {md(together(sentence), 1_000)}".strip(), anchor=False)

@@ -9,18 +9,18 @@ import streamlit as st
 from calviz.figures import Reliability
 from calviz.figures.base import Figure
 from calviz.specs.figure import Theme
-from calviz.ui.widgets import pictures
+from calviz.ui.widgets import browser, pictures
 
 #: Pixels. The width leaves room beside it on a desk; what is beside it goes below on a small one.
 WIDTH = 540
 PHONE = 350
-#: This many more, in both directions, where the diagram is what the page is about.
-LARGER = 20
+#: This many more, in both directions, where the diagram is what the page is about, and on a wide page.
+LARGER, WIDER = 20, 150
 
 
 def page_width() -> int | None:
-    """Pixels that a phone has for a figure; None on any other machine, where they are not known."""
-    return PHONE if "Mobi" in str(st.context.headers.get("User-Agent")) else None
+    """Pixels that a narrow page, as on a phone, has for a figure; None on any other, where they are not known."""
+    return PHONE if browser.size() == "narrow" else None
 
 
 def theme() -> Theme:
@@ -38,23 +38,27 @@ def draw(
     *,
     key: str,
     on_select: Any = "ignore",
-    selected: int | None = None,
+    selected: tuple[int, int] | None = None,
     larger: bool = False,
+    drag: bool = False,
 ) -> Any:
-    """Draw the diagram; with `on_select` a click on a bar is reported."""
+    """Draw the diagram; with `on_select` a click on a bin is reported, or, with `drag`, a range that is dragged over."""
     width = page_width()
-    drawn = figure.plot(theme=theme(), selected=selected, width=width)
-    if larger and width is None:
+    drawn = figure.plot(theme=theme(), selected=selected, width=width, marks=pictures.marks())
+    if width is None:
         # Its square is as large as the height allows.
-        drawn.update_layout(height=(drawn.layout.height or 0) + LARGER)
+        more = LARGER * larger + WIDER * (browser.size() == "wide")
+        drawn.update_layout(height=(drawn.layout.height or 0) + more)
+    if drag:
+        drawn.update_layout(dragmode="select", selectdirection="h")
     return st.plotly_chart(
-        pictures.finished(drawn, theme=theme(), narrow=page_width() is not None),
+        pictures.finished(drawn, figure, theme=theme(), narrow=page_width() is not None),
         key=widget_key(key),
         theme=None,
         config=pictures.config("reliability"),
         alt=figure.describe(),
         on_select=on_select,
-        selection_mode="points",
+        selection_mode="box" if drag else "points",
     )
 
 
@@ -72,12 +76,14 @@ def chart(
 
     With `own_caption`, its caption is that of the figure: it is not about the data set that is looked at.
     """
-    lines = figure.caption() if own_caption else None
+    of_data = not own_caption
     return st.plotly_chart(
-        pictures.finished(drawn, theme=theme(), narrow=page_width() is not None, lines=lines),
+        pictures.finished(
+            drawn, figure, theme=theme(), narrow=page_width() is not None, of_data=of_data
+        ),
         key=widget_key(key),
         theme=None,
-        config=pictures.config(filename),
+        config=pictures.config(filename, of_data=of_data),
         alt=alt or figure.describe(),
         on_select=on_select,
         selection_mode="points",

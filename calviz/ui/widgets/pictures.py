@@ -1,4 +1,4 @@
-"""How pictures leave the pages: with a caption or without, as PNG or as SVG."""
+"""How pictures are drawn and leave the pages: points or bars, with a caption or without, as PNG or as SVG."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from typing import Any
 import streamlit as st
 
 from calviz.figures import plot_config
+from calviz.figures.base import Figure
 from calviz.figures.drawing.captions import captioned
+from calviz.figures.reliability import Marks
 from calviz.specs.figure import Theme
 from calviz.text.words import shorten
 from calviz.ui.session import settings
 
-_CAPTION, _FORMAT = "caption", "picture"
+_CAPTION, _FORMAT, _MARKS = "caption", "picture", "marks"
 _FORMATS = {"png": "PNG", "svg": "SVG"}
+_MARKS_WORDS: dict[Marks, str] = {"points": "points", "bars": "bars"}
 
 
 def options() -> None:
@@ -24,7 +27,17 @@ def options() -> None:
             "Caption above every figure",
             key=_CAPTION,
             bind="query-params",
-            help="Data set, split, rows, reduction, bins, digest and today's date.",
+            help="Data set, what the figure shows, digest and today's date.",
+        )
+        st.segmented_control(
+            "Reliability diagrams as",
+            tuple(_MARKS_WORDS),
+            default="points",
+            required=True,
+            key=_MARKS,
+            bind="query-params",
+            format_func=lambda key: _MARKS_WORDS.get(key, str(key)),
+            help="Points with their intervals on the range of a calibrated model; or bars, as Guo et al. 2017 draw them.",
         )
         st.segmented_control(
             "Save figures as",
@@ -38,31 +51,38 @@ def options() -> None:
         )
 
 
-def config(filename: str) -> dict[str, Any]:
-    """What goes with a figure into the browser."""
+def marks() -> Marks:
+    """How reliability diagrams are drawn."""
+    return "bars" if st.session_state.get(_MARKS) == "bars" else "points"
+
+
+def config(filename: str, *, of_data: bool = True) -> dict[str, Any]:
+    """What goes with a figure into the browser; the name of its picture says of which data it is."""
     chosen = st.session_state.get(_FORMAT, "png")
-    return plot_config(filename, image="svg" if chosen == "svg" else "png")
+    name = f"{settings.current().file_stem}-{filename}" if of_data else filename
+    return plot_config(name, image="svg" if chosen == "svg" else "png")
 
 
 def finished(
-    drawn: Any, *, theme: Theme, narrow: bool, lines: tuple[str, ...] | None = None
+    drawn: Any, figure: Figure, *, theme: Theme, narrow: bool, of_data: bool = True
 ) -> Any:
     """The drawing as the page shows it: under its caption, if that is wanted.
 
-    `lines` is the caption of what is not about the data set that is looked at.
+    Without `of_data` it is not about the data set that is looked at, and says all by itself.
     """
     if not st.session_state.get(_CAPTION, False):
         return drawn
-    said = caption() if lines is None else lines
+    said = caption(figure) if of_data else figure.caption()
     return captioned(drawn, said, theme=theme, characters=44 if narrow else 62)
 
 
-def caption() -> tuple[str, ...]:
-    """Say what is looked at, in plain text."""
+def caption(figure: Figure) -> tuple[str, ...]:
+    """Say what is looked at and what the figure shows of it, in plain text."""
     chosen = settings.current()
     entry = chosen.entry
     title = [shorten(entry.title, 60)]
     if len(entry.loaded.models) > 1:
         title.append(f"model {shorten(chosen.model)}")
     today = datetime.now(UTC).date().isoformat()
-    return " · ".join(title), chosen.sample.words, f"digest {entry.loaded.digest[:16]} · {today}"
+    own = figure.caption()[1:] or (chosen.sample.words,)
+    return " · ".join(title), *own, f"digest {entry.loaded.digest[:16]} · {today}"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 import streamlit as st
 
 from calviz.text.words import counted, distinct, shorten
 from calviz.ui.session import navigation, open_files, settings
-from calviz.ui.widgets import pictures, upload
+from calviz.ui.widgets import browser, pictures, upload
 from calviz.ui.widgets.text import md
 
 #: The one action of the first page, in a colour that reads on both themes.
@@ -26,7 +26,7 @@ def draw() -> None:
         _data_set()
         settings.draw()
         pictures.options()
-        _copy_link()
+        browser.draw()
         st.caption(stays_here())
 
 
@@ -65,35 +65,6 @@ def _data_set() -> None:
     if entry.title != shorten(entry.title, 40):
         with st.popover("Full name", type="tertiary"):
             st.text(entry.title)
-
-
-def link() -> str:
-    """The address of this view: settings and the data's digest, never data."""
-    base = (st.context.url or "").split("?")[0]
-    query: dict[str, object] = {key: st.query_params.get_all(key) for key in st.query_params}
-    query |= open_files.address()
-    return f"{base}?{urlencode({k: v for k, v in query.items() if v is not None}, doseq=True)}"
-
-
-@st.fragment
-def _copy_link() -> None:
-    # Drawn anew when it is opened: a bin may have been chosen since.
-    with st.popover(
-        "Copy link",
-        icon=":material/link:",
-        width="stretch",
-        on_change="rerun",
-        key="calviz.link",
-    ):
-        st.code(link(), language=None, wrap_lines=True)
-        st.caption("Point at the link and click the icon at its right to copy it.")
-        if open_files.current().sample is not None:
-            st.caption("The link holds the settings and the name of the sample set.")
-        else:
-            st.caption(
-                "The link holds the settings and the digest of the file, not the data: whoever "
-                "opens it is asked for the file."
-            )
 
 
 def note() -> None:

@@ -10,7 +10,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from calviz.core.errors import Repair
-from calviz.data import ReadingOptions, Recognition
+from calviz.data import ReadingOptions, Recognition, Together, are_logs
 from calviz.text.words import file_size, shorten
 from calviz.ui.session import open_files
 from calviz.ui.widgets.text import md
@@ -28,16 +28,19 @@ def uploader(label: str, *, beside: bool = False) -> None:
     turn = st.session_state.setdefault(_TURN, 0)
     given = st.file_uploader(
         label,
+        accept_multiple_files=True,
         key=f"calviz.upload.{turn}",
-        help="CSV, TSV (also .gz), Parquet, Feather, NPZ, NPY or JSON Lines. Nothing is unpickled.",
+        help="CSV, TSV (also .gz), Parquet, Feather, NPZ, NPY, JSON Lines, or logs of lm-evaluation-harness and Inspect; several logs "
+        "together become one data set, with their tasks as groups. Nothing is unpickled.",
     )
-    if given is None:
+    if not given:
         return
     # Taken at once: the box forgets its file on a page switch, but streamlit keeps it to the end of the session.
-    content = given.getvalue()
-    _forget(given.file_id)
+    files = tuple((file.name, file.getvalue()) for file in given)
+    for file in given:
+        _forget(file.file_id)
     st.session_state[_TURN] = turn + 1
-    read(given.name, content, beside=beside)
+    read(files, beside=beside)
 
 
 def _forget(file: str) -> None:
@@ -47,14 +50,21 @@ def _forget(file: str) -> None:
         kept.remove_file(context.session_id, file)
 
 
-def read(
-    name: str, source: bytes, options: ReadingOptions | None = None, *, beside: bool = False
-) -> None:
-    """Read a file with its progress on screen, then start the run that shows it."""
+def read(files: Together, *, beside: bool = False) -> None:
+    """Read files with their progress on screen, then start the run that shows the last; several logs are read as one."""
     before = open_files.current_key() if beside else None
-    words = f"Reading {md(shorten(name, 60))} ({file_size(len(source))})"
-    with st.spinner(f"{words}: recognising columns, checking every row …", show_time=True):
-        open_files.open_file(name, source, options)
+    together = len(files) > 1 and are_logs(files)
+    failures: list[open_files.Failed] = []
+    for name, source in [(None, files)] if together else files:
+        shown = f"{len(files)} files" if name is None else shorten(name, 60)
+        size = sum(len(content) for _, content in (files if together else ((name, source),)))
+        words = f"Reading {md(shown)} ({file_size(size)})"
+        with st.spinner(f"{words}: recognising columns, checking every row …", show_time=True):
+            opened = open_files.open_file(name, source, None)
+        if isinstance(opened, open_files.Failed):
+            failures.append(opened)
+    # One that could be read does not hide one that could not.
+    open_files.keep_failed(failures)
     if before in open_files.files():
         open_files.select(before)
     st.rerun()
@@ -82,14 +92,15 @@ def failure_card() -> None:
                 _again(failure.name, failure.source, options)
 
 
-def _again(name: str, source: object, options: ReadingOptions) -> None:
+def _again(name: str, source: open_files.Source, options: ReadingOptions) -> None:
     with st.spinner(f"Reading {md(shorten(name, 60))} again …", show_time=True):
-        open_files.open_file(name, source, options)  # type: ignore[arg-type]
+        open_files.open_file(name, source, options)
     st.rerun()
 
 
 def read_again(entry: open_files.Entry, options: ReadingOptions) -> None:
     """Read the file of an entry again."""
+    assert entry.source is not None
     _again(entry.title, entry.source, options)
 
 
@@ -172,6 +183,7 @@ def reading_form(
                 accept_new_options=not columns,
                 help="Columns to slice by.",
             )
+            choices = _choices(f"{key}.choices", options.choices, found.choices if found else ())
             names = st.text_area(
                 "Class names, one per line",
                 value="\n".join(options.class_names or ()),
@@ -196,7 +208,26 @@ def reading_form(
         groups=_groups(groups_mode),
         class_names=tuple(line.strip() for line in names.splitlines() if line.strip()) or None,
         repair=options.repair,
+        choices=choices,
     )
+
+
+def _choices(key: str, chosen: str | None, numbers: Sequence[int]) -> str | None:
+    """Which rows are made of questions with choices; nothing to choose where there are none."""
+    if not numbers:
+        return chosen
+    words = {"top": "the top choice of each", "each": "each choice by itself"}
+    words |= {str(k): f"the questions with {k} choices" for k in numbers}
+    options = [_AS_FOUND, *words]
+    value = st.selectbox(
+        "Questions with choices",
+        options,
+        index=options.index(chosen) if chosen in options else 0,
+        format_func=lambda one: words.get(one, one),
+        key=key,
+        help="Each choice by itself: its probability against whether it is the right one; questions are the clusters.",
+    )
+    return None if value == _AS_FOUND else value
 
 
 def _column(

@@ -71,7 +71,7 @@ def test_nothing_is_copied_and_nothing_can_be_written():
         ({"probs": PROBS - 0.2}, "row 1: 'probs' is|row 3: 'probs' is"),
         ({"probs": np.where(PROBS == 0.8, np.nan, PROBS)}, r"row 3: 'probs' is missing \(NaN\)"),
         ({"probs": np.where(PROBS == 0.8, np.inf, PROBS)}, "row 3: 'probs' is infinite"),
-        ({"probs": PROBS.astype(str)}, "'probs' holds <U32, expected numbers"),
+        ({"probs": PROBS.astype(str)}, "'probs' holds text, expected numbers"),
         ({"labels": [0, 1, 2, 3]}, r"row 4: label 3 but there are 3 classes \(0..2\)"),
         ({"labels": [0, -1, 2, 1]}, r"row 2: label -1 but there are 3 classes"),
         ({"labels": [0, 1.5, 2, 1]}, "row 2: label .*1.5.* is not a whole number"),

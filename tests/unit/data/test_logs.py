@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 import calviz
 from calviz.cli import main
-from calviz.core.errors import InputError
-from calviz.data import read
+from calviz.core.errors import InputError, OptionError
+from calviz.data import ReadingOptions, read
 from tests.inputs.examples import REFUSED_LOGS, logs
 
 LOGS = Path(__file__).parents[2] / "inputs/logs"
@@ -71,6 +71,37 @@ def test_a_folder_of_tasks_is_read_as_one_and_judged_by_task(tmp_path):
     wrong = CliRunner().invoke(main, ["audit", str(tmp_path), "--by", "site"])
     assert wrong.exit_code == 2
     assert "no group column 'site' to look by; known: task, subject." in wrong.stderr
+
+
+def test_questions_with_other_numbers_of_choices_by_choice_by_number_and_by_length(tmp_path):
+    for file in LOGS.glob("samples_*.jsonl"):
+        shutil.copy(file, tmp_path)
+    rows = {
+        task: [json.loads(line) for line in log_of(task).read_text().splitlines()]
+        for task in RECORDED
+    }
+    by_task = {}
+    for task, found in rows.items():
+        raw = np.array([[float(one[0]) for one in row["filtered_resps"]] for row in found])
+        by_task[task] = np.exp(raw) / np.exp(raw).sum(axis=1, keepdims=True)
+    each = calviz.load(tmp_path, choices="each")
+    assert each.class_names == ("wrong", "right")
+    assert each.n == 30 * 4 + 20 * 2
+    assert each.labels.sum() == 50
+    assert len(each.clusters.levels) == 50
+    for task, p in by_task.items():
+        mask = each.groups["task"].mask(task)
+        np.testing.assert_allclose(each.probs[mask, 1], p.ravel(), rtol=1e-12)
+    four = calviz.load(tmp_path, choices=4)
+    np.testing.assert_allclose(four.probs, by_task["four_choices"], rtol=1e-12)
+    # What the harness calls acc_norm, of all tasks together.
+    right = sum(RECORDED[task]["acc_norm"] * len(rows[task]) for task in rows)
+    assert calviz.load(tmp_path, scores="logits_per_byte").correct.sum() == pytest.approx(right)
+    for choices, said in (("7", "no question has 7 choices"), ("some", "must be top, each")):
+        with pytest.raises(OptionError, match=said):
+            calviz.load(tmp_path, choices=choices)
+    with pytest.raises(OptionError, match="'choices' is for questions"):
+        calviz.load(LOGS / "inspect_stated.json", choices="each")
 
 
 def test_logs_of_two_models_lie_in_two_folders(tmp_path):
@@ -134,7 +165,14 @@ def test_rows_of_json_with_different_choices_are_judged_by_the_top_one():
     loaded = read("\n".join(map(json.dumps, rows)).encode(), name="x.jsonl")
     assert loaded.first.confidence.tolist() == [0.8, 0.5]
     assert loaded.first.correct.tolist() == [True, False]
-    assert "2 to 3 choices: the top choice of each row is judged" in loaded.notices[0].message
+    assert "choices (2, 3): the top choice of each row is judged" in loaded.notices[0].message
+    each = read(
+        b"\n".join(json.dumps(r).encode() for r in rows),
+        name="x.jsonl",
+        options=ReadingOptions(choices="each"),
+    )
+    assert each.first.probs[:, 1].tolist() == [0.2, 0.8, 0.5, 0.2, 0.3]
+    assert each.first.labels.tolist() == [0, 1, 0, 0, 1]
     # The same rows as lists of log-probabilities; a row that is no distribution is refused as before.
     rows = [{"logprobs": [math.log(0.2), math.log(0.8)], "label": 1}]
     rows.append({"logprobs": [math.log(0.5), math.log(0.2), math.log(0.3)], "label": 2})

@@ -155,7 +155,7 @@ def test_frames_of_any_library(make):
         (pd.DataFrame(FRAME), {"label": "z"}, OptionError, "the label 'z' is not in"),
         (pd.DataFrame(FRAME), {"scores": ["p_bird"]}, OptionError, "the score column 'p_bird' is not in"),
         (pd.DataFrame(FRAME), {"lable": "y"}, OptionError, "there is no reading option 'lable'"),
-        (pd.DataFrame(FRAME).head(0), {}, InputError, "there are no rows"),
+        (pd.DataFrame(FRAME).head(0), {}, InputError, "the frame has no rows"),
         (pd.DataFrame([[0.1, 0.9, 1]], columns=["a", "a", "label"]), {}, InputError, "two columns called 'a'"),
         (pd.DataFrame({"label": ["a", 3], "p_a": [0.1, 0.9], "p_b": [0.9, 0.1]}), {}, InputError, "cannot be read"),
         ([1, 2], {}, InputError, "got list, expected a data frame"),

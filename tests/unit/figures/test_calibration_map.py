@@ -104,12 +104,20 @@ def test_small_diagrams_share_one_scale(theme):
     first, second = (f.plot_small(theme=theme) for f in (one, two))
     for drawn, figure in ((first, one), (second, two)):
         assert list(drawn.layout.xaxis.range) == list(drawn.layout.yaxis.range) == [0, 1]
-        np.testing.assert_allclose(drawn.data[0].y, figure.observed)
-        np.testing.assert_allclose(drawn.data[0].y + drawn.data[1].y, figure.mean_score)
-    # Circles of one share have one size, in whichever panel.
-    np.testing.assert_allclose(
-        first.data[-1].marker.size, np.maximum(4, 26 * np.sqrt(one.share)), rtol=1e-9
-    )
+        points = [t for t in drawn.data if t.mode == "markers"]
+        x, y, size = (
+            np.concatenate(part)
+            for part in zip(*((t.x, t.y, t.marker.size) for t in points), strict=True)
+        )
+        order = np.argsort(x)
+        np.testing.assert_allclose(x[order], np.sort(figure.mean_score))
+        np.testing.assert_allclose(y[order], figure.observed[np.argsort(figure.mean_score)])
+        # Points of one share have one size, in whichever panel.
+        shares = figure.share[np.argsort(figure.mean_score)]
+        np.testing.assert_allclose(size[order], np.maximum(6, 22 * np.sqrt(shares)), rtol=1e-9)
+        # Too high and too low differ in colour, as everywhere.
+        stems = {t.line.color for t in drawn.data if (t.name or "").endswith("(gap)")}
+        assert len(stems) == 4
 
 
 @pytest.mark.parametrize(

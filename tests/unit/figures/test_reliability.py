@@ -209,7 +209,7 @@ def test_the_drawing_is_square(theme):
 
 def test_what_is_drawn_is_the_frame():
     figure = Reliability.compute(binary(500, slope=1.5), reduction="positive", bins=9)
-    frame, picture = figure.frame(), drawn(figure)
+    frame, picture = figure.frame(), drawn(figure, marks="bars")
     bars = of_type(picture, "bar")
     np.testing.assert_allclose(values(bars[0]["y"]), frame["observed"])
     np.testing.assert_allclose(values(bars[0]["width"]), frame["high"] - frame["low"])
@@ -217,6 +217,7 @@ def test_what_is_drawn_is_the_frame():
     assert [values(b["y"]).size for b in gaps] == [(frame.gap > 0).sum(), (frame.gap < 0).sum()]
     high = frame[frame.gap > 0]
     np.testing.assert_allclose(values(gaps[0]["base"]) + values(gaps[0]["y"]), high["mean_score"])
+    assert frame["rows"].min() >= 20
     (points,) = [t for t in of_type(picture, "scatter") if t["mode"] == "markers"]
     np.testing.assert_allclose(values(points["x"]), frame["mean_score"])
     np.testing.assert_allclose(
@@ -232,16 +233,20 @@ def test_what_is_drawn_is_the_frame():
 def test_bars_and_points_carry_their_bin():
     figure = Reliability.compute(binary(60), reduction="positive", bins=40)
     assert figure.bin.size < 40
-    picture = drawn(figure)
-    clickable = [t for t in picture["data"] if t.get("hoverinfo") == "text"]
-    assert len(clickable) == 5  # bars and the space above, points, histogram and the space above
-    for trace in clickable:
-        assert values(trace["customdata"]).tolist() == figure.bin.tolist()
+    for marks, count in (("points", 4), ("bars", 5)):
+        picture = drawn(figure, marks=marks)
+        clickable = [t for t in picture["data"] if t.get("hoverinfo") == "text"]
+        # Bars and the space above, points (all of few rows), histogram and the space above; points have the whole height.
+        assert len(clickable) == count
+        for trace in clickable:
+            assert values(trace["customdata"]).tolist() == figure.bin.tolist()
 
 
 def test_a_bin_with_nothing_observed_can_be_hit():
     p = calviz.Predictions(probs=np.full(20, 0.3), labels=np.zeros(20, int))
-    bars = of_type(drawn(Reliability.compute(p, reduction="positive", bins=10)), "bar")
+    bars = of_type(
+        drawn(Reliability.compute(p, reduction="positive", bins=10), marks="bars"), "bar"
+    )
     covered = sorted(
         (values(b["base"])[0], values(b["base"])[0] + values(b["y"])[0]) for b in bars[:2]
     )
@@ -249,10 +254,71 @@ def test_a_bin_with_nothing_observed_can_be_hit():
 
 
 def test_gaps_differ_in_pattern_and_name_not_only_in_colour():
-    picture = drawn(Reliability.compute(binary(500, slope=2), reduction="positive"))
+    picture = drawn(Reliability.compute(binary(500, slope=2), reduction="positive"), marks="bars")
     gaps = [b for b in of_type(picture, "bar") if b.get("name", "").endswith("(gap)")]
     assert {b["marker"]["pattern"]["shape"] for b in gaps} == {"/", "\\"}
     assert len({b["name"] for b in gaps}) == 2
+
+
+def test_points_carry_their_gap_and_fade_where_rows_are_few():
+    score = np.repeat([0.25, 0.75, 0.95], [400, 400, 10])
+    labels = np.concatenate([np.arange(400) < 40, np.arange(400) < 380, np.arange(10) < 5])
+    figure = Reliability.compute(
+        calviz.Predictions(probs=score, labels=labels.astype(int)), reduction="positive", bins=10
+    )
+    picture = drawn(figure)
+    solid, few = [t for t in of_type(picture, "scatter") if t["mode"] == "markers"]
+    assert values(solid["x"]).tolist() == [0.25, 0.75]
+    assert values(few["x"]).tolist() == pytest.approx([0.95])
+    assert few["name"] == "Fewer than 20 rows"
+    assert contrast(few["marker"]["color"], "#ffffff") < contrast(
+        solid["marker"]["color"], "#ffffff"
+    )
+    # Areas go by rows, down to what can be seen.
+    small, large = values(few["marker"]["size"])[0], values(solid["marker"]["size"])
+    assert small < large[0] == large[1]
+    stems = [t for t in of_type(picture, "scatter") if t.get("name", "").endswith("(gap)")]
+    ends = {
+        (round(x, 2), round(a, 2), round(b, 2))
+        for t in stems
+        for x, a, b in zip(
+            values(t["x"])[::3], values(t["y"])[::3], values(t["y"])[1::3], strict=True
+        )
+    }
+    assert ends == {(0.25, 0.1, 0.25), (0.75, 0.95, 0.75), (0.95, 0.5, 0.95)}
+    # The range lies behind everything, also behind bars, whose hatching it would cloud.
+    for marks in ("points", "bars"):
+        (band,) = [
+            t for t in drawn(figure, marks=marks)["data"] if "if calibrated" in t.get("name", "")
+        ]
+        assert band["zorder"] < 0
+    with pytest.raises(OptionError, match="points or bars"):
+        figure.plot(marks="circles")
+
+
+def test_the_worst_bin_is_named_in_the_picture_only_beyond_noise():
+    score = np.repeat([0.25, 0.75], 400)
+    hits = np.concatenate([np.arange(400) < 100, np.arange(400) < 380])
+    data = calviz.Predictions(probs=score, labels=hits.astype(int))
+    off = Reliability.compute(data, reduction="positive", bins=10)
+    (named,) = [a["text"] for a in drawn(off)["layout"]["annotations"] if a.get("showarrow")]
+    assert named == "<b>20.0 points</b> too low<br>400 rows"
+    assert "20.0 points too low (400 rows)" in off.describe()
+    fair = Reliability.compute(binary(400), reduction="positive")
+    assert not [a for a in drawn(fair)["layout"]["annotations"] if a.get("showarrow")]
+
+
+def test_a_curve_is_faint_where_it_rests_on_few_rows():
+    rng = np.random.default_rng(0)
+    score = np.append(rng.uniform(0.8, 1, 2_000), [0.1, 0.12])
+    p = calviz.Predictions(probs=score, labels=(rng.random(score.size) < score).astype(int))
+    figure = Reliability.compute(p, reduction="positive", curves=("kernel",))
+    faint, solid = [t for t in drawn(figure)["data"] if t.get("name") == "Kernel-smoothed"]
+    at = values(solid["x"])
+    drawn_at = ~np.isnan(values(solid["y"]))
+    assert not drawn_at[at < 0.5].any()
+    assert drawn_at[at > 0.85].all()
+    assert faint["showlegend"] is False
 
 
 def test_only_top_label_is_called_confident():
@@ -317,7 +383,12 @@ def contrast(a: str, b: str) -> float:
 def test_colours_stand_out(theme):
     p = PALETTES[theme]
     for colour in (p.blue, p.vermillion, p.green, p.purple, p.neutral):
-        assert contrast(colour, p.paper) >= 3
+        assert contrast(colour, p.paper) >= (5 if theme == "dark" else 3)
+    # What is grey because it is only compared with must still be seen.
+    haze = [int(part) for part in re.findall(r"\d+", p.calibrated)[:3]]
+    paper = [int(p.paper[i : i + 2], 16) for i in (1, 3, 5)]
+    mixed = [round(b + p.haze * (h - b)) for h, b in zip(haze, paper, strict=True)]
+    assert contrast("#{:02x}{:02x}{:02x}".format(*mixed), p.paper) >= 1.3
     for text in (p.ink, p.muted):
         assert contrast(text, p.paper) >= 4.5
 

@@ -59,13 +59,17 @@ def test_what_is_drawn_is_the_frame():
     figure = Reliability.compute(binary(500), reduction="positive", curves=BOTH)
     frame, picture = figure.curves_frame(), figure.plot(caption=True)
     for kind, name in zip(BOTH, ("Kernel-smoothed", "Isotonic (CORP)"), strict=True):
-        (trace,) = [t for t in picture.data if t.name == name]
+        *_, trace = [t for t in picture.data if t.name == name]
         part = frame[frame["curve"] == kind]
+        few = part["rows"] < 20
         np.testing.assert_allclose(trace.x, part["score"], rtol=1e-6)
-        np.testing.assert_allclose(trace.y, part["probability"], rtol=1e-6)
+        expected = part["probability"].where(~few)
+        np.testing.assert_allclose(trace.y, expected, rtol=1e-6)
     plain = Reliability.compute(binary(500), reduction="positive")
     assert len(plain.curves_frame()) == 0
-    assert len(plain.plot().data) == len(picture.data) - 2
+    assert len(plain.plot().data) == len(
+        [t for t in picture.data if t.name not in ("Kernel-smoothed", "Isotonic (CORP)")]
+    )
 
 
 @pytest.mark.parametrize("score", [[0.4], [0.7] * 9, [0.0, 1.0] * 5, [0.0] * 4])

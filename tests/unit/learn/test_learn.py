@@ -26,8 +26,9 @@ def test_an_entry_says_what_how_and_who(e):
     assert sources_in(e.reference), f"{e.reference!r} names no publication of SOURCES"
 
 
-def test_every_publication_is_named_by_an_entry():
-    named = {s.short for e in entries() for s in sources_in(e.reference)}
+def test_every_publication_is_named_by_an_entry_or_a_word():
+    texts = [e.reference for e in entries()] + [term.meaning for term in GLOSSARY]
+    named = {s.short for text in texts for s in sources_in(text)}
     assert named == {s.short for s in SOURCES}
 
 

@@ -1,0 +1,26 @@
+"""``calviz merge``: profiles of different rows as one."""
+
+from __future__ import annotations
+
+import click
+
+from calviz.cli.group import FINE
+
+
+@click.command()
+@click.argument("profiles", nargs=-1, required=True, metavar="PROFILE...")
+@click.option("--out", required=True, metavar="FILE", help="The sum, a .parquet file.")
+def command(profiles: tuple[str, ...], out: str) -> int:
+    """Add profiles of different rows: days to a month, one site to another.
+
+    Rows that are in two profiles are counted twice.
+    """
+    from calviz.cli.profile_text import print_profile
+    from calviz.data.profile_files import merge_files
+    from calviz.profiles.file import check_target, write_profile
+
+    check_target(out)
+    found = merge_files(profiles)
+    write_profile(found, out)
+    print_profile(found, out)
+    return FINE

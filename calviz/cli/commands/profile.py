@@ -1,0 +1,75 @@
+"""``calviz profile``: rows of any number as sums that add up."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from calviz.cli.group import FINE
+from calviz.cli.progress import showing_progress
+from calviz.cli.reading import reading_options, split_names
+
+if TYPE_CHECKING:
+    from calviz.data import ReadingOptions
+    from calviz.data.profiling.sources import Engine
+
+
+@click.command()
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--out", required=True, metavar="FILE", help="The profile, a .parquet file.")
+@click.option("--by", callback=split_names, metavar="COL,COL", help="Columns to slice by.")
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "polars", "duckdb"]),
+    default="auto",
+    show_default=True,
+    help="What sums the rows.",
+)
+@click.option("--memory", metavar="SIZE", help="The most memory for DuckDB, such as 1GB.")
+@click.option("--model", metavar="NAME", help="The model to use, if the files hold several.")
+@click.option(
+    "--skip-broken", is_flag=True, help="Leave out files that cannot be read; they are named."
+)
+@reading_options
+def command(
+    sources: tuple[str, ...],
+    out: str,
+    by: tuple[str, ...] | None,
+    engine: Engine,
+    memory: str | None,
+    model: str | None,
+    skip_broken: bool,
+    reading: ReadingOptions,
+) -> int:
+    """Sum the predictions of SOURCE (files, folders, patterns, hive-partitioned tables) out of core into a profile.
+
+    Everything that takes a file of predictions takes a profile. Times are counted in buckets: --time date:month. What is
+    stopped goes on where it was when it is started again: finished parts are kept beside --out until it is written.
+    """
+    from calviz.cli.profile_text import print_profile
+    from calviz.data.profiling.run import options_and_time, profile
+    from calviz.profiles.file import check_target, write_profile
+
+    check_target(out)
+    parts = Path(f"{out}.parts")
+    options, time, every = options_and_time(reading)
+    with showing_progress():
+        found = profile(
+            list(sources),
+            by=by or reading.groups or (),
+            time=time,
+            every=every,
+            engine=engine,
+            memory=memory,
+            model=model,
+            skip_broken=skip_broken,
+            parts=parts,
+            **options,
+        )
+    write_profile(found, out)
+    shutil.rmtree(parts, ignore_errors=True)
+    print_profile(found, out)
+    return FINE

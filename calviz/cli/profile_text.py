@@ -1,0 +1,26 @@
+"""A profile as a person reads of it in a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from calviz.cli.text import cell, console, short_name
+from calviz.text.words import listed
+
+if TYPE_CHECKING:
+    from calviz.profiles.profile import Profile
+
+
+def print_profile(found: Profile, path: str) -> None:
+    """Print what a profile holds, and what was left out."""
+    out = console()
+    out.print(cell(f"{short_name(path)}: {found.sentence()}"), soft_wrap=True)
+    if found.facts.skipped:
+        names = listed([short_name(name) for name in found.facts.skipped])
+        out.print(
+            cell(
+                f"  left out {len(found.facts.skipped):,} files that cannot be read: {names}",
+                "yellow",
+            ),
+            soft_wrap=True,
+        )

@@ -1,0 +1,140 @@
+"""Arrays of probabilities and logits: their rules, the sums of their rows, the softmax."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.arrays import FloatArray, held_by
+from calviz.core.errors import InputError, Repair
+
+#: Rows whose probabilities sum further from 1 than this are refused. Rounded files stay within it.
+ROW_SUM_TOLERANCE = 0.02
+#: Rows are read in blocks of about this many bytes, so that a block stays in the cache.
+BLOCK_BYTES = 1 << 19
+
+RENORMALISE = Repair("renormalise", "divide every row by its sum")
+#: Rows whose probabilities sum closer to 1 than this are counted as exact: float32 rounding.
+_ROW_SUM_EXACT = 1e-4
+
+
+@dataclass(frozen=True)
+class RowSums:
+    """How far the rows of probabilities are from a sum of 1.
+
+    Attributes
+    ----------
+    off : int
+        Rows that are more than 0.0001 away from 1.
+    low, high : float
+        The smallest and the largest sum.
+    """
+
+    off: int
+    low: float
+    high: float
+
+    @property
+    def deviation(self) -> float:
+        """The largest distance from 1."""
+        return max(abs(self.low - 1), abs(self.high - 1))
+
+
+def as_float(values: npt.ArrayLike, what: str) -> FloatArray:
+    """Numbers as float32 or float64, of the same shape; raises InputError where there are none."""
+    array = np.asarray(values)
+    if array.dtype in (np.float32, np.float64):
+        return array
+    if array.dtype == np.float16:
+        return array.astype(np.float32)
+    if array.dtype.kind in "biu" or array.dtype == np.longdouble:
+        return array.astype(np.float64)
+    raise InputError(f"'{what}' holds {held_by(array)}, expected numbers")
+
+
+def _blocks(array: FloatArray) -> range:
+    step = max(1, BLOCK_BYTES // max(1, array[:1].nbytes))
+    return range(0, array.shape[0], step)
+
+
+def softmax(logits: FloatArray) -> FloatArray:
+    """Probabilities of logits, shape (n, K), of the same type."""
+    out = np.empty_like(logits)
+    blocks = _blocks(logits)
+    for start in blocks:
+        rows = slice(start, start + blocks.step)
+        block = out[rows]
+        with np.errstate(over="ignore"):  # 1e308 below the largest, and twice that, are both 0
+            np.subtract(logits[rows], logits[rows].max(axis=1, keepdims=True), out=block)
+        np.exp(block, out=block)
+        block /= block.sum(axis=1, keepdims=True)
+    return out
+
+
+def check_finite(array: FloatArray, what: str) -> None:
+    """Raise InputError with row and class of the first number of shape (n, K) that is missing or infinite."""
+    blocks = _blocks(array)
+    for start in blocks:
+        block = array[start : start + blocks.step]
+        # One reduction per block: a sum of finite numbers is finite unless it overflows.
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = block.sum(dtype=np.float64)
+        if not np.isfinite(total):
+            bad = ~np.isfinite(block)
+            if bad.any():
+                row, column = (int(v) for v in np.argwhere(bad)[0])
+                value = block[row, column]
+                state = "missing (NaN)" if np.isnan(value) else "infinite"
+                raise InputError(f"'{what}' is {state} for class {column}", row=start + row + 1)
+
+
+def check_unit_interval(block: FloatArray, what: str, start: int = 0) -> None:
+    """Raise InputError with row and class of the first number of shape (n, K) outside [0, 1]; rows count from `start`."""
+    # Rounding of float32 softmax outputs may exceed 1 by a few units in the last place.
+    slack = 1e-6
+    # Numbers from 0 up have the order of their bits, below those of all others (and of -0): one pass tells.
+    bits = block.view(np.uint32 if block.dtype == np.float32 else np.uint64)
+    if bits.max() <= block.dtype.type(1 + slack).view(bits.dtype):
+        return
+    if not (block.min() >= -slack and block.max() <= 1 + slack):
+        bad = ~((block >= -slack) & (block <= 1 + slack))
+        row, column = (int(v) for v in np.argwhere(bad)[0])
+        value = block[row, column]
+        if np.isnan(value):
+            text = f"'{what}' is missing (NaN)"
+        elif np.isinf(value):
+            text = f"'{what}' is infinite"
+        else:
+            text = f"'{what}' is {value:.6g}, outside [0, 1]"
+        place = f" for class {column}" if block.shape[1] > 1 else ""
+        raise InputError(text + place, row=start + row + 1)
+
+
+def checked_row_sums(probs: FloatArray) -> RowSums:
+    """Sums of the rows of probabilities, shape (n, K); raises InputError where a number or a sum breaks the rules."""
+    ones = np.ones(probs.shape[1], dtype=probs.dtype)
+    blocks = _blocks(probs)
+    worst, worst_row, off, inexact = 0.0, 0, 0, 0
+    low, high = np.inf, -np.inf
+    for start in blocks:
+        block = probs[start : start + blocks.step]
+        check_unit_interval(block, "probs", start)
+        sums = block @ ones
+        low, high = min(low, float(sums.min())), max(high, float(sums.max()))
+        deviation = np.abs(sums - 1)
+        off += int(np.count_nonzero(deviation > ROW_SUM_TOLERANCE))
+        inexact += int(np.count_nonzero(deviation > _ROW_SUM_EXACT))
+        here = int(deviation.argmax())
+        if deviation[here] > worst:
+            worst, worst_row = float(deviation[here]), start + here
+    if off:
+        total = float(probs[worst_row].sum(dtype=np.float64))
+        raise InputError(
+            f"{off:,} of {probs.shape[0]:,} rows do not sum to 1 (row {worst_row + 1:,} sums to "
+            f"{total:.4g}; at most {ROW_SUM_TOLERANCE} off is accepted)",
+            remedy="normalise the rows, or declare them as logits",
+            repairs=(RENORMALISE,),
+        )
+    return RowSums(inexact, low, high)

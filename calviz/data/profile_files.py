@@ -1,0 +1,154 @@
+"""Profiles from their files, looked at as closely as any other file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from calviz.core.errors import InputError
+from calviz.core.extra_packages import needs
+from calviz.core.factor import Factor
+from calviz.core.predictions import Dataset
+from calviz.data.file_bytes import Source
+from calviz.data.loaded import Loaded, Recognition
+from calviz.data.table import Table
+from calviz.profiles.aggregate import SUMS
+from calviz.profiles.file import KEY, columns_of, group_names, of_columns, read_facts
+from calviz.profiles.profile import Profile, merge
+
+
+def facts_in(table: Table) -> bytes | None:
+    """The facts of a profile that a Parquet file holds; None if it is another one."""
+    schema = getattr(table, "schema", None)
+    metadata = getattr(schema, "metadata", None) or {}
+    found: bytes | None = metadata.get(KEY)
+    return found
+
+
+def of_table(table: Table, text: bytes) -> Profile:
+    """The profile that a table holds.
+
+    Raises
+    ------
+    InputError
+        Where it is of another version or damaged.
+    """
+    facts, rows = read_facts(text)
+    wanted = columns_of(facts)
+    if set(wanted) != set(table.names):
+        raise InputError(
+            "the profile is damaged: it does not have the columns that it says",
+            remedy="make it again",
+        )
+    timed = facts.every is not None
+    single = [name for name in wanted if name != "time"]
+    fetched = dict(table.fetch((), single).columns)
+    columns: dict[str, Any] = {}
+    for name in wanted:
+        if name == "time" and timed:
+            columns[name] = _times(table)
+        elif name == "split" or name in group_names(facts):
+            columns[name] = _texts(fetched[name])
+        else:
+            columns[name] = _numbers(fetched[name], name)
+    return of_columns(facts, rows, columns)
+
+
+def _texts(column: Any) -> Any:
+    found = Factor.of(column)
+    return np.array(found.levels, dtype=object)[found.codes].tolist()
+
+
+def _numbers(column: Any, name: str) -> Any:
+    if name == "hit":
+        return (
+            np.asarray([v in ("True", "true", "1") for v in _texts(column)])
+            if isinstance(column, Factor)
+            else np.asarray(column).astype(bool)
+        )
+    if isinstance(column, Factor):
+        raise InputError("the profile is damaged: a column of numbers holds text", column=name)
+    values = np.asarray(column, dtype=np.float64)
+    may_be_missing = name in SUMS[3:]
+    if not (np.isfinite(values) | (np.isnan(values) & may_be_missing)).all():
+        raise InputError("the profile is damaged: a number is missing", column=name)
+    if name in ("n", "clipped", "cell"):
+        return values.astype(np.int32 if name == "cell" else np.int64)
+    return values
+
+
+def _times(table: Any) -> Any:
+    column = table._table(["time"]).column(0)
+    return column.to_numpy(zero_copy_only=False).astype("datetime64[us]")
+
+
+def read_profile(source: str | os.PathLike[str], *, name: str | None = None) -> Profile:
+    """Read a profile from its file.
+
+    Raises
+    ------
+    InputError
+        Where it is no profile, of another version, or damaged.
+    """
+    needs("pyarrow")
+    from calviz.data.format import format_of
+
+    with Source(source, name) as opened:
+        try:
+            table = format_of(opened).open(opened)
+            text = facts_in(table)
+            if text is None:
+                raise InputError(
+                    "this is no profile",
+                    remedy="make one of it: calviz profile FILE --out NAME.parquet",
+                )
+            return of_table(table, text)
+        except InputError as error:
+            raise error.in_file(opened.name) from None
+
+
+def merge_files(paths: Iterable[str | os.PathLike[str]]) -> Profile:
+    """Add the profiles of several files.
+
+    Raises
+    ------
+    InputError
+        Where one is no profile, or two cannot be added.
+    """
+    return merge([read_profile(path) for path in paths])
+
+
+def loaded(found: Profile, name: str) -> Loaded:
+    """A profile as a file that was read."""
+    data: Dataset = found.predictions().renamed(found.facts.name or name)
+    weights = data.weights
+    counts: dict[str, int] = {}
+    if data.splits is not None and weights is not None:
+        rows = np.bincount(data.splits.codes, weights, minlength=len(data.splits.levels))
+        counts = dict(zip(data.splits.levels, rows.astype(int).tolist(), strict=True))
+    facts = found.facts
+    return Loaded(
+        file=name,
+        size=0,
+        models={data.name: data},
+        recognition=Recognition(
+            format=f"calviz profile ({found.cells.height:,} cells)",
+            kind=data.kind,
+            label=None,
+            label_form="",
+            scores=(),
+            split_column="split" if facts.split else None,
+            groups=facts.groups,
+            id_column=None,
+            class_names=data.class_names,
+            models=(data.name,),
+            columns=tuple(found.cells.columns),
+            rows=found.n,
+            time_column="time" if facts.every else None,
+            split_counts=counts,
+        ),
+        hash=lambda: "",
+    )

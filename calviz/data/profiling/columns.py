@@ -1,0 +1,139 @@
+"""Which column is what, from the schema and the first rows, as for files that are read whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calviz.core.errors import InputError, OptionError, shortened
+from calviz.core.factor import Factor
+from calviz.data.building import labels
+from calviz.data.formats.arrow.memory import ArrowRows, columns_of
+from calviz.data.loaded import ReadingOptions, known_columns
+from calviz.data.recognition import layout as files
+from calviz.data.recognition.recognise import recognise
+from calviz.data.table import SAMPLE_ROWS
+from calviz.profiles.layout import Every, Layout
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+
+def recognised(
+    frame: nw.LazyFrame[Any],
+    options: ReadingOptions,
+    *,
+    by: Sequence[str] = (),
+    time: str | None = None,
+    every: Every = "day",
+    model: str | None = None,
+) -> Layout:
+    """The columns that a profile is made of.
+
+    Raises
+    ------
+    InputError, OptionError
+        Where they cannot be told, or are of a form that has no profile.
+    """
+    head = frame.head(SAMPLE_ROWS).collect("pyarrow").to_native()
+    names = frame.collect_schema().names()
+    for name in (*by, *([time] if time else [])):
+        if name not in names:
+            raise OptionError(f"there is no column '{shortened(name)}'; {known_columns(names)}.")
+    table = ArrowRows(format="table", columns=columns_of(head, "the table has"), data=head)
+    with np.errstate(all="ignore"):
+        found = recognise(table, options)
+    common: dict[str, Any] = {
+        "split": found.split,
+        "groups": tuple(by),
+        "time": time,
+        "every": every,
+    }
+    if found.cluster is not None or found.weight is not None:
+        raise InputError("a profile has no clusters and no weights", remedy="leave them out")
+    if found.confidence is not None:
+        return _of_confidence(table, found.confidence, common)
+    return _of_scores(table, found, options, model, common)
+
+
+def _of_confidence(table: ArrowRows, found: files.Confidence, common: dict[str, Any]) -> Layout:
+    if found.correct is None or found.log:
+        raise InputError(
+            "a profile of confidences needs a column that says whether each prediction was right",
+            remedy="add one with 0 and 1",
+        )
+    classes = (False, True) if table[found.correct].type == "boolean" else (0, 1)
+    return Layout(
+        label=found.correct, scores=(found.score,), classes=classes, confidence=True, **common
+    )
+
+
+def _of_scores(
+    table: ArrowRows,
+    found: files.Layout,
+    options: ReadingOptions,
+    model: str | None,
+    common: dict[str, Any],
+) -> Layout:
+    scores = _model(found.scores, model)
+    if scores.kind == "logits":
+        raise InputError("a profile is made of probabilities, and these are logits")
+    if scores.width > 1 and len(scores.columns) == 1:
+        raise InputError(
+            "a profile is made of one column per class, and this is a column of lists",
+            column=scores.columns[0],
+        )
+    if found.label is None:
+        raise InputError("a profile needs one column with the true class")
+    k = max(2, scores.width)
+    classes, names = _classes(table, found.label, scores, k, options)
+    return Layout(
+        label=found.label, scores=scores.columns, classes=classes, class_names=names, **common
+    )
+
+
+def _model(scores: Sequence[files.Scores], model: str | None) -> files.Scores:
+    named = {s.model: s for s in scores}
+    if model is None and len(scores) == 1:
+        return scores[0]
+    if model in named:
+        return named[model]
+    wrong = f"there is no model '{shortened(model)}'" if model else "there are several models"
+    raise OptionError(f"{wrong}; choose one of: {', '.join(named)}.")
+
+
+def _classes(
+    table: ArrowRows, label: str, scores: files.Scores, k: int, options: ReadingOptions
+) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    """What the label column holds for each class, and what the classes are called."""
+    column = table[label]
+    names = options.class_names or scores.class_names
+    if len(names) != k:
+        # A single column names itself, not the classes.
+        names = ()
+    plain = names or tuple(str(j) for j in range(k))
+    if column.type == "boolean" and k == 2:
+        return (False, True), plain
+    values = table.fetch((), [label]).columns[label]
+    told = labels.decode(
+        values,
+        k,
+        class_names=tuple(names),
+        columns=scores.columns,
+        base=options.label_base,
+        name=label,
+        line=lambda _: None,
+    )
+    if told.form == "-1 and +1":
+        return (-1, 1), told.class_names
+    if column.numeric and told.form.startswith("class index"):
+        base = options.label_base or 0
+        return tuple(range(base, base + k)), told.class_names
+    # As each class is written here; those that the first rows do not have, by their names.
+    levels = Factor.of(values).levels
+    codes = told.indices[np.unique(Factor.of(values).codes, return_index=True)[1]]
+    written = {int(c): level for c, level in zip(codes, levels, strict=True) if c >= 0}
+    texts = [written.get(j, told.class_names[j]) for j in range(k)]
+    return (tuple(float(t) for t in texts) if column.numeric else tuple(texts)), told.class_names

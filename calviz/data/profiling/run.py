@@ -1,0 +1,312 @@
+"""`profile`: the summary of files or frames of any size, part by part, which can be stopped and taken up again."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, get_args
+
+from calviz.core.errors import CalvizError, InputError, OptionError, shortened
+from calviz.core.extra_packages import needs
+from calviz.core.options import check_choice
+from calviz.core.watch import checkpoint
+from calviz.data.loaded import ReadingOptions
+from calviz.data.profile_files import read_profile
+from calviz.data.profiling.columns import recognised
+from calviz.data.profiling.sources import Engine, Files, find, scan
+from calviz.data.reading import options_of
+from calviz.profiles.aggregate import FAULTS, cells_of, faults_of, finished, first_fault, is_single
+from calviz.profiles.file import write_profile
+from calviz.profiles.layout import Every, Layout
+from calviz.profiles.profile import VERSION, Facts, Profile, merge, summed
+
+
+def profile(
+    source: Any,
+    *,
+    by: Sequence[str] = (),
+    time: str | None = None,
+    every: Every = "day",
+    engine: Engine = "auto",
+    memory: str | None = None,
+    model: str | None = None,
+    name: str | None = None,
+    skip_broken: bool = False,
+    parts: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> Profile:
+    """Summarise rows of any number, out of core: what comes of it adds up, and is judged as predictions are.
+
+    Parameters
+    ----------
+    source : str, PathLike, list of these, or a frame
+        A file (Parquet, CSV, Arrow, JSON Lines), a pattern (``"data/2026/**/*.parquet"``), a folder, a hive-partitioned table; or
+        a frame: pandas, polars (lazy), a DuckDB relation, PySpark, Ibis. A frame is summed where it is; only cells come back.
+    by : sequence of str
+        Columns to slice by.
+    time : str, optional
+        The column with the time of each row, counted in buckets.
+    every : {"hour", "day", "week", "month", "quarter", "year"}
+        How long a bucket is.
+    engine : {"auto", "polars", "duckdb"}
+        What sums files.
+    memory : str, optional
+        The most memory that DuckDB takes, such as "1GB"; it spills to disk beyond.
+    model : str, optional
+        Which model, where there are several.
+    name : str, optional
+        What to call it.
+    skip_broken : bool
+        Whether files that cannot be read are left out (`Facts.skipped` names them) rather than refused.
+    parts : str or PathLike, optional
+        A folder that keeps what is done, so that stopped work is taken up again.
+    **options
+        Fields of `ReadingOptions` (``label="y"``, ``scores=["p"]``); everything else is recognised.
+
+    Returns
+    -------
+    Profile
+
+    Raises
+    ------
+    InputError, OptionError
+        In one sentence: which file, how many rows, the first of them, the rule.
+    """
+    reading = options_of(options)
+    wanted = {"by": tuple(by), "time": time, "every": every, "model": model}
+    if isinstance(source, str | os.PathLike) or _is_paths(source):
+        files = find([source] if isinstance(source, str | os.PathLike) else source)
+        run = _Run(engine, memory, reading, wanted, name or files.name, skip_broken)
+        return run.of_files(files, None if parts is None else Path(parts))
+    return _of_frame(source, reading, wanted, name or "profile")
+
+
+def options_and_time(reading: ReadingOptions) -> tuple[dict[str, Any], str | None, Every]:
+    """Reading options as the arguments of `profile`; the time column is written ``date`` or ``date:month``.
+
+    Raises
+    ------
+    OptionError
+        On options that have no meaning out of core.
+    """
+    column, _, bucket = (reading.time_column or "").partition(":")
+    every: Any = bucket or "day"
+    check_choice("every", every, get_args(Every))
+    if reading.repair or reading.cluster_column or reading.weight_column:
+        raise OptionError("a profile takes no repairs, clusters or weights.")
+    known = {f.name: getattr(reading, f.name) for f in fields(reading)}
+    left = ("time_column", "groups", "repair", "cluster_column", "weight_column", "weight_kind")
+    options = {name: v for name, v in known.items() if name not in left and v is not None}
+    return options, column or None, every
+
+
+def _is_paths(source: Any) -> bool:
+    return isinstance(source, list | tuple) and all(
+        isinstance(s, str | os.PathLike) for s in source
+    )
+
+
+def _of_frame(source: Any, reading: ReadingOptions, wanted: dict[str, Any], name: str) -> Profile:
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(source).lazy()
+    except TypeError:
+        raise InputError(
+            f"got {type(source).__name__}, expected a path, a list of paths or a data frame",
+        ) from None
+    layout = recognised(frame, reading, **wanted)
+    found = _summed(frame, layout, name)
+    if not found.sound:
+        _refuse(frame, layout, found)
+    return found.profile
+
+
+@dataclass(frozen=True)
+class _Summed:
+    """The profile of some rows, and how many of them could not be used."""
+
+    profile: Profile
+    bad: int
+
+    @property
+    def untimed(self) -> int:
+        """Rows without a time, where times are counted."""
+        if self.profile.facts.every is None:
+            return 0
+        cells = self.profile.cells
+        return int(cells.filter(cells["time"].is_null())["n"].sum())
+
+    @property
+    def sound(self) -> bool:
+        """Whether all rows could be used."""
+        return not self.bad and not self.untimed
+
+
+def _summed(frame: Any, layout: Layout, name: str) -> _Summed:
+    facts = _facts(layout, name, is_single(frame, layout))
+    # Polars streams where it is asked to.
+    how = {"engine": "streaming"} if frame.implementation.is_polars() else {}
+    table, bad = finished(cells_of(frame, layout).collect("polars", **how).to_native(), layout)
+    return _Summed(Profile(facts, summed([table], facts)), bad)
+
+
+def _facts(layout: Layout, name: str, single: bool) -> Facts:
+    return Facts(
+        name=name,
+        reduction=layout.reduction,
+        class_names=layout.class_names,
+        kind="confidence" if layout.confidence else "probabilities",
+        single=single,
+        groups=layout.groups,
+        split=layout.split is not None,
+        every=None if layout.time is None else layout.every,
+    )
+
+
+def _refuse(frame: Any, layout: Layout, found: _Summed, place: str = "") -> None:
+    """Say how many rows cannot be used, and why."""
+    faults = {-6: found.untimed} if found.untimed else {}
+    faults = {**(faults_of(frame, layout) if found.bad else {}), **faults}
+    said = ", ".join(f"{rows:,} with {FAULTS[code]}" for code, rows in faults.items())
+    total = found.profile.n + found.bad
+    raise InputError(
+        f"{sum(faults.values()):,} of {total:,} rows cannot be used: {said}{place}",
+        remedy="correct them or leave them out",
+    )
+
+
+@dataclass
+class _Run:
+    """One way through files."""
+
+    engine: Engine
+    memory: str | None
+    reading: ReadingOptions
+    wanted: dict[str, Any]
+    name: str
+    skip_broken: bool
+
+    def of_files(self, files: Files, folder: Path | None) -> Profile:
+        needs("pyarrow")
+        layout = self._layout(files)
+        found: list[Profile] = []
+        skipped: list[str] = []
+        rows = 0
+        parts = list(files.parts())
+        for number, part in enumerate(parts, start=1):
+            checkpoint(f"part {number:,} of {len(parts):,}, {rows:,} rows so far")
+            made = self._kept(part, layout, folder)
+            if made is None:
+                skipped += [path.name for path in part.paths]
+                continue
+            rows += made.n
+            found.append(made)
+            # Sums of many parts need no more room than those of few.
+            if len(found) > 16:
+                found = [merge(found)]
+        if not rows:
+            raise InputError("there are no rows", file=files.name)
+        whole = merge(found)
+        return Profile(replace(whole.facts, skipped=(*whole.facts.skipped, *skipped)), whole.cells)
+
+    def _layout(self, files: Files) -> Layout:
+        import narwhals as nw
+
+        for path in files.paths:
+            one = Files((path,), files.kind, files.hive)
+            try:
+                return recognised(
+                    nw.from_native(scan(one, self.engine)), self.reading, **self.wanted
+                )
+            except CalvizError as error:
+                raise _named(error, path) from None
+            except Exception as error:
+                if not self.skip_broken:
+                    raise _broken(path, error) from None
+        raise InputError("none of the files can be read", file=files.name)
+
+    def _kept(self, part: Files, layout: Layout, folder: Path | None) -> Profile | None:
+        """The profile of some files, which may have been made before."""
+        if folder is None:
+            return self._made(part, layout)
+        at = folder / f"{self._key(part, layout)}.parquet"
+        if at.exists():
+            try:
+                return read_profile(at)
+            except InputError:
+                at.unlink()
+        made = self._made(part, layout)
+        if made is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_profile(made, at)
+        return made
+
+    def _key(self, part: Files, layout: Layout) -> str:
+        states = [(str(p.absolute()), p.stat().st_size, p.stat().st_mtime_ns) for p in part.paths]
+        text = repr((VERSION, asdict(layout), self.name, self.skip_broken, states))
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def _made(self, part: Files, layout: Layout) -> Profile | None:
+        import narwhals as nw
+
+        try:
+            frame = nw.from_native(scan(part, self.engine, self.memory)).lazy()
+            found = _summed(frame, layout, self.name)
+        except CalvizError as error:
+            raise _named(error, part.paths[0]) from None
+        except Exception as error:
+            if len(part.paths) > 1:
+                return self._one_by_one(part, layout)
+            if not self.skip_broken:
+                raise _broken(part.paths[0], error) from None
+            return None
+        if not found.sound:
+            self._refuse(part, layout, found)
+        return found.profile
+
+    def _one_by_one(self, part: Files, layout: Layout) -> Profile | None:
+        """One file of a part is broken: says which, or leaves it out."""
+        made = {p: self._made(Files((p,), part.kind, part.hive), layout) for p in part.paths}
+        found = [one for one in made.values() if one is not None]
+        if not found:
+            return None
+        whole = merge(found)
+        skipped = tuple(path.name for path, one in made.items() if one is None)
+        return Profile(replace(whole.facts, skipped=whole.facts.skipped + skipped), whole.cells)
+
+    def _refuse(self, part: Files, layout: Layout, found: _Summed) -> None:
+        """Say how many rows of a part cannot be used, and where the first of them is."""
+        import narwhals as nw
+
+        whole = nw.from_native(scan(part, self.engine, self.memory)).lazy()
+        place = ""
+        for path in part.paths:
+            frame = nw.from_native(scan(Files((path,), part.kind, part.hive), "polars")).lazy()
+            alone = _summed(frame, layout, self.name)
+            if alone.bad:
+                row, code = first_fault(frame, layout)
+                place = (
+                    f"; the first is row {row + 1:,} of {shortened(path.name)}, with {FAULTS[code]}"
+                )
+            elif alone.untimed:
+                place = f"; the first is in {shortened(path.name)}"
+            if place:
+                break
+        _refuse(whole, layout, found, place)
+
+
+def _named(error: CalvizError, path: Path) -> CalvizError:
+    return error.in_file(path.name) if isinstance(error, InputError) else error
+
+
+def _broken(path: Path, error: Exception) -> InputError:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return InputError(
+        f"the file cannot be read ({shortened(lines[0])})",
+        file=path.name,
+        remedy="make it again, or leave out what is broken (--skip-broken, skip_broken=True)",
+    )

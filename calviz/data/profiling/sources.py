@@ -1,0 +1,183 @@
+"""Which files are meant: a path, a pattern, a folder, a hive-partitioned table; and how an engine scans them."""
+
+from __future__ import annotations
+
+import glob
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from calviz.core.errors import InputError, shortened
+from calviz.core.extra_packages import needs
+from calviz.core.options import check_choice
+
+#: What carries out the sums of files.
+Engine = Literal["auto", "polars", "duckdb"]
+#: The engine that is used where nothing else is asked for (ARCHITECTURE.md has the measurement).
+DEFAULT = "polars"
+
+#: Files are gone through in parts of about this many bytes: what is done when the work is stopped is not done again.
+PART_BYTES = 256 << 20
+#: How many times its size a file takes in memory, roughly, judged.
+_EXPANDS = 12
+_KINDS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".arrow": "ipc",
+    ".feather": "ipc",
+    ".jsonl": "ndjson",
+    ".ndjson": "ndjson",
+}
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files of one kind, which are one table.
+
+    Attributes
+    ----------
+    paths : tuple of Path
+    kind : {"parquet", "csv", "ipc", "ndjson"}
+    hive : bool
+        Whether folders on the way are called ``column=value``.
+    """
+
+    paths: tuple[Path, ...]
+    kind: str
+    hive: bool = False
+
+    @property
+    def name(self) -> str:
+        """What to call them."""
+        first = self.paths[0]
+        return first.stem if len(self.paths) == 1 else first.parent.name or first.stem
+
+    def parts(self) -> Iterator[Files]:
+        """Some files at a time (`PART_BYTES`)."""
+        part: list[Path] = []
+        size = 0
+        for path in self.paths:
+            part.append(path)
+            size += path.stat().st_size
+            if size >= PART_BYTES:
+                yield Files(tuple(part), self.kind, self.hive)
+                part, size = [], 0
+        if part:
+            yield Files(tuple(part), self.kind, self.hive)
+
+
+def find(sources: Sequence[str | os.PathLike[str]]) -> Files:
+    """The files that are meant, in the order of their names.
+
+    Raises
+    ------
+    InputError
+        Where there are none, or of several kinds.
+    """
+    paths: list[Path] = []
+    for source in sources:
+        paths += _found(os.fspath(source))
+    paths = list(dict.fromkeys(paths))
+    kinds = {_KINDS[path.suffix.lower()] for path in paths}
+    if len(kinds) > 1:
+        raise InputError(
+            f"files of several kinds ({', '.join(sorted(kinds))}) are not one table",
+            remedy="name those of one kind, such as 'data/*.parquet'",
+        )
+    hive = any("=" in parent.name for path in paths for parent in path.parents)
+    return Files(tuple(paths), kinds.pop(), hive)
+
+
+def _found(source: str) -> list[Path]:
+    at = Path(source)
+    if at.is_dir():
+        found = sorted(p for p in at.rglob("*") if p.suffix.lower() in _KINDS and p.is_file())
+        if not found:
+            raise InputError("there are no files of predictions in the folder", file=at.name)
+        return found
+    if at.is_file():
+        if at.suffix.lower() not in _KINDS:
+            raise InputError(
+                f"files that end in '{shortened(at.suffix)}' are not profiled",
+                file=at.name,
+                remedy=f"known: {', '.join(_KINDS)}",
+            )
+        return [at]
+    found = sorted(Path(p) for p in glob.glob(source, recursive=True))  # noqa: PTH207  # absolute patterns too
+    found = [p for p in found if p.is_file() and p.suffix.lower() in _KINDS]
+    if not found:
+        raise InputError("there is no such file", file=shortened(source))
+    return found
+
+
+def why_out_of_core(source: str) -> str:
+    """Why a path is not read into memory, in words; empty if it is."""
+    at = Path(source)
+    if at.is_dir():
+        table = any(
+            p.suffix.lower() in (".parquet", ".pq", ".csv", ".arrow") for p in at.rglob("*")
+        )
+        return "it is a folder of files" if table else ""
+    if not at.exists():
+        return "it is a pattern" if glob.has_magic(source) else ""
+    if at.suffix.lower() not in _KINDS:
+        return ""
+    needed, room = _EXPANDS * at.stat().st_size, _memory() / 2
+    return "it may not fit into memory" if needed > room else ""
+
+
+def _memory() -> float:
+    """Bytes of the machine's memory; infinite where it does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (ValueError, OSError, AttributeError):
+        return math.inf
+
+
+def scan(files: Files, engine: str, memory: str | None = None) -> Any:
+    """A lazy frame of the files: of polars, or a relation of DuckDB.
+
+    Raises
+    ------
+    MissingPackage
+        Where the engine is not installed.
+    """
+    check_choice("engine", engine, get_args(Engine))
+    paths = [str(path) for path in files.paths]
+    if (DEFAULT if engine == "auto" else engine) == "duckdb":
+        needs("duckdb")
+        return _duckdb(paths, files, memory)
+    import polars as pl
+
+    hive: Any = {"hive_partitioning": files.hive}
+    if files.kind == "parquet":
+        return pl.scan_parquet(paths, glob=False, **hive)
+    if files.kind == "csv":
+        separator = "\t" if files.paths[0].suffix.lower() == ".tsv" else ","
+        return pl.scan_csv(paths, glob=False, separator=separator)
+    if files.kind == "ipc":
+        return pl.scan_ipc(paths, glob=False, **hive)
+    return pl.scan_ndjson(paths)
+
+
+def _duckdb(paths: list[str], files: Files, memory: str | None) -> Any:
+    import duckdb
+
+    connection = duckdb.connect()
+    # Extensions would be fetched from elsewhere.
+    connection.execute("SET autoinstall_known_extensions = false")
+    connection.execute("SET enable_progress_bar = false")
+    if memory is not None:
+        connection.execute("SET memory_limit = ?", [memory])
+    if files.kind == "parquet":
+        return connection.read_parquet(paths, hive_partitioning=files.hive)
+    if files.kind == "csv":
+        return connection.read_csv(paths, hive_partitioning=files.hive)
+    if files.kind == "ndjson":
+        return connection.read_json(paths, format="newline_delimited")
+    raise InputError("DuckDB does not read Arrow files", remedy="use the engine polars")

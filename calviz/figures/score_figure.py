@@ -1,0 +1,86 @@
+"""What figures of one pair of score and hit have in common: what they are of, and how it is asked for."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+from calviz.core.options import check_level
+from calviz.core.predictions import Dataset
+from calviz.core.reduction import Reduction
+from calviz.figures.base import Figure
+from calviz.sample.sample import Sample
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScoreFigure(Figure):
+    """A figure of the scores of a sample and of their hits, with a band or an interval.
+
+    Attributes
+    ----------
+    name : str
+        Name of the predictions.
+    split : str or None
+        The split that is drawn, or None for all rows.
+    reduction : Reduction
+        What score and hit are.
+    n : int
+        Number of rows.
+    level : float
+        Level of bands and intervals; a curve's is of each of its points for itself (pointwise).
+    """
+
+    name: str
+    split: str | None
+    reduction: Reduction
+    n: int
+    level: float
+
+    @classmethod
+    def compute(
+        cls,
+        data: Dataset | Sample,
+        *,
+        reduction: Reduction | str | None = None,
+        level: float = 0.95,
+        seed: int | None = None,
+        split: str | None = None,
+    ) -> Self:
+        """Compute what is drawn.
+
+        Parameters
+        ----------
+        data : Predictions, ConfidencePredictions or Sample
+            With a sample, what is left out below is as the sample says.
+        reduction : Reduction or str, optional
+            Which (score, hit) pair is drawn; the positive class of two if left out, else the top label.
+        level : float
+            Level of bands and intervals, between 0 and 1.
+        seed : int
+            Seed of what is redrawn.
+        split : str, optional
+            Only the rows of this split.
+
+        Raises
+        ------
+        OptionError, InputError, NotAvailable
+            As `calviz.evaluate` does.
+        """
+        check_level(level)
+        sample = Sample.of(data, split=split, reduction=reduction, seed=seed)
+        return cls._of(sample, level=level, **_head(sample))
+
+    @classmethod
+    @abstractmethod
+    def _of(cls, sample: Sample, *, level: float, **head: Any) -> Self:
+        """The figure of a sample; `head` holds the other fields of every such figure."""
+
+
+def _head(sample: Sample) -> dict[str, Any]:
+    return {
+        "name": sample.data.name,
+        "split": sample.split,
+        "reduction": sample.reduction,
+        "n": sample.data.n,
+    }

@@ -1,0 +1,320 @@
+"""Rows to cells: one narwhals expression, which the engine of the frame carries out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calviz.core.cells import FINE_CELLS
+from calviz.core.probabilities import ROW_SUM_TOLERANCE
+from calviz.profiles.layout import Every, Layout
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    import polars as pl
+
+#: What a 0 counts as in the log loss, as in `calviz.sample.losses`.
+_EPSILON, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
+#: Scores this far outside [0, 1] are rounding.
+_SLACK = 1e-6
+#: Names of what is made of the rows; no column of a file is called so.
+_OWN = "calviz:"
+
+#: Why rows cannot be used, by the number that stands in place of their cell.
+FAULTS = {
+    -1: "no label",
+    -2: "a label that is none of the classes",
+    -3: "a missing score",
+    -4: "a score outside [0, 1]",
+    -5: f"scores that do not sum to 1 (within {ROW_SUM_TOLERANCE})",
+    -6: "no time",
+}
+
+_TRUNCATED: dict[Every, str] = {
+    "hour": "1h",
+    "day": "1d",
+    "week": "1w",
+    "month": "1mo",
+    "quarter": "1q",
+    "year": "1y",
+}
+
+#: Columns that are summed, and of which the smallest and the largest count.
+SUMS = ("n", "score_sum", "square_sum", "log_loss", "clipped", "squared_error")
+#: How the columns of groups begin.
+GROUP = "group:"
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What is made of each row, as expressions.
+
+    Attributes
+    ----------
+    score, hit
+    true
+        The probability of the true class; None where it is not known.
+    square
+        The squared distance to the one-hot label; None where it follows from score and hit, or is not known.
+    sound
+        Whether the row can be used; missing where something is missing.
+    faults
+        What may be wrong with a row, with the number of each (`FAULTS`).
+    """
+
+    score: Any
+    hit: Any
+    true: Any
+    square: Any
+    sound: Any
+    faults: tuple[tuple[Any, int], ...]
+
+
+def cells_of(frame: nw.LazyFrame[Any], layout: Layout) -> Any:
+    """The sums of a lazy frame, still lazy: a row for each split, group, time, cell and hit that occurs (`finished`).
+
+    Rows that cannot be used have the key -1.
+
+    Parameters
+    ----------
+    frame : narwhals.LazyFrame
+    layout : Layout
+
+    Notes
+    -----
+    A cell is one of `FINE_CELLS` intervals of equal width, or one of the edges between them: scores that were rounded to few
+    digits have a cell each, and nothing is lost then.
+    """
+    import narwhals as nw
+
+    single = is_single(frame, layout)
+    rows = _rows(layout, single)
+    keys = _keys(layout, frame)
+    made = {"score": rows.score, "hit": rows.hit, "sound": rows.sound}
+    made |= {"true": rows.true} if rows.true is not None else {}
+    made |= {"square": rows.square} if rows.square is not None else {}
+    table = frame.select(**keys, **{f"{_OWN}{name}": column for name, column in made.items()})
+    score, hit = nw.col(f"{_OWN}score"), nw.col(f"{_OWN}hit")
+    # One whole number is grouped faster than two columns.
+    key = _cell(score, single) * 2 + hit.cast(nw.Int32)
+    sound = nw.col(f"{_OWN}sound")
+    columns = {
+        "key": nw.when(sound).then(key).otherwise(nw.lit(-1)).cast(nw.Int32),
+        f"{_OWN}two": score * score,
+    }
+    sums = {
+        "n": nw.len(),
+        "score_sum": score.sum(),
+        "square_sum": nw.col(f"{_OWN}two").sum(),
+        "low": score.min(),
+        "high": score.max(),
+    }
+    if rows.true is not None:
+        true = nw.col(f"{_OWN}true")
+        # What has no logarithm counts as in memory.
+        zero = true < _TINY
+        columns[f"{_OWN}log"] = nw.when(zero).then(nw.lit(_EPSILON)).otherwise(true).log()
+        sums["log_loss"] = nw.col(f"{_OWN}log").sum()
+        if rows.square is not None:
+            columns[f"{_OWN}zero"] = zero.cast(nw.Int32)
+            sums["clipped"] = nw.col(f"{_OWN}zero").sum()
+    if rows.square is not None:
+        sums["squared_error"] = nw.col(f"{_OWN}square").sum()
+    return table.with_columns(**columns).group_by(*keys, "key").agg(**sums)
+
+
+def finished(table: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, int]:
+    """The cells that sums of any engine come to, with the columns of `Profile.cells`, and how many rows could not be used."""
+    import polars as pl
+
+    kinds: Any = {"key": pl.Int32, "n": pl.Int64}
+    kinds |= {name: pl.Float64 for name in table.columns if name in (*SUMS[1:], "low", "high")}
+    kinds |= {"time": pl.Datetime("us")} if layout.time is not None else {}
+    table = table.cast(kinds)
+    bad = int(table.filter(pl.col("key") < 0)["n"].sum())
+    # floor division by 2 and its rest
+    table = table.filter(pl.col("key") >= 0).with_columns(
+        cell=pl.col("key") // 2, hit=pl.col("key") % 2 == 1
+    )
+    known = "log_loss" in table.columns
+    log_loss = 0.0 - pl.col("log_loss") if known else pl.lit(float("nan"))
+    if "clipped" in table.columns:
+        clipped, square = pl.col("clipped"), pl.col("squared_error")
+    elif layout.two_classes:
+        sure = pl.when("hit").then(pl.col("cell") == 0).otherwise(pl.col("cell") == 2 * FINE_CELLS)
+        clipped = pl.when(sure).then(pl.col("n")).otherwise(0)
+        missing = pl.col("n") - 2 * pl.col("score_sum") + pl.col("square_sum")
+        square = 2 * pl.when("hit").then(missing).otherwise(pl.col("square_sum"))
+    else:
+        clipped, square = pl.lit(0), pl.lit(float("nan"))
+    table = table.with_columns(
+        log_loss=log_loss, clipped=clipped.cast(pl.Int64), squared_error=square.cast(pl.Float64)
+    )
+    return table.drop("key"), bad
+
+
+def faults_of(frame: nw.LazyFrame[Any], layout: Layout) -> dict[int, int]:
+    """How many rows have each fault, the first of those that a row has."""
+    import narwhals as nw
+
+    code = _fault(_rows(layout, is_single(frame, layout)))
+    made = frame.select(fault=code).filter(nw.col("fault") < 0).group_by("fault").agg(n=nw.len())
+    table = made.collect("polars")
+    rows = zip(table["fault"].to_list(), table["n"].to_list(), strict=True)
+    return {int(fault): int(n) for fault, n in sorted(rows, reverse=True)}
+
+
+def first_fault(frame: nw.LazyFrame[Any], layout: Layout) -> tuple[int, int]:
+    """The number of the first row of a lazy polars frame that cannot be used, from 0, and its fault."""
+    import narwhals as nw
+
+    code = _fault(_rows(layout, is_single(frame, layout)))
+    rows = frame.select(fault=code).collect().with_row_index("row")
+    row = rows.filter(nw.col("fault") < 0).head(1).row(0)
+    return int(row[0]), int(row[1])
+
+
+def _fault(rows: _Rows) -> Any:
+    """The number of the first fault that a row has; 0 if it has none."""
+    import narwhals as nw
+
+    code = nw.lit(0)
+    for wrong, number in reversed(rows.faults):
+        code = nw.when(wrong).then(nw.lit(number)).otherwise(code)
+    return code.cast(nw.Int32)
+
+
+def is_single(frame: nw.LazyFrame[Any], layout: Layout) -> bool:
+    """Whether the scores are in single precision."""
+    import narwhals as nw
+
+    schema = frame.collect_schema()
+    return all(schema[name] == nw.Float32 for name in layout.scores)
+
+
+def _keys(layout: Layout, frame: nw.LazyFrame[Any]) -> dict[str, Any]:
+    import narwhals as nw
+
+    keys: dict[str, Any] = {}
+    if layout.split is not None:
+        keys["split"] = nw.col(layout.split).cast(nw.String)
+    for name in layout.groups:
+        keys[f"{GROUP}{name}"] = nw.col(name).cast(nw.String)
+    if layout.time is not None:
+        at = nw.col(layout.time)
+        if frame.collect_schema()[layout.time] == nw.String:
+            at = at.str.slice(0, 10).str.to_datetime(format="%Y-%m-%d")
+        at = at.dt.truncate(_TRUNCATED[layout.every])
+        keys["time"] = at.cast(nw.Datetime("us"))
+    return keys
+
+
+def _cell(score: Any, single: bool) -> Any:
+    """Twice the number of the edge that a score lies on, or the odd number between two edges.
+
+    Edges are apart from what is between them, so that bins that are closed on either side are sums of cells. An edge is the
+    nearest number of the scores' type, as in `calviz.numerics.edges.equal_width_edges`.
+    """
+    import narwhals as nw
+
+    nearest = (score * FINE_CELLS).round(0)
+    edge = nearest / FINE_CELLS
+    if single:
+        edge = edge.cast(nw.Float32).cast(nw.Float64)
+    side = (score > edge).cast(nw.Int32) - (score < edge).cast(nw.Int32)
+    return (nearest.cast(nw.Int32) * 2 + side).clip(0, 2 * FINE_CELLS)
+
+
+def _rows(layout: Layout, single: bool) -> _Rows:
+    if layout.confidence:
+        return _confidences(layout)
+    return _two_classes(layout, single) if layout.two_classes else _top_label(layout)
+
+
+def _missing(score: Any) -> Any:
+    return score.is_null() | score.is_nan()
+
+
+def _inside(score: Any) -> Any:
+    return (score >= -_SLACK) & (score <= 1 + _SLACK)
+
+
+def _confidences(layout: Layout) -> _Rows:
+    import narwhals as nw
+
+    label, score = nw.col(layout.label), nw.col(layout.scores[0]).cast(nw.Float64)
+    hit = label == layout.classes[1]
+    known = hit | (label == layout.classes[0])
+    faults = ((label.is_null(), -1), (~known, -2), (_missing(score), -3), (~_inside(score), -4))
+    return _Rows(score, hit, None, None, known & _inside(score), faults)
+
+
+def _two_classes(layout: Layout, single: bool) -> _Rows:
+    """Of the positive class; what the other one has is 1 less it, unless a column says it."""
+    import narwhals as nw
+
+    label = nw.col(layout.label)
+    hit = label == layout.classes[1]
+    known = hit | (label == layout.classes[0])
+    column = nw.col(layout.scores[-1])
+    positive = column.cast(nw.Float64)
+    faults = [(label.is_null(), -1), (~known, -2)]
+    faults += [(_missing(positive), -3), (~_inside(positive), -4)]
+    if len(layout.scores) == 1:
+        # In single precision 1 - p is rounded as a column of it would be.
+        other = nw.lit(1.0) - positive
+        other = other.cast(nw.Float32).cast(nw.Float64) if single else other
+        true = nw.when(hit).then(positive).otherwise(other)
+        return _Rows(positive, hit, true, None, known & _inside(positive), tuple(faults))
+    other = nw.col(layout.scores[0]).cast(nw.Float64)
+    true = nw.when(hit).then(positive).otherwise(other)
+    square = other * other + positive * positive + 1.0 - true * 2.0
+    whole = (other + positive - 1).abs() <= ROW_SUM_TOLERANCE
+    faults += [(_missing(other), -3), (~_inside(other), -4), (~whole, -5)]
+    sound = known & _inside(positive) & _inside(other) & whole
+    return _Rows(positive, hit, true, square, sound, tuple(faults))
+
+
+def _top_label(layout: Layout) -> _Rows:
+    """Of the class with the largest probability; ties go to the first."""
+    import narwhals as nw
+
+    label = nw.col(layout.label)
+    columns = [nw.col(name) for name in layout.scores]
+    wide = [c.cast(nw.Float64) for c in columns]
+    top = nw.max_horizontal(*wide)
+    best = nw.min_horizontal(*(nw.when(c == top).then(nw.lit(k)) for k, c in enumerate(wide)))
+    if all(isinstance(value, int) for value in layout.classes):
+        first, last = layout.classes[0], layout.classes[-1]
+        index = label - first
+        known = (label >= first) & (label <= last)
+    else:
+        of_each = enumerate(layout.classes)
+        index = nw.min_horizontal(*(nw.when(label == v).then(nw.lit(k)) for k, v in of_each))
+        known = ~index.is_null()
+    # A sum leaves out what is missing, so that no class need be looked for twice.
+    true = nw.sum_horizontal(*(nw.when(index == k).then(c) for k, c in enumerate(wide)))
+    total = _tree(wide)
+    square = _tree([c * c for c in wide]) + 1.0 - true * 2.0
+    inside = _inside(top) & _inside(nw.min_horizontal(*wide))
+    whole = (total - 1).abs() <= ROW_SUM_TOLERANCE
+    faults = (
+        (label.is_null(), -1),
+        (~known, -2),
+        (_missing(total), -3),
+        (~inside, -4),
+        (~whole, -5),
+    )
+    return _Rows(top, best == index, true, square, known & inside & whole, faults)
+
+
+def _tree(terms: Sequence[Any]) -> Any:
+    """A sum in which a missing term is not lost, and that is not as deep as it has terms."""
+    while len(terms) > 2:
+        terms = [reduce(add, terms[i : i + 2]) for i in range(0, len(terms), 2)]
+    return reduce(add, terms)

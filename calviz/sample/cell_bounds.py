@@ -1,0 +1,156 @@
+"""How far a metric of a profile may be from that of its rows: what is exact, and what the bound of the rest is.
+
+The rows of a cell lie between its smallest and its largest score, and their sums are known. Sums, means and bins whose
+edges no cell crosses are those of the rows; what looks inside the cells moves by no more than a cell holds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.core.cells import FINE_CELLS
+from calviz.core.events import CellEvents
+from calviz.numerics.edges import assign
+from calviz.sample.binning import BinSums
+from calviz.sample.losses import MeanLoss
+from calviz.sample.sample import Sample
+from calviz.specs.metric import Metric, takes_weights
+
+#: The slope of a Gaussian of width sigma, without its sign, integrates to this over sigma.
+_GAUSSIAN_MOVE = math.sqrt(2 / math.pi)
+
+
+class Precision(NamedTuple):
+    """Whether a number is that of the rows, and how far from it it is at most.
+
+    Attributes
+    ----------
+    exact : bool or None
+        None where the rows themselves are at hand.
+    bound : float or None
+        0 where it is exact, None where no bound is known.
+    """
+
+    exact: bool | None = None
+    bound: float | None = None
+
+
+def precision(sample: Sample, metric: Metric, view: Any) -> Precision:
+    """How precise a metric of a sample is, given its view."""
+    if sample.data.cells is None:
+        return Precision()
+    if sample.data.cells.is_exact:
+        return Precision(exact=True, bound=0.0)
+    if not sample.data.cells.summed:
+        return Precision(exact=False)
+    if isinstance(view, MeanLoss):
+        return Precision(exact=True, bound=0.0)
+    if isinstance(view, BinSums) and not _torn(sample.scored, view).any():
+        return Precision(exact=True, bound=0.0)
+    bound = None if metric.bound is None else float(metric.bound(sample, view))
+    return Precision(exact=bound == 0, bound=bound)
+
+
+class Mixed(NamedTuple):
+    """Cells of several scores, whose order inside is not known, shape (cells,) each.
+
+    Attributes
+    ----------
+    low, high : ndarray
+        The smallest and the largest score.
+    hits, misses : ndarray
+        Rows.
+    up, down : ndarray
+        The sum of the scores of the misses, and of what is missing to 1 in those of the hits: in whatever order the rows
+        come, the sum of score minus hit stays within ``[-down, up]``.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    hits: FloatArray
+    misses: FloatArray
+    up: FloatArray
+    down: FloatArray
+
+    @property
+    def move(self) -> FloatArray:
+        """How far the sum of score minus hit may move inside a cell, shape (cells,)."""
+        return np.maximum(self.up, self.down)
+
+
+@takes_weights
+def mixed_cells(sample: Sample) -> Mixed:
+    """The cells of several scores under the sample's reduction."""
+    events, counts = sample.scored, sample.weights
+    if not isinstance(events, CellEvents) or counts is None:
+        return Mixed(*np.zeros((6, 0)))
+    score = np.clip(events.score.astype(np.float64), 0, 1)
+    # Hits and misses of one cell are two rows, and those of each group two more.
+    cell = np.floor(score * FINE_CELLS).astype(np.intp)
+    size = FINE_CELLS + 1
+    low, high = np.full(size, np.inf), np.full(size, -np.inf)
+    np.minimum.at(low, cell, events.low)
+    np.maximum.at(high, cell, events.high)
+    hits, misses = counts * events.hit, counts * ~events.hit
+    sums = [
+        np.bincount(cell, values, minlength=size)
+        for values in (hits, misses, misses * score, hits * (1 - score))
+    ]
+    several = high > low
+    return Mixed(*(column[several] for column in (low, high, *sums)))
+
+
+def _torn(events: Any, view: BinSums) -> Any:
+    """Which cells an edge of the bins lies in."""
+    low, high = events.low, events.high
+    return (low < high) & (assign(low, view.edges) != assign(high, view.edges))
+
+
+def of_binned(sample: Sample, view: BinSums) -> float:
+    """Bound of a weighted mean of absolute gaps: what a cell moves from one bin to the next counts in both."""
+    mixed = sample.view(mixed_cells)
+    inner = view.edges[1:-1]
+    first = np.searchsorted(inner, mixed.low, side="left")
+    inside = first < np.searchsorted(inner, mixed.high, side="right")
+    return 2 * float(mixed.move[inside].sum()) / sample.data.rows
+
+
+def of_cumulative(sample: Sample, _: Any) -> float:
+    """Bound of the largest cumulative gap: it is exact at the ends of cells, and moves inside."""
+    return float(sample.view(mixed_cells).move.max(initial=0.0)) / sample.data.rows
+
+
+def of_cumulative_range(sample: Sample, view: Any) -> float:
+    """Bound of the range of cumulative gaps."""
+    return 2 * of_cumulative(sample, view)
+
+
+def of_pairs(sample: Sample, _: Any) -> float:
+    """Bound of the share of (hit, miss) pairs in order: those within a cell may be in any."""
+    mixed, counts = sample.view(mixed_cells), sample.weights
+    inside = float((mixed.hits * mixed.misses).sum())
+    if counts is None or not inside:
+        return 0.0
+    hits = float((counts * sample.scored.hit).sum())
+    return inside / (hits * (sample.data.rows - hits))
+
+
+def of_pair_differences(sample: Sample, view: Any) -> float:
+    """Bound of pairs in order less those that are not."""
+    return 2 * of_pairs(sample, view)
+
+
+def of_smoothed(sample: Sample, view: Any, error: FloatArray) -> float:
+    """Bound of the smooth ECE: each residual moves by a cell's width under a kernel as wide as the error itself."""
+    mixed = sample.view(mixed_cells)
+    if not mixed.low.size:
+        return 0.0
+    residual = float((view.count * view.score + view.hits - 2 * view.hits * view.score).sum())
+    value = float(error)
+    move = _GAUSSIAN_MOVE * float((mixed.high - mixed.low).max()) * residual / float(view.n)
+    inside = value**2 - 4 * move
+    return value if inside < 0 else (value - math.sqrt(inside)) / 2

@@ -1,0 +1,97 @@
+"""Nothing of a figure is cut off or lies on something else, on a desk, a large screen and a phone, light and dark."""
+
+import numpy as np
+import pytest
+
+import calviz
+from calviz.report.document import compose
+from calviz.report.subject import Subject
+from calviz.sample.sample import Sample
+
+#: Texts of figures that leave their drawing, or lie on each other.
+MEASURE = """() => {
+  const found = [];
+  document.querySelectorAll(".js-plotly-plot").forEach((plot, i) => {
+    const box = plot.getBoundingClientRect();
+    if (!box.width) return;
+    const texts = [...plot.querySelectorAll(".main-svg text")]
+      .filter(t => t.textContent.trim() && t.getBoundingClientRect().width && !t.closest(".hoverlayer"))
+      .map(t => [t.textContent.slice(0, 40), t.getBoundingClientRect()]);
+    for (const [text, r] of texts) {
+      if (r.left < box.left - 2 || r.right > box.right + 2 || r.top < box.top - 2 || r.bottom > box.bottom + 2)
+        found.push(`figure ${i}: "${text}" is cut off`);
+    }
+    texts.forEach(([a, p], k) => texts.slice(k + 1).forEach(([b, q]) => {
+      const across = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+      const down = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+      if (across > 2 && down > 5) found.push(`figure ${i}: "${a}" lies on "${b}"`);
+    }));
+  });
+  const main = document.querySelector("[data-testid=stMain]") || document.documentElement;
+  if (main.scrollWidth - main.clientWidth > 1) found.push("the page scrolls sideways");
+  return found;
+}"""
+#: Pages whose figures differ most in legends and labels.
+PAGES = [
+    "/reliability?data=digits&curves=kernel",
+    "/classwise?data=simulated_100_classes",
+    "/compare_models?data=digits",
+]
+COLOURS = {"light": "rgb(255, 255, 255)", "dark": "rgb(14, 17, 23)"}
+
+
+def _drawn_in(page, theme):
+    """Wait until the figures have the colours of the theme, and stand still."""
+    page.wait_for_function(
+        """paper => { const all = [...document.querySelectorAll(".js-plotly-plot .main-svg")];
+                      return all.length && all.some(s => getComputedStyle(s).backgroundColor === paper); }""",
+        arg=COLOURS[theme],
+    )
+    page.wait_for_timeout(700)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_figures_are_whole_at_three_widths_in_both_themes(path, view):
+    tab = view(width=1440).open(path)
+    page = tab.page
+    page.locator(".js-plotly-plot .main-svg").first.wait_for()
+    for width, theme in ((1440, "light"), (1920, "light"), (390, "light"), (390, "dark")):
+        page.set_viewport_size({"width": width, "height": 900})
+        # An open page follows the theme of the system, its figures too.
+        page.emulate_media(color_scheme=theme)
+        page.wait_for_timeout(1_000)
+        tab.settle()
+        _drawn_in(page, theme)
+        assert page.evaluate(MEASURE) == [], (width, theme)
+    assert page.locator("[data-testid=stAlert]").count() == 0
+
+
+def test_figures_of_a_report_are_whole_on_a_desk_and_a_phone(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet([1, 1, 1], size=200)
+    p = calviz.Predictions(probs=probs, labels=np.arange(200) % 3)
+    path = tmp_path / "report.html"
+    subject = Subject(Sample(p, resamples=50), title="A model")
+    path.write_text(compose(subject, date="").html(), encoding="utf-8")
+    page = browser.new_page()
+    for width in (1440, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(path.as_uri())
+        page.locator(".chart .main-svg").last.wait_for()
+        page.wait_for_timeout(500)
+        assert page.evaluate(MEASURE) == [], width
+    page.close()
+
+
+def test_the_first_screen_holds_verdict_numbers_and_diagram(view):
+    page = view(width=1440, height=900).open("/").page
+    page.locator(".js-plotly-plot .legendtext").first.wait_for()
+    for part in ("h2", "[data-testid=stMetric]:last-of-type", ".js-plotly-plot"):
+        box = page.locator(f"[data-testid=stMain] {part}").last.bounding_box()
+        assert box["y"] + box["height"] <= 900, part
+    assert (
+        page.locator("[data-testid=stSidebar] img[alt]").count()
+        or page.locator(
+            "[data-testid=stSidebarLogo], [data-testid=stLogo], [data-testid=stHeaderLogo]"
+        ).count()
+    )

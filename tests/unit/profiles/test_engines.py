@@ -1,0 +1,127 @@
+"""The same cells from every engine that narwhals carries the sums to."""
+
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+import calviz
+from calviz.profiles.profile import Profile
+
+N = 2_000
+
+
+def table() -> pl.DataFrame:
+    rng = np.random.default_rng(3)
+    p = rng.beta(0.7, 2, N)
+    p[:4] = 0.0, 1.0, 0.5, 1 / 15
+    day = np.datetime64("2026-01-30T12:00", "us") + np.timedelta64(86_400_000_000) * rng.integers(
+        0, 4, N
+    )
+    return pl.DataFrame(
+        {
+            "p": p,
+            "y": (rng.random(N) < p).astype(np.int32),
+            "country": rng.choice(["de", "fr"], N),
+            "day": day.astype("datetime64[us]"),
+        }
+    )
+
+
+def wide() -> pl.DataFrame:
+    rng = np.random.default_rng(4)
+    probs = rng.dirichlet(np.ones(4) * 0.5, N)
+    probs[:2] = 0.25
+    columns = {f"p_{k}": probs[:, k] for k in range(4)}
+    return pl.DataFrame(columns | {"y": rng.integers(0, 4, N).astype(np.int32)})
+
+
+def check(found: Profile, own: Profile) -> None:
+    assert found.facts == own.facts
+    keys = [c for c in own.cells.columns if own.cells[c].dtype != pl.Float64]
+    assert found.cells.select(keys).equals(own.cells.select(keys))
+    for name in set(own.cells.columns) - set(keys):
+        np.testing.assert_allclose(found.cells[name], own.cells[name], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("engine", ["pandas", "pyarrow", "duckdb"])
+def test_frames_of_other_libraries(engine: str):
+    for rows, wanted in (
+        (table(), {"by": ["country"], "time": "day", "every": "month"}),
+        (wide(), {}),
+    ):
+        if engine == "duckdb":
+            duckdb = pytest.importorskip("duckdb")
+            native = duckdb.from_arrow(rows.to_arrow())
+        else:
+            native = rows.to_pandas() if engine == "pandas" else rows.to_arrow()
+        check(calviz.profile(native, **wanted), calviz.profile(rows, **wanted))
+
+
+def test_duckdb_reads_the_files_itself(tmp_path):
+    pytest.importorskip("duckdb")
+    table().write_parquet(tmp_path / "a.parquet")
+    found = calviz.profile(tmp_path / "a.parquet", engine="duckdb", memory="500MB")
+    check(found, calviz.profile(tmp_path / "a.parquet"))
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_spark_sums_the_rows_and_the_driver_sees_cells_only(tmp_path, monkeypatch):
+    spark = _spark(tmp_path, monkeypatch)
+    table().write_parquet(tmp_path / "rows.parquet")
+    wide().write_parquet(tmp_path / "wide.parquet")
+    try:
+        for name, wanted in (("rows", {"by": ["country"], "time": "day"}), ("wide", {})):
+            own = calviz.profile(tmp_path / f"{name}.parquet", name=name, **wanted)
+            seen = _rows_that_reach_the_driver(monkeypatch)
+            found = calviz.profile(
+                spark.read.parquet(str(tmp_path / f"{name}.parquet")), name=name, **wanted
+            )
+            check(found, own)
+            # The head that columns are recognised by, and the cells.
+            assert len(seen) == 2
+            assert seen[0] <= 1_000
+            assert seen[1] == own.cells.height
+    finally:
+        spark.stop()
+
+
+def _spark(tmp_path, monkeypatch):
+    sql = pytest.importorskip("pyspark.sql", reason="pip install -r requirements-spark.txt")
+    import shutil
+
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs a Java runtime (apt install openjdk-17-jre-headless)")
+    # The processes that Spark starts are those of this interpreter.
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = sql.SparkSession.builder.master("local[2]").appName("calviz")
+    for key, value in {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.driver.memory": "1g",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.warehouse.dir": str(tmp_path / "warehouse"),
+    }.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _rows_that_reach_the_driver(monkeypatch) -> list[int]:
+    """How many rows each collection of a Spark frame brings."""
+    from pyspark.sql.classic.dataframe import DataFrame
+
+    seen: list[int] = []
+    for name in ("collect", "toArrow", "toPandas"):
+        original = getattr(DataFrame, name)
+
+        def counted(self, *args, original=original, **kwargs):
+            found = original(self, *args, **kwargs)
+            seen.append(len(found))
+            return found
+
+        monkeypatch.setattr(DataFrame, name, counted)
+    return seen

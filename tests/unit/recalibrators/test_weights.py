@@ -1,0 +1,126 @@
+"""Maps that are fitted to rows of which some count more than others."""
+
+import numpy as np
+import pytest
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+
+from calviz.core.errors import NotAvailable
+from calviz.specs.recalibrator import RECALIBRATORS
+
+N = 500
+#: What the caps, priors and penalties of a map are measured in is rows, of which copies are more: without these.
+PLAIN = {
+    "isotonic": {"cap": False},
+    "irm": {"cap": False},
+    "histogram": {"cap": False},
+    "centered-isotonic": {"smooth": False},
+    "logit-spline": {"own_rows": 0.0, "strength": 1e-9},
+}
+#: Penalties, cuts by rank and pseudo-rows cannot be taken away.
+COUNTED = (
+    "svs",
+    "sms",
+    "matrix-odir",
+    "dirichlet-odir",
+    "scaling-binning",
+    "temperature+isotonic",
+    "temperature+irm",
+    "ets+isotonic",
+)
+
+
+def rows(classes, seed=0):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(N, classes)) * 1.5
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    true = np.exp(0.6 * z + 0.2 * np.arange(classes))
+    true /= true.sum(axis=1, keepdims=True)
+    y = (rng.random(N)[:, None] > true.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    return p, y, rng.integers(1, 4, N)
+
+
+def taking():
+    made = {spec.key: spec.make(**PLAIN.get(spec.key, {})) for spec in RECALIBRATORS}
+    return {key: map_ for key, map_ in made.items() if map_.takes_weights}
+
+
+@pytest.mark.parametrize("key", sorted(set(taking()) - set(COUNTED)))
+def test_a_weight_is_the_row_so_often(key):
+    classes = 2 if key == "logit-spline" else 3
+    p, y, counts = rows(classes)
+    map_ = taking()[key]
+    weighted = map_.fit(p, y, sample_weight=counts).transform(p)
+    many = np.repeat(np.arange(N), counts)
+    copied = taking()[key].fit(p[many], y[many]).transform(p)
+    # Two searches for one optimum, or sums in another order.
+    np.testing.assert_allclose(weighted, copied, atol=2e-4 if key != "logit-spline" else 5e-3)
+
+
+@pytest.mark.parametrize("key", sorted(taking()))
+def test_the_scale_of_weights_is_nothing_and_rows_without_weight_are_not_there(key):
+    p, y, counts = rows(3, seed=1)
+    w = counts.astype(float)
+    once = taking()[key].fit(p, y, sample_weight=w).transform(p)
+    scaled = taking()[key].fit(p, y, sample_weight=4 * w).transform(p)
+    np.testing.assert_allclose(once, scaled, atol=1e-9)
+    absent = np.arange(N) % 5 == 0
+    kept = ~absent
+    left_out = taking()[key].fit(p, y, sample_weight=np.where(absent, 0, w)).transform(p)
+    fewer = taking()[key].fit(p[kept], y[kept], sample_weight=w[kept]).transform(p)
+    # The floor of an exact 0 is that of all rows; these have none.
+    np.testing.assert_allclose(left_out, fewer, atol=1e-9)
+
+
+def test_isotonic_regression_is_that_of_scikit_learn():
+    p, y, counts = rows(2)
+    w = counts * np.random.default_rng(2).uniform(0.1, 1, N)
+    peer = IsotonicRegression(out_of_bounds="clip").fit(p[:, 1], y, sample_weight=w)
+    own = RECALIBRATORS["isotonic"].make(cap=False).fit(p, y, sample_weight=w)
+    np.testing.assert_allclose(own.curve(p[:, 1]), peer.predict(p[:, 1]), atol=1e-12)
+
+
+@pytest.mark.parametrize("key", ["matrix", "dirichlet"])
+def test_linear_maps_are_the_logistic_regression_of_scikit_learn(key):
+    p, y, counts = rows(3)
+    peer = LogisticRegression(C=1e8, tol=1e-9, max_iter=5_000)
+    peer.fit(np.log(p), y, sample_weight=counts)
+    own = RECALIBRATORS[key].make().fit(p, y, sample_weight=counts)
+    np.testing.assert_allclose(own.transform(p), peer.predict_proba(np.log(p)), atol=2e-4)
+
+
+@pytest.mark.parametrize("key", ["svs", "sms"])
+def test_structured_maps_minimise_their_penalised_weighted_loss(key):
+    # The gradient at the fitted parameters, by differences.
+    p, y, counts = rows(3)
+    w = counts / counts.mean()
+    own = RECALIBRATORS[key].make().fit(p, y, sample_weight=w)
+    logs = own._mixed.logs(np.log(p))
+    start = own._start(3)
+    rates = own._rates(3, 3)
+
+    def loss(x):
+        u = logs * x[0] + x[1] if key == "svs" else logs @ x[:, :-1].T + x[:, -1]
+        nll = np.log(np.exp(u).sum(axis=1)) - u[np.arange(N), y]
+        return w @ nll / N + (rates * (x - start) ** 2).sum() / N
+
+    parts = own.weights_, own.intercepts_
+    x = np.stack(parts) if key == "svs" else np.column_stack(parts)
+    for at in np.ndindex(x.shape):
+        up, down = x.copy(), x.copy()
+        up[at] += 1e-5
+        down[at] -= 1e-5
+        assert (loss(up) - loss(down)) / 2e-5 == pytest.approx(0, abs=2e-6)
+
+
+def test_what_has_no_weighted_form_says_why():
+    p, y, counts = rows(3)
+    for spec in RECALIBRATORS:
+        if not spec.make().takes_weights:
+            with pytest.raises(NotAvailable, match=r"does not take weights: .+\."):
+                spec.make().fit(p, y, sample_weight=counts)
+            # Weights that are all alike are none.
+    same = RECALIBRATORS["bbq"].make().fit(p, y, sample_weight=np.full(N, 2.0))
+    np.testing.assert_array_equal(
+        same.transform(p), RECALIBRATORS["bbq"].make().fit(p, y).transform(p)
+    )
