@@ -157,7 +157,7 @@ class Folds:
 
     def _columns(self, rows: slice, whole: FloatArray) -> tuple[FloatArray, ...]:
         """Variances and bends per row; the sums of a block go to `whole`: both losses, and what mixing adds."""
-        p = self.data.probs[rows].astype(self._type)
+        p: FloatArray = self.data.probs[rows].astype(self._type)
         np.maximum(p, 0, out=p)
         p /= p.sum(axis=1, keepdims=True)
         z = self.scores.block(rows, self._type)
@@ -194,7 +194,9 @@ class Folds:
         loss, gain = kept_draw(self, f"labels {resamples}", rng, draw)
         at = int(score == "brier")
         calibration = gain[at] / self.data.n
-        return calibration if part == "calibration" else loss[at] / self.data.n - calibration
+        return np.asarray(
+            calibration if part == "calibration" else loss[at] / self.data.n - calibration
+        )
 
     def _drawn(self, rng: np.random.Generator, resamples: int) -> tuple[FloatArray, FloatArray]:
         """Sums of both losses and of what the fits take off them, shape (2, B) each."""

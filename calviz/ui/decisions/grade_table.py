@@ -50,7 +50,7 @@ def explore(sample: Sample) -> None:
     found = sample.view(grades, column=column)
     st.markdown(md(found.reading(), 1_000))
     c = found.columns()
-    share: Any = st.column_config.NumberColumn(format="%.2f %%")
+    share = st.column_config.NumberColumn(format="%.2f %%")
     frame = pd.DataFrame(
         {
             "grade": [shorten(name, 60) for name in c["grade"]],
@@ -65,8 +65,9 @@ def explore(sample: Sample) -> None:
             "light": [f"{_MARK} {light}" for light in c["light"]],
         }
     )
+    coloured: Any = frame.style.map(_coloured, subset=["light"])  # type: ignore[arg-type]
     st.dataframe(
-        frame.style.map(_coloured, subset=["light"]),  # type: ignore[arg-type]
+        coloured,
         hide_index=True,
         height="content",
         alt="Tests per grade",
