@@ -275,16 +275,17 @@ def fit_folds(data: Predictions, fold: IntArray) -> Folds:
 
 def _fold_of_rows(data: Predictions) -> IntArray:
     """A fold for every row, at random, the same whatever the order of the rows."""
-    top = np.empty((2, data.n))
+    rng = np.random.default_rng(0)
+    dealt, weights = rng.permutation(data.n) % FOLDS, rng.random(data.n_classes)
+    mark = np.empty(data.n)
 
     def work(rows: slice) -> None:
-        block = data.probs[rows].astype(np.float64)
-        top[0, rows], top[1, rows] = block.max(axis=1), np.einsum("ij,ij->i", block, block)
+        # Different rows have different sums, and equal rows of one label may change their places.
+        mark[rows] = np.vecdot(data.probs[rows].astype(np.float64), weights)
 
     for_row_blocks(data.probs, work)
     fold = np.empty(data.n, dtype=np.intp)
-    dealt = np.random.default_rng(0).permutation(data.n) % FOLDS
-    fold[np.lexsort((data.labels, top[1], top[0]))] = dealt
+    fold[np.lexsort((data.labels, mark))] = dealt
     return fold
 
 
