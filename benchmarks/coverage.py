@@ -181,13 +181,19 @@ def mean_skce(draw):
     return np.mean([calviz.evaluate(draw(1_000, rng), ["skce"])["skce"].value for rng in rngs])
 
 
+def method_of(key):
+    """How its own interval is made."""
+    m = METRICS[key]
+    return m.interval if m.closed_interval is None else "closed"
+
+
 def one(case, n, run, keys):
     """Value, own interval, percentile interval and p-value per metric, of one sample."""
     draw, reduction = CASES[case]
     data = draw(n, np.random.default_rng([run, n, list(CASES).index(case)]))
     same = {"reduction": reduction, "ci": True, "resamples": RESAMPLES, "seed": run}
     own = calviz.evaluate(data, keys, **same)
-    others = [k for k in keys if METRICS[k].interval != "percentile"]
+    others = [k for k in keys if method_of(k) != "percentile"]
     plain = calviz.evaluate(data, others, interval="percentile", noise_floor=False, **same)
     return {
         k: (
@@ -246,7 +252,7 @@ def summary(rows, truth, key):
         "runs": len(rows),
         "truth": truth,
         "mean": values.mean(),
-        "method": METRICS[key].interval,
+        "method": method_of(key),
         "plain": covers(plain, truth),
         "own": covers(own, truth),
         "expected": covers(own, values.mean()),

@@ -86,7 +86,7 @@ def check_grades(data: Dataset, column: str | None) -> None:
     elif not grade_columns(data):
         others = ", ".join(shortened(name) for name in data.groups)
         rest = (
-            f"name one of its group columns ({others}) with --grades"
+            f"if one of its group columns is ({others}), name it with --grades, or on the page Decisions"
             if others
             else "add one, such as 'grade'"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from calviz.analysis import evaluate, first_metrics, verdict
 from calviz.core.finding import Finding
@@ -134,7 +134,7 @@ class Subject:
     @property
     def evaluation(self) -> Evaluation:
         """All metrics."""
-        options = {} if self.cutoff is None else {"cutoff": self.cutoff}
+        options: dict[str, Any] = {} if self.cutoff is None else {"cutoff": self.cutoff}
         return evaluate(self.sample, METRICS.keys(), ci=self.has_error_bars, **options)
 
     @property

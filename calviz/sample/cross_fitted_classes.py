@@ -30,6 +30,8 @@ from calviz.sample.sample import Sample
 
 #: Bytes of the rows that a temperature is fitted to: one number needs no more.
 FIT_BYTES = 1 << 25
+#: Up to so many probabilities everything is computed in double precision.
+FEW_NUMBERS = 1 << 20
 #: 1/T stays within this factor of 1, also where it has no optimum.
 FURTHEST = 1e4
 
@@ -104,16 +106,22 @@ class Folds:
     def losses(self, rows: slice) -> FloatArray:
         """Log loss and squared error of some rows by their held-out probabilities, shape (2, b)."""
         fold, labels = self.fold[rows], self.data.labels[rows]
-        block = self.scores.block(rows, np.float64)
+        block = self.scores.block(rows, self._type)
         block -= block.max(axis=1, keepdims=True)
-        block *= self.sharpness[fold][:, None]
+        block *= self.sharpness[fold].astype(block.dtype)[:, None]
         p = self._mixed(softmax(block), fold)
-        own = p[np.arange(labels.size), labels]
+        own = p[np.arange(labels.size), labels].astype(np.float64)
         return np.stack([-np.log(own), np.einsum("ij,ij->i", p, p) + 1 - 2 * own])
 
+    @property
+    def _type(self) -> type:
+        """What is computed in: the rounding of single numbers averages out over many rows."""
+        array = self.data.probs
+        return np.float64 if array.size <= FEW_NUMBERS else array.dtype.type
+
     def _mixed(self, p: FloatArray, fold: IntArray) -> FloatArray:
-        share = 1 / (self.rows[fold][:, None] + 1)
-        return np.asarray((1 - share) * p + share / p.shape[1])
+        share = (1 / (self.rows[fold][:, None] + 1)).astype(p.dtype)
+        return np.asarray((1 - share) * p + share / p.dtype.type(p.shape[1]))
 
     def mean(self) -> FloatArray:
         """Means of both losses, shape (2,)."""
@@ -149,10 +157,10 @@ class Folds:
 
     def _columns(self, rows: slice, whole: FloatArray) -> tuple[FloatArray, ...]:
         """Variances and bends per row; the sums of a block go to `whole`: both losses, and what mixing adds."""
-        p = self.data.probs[rows].astype(np.float64)
+        p: FloatArray = self.data.probs[rows].astype(self._type)
         np.maximum(p, 0, out=p)
         p /= p.sum(axis=1, keepdims=True)
-        z = self.scores.block(rows, np.float64)
+        z = self.scores.block(rows, self._type)
         z -= np.einsum("ij,ij->i", p, z)[:, None]
         q = p * z
         square, cross = (np.einsum("ij,ij->i", p, v) for v in (p, q))
@@ -186,7 +194,9 @@ class Folds:
         loss, gain = kept_draw(self, f"labels {resamples}", rng, draw)
         at = int(score == "brier")
         calibration = gain[at] / self.data.n
-        return calibration if part == "calibration" else loss[at] / self.data.n - calibration
+        return np.asarray(
+            calibration if part == "calibration" else loss[at] / self.data.n - calibration
+        )
 
     def _drawn(self, rng: np.random.Generator, resamples: int) -> tuple[FloatArray, FloatArray]:
         """Sums of both losses and of what the fits take off them, shape (2, B) each."""
@@ -265,16 +275,17 @@ def fit_folds(data: Predictions, fold: IntArray) -> Folds:
 
 def _fold_of_rows(data: Predictions) -> IntArray:
     """A fold for every row, at random, the same whatever the order of the rows."""
-    top = np.empty((2, data.n))
+    rng = np.random.default_rng(0)
+    dealt, weights = rng.permutation(data.n) % FOLDS, rng.random(data.n_classes)
+    mark = np.empty(data.n)
 
     def work(rows: slice) -> None:
-        block = data.probs[rows].astype(np.float64)
-        top[0, rows], top[1, rows] = block.max(axis=1), np.einsum("ij,ij->i", block, block)
+        # Different rows have different sums, and equal rows of one label may change their places.
+        mark[rows] = np.vecdot(data.probs[rows].astype(np.float64), weights)
 
     for_row_blocks(data.probs, work)
     fold = np.empty(data.n, dtype=np.intp)
-    dealt = np.random.default_rng(0).permutation(data.n) % FOLDS
-    fold[np.lexsort((data.labels, top[1], top[0]))] = dealt
+    fold[np.lexsort((data.labels, mark))] = dealt
     return fold
 
 

@@ -89,6 +89,13 @@ class Grades:
         else:
             parts = [f"{of} {', '.join(n)}" for of, n in (("red", red), ("yellow", yellow)) if n]
             said = f"Of {len(lights)} grades more happens than the probabilities say in: {'; '.join(parts)}."
+        less = [
+            shortened(name)
+            for name, p in zip(self.names[:-1], self.jeffreys[:-1].tolist(), strict=True)
+            if p > 1 - RED
+        ]
+        if less:
+            said += f" Less happens in {', '.join(less)}: the tests look for too low scores only."
         return f"{said} {self._order()}".strip()
 
     def _order(self) -> str:

@@ -12,6 +12,12 @@ LABELS = (
     "actual", "outcome", "y_test", "y_label", "label_true", "labels_true", "true_y", "gold",
     "category", "class_label", "event", "observed",
 )  # fmt: skip
+#: What columns of 0 and 1 are called by the event that they record, in credit and in medicine.
+EVENTS = (
+    "default", "defaulted", "default_flag", "is_default", "bad", "is_bad", "bad_flag", "fraud", "is_fraud",
+    "churn", "churned", "died", "death", "dead", "mortality", "deceased", "disease", "diseased", "diagnosis",
+    "readmitted", "readmission", "relapse", "recurrence", "case",
+)  # fmt: skip
 SPLITS = (
     "split", "splits", "subset", "partition", "data_split", "dataset_split", "set", "fold", "phase",
 )  # fmt: skip
@@ -52,6 +58,7 @@ PROBABILITIES = (
     "y_pred", "y_pred_proba", "score", "y_hat", "prob1", "p1", "p_1", "prob_1", "positive",
     "probability_1", "output", "prediction", "pred_prob", "forecast", "risk", "prob_positive",
     "p_positive", "test_probs", "arr_0", "probability_positive", "proba_1",
+    "pd", "predicted_risk", "pred_risk", "estimated_risk", "default_probability", "probability_of_default",
 )  # fmt: skip
 LOGITS = (
     "logits", "logit", "y_logits", "pred_logits", "raw_scores", "log_odds", "logodds", "logprobs",

@@ -48,6 +48,10 @@ def label(view: View, scores: tuple[Scores, ...], used: set[str]) -> str:
         raise InputError(f"cannot be the label: {view.table[named].note}", column=named)
     if named is not None:
         return named
+    event = view.named(column_names.EVENTS, used) if view.table.named else None
+    if event is not None and scores[0].width <= 2 and first_rows.is_zero_one(view.table[event]):
+        view.note("DATA005", "info", f"the column '{short(event)}' is taken as the label")
+        return event
     free = [
         c
         for c in view.table.columns

@@ -181,7 +181,7 @@ def _net_benefit(found: Deciding, settings: Settings, at: float) -> None:
     )
     diagram.chart(
         figure,
-        diagram.with_room_below(drawn, 30),
+        drawn,
         key="decisions.benefit",
         filename="net-benefit",
         alt=" ".join(f.describe() for f in (figure, *others)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -63,8 +65,9 @@ def explore(sample: Sample) -> None:
             "light": [f"{_MARK} {light}" for light in c["light"]],
         }
     )
+    coloured: Any = frame.style.map(_coloured, subset=["light"])  # type: ignore[arg-type]
     st.dataframe(
-        frame.style.map(_coloured, subset=["light"]),
+        coloured,
         hide_index=True,
         height="content",
         alt="Tests per grade",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from calviz.core.errors import CalvizError
+from calviz.core.errors import CalvizError, OptionError
 from calviz.report.document import Part, Report, bind, make_part
 from calviz.report.presets import PRESETS, sections_of
 from calviz.report.section import SECTIONS, Work, in_order
@@ -25,6 +25,7 @@ from calviz.ui.session.settings import Settings
 from calviz.ui.slices import slices_off
 from calviz.ui.widgets import long_work
 from calviz.ui.widgets.long_work import Button, LongWork, Said
+from calviz.ui.widgets.text import md
 
 PLACE = "report"
 #: Where comparisons of recalibrators and learning curves run, as the pages that start them call it.
@@ -189,6 +190,11 @@ def _sections(settings: Settings, found: Found) -> tuple[tuple[str, ...], Preset
     missing = [words for work, words in _MORE.items() if not there(work)]
     if missing:
         st.caption(f"For more sections: {'; '.join(missing)}.")
+    if preset in PRESETS:
+        try:
+            sections_of(preset, Subject(settings.sample, grades=found.grades))
+        except OptionError as reason:
+            st.info(md(str(reason), 1_000), icon=":material/info:")
     keys = tuple(key for key in offered if key in (chosen or ()))
     return keys, preset if preset in PRESETS else None
 

@@ -276,3 +276,16 @@ def test_columns_of_many_fractions_are_named_and_not_groups() -> None:
     assert "age (too many fractions)" in text
     assert "unit (1 value)" in text
     assert not notices(loaded("label,p_a,p_b,age\n0,.5,.5,1.5\n", groups=()), "DATA008")
+
+
+def test_an_event_of_credit_or_medicine_is_the_label_where_no_column_is_called_so() -> None:
+    found = loaded("defaulted,pd,rating\n1,.5,B\n0,.1,A\n0,.2,A\n")
+    (data,) = found.models.values()
+    assert found.recognition.label == "defaulted"
+    assert data.labels is not None
+    assert data.labels.tolist() == [1, 0, 0]
+    assert "the column 'defaulted' is taken as the label" in found.notices[0].message
+    # A name of its own comes first, and what is no 0 or 1 is no event.
+    assert loaded("died,label,p\n1,0,.5\n0,1,.1\n").recognition.label == "label"
+    with pytest.raises(InputError, match="several could be it"):
+        loaded("disease,p,ward\nflu,.5,a\ncold,.1,b\nrash,.2,c\n")

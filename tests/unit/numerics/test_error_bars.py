@@ -126,3 +126,17 @@ def test_the_streams_follow_the_seed_and_the_kind_of_draw():
     ]
     assert first == again
     assert len(set(first)) == 4
+
+
+def test_held_out_ends_are_the_further_ones():
+    # Redrawn hits: -10 to 0, their mean -5, their 2.5 and 97.5 % at -9.75 and -0.25. Resamples: 2.5 to 97.5.
+    redrawn = np.linspace(-10, 0, 101)
+    found = interval(PERCENT, value=50, method="held-out", calibrated=redrawn)
+    assert found == pytest.approx(Interval(min(50 + 0.25, 2.5 + 5), max(50 + 9.75, 97.5 + 5)))
+    # Within noise, where the resamples end below 0.
+    near = interval(PERCENT / 100 - 6, value=-5.5, method="held-out", calibrated=redrawn)
+    assert near == pytest.approx(Interval(-5.5, -5.5 + 9.75))
+    # Far below: 0 is still held.
+    assert (
+        interval(PERCENT / 100 - 60, value=-59.5, method="held-out", calibrated=redrawn).high == 0
+    )

@@ -75,3 +75,13 @@ def test_the_order_of_the_observed_shares_is_said():
     )
     said = grades(Sample.of(data), column="g").reading()
     assert said.endswith("The observed shares rise with the scores, but not from B to C.")
+
+
+def test_grades_in_which_less_happens_are_named_and_have_no_light():
+    # 50 rows with a score of 0.9 and 25 hits: the lower tail of Beta(25.5, 25.5) at 0.9 is 1.
+    data = calviz.Predictions(
+        probs=np.full(50, 0.9), labels=np.arange(50) % 2, groups={"g": ["A"] * 50}
+    )
+    found = grades(Sample.of(data), column="g")
+    assert found.lights == ("green", "green")
+    assert "Less happens in A: the tests look for too low scores only." in found.reading()
