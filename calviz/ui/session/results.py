@@ -12,6 +12,7 @@ from calviz.figures import (
     BinSensitivity,
     CalibrationCurve,
     ClassBars,
+    Confusion,
     CorpDiagram,
     Cumulative,
     DecisionLoss,
@@ -84,6 +85,12 @@ def reliability(settings: Settings, curves: tuple[Drawn, ...] = ()) -> Reliabili
     """The reliability diagram, computed."""
     with computing(settings, f"Binning {counted(settings.sample.data.n, 'row')} …") as sample:
         return sample.once(Reliability.compute, curves=curves)
+
+
+def confusion(settings: Settings) -> Confusion:
+    """The confusion matrix, computed; it depends on the rows alone."""
+    with computing(settings, f"Counting {counted(settings.sample.data.n, 'row')} …") as sample:
+        return sample.top_label.view(Confusion.compute)
 
 
 def calibration_curve(settings: Settings, kind: CurveKind) -> CalibrationCurve:
