@@ -84,6 +84,9 @@ def _logs() -> dict[str, bytes]:
         "samples_two_2026-01-01T00-00-00.jsonl": b"\n".join(two.read_bytes().splitlines()[:8]),
         "inspect_letters.json": (_LOGS / "inspect_letters.json").read_bytes(),
         "inspect_stated.json": (_LOGS / "inspect_stated.json").read_bytes(),
+        "hugging_face_all.jsonl": (_TOOLS / "hugging_face_all.jsonl").read_bytes(),
+        "hugging_face_top.jsonl": (_TOOLS / "hugging_face_top.jsonl").read_bytes(),
+        "hugging_face_trainer.npz": (_TOOLS / "hugging_face_trainer.npz").read_bytes(),
         "uneven.jsonl": "\n".join(map(json.dumps, uneven * 4)).encode(),
         PREDICTIONS: b"id,cat,dog\n1,0.5,0.5\n2,0.25,0.75\n3,0.9,0.1\n",
         "stated.csv": b"confidence,correct\n90,1\n75,0\n100,1\n55,1\n",
@@ -94,6 +97,7 @@ def _logs() -> dict[str, bytes]:
 PREDICTIONS = "predictions.csv"
 TRUTH = b"id,label,site\n3,cat,a\n1,dog,b\n2,dog,a\n4,cat,b\n"
 _LOGS = Path(__file__).parents[1] / "tests" / "inputs" / "logs"
+_TOOLS = Path(__file__).parents[1] / "tests" / "inputs" / "predictions"
 
 
 def _npz(compressed: bool = False, **arrays: Any) -> bytes:

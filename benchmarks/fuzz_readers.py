@@ -85,6 +85,7 @@ def options_for(rng: random.Random) -> Any:
         scores=rng.choice((None, None, None, ("p_*",), ("probs",), ("p_cat", "p_dog"))),
         label_base=rng.choice((None, None, 1)),
         class_names=rng.choice((None, None, ("a", "b", "c"))),
+        choices=rng.choice((None, None, "top", "each", "2", "3")),
     )
 
 

@@ -88,9 +88,9 @@ QUESTIONS = (
     Question(
         "On which task can I believe a language model, and from which confidence on?",
         ("mcs", "ece", "accuracy", "coverage_at_risk"),
-        "Open its logs (lm-evaluation-harness, Inspect) together, and look at the page Slices by task, which adjusts for all tasks: one temperature "
-        "seldom fits all of them. Then choose the task in the sidebar: the page Risk-coverage has the confidence from which on it is right often "
-        "enough. On the command line: calviz audit LOGS --by task --risk 0.1.",
+        "Open its logs (lm-evaluation-harness, Inspect) together. The page Slices says which tasks are off, adjusted for all of them: one "
+        "temperature seldom fits all. The page Risk-coverage has, for each task, the confidence from which on it is right often enough. On the "
+        "command line: calviz audit LOGS --by task --risk 0.1.",
     ),
     Question(
         "What do medical reviewers ask for?",

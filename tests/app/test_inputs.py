@@ -114,6 +114,7 @@ def test_hostile_names_come_to_the_page_as_text(session: Session) -> None:
     assert not re.search("<img|<b>", app.error[0].value)
 
 
+@pytest.mark.slow
 def test_logs_that_are_opened_together_are_one_data_set_and_other_files_are_their_own(
     session: Session,
 ) -> None:

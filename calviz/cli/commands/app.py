@@ -14,7 +14,6 @@ import click
 
 from calviz.core.errors import InputError, OptionError
 from calviz.core.extra_packages import REPORT, needs
-from calviz.data.folders import Logs
 
 #: Tells the app which file to open first.
 OPEN_VARIABLE = "CALVIZ_OPEN"
@@ -76,6 +75,8 @@ def _flags(root: Path, host: str, port: int, no_browser: bool) -> Iterator[str]:
 
 def _readable(file: Path) -> Path:
     if file.is_dir():
+        from calviz.data.folders import Logs
+
         Logs.of_folder(file)  # raises where it holds no logs
         return file.resolve()
     if not file.is_file():

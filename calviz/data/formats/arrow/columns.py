@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from calviz.core.arrays import FloatArray
-from calviz.core.errors import InputError
+from calviz.core.errors import InputError, shortened
 from calviz.core.factor import Factor
 from calviz.core.finding import Finding
 from calviz.core.limits import MAX_CLASSES, check_expansion
@@ -120,7 +120,9 @@ def describe(name: str, kind: Any, head: Callable[[], Any]) -> Column:
 
         element = _element(kind.value_type)
         if element not in ("number", "integer", "boolean"):
-            return Column(name, "other", none, note=f"it holds lists of {kind.value_type}")
+            return Column(
+                name, "other", none, note=f"it holds lists of {shortened(str(kind.value_type))}"
+            )
         lengths = pc.list_value_length(head()).to_pylist()
         widths = list(dict.fromkeys(w for w in lengths if w is not None))
         if len(widths) > 1:
@@ -135,13 +137,15 @@ def describe(name: str, kind: Any, head: Callable[[], Any]) -> Column:
         if fields and all(_element(f.type) in ("number", "integer") for f in fields):
             names = tuple(f.name for f in fields)
             return _of_width(Column(name, "number", none, width=len(fields), fields=names))
-        return Column(name, "other", none, note=f"it holds {kind}")
+        return Column(name, "other", none, note=f"it holds {shortened(str(kind))}")
     element = _element(kind)
     if pa.types.is_temporal(kind) or element == "text":
         # Dates are of use as groups, as the text that they are written as.
         return Column(name, "text", lambda: _factor(head()).values())
     if element == "other":
-        return Column(name, "other", none, note=f"it holds {kind}, expected numbers")
+        return Column(
+            name, "other", none, note=f"it holds {shortened(str(kind))}, expected numbers"
+        )
     return Column(name, element, lambda: numbers(head(), np.dtype(np.float64)))
 
 
