@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import streamlit as st
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Predictions
-from calviz.sample.notable_rows import notable_rows
+from calviz.sample.notable_rows import Why, notable_rows
 from calviz.sample.reduce import predicted_classes
 from calviz.text.export import csv_bytes
 from calviz.text.words import counted
@@ -48,7 +50,7 @@ def explore(settings: Settings) -> None:
                 rows, value = _disagreeing(settings)
             else:
                 with results.computing(settings, "Looking for rows …") as sample:
-                    rows, value = notable_rows(sample, why, most=MOST)
+                    rows, value = notable_rows(sample, cast(Why, why), most=MOST)
         except CalvizError as reason:
             st.caption(md(str(reason), 300).capitalize())
             return
