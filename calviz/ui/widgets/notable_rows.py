@@ -13,7 +13,6 @@ from calviz.core.predictions import Predictions
 from calviz.sample.notable_rows import Why, notable_rows
 from calviz.sample.reduce import predicted_classes
 from calviz.text.export import csv_bytes
-from calviz.text.words import counted
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import tables
@@ -71,7 +70,7 @@ def explore(settings: Settings) -> None:
             alt=f"Rows: {_WHY[why][0]}",
         )
         st.download_button(
-            f"Download {counted(len(table), 'row')} as CSV",
+            "Download these as CSV",
             csv_bytes(table),
             f"{settings.file_stem}-{why}.csv",
             "text/csv",
