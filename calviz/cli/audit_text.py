@@ -12,7 +12,7 @@ from calviz.cli.text import cell, console, short_name
 from calviz.core.reduction import Reduction
 from calviz.specs.metric import METRICS
 from calviz.text.escape import terminal_text
-from calviz.text.metric_values import alone, name_of
+from calviz.text.metric_values import alone, name_of, precision_words
 from calviz.text.words import counted, p_number
 
 if TYPE_CHECKING:
@@ -106,18 +106,9 @@ def _table(results: list[MetricResult]) -> Table:
         table.add_column("of the rows", no_wrap=True)
     for r in results:
         cells = (name_of(r), _number(r.value), *(_error_bars(r) if bars else ()))
-        cells = (*cells, precision(r)) if profiled else cells
+        cells = (*cells, precision_words(r)) if profiled else cells
         table.add_row(*(cell(text) for text in cells))
     return table
-
-
-def precision(result: MetricResult) -> str:
-    """How near a number of a profile is to that of its rows."""
-    if result.exact is None:
-        return ""
-    if result.exact:
-        return "exact"
-    return "no bound known" if result.bound is None else f"within {result.bound:.1g}"
 
 
 def _missing(evaluation: Evaluation) -> dict[str, list[str]]:

@@ -18,7 +18,7 @@ from calviz.comparison.plan import Plan
 from calviz.comparison.rows import Division, Rows
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
-from calviz.core.errors import CalvizError
+from calviz.core.errors import CalvizError, NotAvailable
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.reduction import Reduction
 from calviz.core.watch import Stopped, checkpoint, watching
@@ -247,6 +247,8 @@ class _Judging:
         self, spec: RecalibratorSpec, options: Mapping[str, Any], metrics: tuple[str, ...]
     ) -> dict[str, FloatArray]:
         """Metrics on the evaluation rows after fits to resampled fitting rows, the same ones for all methods."""
+        if self.data.cells is not None:
+            raise NotAvailable("fitting again needs the rows: a profile holds their sums only.")
         found: dict[str, list[float]] = {key: [] for key in metrics}
         for at in range(self.plan.refits):
             checkpoint(f"fitting again: {at + 1} of {self.plan.refits}")
@@ -328,7 +330,8 @@ def _has(result: MethodResult, metric: str) -> bool:
 def _changed(before: Dataset, after: Dataset) -> int:
     if not isinstance(before, Predictions) or not isinstance(after, Predictions):
         return 0
-    return int(np.count_nonzero(predicted_classes(before) != predicted_classes(after)))
+    changed = predicted_classes(before) != predicted_classes(after)
+    return int(np.count_nonzero(changed) if before.cells is None else changed @ before.weights)
 
 
 def _gain(before: Dataset, after: Dataset) -> float:
@@ -337,8 +340,10 @@ def _gain(before: Dataset, after: Dataset) -> float:
     def error(data: Dataset) -> float:
         if isinstance(data, Predictions):
             own = data.probs[np.arange(data.n), data.labels].astype(np.float64)
-            return float((squares(data) + 1 - 2 * own).mean())
-        return float(((data.confidence.astype(np.float64) - data.correct) ** 2).mean())
+            each = squares(data) + 1 - 2 * own
+        else:
+            each = (data.confidence.astype(np.float64) - data.correct) ** 2
+        return float(np.average(each, weights=None if data.cells is None else data.weights))
 
     return error(before) - error(after)
 

@@ -152,8 +152,15 @@ def _for_more_rows(data: Dataset, *, folds: int | None) -> str:
 
 def _same(data: Dataset) -> Rows:
     every = np.arange(data.n)
-    used = RowsUsed(None, data.n, "all rows")
+    used = RowsUsed(None, data.rows, "all rows")
     return Rows(((every, every),), used, used, in_sample=True)
+
+
+def _observed(data: Dataset, rows: IntArray) -> int:
+    """How many rows these are: those behind the cells of a profile."""
+    if data.cells is None or data.weights is None:
+        return int(rows.size)
+    return int(data.weights[rows].sum())
 
 
 def _named(data: Dataset, fit: str | None, evaluation: str | None, in_sample: bool) -> Rows:
@@ -193,8 +200,8 @@ def _named(data: Dataset, fit: str | None, evaluation: str | None, in_sample: bo
 
     return Rows(
         ((fit_rows, rows),),
-        used(fit, fit_rows.size),
-        used(evaluation, rows.size),
+        used(fit, _observed(data, fit_rows)),
+        used(evaluation, _observed(data, rows)),
         in_sample=bool(np.intersect1d(fit_rows, rows).size),
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calviz.core.errors import OptionError
+from calviz.core.errors import InputError, OptionError
 from calviz.core.extra_packages import needs
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.whole_files import replacing
@@ -38,6 +38,11 @@ def write_predictions(data: Dataset, path: str | Path) -> None:
     neutralised in CSV. NPZ holds ``probs``, ``labels``, ``class_names`` and ``split``, ``ids``, ``group_<name>``.
     """
     target = check_target(path)
+    if data.cells is not None:
+        raise InputError(
+            "a profile holds no rows to write",
+            remedy="apply the map to the files: calviz apply FILE... --map MAP.json --out FOLDER",
+        )
     with replacing(target) as beside:
         _write(data, beside)
 

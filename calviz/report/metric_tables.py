@@ -9,10 +9,12 @@ import pandas as pd
 
 from calviz.results.evaluation import MetricResult
 from calviz.specs.metric import DIRECTION_WORDS, FAMILIES, METRICS, Metric
-from calviz.text.metric_values import Written, name_of
+from calviz.text.metric_values import Written, name_of, precision_words
 from calviz.text.words import p_number
 
 Results = Mapping[str, MetricResult]
+#: How near the numbers of a profile are to those of its rows.
+OF_ROWS = "of the rows"
 #: Columns of numbers, flush right.
 RIGHT = ("value", "95 % interval", "noise: mean", "noise: 95 %", "p-value")
 
@@ -25,7 +27,11 @@ def families() -> tuple[str, ...]:
 
 def texts(results: Results) -> pd.DataFrame:
     """The results as texts, one row per metric; sorts as text and reads like the cards."""
-    return pd.DataFrame([_row(METRICS[key], result) for key, result in results.items()])
+    table = pd.DataFrame([_row(METRICS[key], result) for key, result in results.items()])
+    if any(r.exact is not None for r in results.values()):
+        # Beside the numbers, and before what is in words.
+        table.insert(6, OF_ROWS, [precision_words(r) for r in results.values()])
+    return table
 
 
 def _row(metric: Metric, result: MetricResult) -> dict[str, str]:
@@ -49,7 +55,7 @@ def _row(metric: Metric, result: MetricResult) -> dict[str, str]:
 
 def numbers(results: Results) -> pd.DataFrame:
     """The results as fractions, one row per metric."""
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "family": METRICS[r.key].family,
             "metric": r.key,
@@ -66,3 +72,7 @@ def numbers(results: Results) -> pd.DataFrame:
         }
         for r in results.values()
     )
+    if any(r.exact is not None for r in results.values()):
+        table["exact"] = [r.exact for r in results.values()]
+        table["bound"] = [math.nan if r.bound is None else r.bound for r in results.values()]
+    return table

@@ -26,6 +26,15 @@ def name_of(result: MetricResult) -> str:
     return label if point is None else f"{label} ({percent(point, 0)})"
 
 
+def precision_words(result: MetricResult) -> str:
+    """How near a number of a profile is to that of its rows; empty where these are at hand."""
+    if result.exact is None:
+        return ""
+    if result.exact:
+        return "exact"
+    return "no bound known" if result.bound is None else f"within {result.bound:.1g}"
+
+
 def unit_of(metric: str) -> Unit:
     """The unit of a metric, by its key."""
     return METRICS[metric].unit

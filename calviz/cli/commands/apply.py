@@ -18,23 +18,50 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("file", metavar="FILE")
+@click.argument("sources", nargs=-1, required=True, metavar="FILE...")
 @click.option("--map", "map_path", required=True, metavar="MAP.json", help="From --save-map.")
-@click.option("--out", required=True, metavar="FILE", help=".csv, .parquet or .npz.")
+@click.option(
+    "--out",
+    required=True,
+    metavar="FILE|FOLDER",
+    help=".csv, .parquet or .npz; for several files, a pattern or a folder: a folder.",
+)
 @click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
 @reading_options
-def command(file: str, map_path: str, out: str, model: str | None, reading: ReadingOptions) -> int:
-    """Apply a saved recalibration map to the predictions in FILE."""
+def command(
+    sources: tuple[str, ...], map_path: str, out: str, model: str | None, reading: ReadingOptions
+) -> int:
+    """Apply a saved recalibration map to the predictions in FILE.
+
+    Where --out is a folder, files of any size are written again there as Parquet, block by block, with calibrated scores and all other
+    columns as they are.
+    """
     from calviz.cli.audit_text import print_recognition
     from calviz.comparison.saved_maps import apply_map
     from calviz.data import read
     from calviz.data.writing import check_target, write_predictions
 
+    if len(sources) > 1 or Path(out).is_dir() or not Path(out).suffix:
+        return _block_by_block(sources, _record(map_path), out, model, reading)
+    (file,) = sources
     check_target(out)
     record = _record(map_path)
     loaded = read(file, options=reading)
     print_recognition(file, loaded)
     write_predictions(apply_map(one_model(loaded, model), record), out)
+    return FINE
+
+
+def _block_by_block(
+    sources: tuple[str, ...], record: Any, out: str, model: str | None, reading: ReadingOptions
+) -> int:
+    from calviz.cli.progress import showing_progress
+    from calviz.comparison.apply_to_files import apply_to_files
+    from calviz.text.words import counted
+
+    with showing_progress():
+        made = apply_to_files(sources, record, out, model=model, options=reading)
+    click.echo(f"wrote {counted(len(made), 'file')} to {out}")
     return FINE
 
 

@@ -171,6 +171,7 @@ def _duckdb(paths: list[str], files: Files, memory: str | None) -> Any:
     connection = duckdb.connect()
     # Extensions would be fetched from elsewhere.
     connection.execute("SET autoinstall_known_extensions = false")
+    connection.execute("SET enable_progress_bar = false")
     if memory is not None:
         connection.execute("SET memory_limit = ?", [memory])
     if files.kind == "parquet":

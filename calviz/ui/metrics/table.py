@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from calviz.report.metric_tables import families
+from calviz.report.metric_tables import OF_ROWS, families
 from calviz.report.metric_tables import texts as table
 from calviz.results.evaluation import MetricResult
 from calviz.specs.metric import DIRECTION_WORDS, INTERVAL_WORDS, METRICS
@@ -125,6 +125,10 @@ def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
             width=74,
             alignment="right",
             help="How often a perfectly calibrated model shows a value at least as extreme.",
+        ),
+        OF_ROWS: st.column_config.TextColumn(
+            width=120,
+            help="How near the number is to that of the rows that the profile is of: exact, within a bound, or not known.",
         ),
         "better": st.column_config.TextColumn(width=64, help="Which values are better."),
         "family": st.column_config.TextColumn(width=200),

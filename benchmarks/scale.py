@@ -1,0 +1,163 @@
+"""Profiles of files that do not fit: time and memory beside what the engines themselves take for one bare GROUP BY.
+
+    python benchmarks/scale.py --rows 100_000_000                # generated in 20 parts, removed at the end
+    python benchmarks/scale.py --rows 10_000_000 --classes 100   # the top label of 100 columns
+    python benchmarks/scale.py --folder data                     # files that are there: columns p (p0, p1, ...) and y
+
+Each task is a process of its own; its time on the clock, that of the processor and the largest resident memory are
+printed. On a machine that does other things as well, compare the times of the processor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+PARTS = 20
+
+TASKS = {
+    "polars, bare GROUP BY": """
+import polars as pl
+p = pl.col("p").cast(pl.Float64)
+found = pl.scan_parquet(files).group_by((p * 61440).cast(pl.Int32).alias("cell")).agg(
+    pl.len(), pl.col("y").sum(), p.sum(), (p * p).sum().alias("squares")).collect(engine="streaming")
+said = f"{found.height:,} cells"
+""",
+    "DuckDB, bare GROUP BY": """
+import duckdb
+duckdb.sql('SET enable_progress_bar = false')
+found = duckdb.sql(f"select cast(p::double * 61440 as int) cell, count(*), sum(y), sum(p::double), sum(p::double * p) "
+                   f"from read_parquet({files}) group by 1").pl()
+said = f"{found.height:,} cells"
+""",
+    "calviz profile, polars": """
+import calviz
+from calviz.profiles.file import write_profile
+found = calviz.profile(files, **columns)
+write_profile(found, out)
+said = found.sentence()
+""",
+    "calviz profile, DuckDB": """
+import calviz
+said = calviz.profile(files, engine="duckdb", memory="1GB", **columns).sentence()
+""",
+    "opening the profile": """
+import calviz
+said = repr(calviz.load(out))
+""",
+    "all metrics with intervals, from the profile": """
+import calviz
+data = calviz.load(out)
+import time
+start = time.perf_counter()
+found = calviz.evaluate(data, ci=True, findings=False, classes=False)
+said = f"{sum(m.available for m in found)} metrics in {time.perf_counter() - start:.2f} s beside reading"
+""",
+    "calviz audit --html, from the profile": """
+from calviz.cli import main
+import contextlib, io
+with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
+    main(["audit", out, "--ci", "--html", out + ".html"])
+said = f"{os.path.getsize(out + '.html') / 1e6:.1f} MB"
+""",
+}
+
+
+class Cost(NamedTuple):
+    """What a process took."""
+
+    wall: float
+    cpu: float
+    memory: float
+    said: str
+
+
+def generate(folder: Path, rows: int, classes: int) -> None:
+    """Parts of float32 scores and labels, slightly miscalibrated."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for part in range(PARTS):
+        rng = np.random.default_rng(part)
+        n = rows // PARTS
+        if classes == 2:
+            p = rng.beta(0.6, 3, n).astype(np.float32)
+            y = (rng.random(n, dtype=np.float32) < p**1.05).astype(np.int8)
+            columns = {"p": p, "y": y}
+        else:
+            scores = rng.gamma(0.3, size=(n, classes)).astype(np.float32) + np.float32(1e-6)
+            scores /= scores.sum(axis=1, keepdims=True)
+            drawn = (np.cumsum(scores, axis=1) < rng.random((n, 1))).sum(axis=1)
+            columns = {f"p{k}": scores[:, k] for k in range(classes)}
+            columns["y"] = np.minimum(drawn, classes - 1).astype(np.int16)
+        pq.write_table(pa.table(columns), folder / f"part{part:02d}.parquet")
+
+
+def run(code: str, files: list[str], out: Path, classes: int) -> Cost:
+    """A task in a process of its own."""
+    scores = ["p"] if classes == 2 else [f"p{k}" for k in range(classes)]
+    head = f"import os\nfiles, out = {files!r}, {str(out)!r}\ncolumns = dict(label='y', scores={scores!r})\n"
+    start = time.perf_counter()
+    with subprocess.Popen(
+        [sys.executable, "-c", head + code + "\nprint(said)"],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as process:
+        assert process.stdout is not None
+        said = process.stdout.read().strip()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    wall = time.perf_counter() - start
+    cpu = usage.ru_utime + usage.ru_stime
+    return Cost(wall, cpu, usage.ru_maxrss * 1024, said if process.returncode == 0 else "failed")
+
+
+def main() -> None:
+    """Print a table of all tasks."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--classes", type=int, default=2)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--only", default="", help="tasks whose names hold this")
+    chosen = parser.parse_args()
+    work = Path(tempfile.mkdtemp(prefix="calviz-scale-"))
+    try:
+        folder = chosen.folder or work
+        if chosen.folder is None:
+            generate(folder, chosen.rows, chosen.classes)
+        files = [str(path) for path in sorted(folder.glob("*.parquet"))]
+        size = sum(Path(path).stat().st_size for path in files)
+        print(f"{len(files)} files, {size / 1e6:,.0f} MB, {os.cpu_count()} cores", flush=True)
+        print(
+            "| task | clock | processor | memory | |\n| --- | ---: | ---: | ---: | --- |",
+            flush=True,
+        )
+        out = work / "out" / "all.parquet"
+        out.parent.mkdir()
+        for name, code in TASKS.items():
+            bare = "bare" in name
+            if chosen.only not in name or (bare and chosen.classes > 2):
+                continue
+            cost = run(code, files, out, chosen.classes)
+            print(
+                f"| {name} | {cost.wall:.1f} s | {cost.cpu:.1f} s | {cost.memory / 1e9:.2f} GB | {cost.said} |",
+                flush=True,
+            )
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

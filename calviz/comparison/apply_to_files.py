@@ -1,0 +1,128 @@
+"""A saved map on files of any size, block by block."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calviz.comparison.saved_maps import apply_map
+from calviz.core.errors import InputError, OptionError
+from calviz.core.extra_packages import needs
+from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
+from calviz.core.watch import checkpoint
+from calviz.core.whole_files import replacing
+from calviz.data.loaded import ReadingOptions
+from calviz.data.profiling.columns import recognised
+from calviz.data.profiling.sources import Files, find, scan
+from calviz.profiles.layout import Layout
+
+#: Numbers that are looked at at a time: rows times classes.
+BLOCK = 4_000_000
+
+
+def apply_to_files(
+    sources: Sequence[str | os.PathLike[str]],
+    record: Any,
+    folder: str | os.PathLike[str],
+    *,
+    model: str | None = None,
+    options: ReadingOptions | None = None,
+) -> tuple[Path, ...]:
+    """Write each file again with calibrated scores, as Parquet; all other columns stay as they are.
+
+    Parameters
+    ----------
+    sources : sequence of str or PathLike
+        Files, folders or patterns.
+    record : mapping
+        A map from `to_dict`.
+    folder : str or PathLike
+        Where the files go, under their own names; each is written whole or not at all.
+    model : str, optional
+        Whose scores, where there are several.
+    options : ReadingOptions, optional
+
+    Returns
+    -------
+    tuple of Path
+
+    Raises
+    ------
+    InputError, OptionError
+        Naming the file, where the map does not fit or a row cannot be used.
+    """
+    needs("pyarrow")
+    import narwhals as nw
+
+    files = find(sources)
+    target = Path(folder)
+    names = [f"{path.stem}.parquet" for path in files.paths]
+    if len(set(names)) < len(names):
+        raise OptionError("two of the files have the same name, and would be one in the folder.")
+    if any(path.resolve().parent == target.resolve() for path in files.paths):
+        raise OptionError("the folder holds the files themselves; give another one.")
+    first = Files(files.paths[:1], files.kind, files.hive)
+    layout = recognised(
+        nw.from_native(scan(first, "polars")), options or ReadingOptions(), model=model
+    )
+    target.mkdir(parents=True, exist_ok=True)
+    made = []
+    for number, (path, name) in enumerate(zip(files.paths, names, strict=True), start=1):
+        checkpoint(f"file {number:,} of {len(names):,}: {path.name}")
+        try:
+            _apply(Files((path,), files.kind), layout, record, target / name)
+        except InputError as error:
+            raise error.in_file(path.name) from None
+        made.append(target / name)
+    return tuple(made)
+
+
+def _apply(file: Files, layout: Layout, record: Any, out: Path) -> None:
+    import polars as pl
+    import pyarrow.parquet as pq
+
+    rows = max(1_000, BLOCK // len(layout.scores))
+    writer = None
+    done = 0
+    with replacing(out) as beside:
+        try:
+            for block in scan(file, "polars").collect_batches(chunk_size=rows, maintain_order=True):
+                checkpoint()
+                calibrated = apply_map(_predictions(block, layout, done), record)
+                scores = _scores(calibrated, layout)
+                columns = [pl.Series(name, scores[:, k]) for k, name in enumerate(layout.scores)]
+                table = block.with_columns(columns).to_arrow()
+                writer = writer or pq.ParquetWriter(beside, table.schema)
+                writer.write_table(table)
+                done += block.height
+        finally:
+            if writer is not None:
+                writer.close()
+        if writer is None:
+            raise InputError("there are no rows")
+
+
+def _predictions(block: Any, layout: Layout, before: int) -> Dataset:
+    """The scores of a block; a map does not look at labels."""
+    scores = block.select(layout.scores).to_numpy()
+    none = np.zeros(len(scores), dtype=np.int32)
+    try:
+        if layout.confidence:
+            return ConfidencePredictions(confidence=scores[:, 0], correct=none.astype(bool))
+        names = layout.class_names
+        probs = scores[:, 0] if scores.shape[1] == 1 else scores
+        return Predictions(probs=probs, labels=none, class_names=names)
+    except InputError as error:
+        row = None if error.row is None else before + error.row
+        kept = {f: getattr(error, f) for f in ("column", "remedy")}
+        raise InputError(error.what, row=row, **kept) from None
+
+
+def _scores(data: Dataset, layout: Layout) -> np.ndarray[Any, Any]:
+    if not isinstance(data, Predictions):
+        return np.asarray(data.confidence)[:, None]
+    return np.asarray(data.probs[:, -1:] if len(layout.scores) == 1 else data.probs)

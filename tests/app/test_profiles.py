@@ -1,0 +1,39 @@
+"""The app opens a profile, and every page shows what it can or says what needs the rows."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import calviz
+from calviz.profiles.file import write_profile
+from calviz.ui.session.navigation import PAGES
+from tests.app.test_app import _app, _words
+
+N = 4_000
+
+
+@pytest.mark.slow
+def test_every_page_opens_on_a_profile(tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 2, N)
+    table = pl.DataFrame(
+        {
+            "p": p,
+            "y": (rng.random(N) < p**1.5).astype(int),
+            "country": rng.choice(["de", "fr"], N),
+            "day": (np.datetime64("2026-01-01") + rng.integers(0, 3, N)).astype("datetime64[us]"),
+        }
+    )
+    write_profile(calviz.profile(table, by=["country"], time="day"), tmp_path / "p.parquet")
+    app = _app(page="data")
+    content = (tmp_path / "p.parquet").read_bytes()
+    app.file_uploader[0].set_value(("p.parquet", content, "application/octet-stream")).run()
+    seen = {}
+    for page in PAGES:
+        app.switch_page(page.file).run()
+        assert not app.exception, page.key
+        assert [e.value for e in app.error] == [], page.key
+        seen[page.key] = _words(app) + "\n".join(e.value for e in app.info)
+    for key in ("overview", "metrics", "reliability", "cumulative", "over_time"):
+        assert "4,000 rows" in seen[key].replace("&#44;", ","), key
+    assert "profile" in seen["classwise"]

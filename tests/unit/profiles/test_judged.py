@@ -1,0 +1,89 @@
+"""Comparisons and periods of a profile are those of its rows."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import calviz
+from calviz.core.errors import InputError
+
+N = 6_000
+
+
+@pytest.fixture(scope="module")
+def rows() -> pl.DataFrame:
+    rng = np.random.default_rng(0)
+    p = np.round(rng.beta(1, 3, N), 2)
+    day = rng.integers(0, 3, N)
+    return pl.DataFrame(
+        {
+            "p": p,
+            "y": (rng.random(N) < np.where(day == 2, p, p**1.5)).astype(int),
+            "split": rng.choice(["calibration", "test"], N),
+            "day": (np.datetime64("2026-01-01") + day).astype("datetime64[us]"),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def own(rows: pl.DataFrame) -> calviz.Predictions:
+    return calviz.Predictions(
+        probs=rows["p"].to_numpy(),
+        labels=rows["y"].to_numpy(),
+        splits=rows["split"].to_numpy(),
+        times=rows["day"].to_numpy(),
+    )
+
+
+@pytest.fixture(scope="module")
+def cells(rows: pl.DataFrame):
+    return calviz.profile(rows, time="day").predictions()
+
+
+@pytest.mark.slow
+def test_maps_are_fitted_and_judged_as_on_the_rows(own, cells):
+    one, other = (
+        calviz.compare(data, ["platt"], metrics=["nll", "ece"], resamples=200)
+        for data in (own, cells)
+    )
+    assert other.fit.rows == one.fit.rows
+    assert other.evaluation.rows == one.evaluation.rows
+    for key in ("identity", "platt"):
+        for metric in ("nll", "ece"):
+            assert other[key].metrics[metric].value == pytest.approx(
+                one[key].metrics[metric].value, abs=1e-6
+            )
+        assert other[key].predictions_changed == one[key].predictions_changed
+        assert other[key].calibration_gain == pytest.approx(one[key].calibration_gain, abs=1e-6)
+
+
+def test_a_profile_is_not_divided_at_random(cells):
+    with pytest.raises(InputError, match="profile cannot be divided at random"):
+        calviz.compare(cells, ["platt"], cross_fit=2)
+
+
+@pytest.mark.slow
+def test_a_day_that_differs_is_found_as_among_the_rows(own, cells):
+    one, other = (calviz.over_time(data, "ece", every="day", method=None) for data in (own, cells))
+    assert [p.rows for p in other.periods] == [p.rows for p in one.periods]
+    for a, b in zip(one.periods, other.periods, strict=True):
+        assert b.result.value == pytest.approx(a.result.value, abs=1e-9)
+        assert b.expected == pytest.approx(a.expected, rel=0.1)
+        assert (b.adjusted <= 0.05) == (a.adjusted <= 0.05)
+    assert other.periods[2].adjusted <= 0.05
+
+
+def test_after_a_map_cells_of_several_scores_are_no_longer_exact():
+    rng = np.random.default_rng(1)
+    p = rng.random(200_000)
+    table = pl.DataFrame({"p": p, "y": (rng.random(p.size) < p).astype(int)})
+    data = calviz.profile(table).predictions()
+    from calviz.comparison.fitting import with_probabilities
+
+    moved = with_probabilities(
+        data, np.stack([1 - data.probs[:, 1] ** 2, data.probs[:, 1] ** 2], 1)
+    )
+    found = calviz.evaluate(moved, ["nll", "ece"])
+    assert [(m.exact, m.bound) for m in found] == [(False, None)] * 2
+    true = np.where(table["y"] == 1, p**2, 1 - p**2)
+    assert found["nll"].value == pytest.approx(-np.log(true).mean(), abs=1e-4)
