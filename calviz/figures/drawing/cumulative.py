@@ -169,7 +169,9 @@ class _Panel:
         if self._cumulative and f.bound is not None:
             low = np.maximum(score - f.bound, 0)
             # A range as thin as the line that lies on it cannot be seen, and is no entry of the legend.
-            seen = {"name": name} if f.bound * _PANEL > _LEAST * self._y_range()[1] else {}
+            seen: dict[str, Any] = (
+                {"name": name} if f.bound * _PANEL > _LEAST * self._y_range()[1] else {}
+            )
             yield area(*_lighter(x, low, score + f.bound), fill, **seen)
         elif not self._cumulative and f.band is not None:
             low, high = f.band
@@ -249,11 +251,17 @@ class _Panel:
                 p,
                 **own,
                 x=0.03,
-                y=0.96 if up else 0.04,
+                y=self._free(up=up),
                 xanchor="left",
-                yanchor="top" if up else "bottom",
+                yanchor="top" if up == (self.panel != "gap") else "bottom",
                 bgcolor=p.glaze(p.paper, 0.75),
             )
+
+    def _free(self, *, up: bool) -> float:
+        """How high the label stands: of the gap between its range and 0, whose band it would cover."""
+        if self.panel == "gap":
+            return 0.14 if up else 0.86
+        return 0.96 if up else 0.04
 
     def axes(self, across: list[float], down: list[float]) -> dict[str, Any]:
         """Both axes of the panel."""

@@ -260,7 +260,7 @@ class Traces:
         if self.marks == "bars":
             return np.full(self.figure.bin.shape, 4.0 if self._dense else 7.0)
         least, all_rows = (4, 14) if self._dense else (6, 22)
-        return np.maximum(least, all_rows * np.sqrt(self.figure.share))
+        return np.asarray(np.maximum(least, all_rows * np.sqrt(self.figure.share)))
 
     def histogram(self) -> Iterator[Trace]:
         """Share of the rows per bin, and the space above, which can be clicked."""

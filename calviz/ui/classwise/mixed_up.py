@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.figures.confusion import SHOWN, Confusion
+from calviz.figures.confusion import SHOWN, By, Confusion
 from calviz.sample.reduce import predicted_classes
 from calviz.text.export import csv_bytes
 from calviz.text.words import counted, distinct
@@ -62,7 +64,7 @@ def explore(settings: Settings) -> None:
                 figure.plot(
                     theme=diagram.theme(),
                     width=diagram.page_width(),
-                    by=by,
+                    by=cast(By, by),
                     classes=[index[name] for name in wanted],
                 ),
                 key="classwise.confusion",

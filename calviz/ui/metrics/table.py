@@ -51,11 +51,15 @@ def explore(settings: Settings, family: str, *, error_bars: bool) -> Results:
 
     Values are shown first; error bars are filled in family by family.
     """
-    place = st.empty()
+    # Above the table, which is longer than the screen: who reads it sees that more is coming.
+    said, place = st.container(), st.empty()
     keys = keys_of(family, settings)
-    with st.spinner(
-        f"Computing {len(keys)} metrics of {counted(settings.sample.data.n, 'row')} …",
-        show_time=True,
+    with (
+        said,
+        st.spinner(
+            f"Computing {len(keys)} metrics of {counted(settings.sample.data.n, 'row')} …",
+            show_time=True,
+        ),
     ):
         results: Results = dict(cached.metrics(settings, keys, error_bars=False).metrics)
     if error_bars and settings.sample.data.n > 1:
@@ -64,7 +68,7 @@ def explore(settings: Settings, family: str, *, error_bars: bool) -> Results:
             with place.container():
                 _draw(results, settings)
             words = f"Resampling {counted(settings.sample.data.n, 'row')}: {one} ({at} of {len(wanted)}) …"
-            with st.spinner(words, show_time=True):
+            with said, st.spinner(words, show_time=True):
                 evaluation = cached.metrics(settings, keys_of(one, settings), error_bars=True)
             results.update(evaluation.metrics)
     with place.container():

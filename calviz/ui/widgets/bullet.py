@@ -55,7 +55,7 @@ def svg(result: MetricResult, palette: Palette) -> str:
     width = high + _PAD * span - start
 
     def x(value: float) -> float:
-        return round(_WIDTH * (value - start) / width, 2)
+        return float(round(_WIDTH * (value - start) / width, 2))
 
     middle = _HEIGHT / 2
     marks = []

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import streamlit as st
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Predictions
-from calviz.sample.notable_rows import notable_rows
+from calviz.sample.notable_rows import Why, notable_rows
 from calviz.sample.reduce import predicted_classes
 from calviz.text.export import csv_bytes
-from calviz.text.words import counted
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import tables
@@ -48,7 +49,7 @@ def explore(settings: Settings) -> None:
                 rows, value = _disagreeing(settings)
             else:
                 with results.computing(settings, "Looking for rows …") as sample:
-                    rows, value = notable_rows(sample, why, most=MOST)
+                    rows, value = notable_rows(sample, cast(Why, why), most=MOST)
         except CalvizError as reason:
             st.caption(md(str(reason), 300).capitalize())
             return
@@ -69,7 +70,7 @@ def explore(settings: Settings) -> None:
             alt=f"Rows: {_WHY[why][0]}",
         )
         st.download_button(
-            f"Download {counted(len(table), 'row')} as CSV",
+            "Download these as CSV",
             csv_bytes(table),
             f"{settings.file_stem}-{why}.csv",
             "text/csv",
