@@ -1,5 +1,13 @@
 """Can I trust these probabilities? Calibration of any classifier, with its error bars.
 
+Begin with `audit`, which takes labels and what ``predict_proba`` gives, or predictions.
+
+- What there is: `Predictions` (`from_arrays`, `from_estimator`, `from_frame`), `ConfidencePredictions`; `load` reads a file or a folder of logs.
+- Is it right? `audit`, `verdict`, `evaluate`; `slices` and `over_time` for whom and since when; `conventions` is the ECE of other libraries.
+- What fixes it? `compare`, `recalibrate`, `learning_curve`; `Calibrated` and `recalibrators` are scikit-learn estimators.
+- Which model, and which answers? `compare_models`, `prediction_sets`.
+- Where does it go? `figures`, `scorer`, and `integrations` (MLflow, Weights & Biases, pytest).
+
 >>> import calviz
 >>> p = calviz.Predictions(probs=[[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]], labels=[0, 1, 1])
 >>> round(calviz.evaluate(p, metrics=["ece"], bins=1)["ece"].value, 4)

@@ -29,7 +29,7 @@ from calviz.sample.error_bars import LEVEL, RESAMPLES, Draw, needs_calibrated, u
 from calviz.sample.measured import asked_of, value_of, view_of
 from calviz.sample.sample import Sample
 from calviz.specs.convention import Conventions
-from calviz.specs.metric import METRICS, IntervalMethod, Metric, Parameter
+from calviz.specs.metric import METRICS, IntervalMethod, Metric, Parameter, takes_weights
 
 
 def first_metrics(sample: Sample) -> tuple[str, ...]:
@@ -145,7 +145,7 @@ def evaluate(
         split=sample.split,
         reduction=sample.reduction.key,
         metrics=_results(sample, chosen, options, drawing),
-        classes=_class_rows(sample, asked=classes) if _default(classes, everything) else (),
+        classes=sample.once(_classes) if _default(classes, everything) else (),
         findings=judged.once(find) if judging else (),
         verdict=judged.once(verdict_on) if judging else None,
     )
@@ -334,13 +334,7 @@ class _Drawing:
         return {m.key: np.concatenate([row[i] for row in values]) for i, m in enumerate(metrics)}
 
 
-def _class_rows(sample: Sample, *, asked: bool | None) -> tuple[ClassRow, ...]:
-    """The table of classes; where rows have weights, which it does not take, it is there for nobody but is refused on demand."""
-    if sample.data.weights is not None and not asked:
-        return ()
-    return sample.once(_classes)
-
-
+@takes_weights
 def _classes(sample: Sample) -> tuple[ClassRow, ...]:
     data = sample.data
     if data.labels is None:

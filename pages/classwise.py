@@ -3,7 +3,7 @@
 import streamlit as st
 
 from calviz.figures.class_bars import DRAWN, headline
-from calviz.ui.classwise import errors, table
+from calviz.ui.classwise import errors, mixed_up, table
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets.text import md
 
@@ -97,3 +97,4 @@ with page_guard.boundary():
     ranked = figure or class_errors.true
     at = ranked.class_index[ranked.ranked(order)]
     table.table(frame, chosen, at.tolist())
+    mixed_up.explore(chosen)

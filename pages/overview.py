@@ -32,7 +32,7 @@ with words, page_guard.boundary():
     evaluation = results.evaluation(chosen)
     cards.metric_cards(evaluation, first_metrics(chosen.sample))
     st.caption(
-        "Blue: the value and its 95 % interval. Grey: what a calibrated model would show.",
+        "Blue: value and 95 % interval. Grey: if it were calibrated.",
         help="Noise floor: what the number would be if the model were perfectly calibrated, with the same number of "
         f"rows. Calibration metrics look at the {chosen.reduction_words}, {chosen.bins_words}. A number counts as beyond "
         "noise only where the verdict, which adjusts for all that it tests, finds miscalibration.",

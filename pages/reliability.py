@@ -6,7 +6,7 @@ from calviz.figures.calibration_curve import NAMES
 from calviz.text.export import csv_bytes
 from calviz.text.words import as_sentence, together
 from calviz.ui.session import navigation, page_guard, results, settings
-from calviz.ui.widgets import bin_details, cards, diagram
+from calviz.ui.widgets import bin_details, cards, diagram, notable_rows
 from calviz.ui.widgets.text import md
 
 page_guard.enter()
@@ -29,6 +29,7 @@ with page_guard.boundary():
     cards.metric_line(errors, keys, verdict=evaluation.verdict)
 
 bin_details.explore(chosen)
+notable_rows.explore(chosen)
 
 with page_guard.boundary():
     st.subheader("A curve instead of bins", anchor=False)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from calviz.ui.risk_coverage import decision_costs, prediction_sets, threshold
+from calviz.ui.risk_coverage import by_group, decision_costs, prediction_sets, threshold
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import cards, recalibration_choice
 from calviz.ui.widgets.text import md
@@ -30,6 +30,11 @@ with page_guard.boundary():
         evaluation = results.metrics(chosen, keys, error_bars=True)
     cards.metric_line(evaluation, keys, notes={"coverage_at_risk": "5 % errors"})
     st.caption("These summaries rank by confidence, before recalibration.")
+
+with page_guard.boundary():
+    if columns := by_group.offered(chosen):
+        st.subheader("Where can it be believed?", anchor=False)
+        by_group.explore(chosen, columns)
 
 with page_guard.boundary():
     st.subheader("What do decisions cost?", anchor=False)

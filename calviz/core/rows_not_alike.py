@@ -89,10 +89,21 @@ def repeated(data: D, counts: npt.ArrayLike) -> D:
 MOST_REPEATED = 20_000_000
 
 
+#: How a missing value of a column reads as text.
+_MISSING = ("", "nan", "NaN", "None", "NaT")
+
+
 def checked_clusters(clusters: Factor | npt.ArrayLike) -> Factor:
     """A column that says which rows belong together; raises InputError where it says nothing."""
     found = Factor.of(clusters)
     levels, n = len(found.levels), len(found)
+    missing = [at for at, level in enumerate(found.levels) if level.strip() in _MISSING]
+    if missing:
+        raise InputError(
+            "there is no cluster",
+            row=int(np.isin(found.codes, missing).argmax()) + 1,
+            remedy="fill it in, give the row a cluster of its own, or leave the row out",
+        )
     if n > 1 and levels == 1:
         raise InputError(
             "the cluster column has one value for all rows, so there is nothing to resample",

@@ -68,6 +68,20 @@ class Questions:
         """The different numbers of choices, from the smallest."""
         return tuple(np.unique(self.counts).tolist())
 
+    @property
+    def told_by_nothing_else(self) -> bool:
+        """Whether the number of choices differs within the levels of every other column, so that it is worth a column of its own."""
+        if len(self.numbers) == 1:
+            return False
+        for name in self.others.column_names:
+            values = self.others.column(name)
+            if name == "id" or not str(values.type).startswith("dictionary"):
+                continue
+            levels = values.to_pylist()
+            if len(set(zip(levels, self.counts.tolist(), strict=True))) == len(set(levels)):
+                return False
+        return True
+
     def probabilities(self, name: str) -> FloatArray:
         """The probability of each choice among those of its question, shape (m,)."""
         scores = self.scores[name]
@@ -186,7 +200,7 @@ def _tops(questions: Questions, tool: str, notices: Sequence[Finding], name: str
         "confidence": pa.array(np.minimum(top, 1.0)),
         "correct": pa.array(best == questions.right),
     }
-    if len(questions.numbers) > 1:
+    if questions.told_by_nothing_else:
         columns[_CHOICES] = pa.array(questions.counts)
     return _table(questions, columns, questions.others, tool, notices)
 
@@ -212,7 +226,7 @@ def _each(questions: Questions, tool: str, notices: Sequence[Finding], name: str
         _QUESTION: pa.array(named).dictionary_encode(),
         "id": pa.array([f"{one}#{j + 1}" for one, j in zip(named, place.tolist(), strict=True)]),
     }
-    if len(questions.numbers) > 1:
+    if questions.told_by_nothing_else:
         columns[_CHOICES] = pa.array(counts[rows])
     text = (
         f"each choice is a row: its probability against whether it is the right one; {p.size:,} choices of {len(counts):,} questions, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from calviz.data.formats.answers import Answer, as_table
 from calviz.data.loaded import short
 from calviz.data.table import Table
 
+_AROUND = re.compile(r"^samples_|(_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl?(\.gz)?$", re.IGNORECASE)
 #: Several files that were given together: their names and their bytes.
 Together = tuple[tuple[str, bytes], ...]
 
@@ -67,7 +69,9 @@ class Logs:
         made = cls(name or "several files", sources)
         if name is None:
             first, *rest = (source.name for source, _ in made._logs)
-            made.name = f"{first} and {len(rest)} more" if rest else first
+            # "samples_boolq_2026-11-20T10-00-00.000001.jsonl" is called after its task.
+            task = _AROUND.sub("", first) or first
+            made.name = f"{task} and {len(rest)} more" if rest else first
         return made
 
     def table(self) -> Table:

@@ -9,6 +9,7 @@ from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.calibration_curve import CalibrationCurve
 from calviz.figures.calibration_map import CalibrationMap
 from calviz.figures.class_bars import ClassBars
+from calviz.figures.confusion import Confusion
 from calviz.figures.conventions import ConventionDots
 from calviz.figures.corp import CorpDiagram
 from calviz.figures.critical_ranks import CriticalRanks
@@ -32,6 +33,7 @@ __all__ = [
     "CalibrationMap",
     "Choice",
     "ClassBars",
+    "Confusion",
     "ConventionDots",
     "CorpDiagram",
     "CriticalRanks",

@@ -303,7 +303,7 @@ class Reliability(Figure):
         *,
         theme: Theme = "light",
         caption: bool | str = False,
-        selected: int | None = None,
+        selected: int | tuple[int, int] | None = None,
         width: int | None = None,
         marks: Marks = "points",
     ) -> go.Figure:
@@ -313,8 +313,8 @@ class Reliability(Figure):
         ----------
         theme, caption
             As for every figure.
-        selected : int, optional
-            0-based index of a bin to highlight.
+        selected : int or (int, int), optional
+            0-based index of a bin to highlight, or the first and the last of several.
         width : int, optional
             Pixels that the page has for it, where that is known: the height is then chosen so that
             the square fills them. The drawing adapts to any width without it, with more space around it.

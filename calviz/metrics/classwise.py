@@ -58,6 +58,7 @@ def tace(view: ClassErrors) -> FloatArray:
 
 @_classwise(
     key="ks_classwise",
+    paired=False,
     unit="points",
     label="Class-wise KS",
     formula=r"\frac1K \sum_k \mathrm{KS}(p_k, \mathbf 1[y = k])",

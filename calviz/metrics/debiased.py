@@ -29,7 +29,6 @@ FINE_AFTER = 33
 
 @metric(
     key="ece_debiased",
-    no_weights="its correction counts rows that count the same.",
     label="ECE², debiased",
     family="Binned",
     direction="lower",
@@ -45,14 +44,14 @@ def ece_debiased(view: BinSums) -> FloatArray:
 
     Sums of shape (..., M) give values of shape (...).
 
-    Bins with fewer than two rows contribute nothing. uncertainty-calibration gives the root, clipped
+    Bins with fewer than two rows (with weights, fewer than two that they stand for) contribute nothing. uncertainty-calibration gives the root, clipped
     at 0: that is shown beside the value.
     """
-    count, accuracy = view.count, np.nan_to_num(view.accuracy)
+    known, accuracy = view.count / view.row_weight, np.nan_to_num(view.accuracy)
     noise = np.divide(
-        accuracy * (1 - accuracy), count - 1, out=np.zeros_like(accuracy), where=count > 1
+        accuracy * (1 - accuracy), known - 1, out=np.zeros_like(accuracy), where=known > 1
     )
-    square = np.where(count > 1, view.gap**2 - noise, 0.0)
+    square = np.where(known > 1, view.gap**2 - noise, 0.0)
     return np.asarray((view.weight * square).sum(axis=-1))
 
 

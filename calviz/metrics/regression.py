@@ -27,7 +27,6 @@ def _spiegelhalter_p(view: Steps) -> Mapping[str, float]:
 @metric(
     key="spiegelhalter_z",
     paired=False,
-    no_weights="its variance is that of rows that count the same.",
     label="Spiegelhalter z",
     family=_FAMILY,
     direction="zero",
@@ -42,13 +41,14 @@ def _spiegelhalter_p(view: Steps) -> Mapping[str, float]:
 def spiegelhalter_z(view: Steps) -> FloatArray:
     """Whether the Brier score is what calibrated scores would give: standard normal under calibration, two-sided p-value (MAPIE's is one-sided).
 
-    Steps of shape (..., G) give values of shape (...).
+    Steps of shape (..., G) give values of shape (...). With weights w, the sum above has them and that below their squares.
     """
     top, variance = np.zeros(np.shape(view.n)), np.zeros(np.shape(view.n))
     for part in view.blocks():
         s = np.clip(part.score, 0, 1)
         top += ((part.hits - part.count * s) * (1 - 2 * s)).sum(axis=-1)
-        variance += (part.count * ((1 - 2 * s) ** 2 * s * (1 - s))).sum(axis=-1)
+        own = part.row_weight * ((1 - 2 * s) ** 2 * s * (1 - s))
+        variance += (part.count * own).sum(axis=-1)
     out = np.full(np.shape(top), math.nan)
     np.divide(top, np.sqrt(variance), out=out, where=variance > 0)
     return out
@@ -85,10 +85,11 @@ def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
 def hosmer_lemeshow(view: BinSums) -> FloatArray:
     """Chi-squared distance between observed and expected hits in ten groups of equal size; g degrees of freedom, as the scores were not fitted on these rows (g - 2 would be for the rows of the fit).
 
-    Sums of shape (..., M) give values of shape (...).
+    Sums of shape (..., M) give values of shape (...). With weights, variances are those of as many rows as these stand for.
     """
     expected, count = view.score_sum, view.count
     variance = np.where(count > 0, expected * (1 - expected / np.maximum(count, 1)), 0.0)
+    variance = variance * view.row_weight
     square = (view.hit_sum - expected) ** 2
     with np.errstate(over="ignore"):  # a variance of 1e-320 is as good as none
         out = np.divide(square, variance, out=np.zeros_like(square), where=variance > 0)

@@ -9,6 +9,7 @@ from calviz.specs.metric import metric
 
 @metric(
     key="skce",
+    paired=False,
     label="SKCE",
     family="Bin-free",
     direction="lower",

@@ -76,6 +76,8 @@ class BinSums:
         The rows themselves, where there are few (`EXACT_ROWS`): resampling is then exact.
     effective : ndarray, shape (M,), optional
         As many independent rows of equal weight would know the share of hits of a bin as well, where rows are not alike.
+    weights : ndarray, shape (M,), optional
+        Of rows with weights w, ``sum w^2 / sum w`` per bin: what variances of sums are multiplied with.
     """
 
     #: What resamples differ in.
@@ -86,6 +88,12 @@ class BinSums:
     params: Mapping[str, Any] = field(default_factory=dict)
     rows: Ordered | None = None
     effective: FloatArray | None = None
+    weights: FloatArray | None = None
+
+    @property
+    def row_weight(self) -> FloatArray | float:
+        """`weights`; 1 where rows have none."""
+        return 1.0 if self.weights is None else self.weights
 
     @property
     def count(self) -> FloatArray:
@@ -148,7 +156,10 @@ class BinSums:
     def pooled(self) -> BinSums:
         """The sums over all bins, as one bin; how there were bins no longer matters."""
         cells = self.cells.sum(axis=-2, keepdims=True)
-        return BinSums(self.edges[[0, -1]], cells, rows=self.rows)
+        weights = None
+        if self.weights is not None:
+            weights = np.atleast_1d(self.count @ self.weights / self.n)
+        return BinSums(self.edges[[0, -1]], cells, rows=self.rows, weights=weights)
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Sums of samples drawn with replacement: multinomial over the (bin, hit) cells.
@@ -269,7 +280,11 @@ def bin_between(
     are sorted at a time, they are counted as they come. Rows may have weights, shape (n,).
     """
     if weights is not None:
-        return BinSums(edges, _weighted_sums(events, weights, edges), params or {})
+        cells = _weighted_sums(events, weights, edges)
+        mass = cells[0].sum(axis=-1)
+        squares = np.bincount(bin_of_rows(events, edges), weights**2, minlength=mass.size)
+        own = _divide(squares, mass, empty=1.0)
+        return BinSums(edges, cells, params or {}, weights=own)
     few = events.rows if events.n <= EXACT_ROWS else None
     unsorted = not whole and events.n > _SORTED_ROWS and _are_equal_width(edges)
     ordered = None if unsorted else events.rows if whole or edges.size > _FEW_BINS + 1 else None
@@ -379,7 +394,7 @@ def redrawn(events: BinaryEvents, view: BinSums) -> Redrawn:
         cells[:, 0, :, 1] = hits
         cells[:, 0, :, 0] = view.count - hits
         cells[:, 1, :, 0] = view.score_sum
-        return BinSums(view.edges, cells, view.params)
+        return BinSums(view.edges, cells, view.params, weights=view.weights)
 
     return draw
 
@@ -443,14 +458,14 @@ def reweighted(events: BinaryEvents, view: BinSums) -> Reweighted:
 
         def at_scale(scale: float | None) -> BinSums:
             if scale is None:
-                return BinSums(view.edges, cells, view.params)
+                return BinSums(view.edges, cells, view.params, weights=view.weights)
             # Rows and scores stay: a gap is divided by the rows of its bin, and noise in these is no error.
             hits = view.score_sum - (sums[:, 1].sum(axis=-1) - sums[:, 0, :, 1]) - (scale - 1) * gap
             moved = np.zeros_like(cells)
             moved[:, 0, :, 1] = hits
             moved[:, 0, :, 0] = view.count - hits
             moved[:, 1, :, 0] = view.score_sum
-            return BinSums(view.edges, moved, view.params)
+            return BinSums(view.edges, moved, view.params, weights=view.weights)
 
         return at_scale
 

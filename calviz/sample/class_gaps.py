@@ -103,7 +103,9 @@ def class_gaps(sample: Sample) -> ClassGaps:
             power *= block
     given = data.probs[np.arange(data.n), data.labels].astype(np.float64)
     w = np.ones(data.n) if weights is None else weights
-    own = np.stack([np.bincount(data.labels, w * given**power, minlength=k) for power in (1, 2)])
+    own: FloatArray = np.stack(
+        [np.bincount(data.labels, w * given**power, minlength=k) for power in (1, 2)]
+    )
     rows_of = np.bincount(data.labels, weights, minlength=k).astype(np.float64)
     if weights is None:
         return ClassGaps(data.n, rows_of, powers, own)

@@ -10,6 +10,7 @@ import numpy as np
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import of_chosen_bins
+from calviz.specs.metric import takes_weights
 
 #: Rows that are looked at at once.
 ROWS = 1 << 17
@@ -39,6 +40,7 @@ class ClassTable:
     ks: FloatArray
 
 
+@takes_weights
 def class_table(sample: Sample) -> ClassTable:
     """Per-class numbers of the top label, all classes at once; the ECE has the bins of the sample.
 
@@ -53,20 +55,26 @@ def class_table(sample: Sample) -> ClassTable:
     """
     errors = of_chosen_bins(sample)
     score, hit, labels = errors.source.score, errors.source.hit, errors.source.labels
-    rows = errors.rows.astype(np.intp)
-    has = rows > 0
-    share = np.full(rows.size, np.nan)  # 1 / rows, nan without rows
-    np.divide(1, rows, out=share, where=has)
-    accuracy = np.bincount(labels, hit, minlength=rows.size) * share
+    weights, k = sample.weights, errors.rows.size
+    rows = np.bincount(labels, minlength=k)
+    has = errors.rows > 0
+    share = np.full(k, np.nan)  # 1 / rows, or their weights; nan without any
+    np.divide(1, errors.rows, out=share, where=has)
+    own = hit if weights is None else weights * hit
+    accuracy = np.bincount(labels, own, minlength=k) * share
     ece, mcs = (np.where(has, column, np.nan) for column in (errors.ece, errors.mcs))
-    largest = _largest_gaps(score, hit, labels, rows)
+    largest = _largest_gaps(score, hit, labels, rows, weights)
     return ClassTable(rows, accuracy, accuracy + mcs, ece, mcs, largest * share)
 
 
 def _largest_gaps(
-    score: FloatArray, hit: BoolArray, labels: IntArray, rows: IntArray
+    score: FloatArray,
+    hit: BoolArray,
+    labels: IntArray,
+    rows: IntArray,
+    weights: FloatArray | None,
 ) -> FloatArray:
-    """Per class, the largest absolute sum of scores minus hits up to a score, shape (K,)."""
+    """Per class, the largest absolute (weighted) sum of scores minus hits up to a score, shape (K,)."""
     # Short integers are sorted by radix.
     order = np.argsort(labels.astype(np.min_scalar_type(rows.size)), kind="stable")
     largest = np.zeros(rows.size)
@@ -79,6 +87,8 @@ def _largest_gaps(
         first += chosen.size
         gap = score[chosen].astype(np.float64)
         gap -= hit[chosen]
+        if weights is not None:
+            gap *= weights[chosen]
         group = np.repeat(np.arange(own.size), own)
         largest[classes] = _largest_cumulative_gap(score[chosen], group, gap, own)
     return largest

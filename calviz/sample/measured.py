@@ -14,8 +14,8 @@ from calviz.specs.metric import METRICS, Metric, takes_weights
 
 #: A metric of a sample: its key and the parameters of its view.
 Asked = tuple[str, tuple[tuple[str, Any], ...]]
-#: Details in closed form that hold for independent rows of one weight.
-_OF_ROWS_ALIKE = ("sigma", "p_value")
+#: Details in closed form that hold for independent rows.
+_OF_INDEPENDENT_ROWS = ("sigma", "p_value", "if_calibrated")
 
 
 def asked_of(sample: Sample, metric: Metric, options: Mapping[str, Any]) -> Asked:
@@ -55,9 +55,9 @@ def value_of(sample: Sample, *, asked: Asked) -> MetricResult:
 
 def _details(sample: Sample, metric: Metric, view: Any) -> dict[str, Any]:
     found = dict(metric.details(view)) if metric.details else {}
-    if sample.data.alike:
+    if sample.data.clusters is None:
         return found
-    return {name: value for name, value in found.items() if name not in _OF_ROWS_ALIKE}
+    return {name: value for name, value in found.items() if name not in _OF_INDEPENDENT_ROWS}
 
 
 def measured(sample: Sample, key: str) -> MetricResult:

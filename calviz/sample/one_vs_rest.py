@@ -141,7 +141,8 @@ class BinnedColumns:
             score = self.data.probs[np.arange(start, start + y.size), y]
             own = None if self.weights is None else self.weights[start : start + HIT_ROWS]
             hits += np.bincount(self.cuts.cells(score, y, k), own, minlength=k * m + 1)
-        return hits[:-1].reshape(k, m)
+        found: IntArray = hits[:-1].reshape(k, m)
+        return found
 
     @cached_property
     def _first_of_row(self) -> IntArray:
@@ -416,14 +417,14 @@ def _reweighted(sample: Sample, view: ClassErrors) -> Reweighted:
         kept: list[FloatArray] = []
 
         def deviations(rows: slice) -> FloatArray:
-            if without_noise:
+            if without_noise:  # then they are an array
                 return np.zeros((weights[:, rows].shape[1], *itself.shape))
             if kept:
                 return kept[0]
             if sample.data.clusters is not None:  # labels of a cluster cannot be redrawn one by one
                 gaps = columns.weighted_gaps(weights[:, rows].astype(dtype))[0]
                 return np.asarray(np.moveaxis(gaps - itself[..., None], -1, 0))
-            labels = sample.view(_class_labels)(weights)[rows]
+            labels = sample.view(_class_labels)(np.asarray(weights))[rows]
             drawn = np.asarray(columns.scores - np.stack(list(columns.hits(labels))))
             if len(parts) == 1:
                 kept.append(drawn)

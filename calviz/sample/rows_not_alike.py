@@ -149,7 +149,9 @@ class GroupWeights:
         at = np.arange(n) if group is None else group
         members = csr_array((own, at, np.arange(n + 1)), shape=(n, self.rows.groups))
         # A sparse array on the left keeps a plain table from being copied.
-        return table @ members if isinstance(table, csr_array) else (members.T @ table.T).T
+        found: Any = table @ members if isinstance(table, csr_array) else (members.T @ table.T).T
+        of: FloatArray | csr_array = found
+        return of
 
 
 #: Weights of rows, shape (n, b).
@@ -161,6 +163,15 @@ def products(table: FloatArray | csr_array, weights: RowWeights) -> FloatArray:
     if isinstance(weights, GroupWeights):
         return np.asarray(weights.of_groups(table) @ weights.times)
     return np.asarray(table @ weights)
+
+
+def rows_of(weights: RowWeights, rows: IntArray) -> FloatArray:
+    """The weights of some rows, shape (m, b)."""
+    if not isinstance(weights, GroupWeights):
+        return weights[rows]
+    draws = weights.rows
+    every = weights.times[rows if draws.group is None else draws.group[rows]]
+    return every if draws.weights is None else every * draws.weights[rows, None]
 
 
 class RowSums:
@@ -191,13 +202,12 @@ class RowSums:
 
     def __call__(self, weights: RowWeights) -> FloatArray:
         """The sums of every column, shape (n, b) to (columns, C, b)."""
-        by_group = isinstance(weights, GroupWeights)
         rows = weights.rows if isinstance(weights, GroupWeights) else None
+        times: Any = weights.times if isinstance(weights, GroupWeights) else weights
         if rows not in self._tables:
             self._tables[rows] = tuple(
                 self._table(column, rows, weights) for column in self._columns
             )
-        times: Any = weights.times if by_group else weights
         sums = [np.asarray(table @ times) for table in self._tables[rows]]
         return np.stack(sums)
 

@@ -60,6 +60,8 @@ class Steps:
     params : mapping
     whole : Steps, optional
         The steps of the sample itself, where these are resamples of them, or some of them put together.
+    weight : ndarray of float64, shape (G,), optional
+        Of a sample whose rows have weights w, ``sum w^2 / sum w`` per step: what variances of sums are multiplied with.
     """
 
     #: What resamples differ in.
@@ -71,6 +73,17 @@ class Steps:
     merged_square: FloatArray | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     whole: Steps | None = None
+    weight: FloatArray | None = None
+
+    @property
+    def row_weight(self) -> FloatArray | float:
+        """`weight`, for resamples that of the sample; 1 where rows have no weights."""
+        if self.weight is not None or self.whole is None:
+            return 1.0 if self.weight is None else self.weight
+        if isinstance(self.whole, SampleSteps):
+            return 1.0
+        base = self.whole.merged()
+        return 1.0 if base.weight is None or base.size != self.size else base.weight
 
     @property
     def of_sample(self) -> Steps:
@@ -122,17 +135,20 @@ class Steps:
         if self.size <= MAX_STEPS:
             return self
         n = float(self.n)
-        sums = np.zeros((4, MAX_STEPS))
+        sums = np.zeros((5, MAX_STEPS))
         upto = 0.0
         for part in self.blocks():
             middle = np.cumsum(part.count) + (upto - part.count / 2)
             upto += float(part.count.sum())
             group = np.minimum(middle * (MAX_STEPS / n), MAX_STEPS - 1).astype(np.intp)
             starts = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
-            mass = part.score_sum, part.count, part.hits, part.count * part.square
+            weighted = part.count * part.row_weight
+            mass = part.score_sum, part.count, part.hits, part.count * part.square, weighted
             sums[:, group[starts]] += [np.add.reduceat(m, starts) for m in mass]
-        score, count, hits, square = sums[:, sums[1] > 0]
-        return Steps(score / count, count, hits, square / count, self.params, self.of_sample)
+        score, count, hits, square, weighted = sums[:, sums[1] > 0]
+        weight = None if self.weight is None else weighted / count
+        whole = self.of_sample
+        return Steps(score / count, count, hits, square / count, self.params, whole, weight)
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Steps:
         """Rows drawn with replacement: multinomial over the (step, hit) cells."""
@@ -419,7 +435,8 @@ def _weighted_steps(events: BinaryEvents, weights: FloatArray) -> Steps:
     of_rows = weights[order]
     count = np.add.reduceat(of_rows, starts)
     hits = np.add.reduceat(of_rows * events.hit[order], starts)
-    return Steps(score[starts].astype(np.float64), count, hits)
+    weight = np.add.reduceat(of_rows**2, starts) / count
+    return Steps(score[starts].astype(np.float64), count, hits, weight=weight)
 
 
 def _ends(score: FloatArray) -> Iterator[tuple[slice, IntArray]]:

@@ -639,3 +639,23 @@ def test_no_widget_has_a_default_and_a_value_set_beside_it(monkeypatch):
     _quiet(_upload(link, "zeros.csv", content.encode()))
     assert link.number_input(key="bins").value == 7
     assert twice == []
+
+
+def test_chosen_bins_are_in_the_link_and_end_visibly_where_the_bins_change():
+    app = _quiet(_app("data=digits&model=MLP&bin=13-15", "reliability"))
+    assert "Bins 13 to 15 (0.80, 1.00]" in _words(app)
+    # The rows of a range are those of its bins, spread over classes and slices that add up to them.
+    assert [tab.label for tab in app.tabs] == [
+        "Rows",
+        "By predicted class",
+        "By true class",
+        "By condition",
+    ]
+    spread = next(f.value for f in app.dataframe if "of the selection" in f.value.columns)
+    assert spread["of the selection"].sum() == pytest.approx(100)
+    assert spread["rows"].sum() == 176 + 329 + 2_828
+    app.number_input(key="bins").set_value(20).run()
+    assert "Bins 13 to 15" not in _words(_quiet(app))
+    assert "bin" not in app.query_params
+    # The table's tick went with it: it is another table.
+    assert app.session_state["calviz.bin.turn"]["table"] > 0

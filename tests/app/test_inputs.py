@@ -127,9 +127,18 @@ def test_logs_that_are_opened_together_are_one_data_set_and_other_files_are_thei
     assert not app.exception
     said = words(app)
     assert "2 logs of lm-evaluation-harness: 50 rows" in said
+    assert "four_choices and 1 more" in said
     assert "groups task" in said
     assert "notes.txt" in said  # left out, being no log
     assert "results_1" not in said
+    # On which task can it be believed, and from which confidence on?
+    app.switch_page("pages/risk_coverage.py").run()
+    assert not app.exception
+    table = next(f.value for f in app.dataframe if "task" in f.value.columns)
+    assert sorted(table["task"]) == ["four_choices", "two_choices"]
+    by_task = dict(zip(table["task"], table["hits"], strict=True))
+    assert round(by_task["four_choices"], 1) == 33.3  # what the harness says
+    app.switch_page("pages/data.py").run()
     # Read another way: each choice by itself.
     next(box for box in app.selectbox if box.label == "Questions with choices").set_value("each")
     next(button for button in app.button if button.label == "Read it this way").click().run()

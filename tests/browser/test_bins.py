@@ -51,7 +51,7 @@ def test_a_click_lists_the_rows_of_the_bin_and_they_can_be_taken_home(view):
     number = title.split()[1]
     page.wait_for_url(f"**bin={number}**")
     page.get_by_role("button", name="Clear", exact=True).click()
-    page.get_by_text("Click a bar").wait_for()
+    page.get_by_text("Click a bin").wait_for()
     assert page.get_by_role("heading", name=re.compile(r"^Bin \d")).count() == 0
 
 
@@ -79,3 +79,22 @@ def test_other_bins(scheme, view):
     # The first bar may have no height.
     tab.page.wait_for_selector(".js-plotly-plot .bars .point path", state="attached")
     assert "ECE" in tab.settle().text
+
+
+def test_a_drag_over_the_diagram_picks_a_range_that_the_link_keeps(view):
+    tab = view(height=1200).open("/reliability?data=digits&model=MLP&pick=a+range+by+a+drag")
+    page = tab.page
+    area = page.locator(".js-plotly-plot .nsewdrag").first
+    area.wait_for(state="attached")
+    page.locator(".js-plotly-plot .legendtext").first.wait_for()
+    page.wait_for_timeout(1_000)
+    box = area.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 0.62 * box["width"], middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.75 * box["width"], middle + 20, steps=5)
+    page.mouse.move(box["x"] + 0.85 * box["width"], middle + 40, steps=5)
+    page.mouse.up()
+    page.get_by_role("heading", name=re.compile(r"^Bins 1\d to 1\d \(0\.")).wait_for()
+    page.wait_for_url(re.compile(r"bin=1\d-1\d"))
+    tab.expect("By predicted class").expect("By condition")

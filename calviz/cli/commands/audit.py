@@ -227,7 +227,7 @@ def _audit(
 ) -> Iterator[Audit]:
     from calviz import analysis
     from calviz.cli.audit_text import print_conventions, print_evaluation, print_recognition
-    from calviz.cli.by_group import check_column, print_groups
+    from calviz.cli.by_group import print_groups
     from calviz.data import read
     from calviz.sample.sample import Sample
 
@@ -241,6 +241,8 @@ def _audit(
     for number, name in enumerate(models or loaded.models):
         sample = Sample.of(loaded.models[name], **how)
         if by[0] is not None:
+            from calviz.figures.kernels.levels import check_column
+
             check_column(sample.data, by[0])
         decisions.check(sample)
         evaluation = analysis.evaluate(sample, ci=ci, **decisions.options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -497,9 +497,29 @@ def _as_numbers(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[Any
     try:
         levels = np.array([float(words.get(v.strip().lower(), v)) for v in values.levels])
     except ValueError:
-        raise InputError("it holds text, expected numbers", column=name) from None
+        row, value = _first_text(values, words)
+        raise InputError(
+            f"'{short(value)}' is not a number",
+            row=row,
+            column=name,
+        ) from None
     numbers: npt.NDArray[Any] = levels[values.codes]
     return numbers
+
+
+def _first_text(values: Factor, words: Mapping[str, str]) -> tuple[int, str]:
+    """The first row, from 1 up, whose value is not a number, and that value."""
+
+    def is_text(value: str) -> bool:
+        try:
+            float(words.get(value.strip().lower(), value))
+        except ValueError:
+            return True
+        return False
+
+    bad = [at for at, level in enumerate(values.levels) if is_text(level)]
+    row = int(np.isin(values.codes, bad).argmax())
+    return row + 1, values.levels[values.codes[row]]
 
 
 def _in_column(name: str, check: Callable[[Any], Any], values: Any) -> Any:

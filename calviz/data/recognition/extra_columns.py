@@ -71,7 +71,9 @@ def to_ask(view: View, used: set[str]) -> Iterator[Finding]:
         if name in used or view.table[name].width is not None:
             continue
         column = view.table[name]
-        repeats = column.type in ("text", "integer") and _repeats(column)
+        # What a benchmark calls a subject is no patient.
+        asked = view.table.questions is None or plain != "subject"
+        repeats = asked and column.type in ("text", "integer") and _repeats(column)
         if options.cluster_column is None and plain in column_names.CLUSTERS and repeats:
             yield Finding(
                 "DATA012",

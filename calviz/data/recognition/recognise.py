@@ -110,6 +110,35 @@ def _check_options(table: Table, options: ReadingOptions) -> None:
             raise OptionError(
                 f"the {what} '{short(name)}' is not in the {table.holder}; {known_columns(table.names)}."
             )
+    _check_meanings(options)
+
+
+def _check_meanings(options: ReadingOptions) -> None:
+    """Refuse a column that is named for two things, or that is the label or the score by its name."""
+    of_rows = [
+        ("cluster column", options.cluster_column),
+        ("weight column", options.weight_column),
+        ("time column", options.time_column),
+    ]
+    named = [("label", options.label), *(("score column", s) for s in options.scores or ())]
+    for at, (what, name) in enumerate(of_rows):
+        if not name:
+            continue
+        for other, its_name in (*named, *of_rows[:at]):
+            if name == its_name:
+                raise OptionError(
+                    f"the column '{short(name)}' is named as the {other} and as the {what}; name another one for one of them."
+                )
+        plain = column_names.plain(name)
+        for meant, known, given in (
+            ("label", column_names.LABELS, options.label),
+            ("score", column_names.PROBABILITIES, options.scores),
+        ):
+            if plain in known and not given:
+                raise OptionError(
+                    f"the {what} '{short(name)}' is the {meant} by its name; name the column that holds the {meant}, "
+                    f"or another {what}."
+                )
 
 
 def _no_scores(view: View, taken: set[str]) -> InputError:

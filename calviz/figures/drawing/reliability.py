@@ -41,7 +41,9 @@ _HISTOGRAM, _STRIP = 0.18, 0.065
 _AXIS_NAME = 18
 
 
-def draw(figure: Reliability, sheet: Sheet, *, marks: Marks, selected: int | None) -> Picture:
+def draw(
+    figure: Reliability, sheet: Sheet, *, marks: Marks, selected: int | tuple[int, int] | None
+) -> Picture:
     """Draw a computed diagram (see `Reliability.plot`)."""
     palette = sheet.palette
     traces = Traces(figure, palette, marks)
@@ -187,10 +189,13 @@ class _Surroundings:
         own = {"xref": "x domain", "yref": "y domain", "layer": "below"}
         return frame(self.palette.neutral, width=1, x0=0, x1=1, y0=0, y1=1, **own)
 
-    def highlight(self, selected: int | None) -> Iterator[dict[str, Any]]:
-        """The selected bin, from top to bottom."""
+    def highlight(self, selected: int | tuple[int, int] | None) -> Iterator[dict[str, Any]]:
+        """The selected bins, from top to bottom."""
         edges = self.figure.sums.edges
-        if selected is None or not 0 <= selected < edges.size - 1:
+        if selected is None:
+            return
+        first, last = selected if isinstance(selected, tuple) else (selected, selected)
+        if not 0 <= first <= last < edges.size - 1:
             return
         p = self.palette
         for domain in ("y domain", "y2 domain"):
@@ -199,8 +204,8 @@ class _Surroundings:
                 layer="above",
                 xref="x",
                 yref=domain,
-                x0=max(0.0, float(edges[selected])),
-                x1=min(1.0, float(edges[selected + 1])),
+                x0=max(0.0, float(edges[first])),
+                x1=min(1.0, float(edges[last + 1])),
                 y0=0,
                 y1=1,
                 fillcolor=p.glaze(p.ink, 0.05),

@@ -213,9 +213,7 @@ class Traces:
     def points(self) -> Iterator[Trace]:
         """Observed frequency at the mean score, with its exact interval; bins of few rows are faint."""
         few = self.figure.count < FEW_ROWS
-        words = (
-            f"{score_and_hit(self.figure.reduction)[1].capitalize()}, exact {self._level} interval"
-        )
+        words = f"{score_and_hit(self.figure.reduction)[1].capitalize()}, {self._level} interval"
         if self.marks == "bars":
             words = f"Exact {self._level} interval"
         for which, name, solid in (

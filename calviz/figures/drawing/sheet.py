@@ -17,8 +17,8 @@ Picture = dict[str, Any]
 _NARROW = 620
 #: Pixels of a character of the caption, and its fewest characters on a line.
 _CHARACTER, _FEWEST = 7.6, 24
-#: Pixels of an entry of the legend without its text, and of a letter; the width where none is known.
-_ENTRY, _LETTER, _USUAL = 48, 6.4, 880
+#: Pixels of an entry of the legend without its text, and of a letter; the width of a narrow place on a desk, where none is known.
+_ENTRY, _LETTER, _USUAL = 48, 6.4, 560
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,15 @@ Scores that differ by rounding only are ties, as in every other metric without b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Self
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.errors import NotAvailable
 from calviz.core.events import tied_scores
 from calviz.core.predictions import Predictions
 from calviz.core.watch import checkpoint
@@ -26,9 +27,12 @@ from calviz.sample.redrawn_rows_and_labels import (
     LABEL_COST,
     ROW_COST,
     Redraws,
+    redrawn_labels,
     redraws,
 )
+from calviz.sample.rows_not_alike import RowWeights, products
 from calviz.sample.sample import Sample
+from calviz.specs.metric import Redrawn, Reweighted, reweighted_by
 
 #: Redrawn hits, about, that are sorted at a time, so that they stay in the cache.
 SORTED_HITS = 1 << 16
@@ -41,6 +45,9 @@ _SIDES: tuple[tuple[_Side, _Side], ...] = (("left", "right"), ("right", "left"))
 @dataclass(frozen=True, eq=False)
 class ClasswiseKS:
     """KS error per class, shape (..., K)."""
+
+    #: What resamples differ in.
+    DRAWN: ClassVar = ("errors",)
 
     errors: FloatArray
     data: Predictions
@@ -213,16 +220,16 @@ class _Intervals(NamedTuple):
         residuals = csr_array((values, group.order.ravel(), starts), shape=(starts.size - 1, n))
         return cls(residuals, np.cumsum(cut.sum(axis=1)) - 1)
 
-    def errors(self, weights: FloatArray) -> FloatArray:
+    def errors(self, weights: RowWeights) -> FloatArray:
         """Errors where row i counts ``weights[i]`` times, shape (n, b) to (b, g)."""
         checkpoint()
-        sums = (self.residuals @ weights).astype(np.float64)
+        sums = products(self.residuals, weights).astype(np.float64)
         starts = np.append(0, self.ends[:-1] + 1)
         out = np.empty((sums.shape[1], self.ends.size))
         for j, (first, last) in enumerate(zip(starts, self.ends, strict=True)):
             upto = np.cumsum(sums[first : last + 1], axis=0)
             out[:, j] = np.abs(upto, out=upto).max(axis=0)
-        return np.asarray(out / weights.shape[0])
+        return np.asarray(out / weights.sum(axis=0, dtype=np.float64)[:, None])
 
 
 def _errors(probs: FloatArray, labels: IntArray) -> FloatArray:
@@ -271,7 +278,56 @@ def _one_error(score: FloatArray, hits: FloatArray) -> float:
     return max(largest, abs(carried - hits.size))
 
 
+def _weighted_errors(probs: FloatArray, labels: IntArray, weights: FloatArray) -> FloatArray:
+    """The same of other labels, shape (b, n) to (b, K), with weights of the rows, shape (n,)."""
+    out = np.empty((labels.shape[0], probs.shape[1]))
+
+    def work(j: int, column: FloatArray) -> None:
+        order = np.argsort(column, kind="stable")
+        score = tied_scores(column[order])
+        ends = np.flatnonzero(np.append(score[1:] != score[:-1], True))
+        own = weights[order]
+        upto = np.cumsum(own * score)[ends]
+        for error, y in zip(out, labels, strict=True):
+            error[j] = np.abs(upto - np.cumsum(own * (y[order] == j))[ends]).max()
+
+    for_columns(probs, work)
+    return np.asarray(out / weights.sum())
+
+
+def _reweighted(_: Sample, view: ClasswiseKS) -> Reweighted:
+    """See `Reweighting`."""
+    data = view.data
+    groups = [_Intervals.of(group, data.labels) for group in _ranked_groups(data.probs)]
+
+    def of(weights: RowWeights) -> Callable[[float | None], ClasswiseKS]:
+        errors = np.concatenate([group.errors(weights) for group in groups], axis=1)
+        return lambda _: replace(view, errors=errors)
+
+    return of
+
+
+def _redrawn(sample: Sample, view: ClasswiseKS) -> Redrawn:
+    """See `Reweighting`."""
+    if sample.data.clusters is not None:
+        raise NotAvailable("labels of a cluster cannot be redrawn one by one.")
+    weights = sample.weights
+    assert weights is not None
+
+    def draw(rng: np.random.Generator, _: Any, size: int) -> ClasswiseKS:
+        labels = redrawn_labels(view.data.probs, rng, size)
+        return replace(view, errors=_weighted_errors(view.data.probs, labels, weights))
+
+    return draw
+
+
+@reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
 def classwise_ks(sample: Sample) -> ClasswiseKS:
     """KS error of every class's probability against the rest."""
     data = full_predictions(sample)
-    return ClasswiseKS(_errors(data.probs, data.labels), data, sample.view(redraws))
+    weights = sample.weights
+    if weights is None:
+        errors = _errors(data.probs, data.labels)
+    else:
+        errors = _weighted_errors(data.probs, data.labels[None], weights)[0]
+    return ClasswiseKS(errors, data, sample.view(redraws))

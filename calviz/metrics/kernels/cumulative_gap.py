@@ -67,9 +67,12 @@ def _at(values: FloatArray, place: IntArray) -> FloatArray:
 
 @once_per_view
 def deviation(view: Steps) -> float:
-    """Standard deviation of the gap over all rows if the model is calibrated, ``sqrt(sum s (1 - s)) / n``; of one sample."""
+    """Standard deviation of the gap over all rows if the model is calibrated, ``sqrt(sum s (1 - s)) / n``; of one sample.
+
+    Of rows with weights ``sqrt(sum w^2 s (1 - s)) / sum w``.
+    """
     variance = 0.0
     for part in view.blocks():
         s = np.clip(part.score, 0, 1)
-        variance += float(part.count @ (s - np.minimum(part.square, s)))
+        variance += float((part.count * part.row_weight) @ (s - np.minimum(part.square, s)))
     return float(np.sqrt(variance) / view.n)

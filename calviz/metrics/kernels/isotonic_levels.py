@@ -51,7 +51,8 @@ def _sums(
     fitted = isotonic_regression(hits / count + 2 * resample, weights=count)
     first = fitted.blocks[:-1]
     levels = np.add.reduceat(hits, first) / fitted.weights
-    return np.bincount(resample[first], fitted.weights * of(levels), minlength=len(used))
+    parts = fitted.weights * of(levels)
+    return np.asarray(np.bincount(resample[first], parts, minlength=len(used)), dtype=np.float64)
 
 
 def _fit(count: FloatArray, hits: FloatArray) -> tuple[FloatArray, FloatArray]:

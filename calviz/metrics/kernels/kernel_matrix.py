@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.sample.losses import full_predictions
 from calviz.sample.redrawn_rows_and_labels import row_counts
+from calviz.sample.rows_not_alike import RowWeights, rows_of
 from calviz.sample.sample import Sample
+from calviz.specs.metric import Redrawn, Reweighted, reweighted_by
 
 Kernel = Literal["laplacian", "rbf"]
 
@@ -35,12 +37,20 @@ class _KernelRows:
     labels : ndarray of int, shape (m,)
     kernel : {"laplacian", "rbf"}
     width : float
+    weights : ndarray, shape (m,), optional
+        How much each row counts; the matrix is without them.
     """
 
     p: FloatArray
     labels: IntArray
     kernel: Kernel
     width: float
+    weights: FloatArray | None = None
+
+    @property
+    def own(self) -> FloatArray:
+        """How much each row counts, shape (m,)."""
+        return np.ones(self.p.shape[0]) if self.weights is None else self.weights
 
     def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
         """Some rows of the matrix at a time, shape (b, m)."""
@@ -84,6 +94,9 @@ class PairwiseErrors:
     params : mapping
     """
 
+    #: What resamples differ in.
+    DRAWN: ClassVar = ("value",)
+
     value: FloatArray
     kernel: _KernelRows
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -111,12 +124,51 @@ class PairwiseErrors:
         signs -= 1
         return type(self)(self._quadratic(signs) / (m * (m - 1)), self.kernel, self.params)
 
+    def weighted(self, weights: FloatArray) -> Self:
+        """The mean over pairs of rows that count so much, shape (b, m); pairs of a row with itself never count."""
+        w = weights.astype(np.float32)
+        pairs = weights.sum(axis=1) ** 2 - np.square(weights).sum(axis=1)
+        total = np.full(w.shape[0], np.nan)
+        np.divide(self._quadratic(w), pairs, out=total, where=pairs > 1e-9)
+        return type(self)(total, self.kernel, self.params)
+
     def _quadratic(self, weights: FloatArray) -> FloatArray:
         """``w' H w`` per row of weights."""
         product = weights @ self.kernel.pairs
         return np.asarray(np.einsum("bi,bi->b", product, weights))
 
 
+def _reweighted(sample: Sample, view: PairwiseErrors) -> Reweighted:
+    """See `Reweighting`."""
+    rows = _chosen(sample, int(view.params["kernel_rows"]))
+
+    def of(weights: RowWeights) -> Callable[[float | None], PairwiseErrors]:
+        some = rows_of(weights, rows)
+        return lambda _: view.weighted(np.ascontiguousarray(some.T))
+
+    return of
+
+
+def _redrawn(sample: Sample, view: PairwiseErrors) -> Redrawn:
+    """See `Reweighting`: signs of the rows, of whole clusters, at random."""
+    rows, own = _chosen(sample, int(view.params["kernel_rows"])), view.kernel.own
+    pairs = float(own.sum() ** 2 - own @ own)
+
+    def draw(rng: np.random.Generator, draws: Any, size: int) -> PairwiseErrors:
+        signs = np.ascontiguousarray(rows_of(draws.signs(rng, size), rows).T, dtype=np.float32)
+        return replace(view, value=view._quadratic(signs) / pairs)
+
+    return draw
+
+
+def _chosen(sample: Sample, most: int) -> IntArray:
+    n = sample.data.n
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(ROWS_SEED).choice(n, most, replace=False))
+
+
+@reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
 def pairwise_errors(
     sample: Sample,
     *,
@@ -135,22 +187,29 @@ def pairwise_errors(
         nu; the median distance between the rows if left out.
     kernel_rows : int
         The cost is quadratic in the rows, so that it is paid on this many at the most.
+
+    Notes
+    -----
+    With weights, a pair counts as much as the product of the weights of its rows.
     """
     data = full_predictions(sample)
     if not 2 <= kernel_rows <= MAX_ROWS:
         raise OptionError(f"'kernel_rows' must be from 2 to {MAX_ROWS:,}, got {kernel_rows!r}.")
-    if data.n <= kernel_rows:
-        rows = np.arange(data.n)
-    else:
-        rows = np.sort(np.random.default_rng(ROWS_SEED).choice(data.n, kernel_rows, replace=False))
+    rows = _chosen(sample, kernel_rows)
     p = data.probs[rows].astype(np.float64)
     m = rows.size
     width = _bandwidth(p) if kernel_bandwidth is None else kernel_bandwidth
     if not (isinstance(width, int | float) and 0 < width < np.inf):
         raise OptionError(f"'kernel_bandwidth' must be a number above 0, got {width!r}.")
-    matrix = _KernelRows(p, data.labels[rows], kernel, float(width))
-    total = sum(float(block.sum()) for _, block in matrix.blocks())
-    value = total / (m * (m - 1)) if m > 1 else np.nan
+    own = None if sample.weights is None else sample.weights[rows]
+    matrix = _KernelRows(p, data.labels[rows], kernel, float(width), own)
+    if own is None:
+        total = sum(float(block.sum()) for _, block in matrix.blocks())
+        pairs = float(m * (m - 1))
+    else:
+        total = sum(float(own[some] @ block @ own) for some, block in matrix.blocks())
+        pairs = float(own.sum() ** 2 - own @ own)
+    value = total / pairs if pairs > 1e-9 else np.nan
     params = {
         "kernel": kernel,
         "kernel_bandwidth": width,

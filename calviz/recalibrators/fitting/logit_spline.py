@@ -99,8 +99,10 @@ class Cells:
         place = cell * folds + np.arange(n) % folds
         shape = (int(cell[-1]) + 1, folds)
         size = shape[0] * folds
-        rows = np.bincount(place, own, minlength=size).reshape(shape)
-        hits = np.bincount(place, own * hit, minlength=size).reshape(shape)
+        rows, hits = (
+            np.bincount(place, v, minlength=size).reshape(shape).astype(np.float64)
+            for v in (own, own * hit)
+        )
         return cls(np.bincount(cell, own * z) / np.bincount(cell, own), rows, hits)
 
 

@@ -12,6 +12,7 @@ from calviz.figures import (
     BinSensitivity,
     CalibrationCurve,
     ClassBars,
+    Confusion,
     CorpDiagram,
     Cumulative,
     DecisionLoss,
@@ -20,13 +21,14 @@ from calviz.figures import (
 )
 from calviz.figures.class_bars import Mode
 from calviz.figures.cumulative import Estimate
+from calviz.figures.kernels.levels import Levels, levels_of
 from calviz.figures.kernels.reliability_curves import CurveKind as Drawn
 from calviz.figures.kernels.uncertainty_ranking import Ranking
 from calviz.results.evaluation import ClassRow, Evaluation
 from calviz.sample.flexible_curve import CurveKind
 from calviz.sample.sample import Sample
 from calviz.specs.convention import Conventions
-from calviz.text.words import counted
+from calviz.text.words import counted, shorten
 from calviz.ui.session.settings import Settings
 
 
@@ -85,6 +87,12 @@ def reliability(settings: Settings, curves: tuple[Drawn, ...] = ()) -> Reliabili
         return sample.once(Reliability.compute, curves=curves)
 
 
+def confusion(settings: Settings) -> Confusion:
+    """The confusion matrix, computed; it depends on the rows alone."""
+    with computing(settings, f"Counting {counted(settings.sample.data.n, 'row')} …") as sample:
+        return sample.top_label.view(Confusion.compute)
+
+
 def calibration_curve(settings: Settings, kind: CurveKind) -> CalibrationCurve:
     """The flexible calibration curve, computed."""
     with computing(
@@ -123,6 +131,12 @@ def class_bars(sample: Sample, mode: Mode, resamples: int) -> ClassBars:
     """The errors of the classes, computed; says nothing on screen."""
     top = sample.top_label
     return top.view(ClassBars.compute, mode=mode, seed=top.seed, resamples=resamples)
+
+
+def levels(settings: Settings, column: str, risk: float) -> Levels:
+    """Which values of a group column are off, and from which confidence on each may decide."""
+    with computing(settings, f"Looking at every value of {shorten(column, 40)} …") as sample:
+        return sample.once(levels_of, column=column, risk=risk)
 
 
 def risk_coverage(settings: Settings, ranking: Ranking) -> RiskCoverage:

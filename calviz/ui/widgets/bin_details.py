@@ -1,32 +1,36 @@
-"""The reliability diagram that answers: click a bin, or pick it in the table, and see its rows."""
+"""The reliability diagram that answers: click a bin or drag over several, and see their rows, classes and slices."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
+from calviz.core.arrays import IntArray
 from calviz.figures import Reliability
 from calviz.figures.kernels.reliability_curves import CurveKind
 from calviz.text.export import csv_bytes
 from calviz.text.words import counted, number
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import diagram, tables
+from calviz.ui.widgets import diagram, selected_rows, tables
 from calviz.ui.widgets.text import md
 
 #: Pixels of the diagram: its square is as large as its height allows, and the table has the rest.
 WIDTH = 480
-#: Rows of a bin that are shown; the download has all.
-SHOWN = 200
 #: A CSV of up to this many rows is made at once, a longer one on request.
 AT_ONCE = 20_000
 #: Curves that may be drawn over the bars.
 CURVES: dict[CurveKind, str] = {"kernel": "kernel", "isotonic": "isotonic (CORP)"}
 #: The name in the address, 1-based.
 BIN = "bin"
+
+_PICKS = {"click": "a bin by a click", "drag": "a range by a drag"}
+#: The first and the last of neighbouring bins, 0-based.
+Bins = tuple[int, int]
 
 _BIN, _BIN_OF, _TURN, _CSV = "calviz.bin", "calviz.bin.of", "calviz.bin.turn", "calviz.bin.csv"
 
@@ -38,25 +42,38 @@ def explore(settings: Settings) -> None:
     A fragment: choosing a bin runs this part of the page only.
     """
     with page_guard.boundary():
-        curves = st.segmented_control(
-            "Curves without bins",
-            CURVES,
-            selection_mode="multi",
-            key="curves",
-            bind="query-params",
-            format_func=lambda kind: CURVES[kind],
-            help="The observed frequency along the score, estimated by a kernel (as in KDE-ECE), or "
-            "by isotonic regression (CORP), which may only rise.",
-        )
+        with st.container(horizontal=True, gap="medium"):
+            curves = st.segmented_control(
+                "Curves without bins",
+                CURVES,
+                selection_mode="multi",
+                key="curves",
+                bind="query-params",
+                format_func=lambda kind: CURVES[kind],
+                help="The observed frequency along the score, estimated by a kernel (as in KDE-ECE), or "
+                "by isotonic regression (CORP), which may only rise.",
+            )
+            pick = st.segmented_control(
+                "Pick",
+                tuple(_PICKS),
+                default="click",
+                required=True,
+                key="pick",
+                bind="query-params",
+                format_func=lambda way: _PICKS.get(way, str(way)),
+                help="Where a drag picks a range, the page cannot be scrolled by dragging the figure.",
+            )
         figure = results.reliability(settings, tuple(k for k in CURVES if k in curves))
         chosen = _chosen(figure, settings)
         row = st.container(horizontal=True, gap="medium")
         with row.container(width=WIDTH):
-            _chart(figure, chosen)
+            _chart(figure, chosen, drag=pick == "drag")
         with row.container():
             _table(figure, settings, chosen)
         if chosen is None:
-            st.caption("Click a bar, or a row of the table, to see the rows of that bin.")
+            st.caption(
+                "Click a bin, drag over several where that is picked, or tick rows of the table, to see what is in them."
+            )
         else:
             _rows(figure, settings, chosen)
 
@@ -65,24 +82,31 @@ def _identity(settings: Settings) -> tuple[Any, ...]:
     return (settings.rows_key, settings.how_key)
 
 
-def _chosen(figure: Reliability, settings: Settings) -> int | None:
-    """The chosen bin, 0-based; forgotten when other bins are looked at."""
+def _chosen(figure: Reliability, settings: Settings) -> Bins | None:
+    """The first and the last chosen bin, 0-based; forgotten when other bins are looked at."""
     if _BIN not in st.session_state:
-        asked = st.query_params.get(BIN, "")
-        st.session_state[_BIN] = int(asked) - 1 if re.fullmatch(r"[0-9]{1,4}", asked) else None
+        asked = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", st.query_params.get(BIN, ""))
+        ends = [int(end) - 1 for end in asked.groups() if end] if asked else []
+        st.session_state[_BIN] = (min(ends), max(ends)) if ends else None
     elif st.session_state.get(_BIN_OF) != _identity(settings):
         # The table and the picture forget it too: a tick without its rows would be left.
         _choose(None, "chart", "table")
     st.session_state[_BIN_OF] = _identity(settings)
-    chosen: int | None = st.session_state[_BIN]
-    if chosen not in figure.bin:
+    chosen: Bins | None = st.session_state[_BIN]
+    if chosen is not None and not _filled(figure, chosen):
         chosen = st.session_state[_BIN] = None
     _write_address(chosen)
     return chosen
 
 
-def _write_address(chosen: int | None) -> None:
-    wanted = None if chosen is None else str(chosen + 1)
+def _filled(figure: Reliability, chosen: Bins) -> list[int]:
+    """The bins with rows among the chosen, as places among all bins with rows."""
+    first, last = chosen
+    return [at for at, b in enumerate(figure.bin) if first <= b <= last]
+
+
+def _write_address(chosen: Bins | None) -> None:
+    wanted = None if chosen is None else _numbers(chosen, "-")
     if st.query_params.get(BIN) == wanted:
         return
     if wanted is None:
@@ -91,28 +115,33 @@ def _write_address(chosen: int | None) -> None:
         st.query_params[BIN] = wanted
 
 
+def _numbers(chosen: Bins, between: str) -> str:
+    """The chosen bins, 1-based: "14", or "13-15"."""
+    return between.join(str(end + 1) for end in dict.fromkeys(chosen))
+
+
 def _turns() -> dict[str, int]:
     turns: dict[str, int] = st.session_state.setdefault(_TURN, {"chart": 0, "table": 0})
     return turns
 
 
-def _choose(chosen: int | None, *others: str) -> None:
+def _choose(chosen: Bins | None, *others: str) -> None:
     st.session_state[_BIN] = chosen
     # The other widget forgets what was chosen in it, so that both show the same.
     for other in others:
         _turns()[other] += 1
 
 
-def _chart(figure: Reliability, chosen: int | None) -> None:
-    key = f"calviz.chart.{_turns()['chart']}"
+def _chart(figure: Reliability, chosen: Bins | None, *, drag: bool) -> None:
+    key = f"calviz.chart.{_turns()['chart']}{'.drag' * drag}"
 
     def clicked() -> None:
         points = st.session_state[diagram.widget_key(key)].selection.points
-        bins = [customdata(point) for point in points]
-        if bins and bins[0] is not None:
-            _choose(bins[0], "table")
+        bins = [b for b in map(customdata, points) if b is not None]
+        if bins:
+            _choose((min(bins), max(bins)), "table")
 
-    diagram.draw(figure, key=key, on_select=clicked, selected=chosen, larger=True)
+    diagram.draw(figure, key=key, on_select=clicked, selected=chosen, larger=True, drag=drag)
 
 
 def customdata(point: Any) -> int | None:
@@ -123,13 +152,14 @@ def customdata(point: Any) -> int | None:
     return int(data) if isinstance(data, int | float) else None
 
 
-def _table(figure: Reliability, settings: Settings, chosen: int | None) -> None:
+def _table(figure: Reliability, settings: Settings, chosen: Bins | None) -> None:
     key = f"calviz.bins.{_turns()['table']}"
     frame = figure.frame()
 
     def picked() -> None:
         at = st.session_state[key].selection.rows
-        _choose(int(frame["bin"].iloc[at[0]]) if at else None, "chart")
+        bins = [int(frame["bin"].iloc[i]) for i in at]
+        _choose((min(bins), max(bins)) if bins else None, "chart")
 
     shown = pd.DataFrame(
         {
@@ -150,8 +180,8 @@ def _table(figure: Reliability, settings: Settings, chosen: int | None) -> None:
         height=min(560, 37 + 35 * len(shown)),
         key=key,
         on_select=picked,
-        selection_mode="single-row",
-        selection_default={"selection": {"rows": [list(figure.bin).index(chosen)]}}
+        selection_mode="multi-row",
+        selection_default={"selection": {"rows": _filled(figure, chosen)}}
         if chosen is not None
         else None,
         alt="The bins of the diagram",
@@ -184,45 +214,47 @@ def _table(figure: Reliability, settings: Settings, chosen: int | None) -> None:
     )
 
 
-def bounds(figure: Reliability, bin: int) -> str:
-    """The scores of a bin as an interval; right-closed, the first one also holds its lower edge."""
-    low, high = (float(figure.sums.edges[bin + i]) for i in (0, 1))
-    digits = 2 if figure.sums.edges.size <= 51 else 3
+def bounds(figure: Reliability, first: int, last: int | None = None) -> str:
+    """The scores of a bin, or of several, as an interval; right-closed, the first one also holds its lower edge."""
+    edges = figure.sums.edges
+    low, high = float(edges[first]), float(edges[(first if last is None else last) + 1])
+    digits = 2 if edges.size <= 51 else 3
     if _fine(figure):
         digits = 4
-    return f"{'[' if bin == 0 else '('}{low:.{digits}f}, {high:.{digits}f}]"
+    return f"{'[' if first == 0 else '('}{low:.{digits}f}, {high:.{digits}f}]"
 
 
 def _fine(figure: Reliability) -> bool:
     return bool(figure.sums.params["scheme"] == "equal-mass")
 
 
-def _rows(figure: Reliability, settings: Settings, chosen: int) -> None:
-    indices = figure.rows(chosen)
-    at = int((figure.bin == chosen).argmax())
+def _indices(figure: Reliability, chosen: Bins) -> IntArray:
+    """The rows of the chosen bins, in the order of the data."""
+    first, last = chosen
+    return np.sort(np.concatenate([figure.rows(b) for b in range(first, last + 1)]))
+
+
+def _rows(figure: Reliability, settings: Settings, chosen: Bins) -> None:
+    indices = _indices(figure, chosen)
+    at = _filled(figure, chosen)
+    several = chosen[0] != chosen[1]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader(
-            f"Bin {chosen + 1} {md(bounds(figure, chosen))}, {counted(len(indices), 'row')}",
+            f"Bin{'s' if several else ''} {_numbers(chosen, ' to ')} {md(bounds(figure, *chosen))}, "
+            f"{counted(len(indices), 'row')}",
             anchor=False,
             width="content",
         )
         st.button("Clear", key="calviz.bin.clear", icon=":material/close:", on_click=_clear)
+    weight = figure.share[at] / figure.share[at].sum()
+    score, observed = (
+        float(weight @ values[at]) for values in (figure.mean_score, figure.observed)
+    )
     st.markdown(
-        f"Mean score {number(figure.mean_score[at])}, observed {number(figure.observed[at])}: "
-        f"{_gap_words(100 * float(figure.gap[at]))}."
+        f"Mean score {number(score)}, observed {number(observed)}: "
+        f"{_gap_words(100 * (score - observed))}."
     )
-    data = settings.sample.data
-    numbers = settings.row_numbers
-    st.dataframe(
-        tables.rows_table(data, indices[:SHOWN], settings.reduction, numbers),
-        hide_index=True,
-        height=min(420, 37 + 35 * len(indices)),
-        column_config={"score": st.column_config.NumberColumn(format="%.4f")},
-    )
-    if len(indices) > SHOWN:
-        st.caption(
-            f"The first {SHOWN} of {counted(len(indices), 'row')} are shown; the download has all."
-        )
+    selected_rows.draw(settings, indices)
     _download(settings, chosen, len(indices))
 
 
@@ -236,7 +268,7 @@ def _clear() -> None:
     _choose(None, "chart", "table")
 
 
-def _download(settings: Settings, chosen: int, n: int) -> None:
+def _download(settings: Settings, chosen: Bins, n: int) -> None:
     which = (_identity(settings), chosen)
     if (
         n > AT_ONCE
@@ -250,7 +282,7 @@ def _download(settings: Settings, chosen: int, n: int) -> None:
     st.download_button(
         f"Download {counted(n, 'row')} as CSV",
         content,
-        file_name=f"{settings.file_stem}-bin-{chosen + 1}.csv",
+        file_name=f"{settings.file_stem}-bin-{_numbers(chosen, '-')}.csv",
         mime="text/csv",
         icon=":material/download:",
         on_click="ignore",
@@ -259,10 +291,10 @@ def _download(settings: Settings, chosen: int, n: int) -> None:
 
 
 @st.cache_resource(scope="session", max_entries=2, show_spinner=False)
-def _csv(key: tuple[str, ...], _settings: Settings, _chosen: int) -> bytes:
+def _csv(key: tuple[str, ...], _settings: Settings, _chosen: Bins) -> bytes:
     table = tables.rows_table(
         _settings.sample.data,
-        results.reliability(_settings).rows(_chosen),
+        _indices(results.reliability(_settings), _chosen),
         _settings.reduction,
         _settings.row_numbers,
     )

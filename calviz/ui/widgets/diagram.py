@@ -38,16 +38,19 @@ def draw(
     *,
     key: str,
     on_select: Any = "ignore",
-    selected: int | None = None,
+    selected: tuple[int, int] | None = None,
     larger: bool = False,
+    drag: bool = False,
 ) -> Any:
-    """Draw the diagram; with `on_select` a click on a bar is reported."""
+    """Draw the diagram; with `on_select` a click on a bin is reported, or, with `drag`, a range that is dragged over."""
     width = page_width()
     drawn = figure.plot(theme=theme(), selected=selected, width=width, marks=pictures.marks())
     if width is None:
         # Its square is as large as the height allows.
         more = LARGER * larger + WIDER * (browser.size() == "wide")
         drawn.update_layout(height=(drawn.layout.height or 0) + more)
+    if drag:
+        drawn.update_layout(dragmode="select", selectdirection="h")
     return st.plotly_chart(
         pictures.finished(drawn, figure, theme=theme(), narrow=page_width() is not None),
         key=widget_key(key),
@@ -55,7 +58,7 @@ def draw(
         config=pictures.config("reliability"),
         alt=figure.describe(),
         on_select=on_select,
-        selection_mode="points",
+        selection_mode="box" if drag else "points",
     )
 
 

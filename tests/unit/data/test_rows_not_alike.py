@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calviz.core.errors import InputError
+from calviz.core.errors import InputError, OptionError
 from calviz.data import ReadingOptions, read
 
 N = 60
@@ -86,10 +86,33 @@ def test_dates_that_cannot_be_read_are_named(values, said):
     [
         ({"c": ["a"] * N}, {"cluster_column": "c"}, "column 'c': the cluster column has one value"),
         ({"w": [-1.5] * N}, {"weight_column": "w"}, "row 1, column 'w': the weight is -1.5"),
-        ({"w": ["a"] * N}, {"weight_column": "w"}, "it holds text"),
+        ({"w": ["a"] * N}, {"weight_column": "w"}, "'a' is not a number"),
         ({"w": [1.5] * N}, {"weight_column": "w", "weight_kind": "frequency"}, "whole number"),
     ],
 )
 def test_columns_that_cannot_be_used_are_named(column, options, said):
     with pytest.raises(InputError, match=said):
         opened(column, **options)
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "said"),
+    [
+        (
+            {"c": ["a", ""] + ["b"] * (N - 2)},
+            {"cluster_column": "c"},
+            "row 2, column 'c': there is no cluster",
+        ),
+        ({"w": ["1", "much"] * (N // 2)}, {"weight_column": "w"}, "row 2, column 'w': 'much' is"),
+        (
+            COUNTS,
+            {"cluster_column": "weight", "weight_column": "weight"},
+            "'weight' is named as the cluster column and as the weight column",
+        ),
+        ({}, {"cluster_column": "label"}, "the cluster column 'label' is the label by its name"),
+        ({}, {"weight_column": "p"}, "the weight column 'p' is the score by its name"),
+    ],
+)
+def test_columns_that_mean_nothing_or_two_things_are_refused(columns, options, said):
+    with pytest.raises((InputError, OptionError), match=said):
+        opened(columns, **options)

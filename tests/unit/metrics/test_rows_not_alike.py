@@ -11,8 +11,8 @@ from calviz.comparison.rows import Division
 from calviz.core.errors import InputError, NotAvailable
 from calviz.core.rows_not_alike import repeated, with_rows
 from calviz.sample.error_bars import resampled
-from calviz.sample.sample import Sample, event_sums
-from calviz.specs.metric import METRICS
+from calviz.sample.sample import Sample, event_sums, metric_view
+from calviz.specs.metric import METRICS, reweighting_of
 from calviz.specs.recalibrator import RECALIBRATORS
 
 
@@ -62,6 +62,117 @@ def test_a_weight_of_two_is_the_row_twice(binning):
     assert len(compared) > 15
     for key in compared:
         assert weighted[key].value == pytest.approx(expected[key].value, rel=1e-12, abs=1e-12), key
+
+
+def three_classes(n=300, seed=8, **columns):
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet([1, 1, 1], n)
+    labels = (rng.random(n)[:, None] > probs.cumsum(1)[:, :2]).sum(1)
+    return calviz.Predictions(probs=probs, labels=labels, **columns)
+
+
+def test_classes_of_weighted_rows_are_those_of_repeated_ones():
+    plain, counts = three_classes(), np.random.default_rng(1).integers(1, 4, 300)
+    weighted = evaluate(with_rows(plain, weights=counts), findings=False)
+    expected = evaluate(repeated(plain, counts), findings=False)
+    for key in ("classwise_ece", "ks_classwise", "wsece", "msece", "cece", "wsmcs"):
+        assert weighted[key].value == pytest.approx(expected[key].value, rel=1e-12), key
+    for one, other in zip(weighted.classes, expected.classes, strict=True):
+        for name in ("accuracy", "confidence", "ece", "mcs", "ks"):
+            assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-12), name
+
+
+@pytest.mark.parametrize("data", [two_classes(), three_classes()], ids=["two", "three"])
+def test_the_scale_of_importance_weights_is_nothing(data):
+    w = np.random.default_rng(2).exponential(size=data.n)
+    one = evaluate(with_rows(data, weights=w), findings=False)
+    other = evaluate(with_rows(data, weights=8 * w), findings=False)
+    for m in one:
+        if m.available:
+            assert other[m.key].value == pytest.approx(m.value, rel=1e-9, abs=1e-12), m.key
+
+
+def test_pairs_count_as_the_product_of_their_weights():
+    data = three_classes(60)
+    w = np.random.default_rng(3).exponential(size=60)
+    residual = np.eye(3)[data.labels] - data.probs
+    total = pairs = 0.0
+    for i in range(60):
+        for j in range(60):
+            if i != j:
+                kernel = np.exp(-np.linalg.norm(data.probs[i] - data.probs[j]) / 0.5)
+                total += w[i] * w[j] * kernel * (residual[i] @ residual[j])
+                pairs += w[i] * w[j]
+    found = evaluate(with_rows(data, weights=w), ["skce"], kernel_bandwidth=0.5, findings=False)
+    assert found["skce"].value == pytest.approx(total / pairs, rel=1e-10)
+
+
+def test_closed_forms_hold_for_weighted_rows_of_a_calibrated_model():
+    p_values = {"ks": [], "kuiper": [], "spiegelhalter_z": [], "hosmer_lemeshow": []}
+    debiased = []
+    for seed in range(120):
+        rng = np.random.default_rng(seed)
+        p = rng.uniform(0.05, 0.95, 500)
+        y = (rng.random(500) < p).astype(int)
+        data = calviz.Predictions(probs=p, labels=y, weights=rng.exponential(size=500))
+        found = evaluate(data, [*p_values, "ece_debiased"], reduction="positive", findings=False)
+        for key, column in p_values.items():
+            column.append(found[key].details["p_value"])
+        debiased.append(found["ece_debiased"].value)
+    for key, column in p_values.items():
+        # Of a uniform number the mean of 120 is within 0.08 of 1/2 (3 standard errors); KS and Kuiper are careful.
+        assert 0.42 < np.mean(column) < 0.62, key
+        assert np.mean(np.array(column) < 0.05) < 0.12, key
+    assert abs(np.mean(debiased)) < 3 * np.std(debiased) / np.sqrt(120)
+
+
+def makers():
+    keys = {}
+    for m in METRICS:
+        if m.reweighting is not None or getattr(m.view, "keywords", None) is None:
+            keys.setdefault(getattr(m.view, "func", m.view), m.key)
+    return sorted(keys.values())
+
+
+@pytest.mark.parametrize("key", makers())
+def test_sums_over_clusters_are_those_over_their_rows(key):
+    cluster = np.arange(300) % 40
+    data = three_classes(weights=np.random.default_rng(4).exponential(size=300), clusters=cluster)
+    sample = Sample(data)
+    metric = METRICS[key]
+    how = reweighting_of(metric.view)
+    if how is None or not how.grouped:
+        pytest.skip("it goes through the rows")
+    try:
+        view = metric_view(sample, metric)
+    except NotAvailable as error:
+        pytest.skip(str(error))
+    drawn = sample.row_draws.counts(np.random.default_rng(5), 6)
+
+    def values(weights):
+        made = how.make(sample, view)(weights)(None)
+        return np.asarray(metric.value(made))
+
+    np.testing.assert_allclose(values(drawn), values(np.asarray(drawn)), rtol=2e-5, atol=1e-7)
+
+
+def test_many_clusters_and_many_weighted_rows_are_drawn_by_groups(monkeypatch):
+    data = dependent(groups=3_000, rows=2)
+    plain = evaluate(data, ["mcs", "nll"], ci=True, findings=False, resamples=2_000)
+    w = np.random.default_rng(6).exponential(size=data.n)
+    rows = calviz.Predictions(probs=data.probs, labels=data.labels, weights=w)
+    weighted = evaluate(rows, ["mcs", "nll"], ci=True, findings=False, resamples=2_000)
+    monkeypatch.setattr("calviz.sample.rows_not_alike.MOST_GROUPS", 1_000)
+    few = evaluate(data.renamed("b"), ["mcs", "nll"], ci=True, findings=False, resamples=2_000)
+    some = evaluate(rows.renamed("b"), ["mcs", "nll"], ci=True, findings=False, resamples=2_000)
+    for one, other in ((plain, few), (weighted, some)):
+        for m in one:
+            width = m.interval.high - m.interval.low
+            found = other[m.key]
+            assert found.interval.high - found.interval.low == pytest.approx(width, rel=0.12)
+            floor = m.noise_floor.q95 - m.noise_floor.mean
+            assert found.noise_floor.mean == pytest.approx(m.noise_floor.mean, rel=0.05, abs=1e-3)
+            assert found.noise_floor.q95 - found.noise_floor.mean == pytest.approx(floor, rel=0.2)
 
 
 def test_equal_mass_bins_hold_equal_weights():
@@ -158,13 +269,14 @@ def test_classes_of_clustered_rows_are_drawn_by_clusters():
     labels = (rng.random(300)[:, None] > probs.cumsum(1)[:, :2]).sum(1)
     plain = calviz.Predictions(probs=probs, labels=labels)
     copies = with_rows(repeated(plain, np.full(300, 3)), clusters=np.repeat(np.arange(300), 3))
-    one = evaluate(plain, ("classwise_ece", "skce"), ci=True, findings=False)
-    three = evaluate(copies, ("classwise_ece", "skce"), ci=True, findings=False)
+    one = evaluate(plain, ("classwise_ece", "skce", "wsece"), ci=True, findings=False)
+    three = evaluate(copies, ("classwise_ece", "skce", "wsece"), ci=True, findings=False)
     floor = one["classwise_ece"].noise_floor.mean
     assert three["classwise_ece"].noise_floor.mean == pytest.approx(floor, rel=0.15)
-    # What cannot be drawn so has no error bars, and says why.
-    assert three["skce"].interval is None
-    assert "cannot be resampled by clusters" in three["skce"].note
+    # What cannot be drawn so has no noise floor, and says why.
+    assert three["skce"].interval is not None
+    assert three["wsece"].noise_floor is None
+    assert "cannot be resampled by clusters" in three["wsece"].note
 
 
 @pytest.mark.slow

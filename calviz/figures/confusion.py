@@ -1,0 +1,221 @@
+"""The confusion matrix: which class is taken for which, and how sure the model is of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.predictions import Dataset, Predictions
+from calviz.figures.base import NAME, Figure, facts, named
+from calviz.sample.reduce import predicted_classes, reduce
+from calviz.sample.sample import Sample
+from calviz.specs.figure import Theme, figure
+from calviz.text.words import counted, decimal, percent, shorten
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+By = Literal["true", "predicted"]
+
+#: Classes that have a row each; of more, those with the most mistakes do.
+SHOWN = 12
+
+
+@figure(
+    key="confusion",
+    label="Confusion matrix",
+    summary="Rows per pair of true and predicted class, the classes with the most mistakes first, with the mean "
+    "confidence of each cell: where it exceeds the share of the cell's predictions that are right, the model is sure of a mistake.",
+    reference="Kohavi & Provost 1998",
+)
+@dataclass(frozen=True, eq=False)
+class Confusion(Figure):
+    """A confusion matrix, kept as the cells that have rows; `plot` draws the classes with the most mistakes.
+
+    Arrays have one entry per pair of classes with rows, shape (P,).
+
+    Attributes
+    ----------
+    name : str
+        Name of the predictions.
+    split : str or None
+        The split that is drawn, or None for all rows.
+    class_names : tuple of str
+        All classes.
+    true, predicted : ndarray of int, shape (P,)
+        The pair.
+    rows : ndarray of int, shape (P,)
+        Rows of this pair.
+    confidence : ndarray, shape (P,)
+        Their mean confidence.
+
+    References
+    ----------
+    Kohavi & Provost 1998 (glossary of terms).
+    """
+
+    name: str
+    split: str | None
+    class_names: tuple[str, ...]
+    true: IntArray
+    predicted: IntArray
+    rows: IntArray
+    confidence: FloatArray
+
+    @classmethod
+    def compute(cls, data: Dataset | Sample, *, split: str | None = None) -> Self:
+        """Count the pairs.
+
+        Parameters
+        ----------
+        data : Predictions, ConfidencePredictions or Sample
+        split : str, optional
+            Only the rows of this split.
+
+        Raises
+        ------
+        NotAvailable
+            For data that do not name the true and the predicted classes.
+        InputError
+            As `calviz.evaluate` does.
+        """
+        sample = Sample.of(data, split=split)
+        rows = sample.data
+        predicted = predicted_classes(rows) if isinstance(rows, Predictions) else rows.predicted
+        if predicted is None or rows.labels is None or not rows.class_names:
+            raise NotAvailable("these data do not name the true classes and the predicted ones.")
+        pair = rows.labels.astype(np.int64) * rows.n_classes + predicted
+        cells, cell, count = np.unique(pair, return_inverse=True, return_counts=True)
+        score = reduce(rows, sample.top_label.reduction).score
+        return cls(
+            name=rows.name,
+            split=sample.split,
+            class_names=rows.class_names,
+            true=cells // rows.n_classes,
+            predicted=cells % rows.n_classes,
+            rows=count.astype(np.int64),
+            confidence=np.bincount(cell, score, minlength=cells.size) / count,
+        )
+
+    @property
+    def n(self) -> int:
+        """Rows in all."""
+        return int(self.rows.sum())
+
+    @property
+    def wrong(self) -> int:
+        """Rows whose predicted class is not the true one."""
+        return int(self.rows[self.true != self.predicted].sum())
+
+    @cached_property
+    def ranked(self) -> IntArray:
+        """All classes, those in most mistakes (as the true class or as the predicted one) first, shape (K,)."""
+        off = self.true != self.predicted
+        k = len(self.class_names)
+        mistakes = sum(
+            np.bincount(side[off], self.rows[off], minlength=k)
+            for side in (self.true, self.predicted)
+        )
+        return np.argsort(-np.asarray(mistakes), kind="stable")
+
+    @property
+    def usual(self) -> IntArray:
+        """The classes that are drawn where none are asked for: those of the most frequent mistakes, in this order."""
+        at = self.mistakes()[: 4 * SHOWN]
+        pairs = np.stack([self.true[at], self.predicted[at]], axis=1).ravel()
+        # Of many classes those in most mistakes need not be mixed up with each other: whole pairs are.
+        first = (
+            np.concatenate([pairs, self.ranked]) if len(self.class_names) > SHOWN else self.ranked
+        )
+        return np.asarray(list(dict.fromkeys(first.tolist()))[:SHOWN], dtype=np.intp)
+
+    def share(self, by: By = "true") -> FloatArray:
+        """Share of each cell's rows among those of its true class, or of its predicted one, shape (P,)."""
+        side = self._side(by)
+        total = np.bincount(side, self.rows, minlength=len(self.class_names))
+        return np.asarray(self.rows / total[side])
+
+    def _side(self, by: By) -> IntArray:
+        if by not in get_args(By):
+            raise OptionError(f"'by' is true or predicted; got {by!r}.")
+        return self.true if by == "true" else self.predicted
+
+    def mistakes(self) -> IntArray:
+        """Cells of mistakes, as positions in the arrays, those with most rows first."""
+        off = np.flatnonzero(self.true != self.predicted)
+        return off[np.lexsort((-self.confidence[off], -self.rows[off]))]
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per pair of classes that has rows, mistakes first."""
+        right = np.flatnonzero(self.true == self.predicted)
+        at = np.concatenate([self.mistakes(), right])
+        names = np.asarray(self.class_names, dtype=object)
+        return {
+            "true": names[self.true[at]],
+            "predicted": names[self.predicted[at]],
+            "rows": self.rows[at],
+            "share_of_true": self.share("true")[at],
+            "share_of_predicted": self.share("predicted")[at],
+            "confidence": self.confidence[at],
+        }
+
+    def caption(self) -> tuple[str, ...]:
+        """Name; rows and classes; how many are wrong."""
+        what = facts(
+            self.split,
+            counted(self.n, "row"),
+            counted(len(self.class_names), "class", "classes"),
+        )
+        return shorten(self.name, NAME), what, f"{percent(self.wrong / self.n)} wrong"
+
+    def describe(self) -> str:
+        """Say in plain words which classes are mixed up most."""
+        head = (
+            f"Confusion matrix of {named(self.name, self.split)}: {self.wrong:,} of {counted(self.n, 'row')} "
+            f"({percent(self.wrong / self.n)}) are predicted wrong."
+        )
+        at = self.mistakes()
+        if not at.size:
+            return head
+        a, b = (shorten(self.class_names[side[at[0]]], 30) for side in (self.true, self.predicted))
+        return (
+            f"{head} Most often '{a}' is taken for '{b}': {counted(int(self.rows[at[0]]), 'row')}, "
+            f"with a mean confidence of {decimal(float(self.confidence[at[0]]), 2)}."
+        )
+
+    def plot(
+        self,
+        *,
+        theme: Theme = "light",
+        caption: bool | str = False,
+        width: int | None = None,
+        by: By = "true",
+        classes: Sequence[int] = (),
+    ) -> go.Figure:
+        """Draw it.
+
+        Parameters
+        ----------
+        theme, caption, width
+            As for every figure.
+        by : {"true", "predicted"}
+            Whether colours are shares of the true class or of the predicted one.
+        classes : sequence of int
+            The classes to draw, as indices; left out, twelve of the most frequent mistakes.
+
+        Raises
+        ------
+        OptionError
+            On another `by`, or classes that there are not.
+        """
+        self._side(by)
+        wanted = np.asarray(list(classes) if len(classes) else self.usual, dtype=np.intp)
+        if wanted.min() < 0 or wanted.max() >= len(self.class_names):
+            raise OptionError(f"'classes' are from 0 to {len(self.class_names) - 1}.")
+        return self._drawn(theme, caption, width, by=by, shown=wanted)

@@ -1,0 +1,110 @@
+"""How a confusion matrix is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.figures.drawing.parts import Trace
+from calviz.figures.drawing.sheet import Picture, Sheet
+from calviz.figures.drawing.style import Palette, axis, row_axis
+from calviz.text.escape import plotly_text
+from calviz.text.words import counted, percent, shorten
+
+if TYPE_CHECKING:
+    from calviz.figures.confusion import By, Confusion
+
+#: Pixels of a row, right of the panel, above and below it.
+_ROW, _RIGHT, _TOP, _BOTTOM = 38, 12, 10, 62
+#: Characters of a name down the side and below, pixels of one, and beside them.
+_NAME, _BELOW, _CHARACTER, _BESIDE = 16, 9, 7.0, 40
+
+
+def draw(figure: Confusion, sheet: Sheet, *, by: By, shown: IntArray) -> Picture:
+    """Draw the cells between some classes: right ones blue, mistakes vermillion, darker where their share is larger."""
+    p = sheet.palette
+    names = [shorten(figure.class_names[k], _NAME) for k in shown]
+    left = round(_CHARACTER * max(map(len, names))) + _BESIDE
+    short = [shorten(figure.class_names[k], _BELOW) for k in shown]
+    return sheet.picture(
+        _traces(figure, p, by, shown, narrow=sheet.narrow),
+        inner=_ROW * max(shown.size, 3),
+        margins=(left, _RIGHT, _TOP, _BOTTOM),
+        entries=False,
+        xaxis=axis(
+            p,
+            "Predicted class",
+            size=13,
+            range=[-0.5, shown.size - 0.5],
+            tickmode="array",
+            tickvals=list(range(shown.size)),
+            ticktext=[plotly_text(name) for name in short],
+            showgrid=False,
+        ),
+        yaxis=row_axis(
+            p, [plotly_text(name) for name in names], title="True class", size=13, standoff=6
+        ),
+    )
+
+
+def _traces(f: Confusion, p: Palette, by: By, shown: IntArray, *, narrow: bool) -> Iterator[Trace]:
+    size = shown.size
+    place = np.full(len(f.class_names), -1)
+    place[shown] = np.arange(size)
+    inside = (place[f.true] >= 0) & (place[f.predicted] >= 0)
+    share = f.share(by)
+    right = f.true == f.predicted
+    for which, colour, what in (
+        (inside & right, p.blue, "right"),
+        (inside & ~right, p.vermillion, "wrong"),
+    ):
+        if which.any():
+            yield _cells(f, p, which, place, share, colour, size, by, what, narrow=narrow)
+
+
+def _cells(
+    f: Confusion,
+    p: Palette,
+    which: BoolArray,
+    place: IntArray,
+    share: FloatArray,
+    colour: str,
+    size: int,
+    by: str,
+    what: str,
+    *,
+    narrow: bool,
+) -> Trace:
+    z = np.full((size, size), np.nan)
+    text = np.full((size, size), "", dtype=object)
+    hover = np.full((size, size), "", dtype=object)
+    for i in np.flatnonzero(which):
+        at = place[f.true[i]], place[f.predicted[i]]
+        z[at] = share[i]
+        text[at] = f"{f.rows[i]:,}" if narrow else f"{f.rows[i]:,}<br>{f.confidence[i]:.2f}"
+        true, predicted = (plotly_text(f.class_names[k], 40) for k in (f.true[i], f.predicted[i]))
+        hover[at] = (
+            f"<b>{true}</b> taken for <b>{predicted}</b><br>"
+            f"{counted(int(f.rows[i]), 'row')}, {percent(float(share[i]))} of the {by} class<br>"
+            f"mean confidence {f.confidence[i]:.3f}"
+        )
+    strongest = 0.5
+    return {
+        "type": "heatmap",
+        "z": z,
+        "zmin": 0,
+        "zmax": 1 if what == "right" else max(float(np.nanmax(z)), 1e-9),
+        "colorscale": [[0, p.tint(colour, 0.08)], [1, p.tint(colour, strongest)]],
+        "showscale": False,
+        "xgap": 1,
+        "ygap": 1,
+        "text": text,
+        "texttemplate": "%{text}",
+        "textfont": {"size": 11, "color": p.ink},
+        "customdata": hover,
+        "hovertemplate": "%{customdata}<extra></extra>",
+        "hoverongaps": False,
+    }

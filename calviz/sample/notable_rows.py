@@ -1,0 +1,65 @@
+"""Rows that are worth looking at: the surest mistakes, the highest losses, those that speak against their bin."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.predictions import Predictions
+from calviz.sample.sample import Sample, chosen_bins
+
+Why = Literal["mistake", "loss", "bin"]
+
+
+def notable_rows(sample: Sample, why: Why, *, most: int = 200) -> tuple[IntArray, FloatArray]:
+    """The rows that stand out most, and by how much.
+
+    Parameters
+    ----------
+    sample : Sample
+    why : {"mistake", "loss", "bin"}
+        ``mistake``: the distance between score and outcome, |s - h|. ``loss``: the negative logarithm of the probability of
+        the true class. ``bin``: the distance between the outcome and the share of hits of the row's bin.
+    most : int
+        Rows at most.
+
+    Returns
+    -------
+    rows : ndarray of int, shape (M,)
+        The most notable first; of equal ones the first of the data.
+    value : ndarray, shape (M,)
+
+    Raises
+    ------
+    NotAvailable
+        Losses of data that do not hold the probabilities of all classes.
+    OptionError
+        On another `why`.
+    """
+    if why not in get_args(Why):
+        raise OptionError(f"'why' is one of {', '.join(get_args(Why))}; got {why!r}.")
+    value = _value(sample, why)
+    count = min(most, value.size)
+    # The largest without sorting all; ties at the border are decided by the order of the data.
+    limit = np.partition(value, value.size - count)[value.size - count]
+    there = np.flatnonzero(value >= limit)
+    order = there[np.argsort(-value[there], kind="stable")][:count]
+    return order, value[order]
+
+
+def _value(sample: Sample, why: Why) -> FloatArray:
+    if why == "loss":
+        data = sample.data
+        if not isinstance(data, Predictions):
+            raise NotAvailable("losses need the probabilities of all classes.")
+        true = data.probs[np.arange(data.n), data.labels].astype(np.float64)
+        return -np.log(np.maximum(true, np.finfo(np.float64).eps))
+    score, hit = sample.scored.score, sample.scored.hit.astype(np.float64)
+    if why == "mistake":
+        return np.abs(score - hit)
+    sums = chosen_bins(sample)
+    at = np.searchsorted(sums.edges[1:-1], score, side="left")
+    return np.abs(hit - sums.accuracy[at])

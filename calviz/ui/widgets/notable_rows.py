@@ -1,0 +1,104 @@
+"""Rows worth looking at, as a table that can be taken home."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import CalvizError
+from calviz.core.predictions import Predictions
+from calviz.sample.notable_rows import notable_rows
+from calviz.sample.reduce import predicted_classes
+from calviz.text.export import csv_bytes
+from calviz.text.words import counted
+from calviz.ui.session import page_guard, results
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import tables
+from calviz.ui.widgets.text import md
+
+#: Rows that are listed.
+MOST = 200
+#: The heading of each choice, and of its column.
+_WHY = {
+    "mistake": ("surest mistakes", "off by"),
+    "loss": ("highest loss", "loss"),
+    "bin": ("against their bin", "off its bin by"),
+    "models": ("models disagree", "answers"),
+}
+
+
+@st.fragment
+def explore(settings: Settings) -> None:
+    """A choice of what makes a row notable, and the rows."""
+    with page_guard.boundary():
+        st.subheader("Rows worth looking at", anchor=False)
+        several = _alike(settings)
+        why = st.segmented_control(
+            "What stands out",
+            [key for key in _WHY if key != "models" or several],
+            default="mistake",
+            required=True,
+            key="notable",
+            bind="query-params",
+            format_func=lambda key: _WHY[key][0] if key in _WHY else str(key),
+        )
+        try:
+            if why == "models":
+                rows, value = _disagreeing(settings)
+            else:
+                with results.computing(settings, "Looking for rows …") as sample:
+                    rows, value = notable_rows(sample, why, most=MOST)
+        except CalvizError as reason:
+            st.caption(md(str(reason), 300).capitalize())
+            return
+        data = settings.sample.data
+        table = tables.rows_table(data, rows, settings.reduction, settings.row_numbers)
+        column = _WHY[why][1]
+        table.insert(1, column if column not in table else f"{column} (calviz)", value)
+        st.dataframe(
+            table,
+            hide_index=True,
+            height=min(320, 37 + 35 * max(len(table), 1)),
+            column_config={
+                table.columns[1]: st.column_config.NumberColumn(
+                    format="%d" if why == "models" else "%.3f"
+                ),
+                "score": st.column_config.NumberColumn(format="%.4f"),
+            },
+            alt=f"Rows: {_WHY[why][0]}",
+        )
+        st.download_button(
+            f"Download {counted(len(table), 'row')} as CSV",
+            csv_bytes(table),
+            f"{settings.file_stem}-{why}.csv",
+            "text/csv",
+            icon=":material/download:",
+            type="tertiary",
+            on_click="ignore",
+            key="calviz.notable.download",
+        )
+
+
+def _alike(settings: Settings) -> bool:
+    """Whether the file has several models that predict classes for the same rows."""
+    models = settings.entry.loaded.models.values()
+    sizes = {(m.n, m.class_names) for m in models}
+    return len(models) > 1 and len(sizes) == 1 and all(isinstance(m, Predictions) for m in models)
+
+
+def _disagreeing(settings: Settings) -> tuple[IntArray, FloatArray]:
+    """Rows to which the models give different answers, most answers first, and among these the surest."""
+    mask = settings.mask()
+    answers = []
+    for model in settings.entry.loaded.models.values():
+        assert isinstance(model, Predictions)
+        answers.append(
+            predicted_classes(model if mask is None else model.take(np.flatnonzero(mask)))
+        )
+    given = np.sort(np.stack(answers), axis=0)
+    different = 1 + np.count_nonzero(np.diff(given, axis=0), axis=0)
+    score = settings.sample.top_label.scored.score
+    order = np.lexsort((-score, -different))
+    rows = order[different[order] > 1][:MOST]
+    return rows, different[rows].astype(float)

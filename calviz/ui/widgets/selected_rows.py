@@ -1,0 +1,114 @@
+"""What is in a selection of rows: the rows themselves, and how they are spread over classes and slices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from calviz.core.arrays import IntArray
+from calviz.core.predictions import Predictions
+from calviz.sample.reduce import predicted_classes
+from calviz.text.words import counted
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import tables
+from calviz.ui.widgets.text import md
+
+#: Rows that are shown; the download has all.
+SHOWN = 200
+_ROWS, _TRUE, _PREDICTED = "Rows", "By true class", "By predicted class"
+
+
+def draw(settings: Settings, indices: IntArray) -> None:
+    """Tabs: the rows, and each class and column of the file against all rows that are looked at."""
+    columns = _columns(settings)
+    first, *others = st.tabs([_ROWS, *(md(name, 40) for name in columns)])
+    with first:
+        _table(settings, indices)
+    for tab, (name, (codes, levels)) in zip(others, columns.items(), strict=True):
+        with tab:
+            st.dataframe(
+                spread(codes, levels, indices, settings),
+                hide_index=True,
+                height="content" if len(levels) <= 10 else 400,
+                alt=f"The selected rows {name}",
+                column_config={
+                    "of the selection": st.column_config.NumberColumn(format="%.1f %%"),
+                    "of all rows": st.column_config.NumberColumn(format="%.1f %%"),
+                    "mean score": st.column_config.NumberColumn(format="%.3f"),
+                    "observed": st.column_config.NumberColumn(format="%.3f"),
+                    "gap": st.column_config.NumberColumn(
+                        format="%+.1f", help="Mean score minus observed, in points."
+                    ),
+                },
+            )
+
+
+def _table(settings: Settings, indices: IntArray) -> None:
+    data = settings.sample.data
+    shown = indices[:SHOWN]
+    st.dataframe(
+        tables.rows_table(data, shown, settings.reduction, settings.row_numbers),
+        hide_index=True,
+        height=min(420, 37 + 35 * len(shown)),
+        column_config={"score": st.column_config.NumberColumn(format="%.4f")},
+        alt="The selected rows",
+    )
+    if len(indices) > SHOWN:
+        st.caption(
+            f"The first {SHOWN} of {counted(len(indices), 'row')} are shown; the download has all."
+        )
+
+
+def _columns(settings: Settings) -> dict[str, tuple[IntArray, tuple[str, ...]]]:
+    """Codes and levels of the classes and of the columns of the file."""
+    data = settings.sample.data
+    found: dict[str, tuple[IntArray, tuple[str, ...]]] = {}
+    if data.class_names:
+        predicted = predicted_classes(data) if isinstance(data, Predictions) else data.predicted
+        if predicted is not None:
+            found[_PREDICTED] = np.asarray(predicted), tuple(data.class_names)
+        if data.labels is not None:
+            found[_TRUE] = np.asarray(data.labels), tuple(data.class_names)
+    for name, factor in data.groups.items():
+        found[f"By {name}"] = np.asarray(factor.codes), tuple(factor.levels)
+    return found
+
+
+def spread(
+    codes: IntArray, levels: tuple[str, ...], indices: IntArray, settings: Settings
+) -> pd.DataFrame:
+    """Rows, shares, mean score and share of hits of each level within the selection, most rows first.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n,)
+        The level of each row; below 0 for none.
+    levels : tuple of str
+    indices : ndarray of int
+        The selected rows.
+    settings : Settings
+    """
+    events = settings.sample.scored
+    selected = indices[codes[indices] >= 0]
+    own, size = codes[selected], len(levels)
+    count = np.bincount(own, minlength=size)
+    everywhere = np.bincount(codes[codes >= 0], minlength=size)
+    there = np.flatnonzero(count)
+    score, observed = (
+        np.bincount(own, np.asarray(values, dtype=float)[selected], minlength=size)[there]
+        / count[there]
+        for values in (events.score, events.hit)
+    )
+    frame = pd.DataFrame(
+        {
+            "value": np.asarray(levels, dtype=object)[there],
+            "rows": count[there],
+            "of the selection": 100 * count[there] / max(indices.size, 1),
+            "of all rows": 100 * everywhere[there] / codes.size,
+            "mean score": score,
+            "observed": observed,
+            "gap": 100 * (score - observed),
+        }
+    )
+    return frame.sort_values("rows", ascending=False, kind="stable")

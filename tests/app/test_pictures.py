@@ -1,0 +1,67 @@
+"""Numbers as pictures, the names of pictures, and where a page leads."""
+
+import re
+from urllib.parse import unquote
+
+import pytest
+
+from calviz.figures.drawing.style import PALETTES
+from calviz.results.evaluation import Interval, MetricResult, NoiseFloor
+from calviz.ui.session.navigation import PAGES
+from calviz.ui.widgets import bullet, next_steps
+
+
+def places(result):
+    """Shares of the width: the value, the ends of the interval, and what is grey."""
+    drawn = bullet.svg(result, PALETTES["light"])
+    blue, grey = PALETTES["light"].blue, PALETTES["light"].neutral
+    lines = re.findall(
+        r'<line x1="([\d.]+)" x2="([\d.]+)"[^>]*stroke="(#\w+)"[^>]*stroke-width="(\d)"', drawn
+    )
+    value = next(float(a) for a, b, colour, width in lines if colour == blue and width == "4")
+    ends = next(
+        (float(a), float(b)) for a, b, colour, width in lines if colour == blue and width == "3"
+    )
+    mean = [float(a) for a, b, colour, width in lines if colour == grey]
+    range_ = re.findall(r'<rect x="([\d.]+)" y="3" width="([\d.]+)"', drawn)
+    return value, ends, mean, [tuple(map(float, pair)) for pair in range_]
+
+
+@pytest.mark.parametrize("scale", [1e-4, 0.1, 1.0])
+def test_a_bullet_stands_where_its_numbers_are(scale):
+    def at(x):
+        return x * scale
+
+    error = MetricResult(
+        "ece", at(0.6), Interval(at(0.5), at(0.8)), NoiseFloor(at(0.1), at(0.2), 0.001)
+    )
+    value, (low, high), mean, ((left, wide),) = places(error)
+    # An error's grey begins at 0; lengths are in proportion.
+    assert (left, mean) == (0, [])
+    unit = wide / 0.2
+    assert value == pytest.approx(0.6 * unit, abs=0.05)
+    assert (low, high) == (pytest.approx(0.5 * unit, abs=0.05), pytest.approx(0.8 * unit, abs=0.05))
+    assert high < 200
+    two_sided = MetricResult(
+        "mcs", at(0.6), Interval(at(0.5), at(0.8)), NoiseFloor(0.0, at(0.2), 0.001)
+    )
+    value, (low, high), (zero,), none = places(two_sided)
+    assert none == []
+    assert (value - zero) / (high - low) == pytest.approx(0.6 / 0.3, rel=0.01)
+
+
+def test_a_bullet_says_in_words_what_it_shows():
+    error = MetricResult("ece", 0.06, Interval(0.05, 0.08), NoiseFloor(0.01, 0.02, 0.001))
+    image = bullet.picture(error, PALETTES["dark"], noise="above noise: <b>")
+    assert (
+        'alt="ECE 6.00; 95\u00a0% interval 5.00\u00a0to\u00a08.00; above noise: &lt;b&gt;."'
+        in image
+    )
+    assert PALETTES["dark"].blue in unquote(image)
+
+
+def test_every_page_but_the_first_leads_somewhere_that_exists():
+    known = {page.key for page in PAGES}
+    assert set(next_steps._USUAL) == known - {"overview"}
+    for page, steps in next_steps._USUAL.items():
+        assert {key for key, _ in steps} <= known - {page}
