@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
@@ -65,6 +65,8 @@ class _Rows:
         Whether the row can be used; missing where something is missing.
     faults
         What may be wrong with a row, with the number of each (`FAULTS`).
+    first
+        Columns that are made before, so that what goes over all classes is written once.
     """
 
     score: Any
@@ -73,6 +75,7 @@ class _Rows:
     square: Any
     sound: Any
     faults: tuple[tuple[Any, int], ...]
+    first: Mapping[str, Any] = field(default_factory=dict)
 
 
 def cells_of(frame: nw.LazyFrame[Any], layout: Layout) -> Any:
@@ -98,7 +101,9 @@ def cells_of(frame: nw.LazyFrame[Any], layout: Layout) -> Any:
     made = {"score": rows.score, "hit": rows.hit, "sound": rows.sound}
     made |= {"true": rows.true} if rows.true is not None else {}
     made |= {"square": rows.square} if rows.square is not None else {}
-    table = frame.select(**keys, **{f"{_OWN}{name}": column for name, column in made.items()})
+    table = _with_first(frame, rows).select(
+        **keys, **{f"{_OWN}{name}": column for name, column in made.items()}
+    )
     score, hit = nw.col(f"{_OWN}score"), nw.col(f"{_OWN}hit")
     # One whole number is grouped faster than two columns.
     key = _cell(score, single) * 2 + hit.cast(nw.Int32)
@@ -162,21 +167,26 @@ def faults_of(frame: nw.LazyFrame[Any], layout: Layout) -> dict[int, int]:
     """How many rows have each fault, the first of those that a row has."""
     import narwhals as nw
 
-    code = _fault(_rows(layout, is_single(frame, layout)))
-    made = frame.select(fault=code).filter(nw.col("fault") < 0).group_by("fault").agg(n=nw.len())
+    rows = _rows(layout, is_single(frame, layout))
+    made = _with_first(frame, rows).select(fault=_fault(rows))
+    made = made.filter(nw.col("fault") < 0).group_by("fault").agg(n=nw.len())
     table = made.collect("polars")
-    rows = zip(table["fault"].to_list(), table["n"].to_list(), strict=True)
-    return {int(fault): int(n) for fault, n in sorted(rows, reverse=True)}
+    found = zip(table["fault"].to_list(), table["n"].to_list(), strict=True)
+    return {int(fault): int(n) for fault, n in sorted(found, reverse=True)}
 
 
 def first_fault(frame: nw.LazyFrame[Any], layout: Layout) -> tuple[int, int]:
     """The number of the first row of a lazy polars frame that cannot be used, from 0, and its fault."""
     import narwhals as nw
 
-    code = _fault(_rows(layout, is_single(frame, layout)))
-    rows = frame.select(fault=code).collect().with_row_index("row")
-    row = rows.filter(nw.col("fault") < 0).head(1).row(0)
+    rows = _rows(layout, is_single(frame, layout))
+    made = _with_first(frame, rows).select(fault=_fault(rows)).collect().with_row_index("row")
+    row = made.filter(nw.col("fault") < 0).head(1).row(0)
     return int(row[0]), int(row[1])
+
+
+def _with_first(frame: nw.LazyFrame[Any], rows: _Rows) -> nw.LazyFrame[Any]:
+    return frame.with_columns(**rows.first) if rows.first else frame
 
 
 def _fault(rows: _Rows) -> Any:
@@ -287,21 +297,26 @@ def _top_label(layout: Layout) -> _Rows:
     label = nw.col(layout.label)
     columns = [nw.col(name) for name in layout.scores]
     wide = [c.cast(nw.Float64) for c in columns]
-    top = nw.max_horizontal(*wide)
-    best = nw.min_horizontal(*(nw.when(c == top).then(nw.lit(k)) for k, c in enumerate(wide)))
     if all(isinstance(value, int) for value in layout.classes):
-        first, last = layout.classes[0], layout.classes[-1]
-        index = label - first
-        known = (label >= first) & (label <= last)
+        base, last = layout.classes[0], layout.classes[-1]
+        index = label - base
+        known = (label >= base) & (label <= last)
     else:
         of_each = enumerate(layout.classes)
         index = nw.min_horizontal(*(nw.when(label == v).then(nw.lit(k)) for k, v in of_each))
-        known = ~index.is_null()
-    # A sum leaves out what is missing, so that no class need be looked for twice.
-    true = nw.sum_horizontal(*(nw.when(index == k).then(c) for k, c in enumerate(wide)))
-    total = _tree(wide)
-    square = _tree([c * c for c in wide]) + 1.0 - true * 2.0
-    inside = _inside(top) & _inside(nw.min_horizontal(*wide))
+        known = ~nw.col(f"{_OWN}index").is_null()
+    first = {
+        "top": nw.max_horizontal(*wide),
+        "lowest": nw.min_horizontal(*wide),
+        "total": _tree(wide),
+        "squares": _tree([c * c for c in wide]),
+        "index": index,
+    }
+    top, lowest, total, squares, index = (nw.col(f"{_OWN}{name}") for name in first)
+    best = nw.min_horizontal(*(nw.when(c == top).then(nw.lit(k)) for k, c in enumerate(wide)))
+    none = nw.lit(0.0)
+    true = _tree([nw.when(index == k).then(c).otherwise(none) for k, c in enumerate(wide)])
+    inside = _inside(top) & _inside(lowest)
     whole = (total - 1).abs() <= ROW_SUM_TOLERANCE
     faults = (
         (label.is_null(), -1),
@@ -310,7 +325,15 @@ def _top_label(layout: Layout) -> _Rows:
         (~inside, -4),
         (~whole, -5),
     )
-    return _Rows(top, best == index, true, square, known & inside & whole, faults)
+    return _Rows(
+        top,
+        best == index,
+        true,
+        squares + 1.0 - true * 2.0,
+        known & inside & whole,
+        faults,
+        {f"{_OWN}{name}": column for name, column in first.items()},
+    )
 
 
 def _tree(terms: Sequence[Any]) -> Any:

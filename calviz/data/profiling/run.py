@@ -261,8 +261,9 @@ class _Run:
         except Exception as error:
             if len(part.paths) > 1:
                 return self._one_by_one(part, layout)
-            if not self.skip_broken:
-                raise _broken(part.paths[0], error) from None
+            found_broken = _broken(part.paths[0], error)
+            if not self.skip_broken or found_broken.what.startswith("the memory"):
+                raise found_broken from None
             return None
         if not found.sound:
             self._refuse(part, layout, found)
@@ -305,6 +306,12 @@ def _named(error: CalvizError, path: Path) -> CalvizError:
 
 def _broken(path: Path, error: Exception) -> InputError:
     lines = str(error).strip().splitlines() or [type(error).__name__]
+    if isinstance(error, MemoryError) or "out of memory" in lines[0].lower():
+        return InputError(
+            "the memory does not suffice to sum it",
+            file=path.name,
+            remedy="allow more (--memory, memory=), or use the engine polars",
+        )
     return InputError(
         f"the file cannot be read ({shortened(lines[0])})",
         file=path.name,
