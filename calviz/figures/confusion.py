@@ -97,7 +97,7 @@ class Confusion(Figure):
         cells, cell, count = np.unique(pair, return_inverse=True, return_counts=True)
         score = reduce(rows, sample.top_label.reduction).score
         weights = np.ones(rows.n) if sample.weights is None else sample.weights
-        mass = np.bincount(cell, weights, minlength=cells.size)
+        mass = np.bincount(cell, weights, minlength=cells.size).astype(np.float64)
         total = np.bincount(cell, weights * score, minlength=cells.size)
         return cls(
             name=rows.name,
