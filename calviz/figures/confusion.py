@@ -54,6 +54,8 @@ class Confusion(Figure):
         Rows of this pair.
     confidence : ndarray, shape (P,)
         Their mean confidence.
+    mass : ndarray, shape (P,)
+        How much they count: their weights, whose mean is 1, or the rows themselves; shares are of these.
 
     References
     ----------
@@ -67,6 +69,7 @@ class Confusion(Figure):
     predicted: IntArray
     rows: IntArray
     confidence: FloatArray
+    mass: FloatArray
 
     @classmethod
     def compute(cls, data: Dataset | Sample, *, split: str | None = None) -> Self:
@@ -93,6 +96,9 @@ class Confusion(Figure):
         pair = rows.labels.astype(np.int64) * rows.n_classes + predicted
         cells, cell, count = np.unique(pair, return_inverse=True, return_counts=True)
         score = reduce(rows, sample.top_label.reduction).score
+        weights = np.ones(rows.n) if sample.weights is None else sample.weights
+        mass = np.bincount(cell, weights, minlength=cells.size).astype(np.float64)
+        total = np.bincount(cell, weights * score, minlength=cells.size)
         return cls(
             name=rows.name,
             split=sample.split,
@@ -100,7 +106,8 @@ class Confusion(Figure):
             true=cells // rows.n_classes,
             predicted=cells % rows.n_classes,
             rows=count.astype(np.int64),
-            confidence=np.bincount(cell, score, minlength=cells.size) / count,
+            confidence=np.divide(total, mass, out=np.full(mass.shape, np.nan), where=mass > 0),
+            mass=mass,
         )
 
     @property
@@ -138,8 +145,8 @@ class Confusion(Figure):
     def share(self, by: By = "true") -> FloatArray:
         """Share of each cell's rows among those of its true class, or of its predicted one, shape (P,)."""
         side = self._side(by)
-        total = np.bincount(side, self.rows, minlength=len(self.class_names))
-        return np.asarray(self.rows / total[side])
+        total = np.bincount(side, self.mass, minlength=len(self.class_names))
+        return np.asarray(self.mass / np.where(total > 0, total, 1.0)[side])
 
     def _side(self, by: By) -> IntArray:
         if by not in get_args(By):

@@ -30,6 +30,7 @@ def rows():
     return data, rng.integers(1, 4, N)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "key", sorted({f.key for f in FIGURES} - {"conventions", "outcome-histogram"})
 )

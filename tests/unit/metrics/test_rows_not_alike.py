@@ -156,15 +156,16 @@ def test_sums_over_clusters_are_those_over_their_rows(key):
     np.testing.assert_allclose(values(drawn), values(np.asarray(drawn)), rtol=2e-5, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_many_clusters_and_many_weighted_rows_are_drawn_by_groups(monkeypatch):
     data = dependent(groups=3_000, rows=2)
-    plain = evaluate(data, ["mcs", "nll"], ci=True, findings=False, resamples=2_000)
+    plain = evaluate(data, ["mcs", "nll"], ci=True, findings=False, resamples=1_500)
     w = np.random.default_rng(6).exponential(size=data.n)
     rows = calviz.Predictions(probs=data.probs, labels=data.labels, weights=w)
-    weighted = evaluate(rows, ["mcs", "nll"], ci=True, findings=False, resamples=2_000)
+    weighted = evaluate(rows, ["mcs", "nll"], ci=True, findings=False, resamples=1_500)
     monkeypatch.setattr("calviz.sample.rows_not_alike.MOST_GROUPS", 1_000)
-    few = evaluate(data.renamed("b"), ["mcs", "nll"], ci=True, findings=False, resamples=2_000)
-    some = evaluate(rows.renamed("b"), ["mcs", "nll"], ci=True, findings=False, resamples=2_000)
+    few = evaluate(data.renamed("b"), ["mcs", "nll"], ci=True, findings=False, resamples=1_500)
+    some = evaluate(rows.renamed("b"), ["mcs", "nll"], ci=True, findings=False, resamples=1_500)
     for one, other in ((plain, few), (weighted, some)):
         for m in one:
             width = m.interval.high - m.interval.low
