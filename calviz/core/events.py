@@ -160,11 +160,14 @@ class CellEvents(BinaryEvents):
         The smallest and the largest score of the rows.
     edges_as : dtype
         See `BinaryEvents.edge_type`.
+    counts : ndarray of float64, shape (n,)
+        How many rows there are behind each.
     """
 
     low: FloatArray
     high: FloatArray
     edges_as: np.dtype[Any]
+    counts: FloatArray
 
     @property
     def edge_type(self) -> np.dtype[Any]:

@@ -283,7 +283,8 @@ def bin_between(
         weighted = _weighted_sums(events, weights, edges)
         mass = weighted[0].sum(axis=-1)
         squares = np.bincount(bin_of_rows(events, edges), weights**2, minlength=mass.size) * 1.0
-        own = _divide(squares, mass, empty=1.0)
+        # Of rows that count the same there are only so many.
+        own = None if events.counted else _divide(squares, mass, empty=1.0)
         return BinSums(edges, weighted, params or {}, weights=own)
     few = events.rows if events.n <= EXACT_ROWS else None
     unsorted = not whole and events.n > _SORTED_ROWS and _are_equal_width(edges)

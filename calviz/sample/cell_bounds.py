@@ -145,7 +145,7 @@ def of_pair_differences(sample: Sample, view: Any) -> float:
 
 
 def of_smoothed(sample: Sample, view: Any, error: FloatArray) -> float:
-    """Bound of the smooth ECE: each residual moves by a cell's width under a kernel as wide as the error itself."""
+    """Bound of the smooth ECE, `error` of shape (): each residual moves by a cell's width under a kernel as wide as the error itself."""
     mixed = sample.view(mixed_cells)
     if not mixed.low.size:
         return 0.0

@@ -12,7 +12,7 @@ from calviz.numerics.skewed_sum_tails import above
 from calviz.sample.losses import full_predictions
 from calviz.sample.reduce import predicted_classes
 from calviz.sample.sample import Sample
-from calviz.specs.metric import takes_weights
+from calviz.specs.metric import needs_rows, takes_weights
 
 #: Halvings of the range of a gap: to a few millionths of a point.
 _STEPS = 26
@@ -63,6 +63,7 @@ class ClassExpectation:
         return ends[0], ends[1]
 
 
+@needs_rows
 @takes_weights
 def class_expectation(sample: Sample) -> ClassExpectation:
     """Closed form, in one pass over the probabilities.

@@ -12,7 +12,7 @@ from calviz.core.predictions import Predictions
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.skewed_sum_tails import middle, middle_of_mean
 from calviz.sample.sample import Sample
-from calviz.specs.metric import takes_weights
+from calviz.specs.metric import needs_rows, takes_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +73,7 @@ class ClassGaps:
         return np.maximum(low - 0.5 / n, mean - 1), np.minimum(high + 0.5 / n, mean)
 
 
+@needs_rows
 @takes_weights
 def class_gaps(sample: Sample) -> ClassGaps:
     """Sum up the columns, a block of rows at a time.

@@ -21,7 +21,7 @@ from calviz.sample.false_alarm_levels import class_level
 from calviz.sample.predicted_classes import predicted_class_sums
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import of_chosen_bins
-from calviz.specs.metric import takes_weights
+from calviz.specs.metric import needs_rows, takes_weights
 from calviz.text.words import counted
 
 ClassView = Literal["predicted-class", "true-class", "one-vs-rest"]
@@ -107,6 +107,7 @@ def beyond(value: FloatArray, limits: tuple[FloatArray, FloatArray] | None) -> F
     return np.asarray(np.where(np.abs(out) > _ROUNDING, out, 0.0))
 
 
+@needs_rows
 @takes_weights
 def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
     """Errors by class and their ranges under calibration.

@@ -10,7 +10,7 @@ import numpy as np
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import of_chosen_bins
-from calviz.specs.metric import takes_weights
+from calviz.specs.metric import needs_rows, takes_weights
 
 #: Rows that are looked at at once.
 ROWS = 1 << 17
@@ -40,6 +40,7 @@ class ClassTable:
     ks: FloatArray
 
 
+@needs_rows
 @takes_weights
 def class_table(sample: Sample) -> ClassTable:
     """Per-class numbers of the top label, all classes at once; the ECE has the bins of the sample.

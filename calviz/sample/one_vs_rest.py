@@ -35,7 +35,7 @@ from calviz.sample.redrawn_rows_and_labels import (
 )
 from calviz.sample.rows_not_alike import GroupWeights, RowWeights, products
 from calviz.sample.sample import Sample
-from calviz.specs.metric import Redrawn, Reweighted, reweighted_by
+from calviz.specs.metric import F, Redrawn, Reweighted, needs_rows, reweighted_by
 
 #: Parts of the rows that are summed up on their own, and probabilities that are binned at a time.
 PARTS, WAITING_ENTRIES = 8, 1 << 15
@@ -477,7 +477,11 @@ def _check(sample: Sample) -> None:
         raise NotAvailable("these data are too large for paired differences of this metric.")
 
 
-_by_row = reweighted_by(_reweighted, _check, redrawn=_redrawn, weighted=True, grouped=True)
+_again = reweighted_by(_reweighted, _check, redrawn=_redrawn, weighted=True, grouped=True)
+
+
+def _by_row(maker: F) -> F:
+    return needs_rows(_again(maker))
 
 
 @_by_row

@@ -15,7 +15,7 @@ from calviz.numerics.blocks import row_blocks
 from calviz.sample.cell_bootstrap import random_rows
 from calviz.sample.kept_results import kept_draw
 from calviz.sample.sample import Sample
-from calviz.specs.metric import takes_weights
+from calviz.specs.metric import needs_rows, takes_weights
 
 #: Nanoseconds, about, to draw one row and one label.
 ROW_COST, LABEL_COST = 15.0, 100.0
@@ -75,6 +75,7 @@ def _told(sizes: list[int], draw: Callable[[int], IntArray]) -> Iterator[IntArra
         yield draw(size)
 
 
+@needs_rows
 @takes_weights
 def redraws(sample: Sample) -> Redraws:
     """The draws that all metrics of a sample share."""

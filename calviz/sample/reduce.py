@@ -57,7 +57,8 @@ def _of_cells(data: Dataset, cells: Cells, reduction: Reduction) -> BinaryEvents
     if isinstance(data, Predictions) and reduction.kind != "positive":
         turned = events.score != data.probs[:, 1]
         low, high = np.where(turned, 1 - high, low), np.where(turned, 1 - low, high)
-    return CellEvents(events.score, events.hit, low, high, cells.edge_type)
+    assert data.weights is not None
+    return CellEvents(events.score, events.hit, low, high, cells.edge_type, data.weights)
 
 
 def _one_class(data: Predictions, k: int) -> BinaryEvents:

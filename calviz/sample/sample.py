@@ -28,6 +28,7 @@ from calviz.sample.reduce import reduce
 from calviz.sample.rows_not_alike import Drawing, RowDraws
 from calviz.specs.metric import (
     Metric,
+    knows_cells,
     knows_weights,
     reweighted_by,
     reweighting_of,
@@ -236,9 +237,10 @@ class Sample:
             view.__dict__.setdefault(DRAWN_BY, how)
 
     def _refuse_weights(self, make: Callable[..., Any]) -> None:
-        if self.data.weights is not None and not knows_weights(make):
-            if self.data.cells is not None:
+        if self.data.cells is not None:
+            if not knows_cells(make):
                 raise NotAvailable("needs the rows: a profile holds their sums only.")
+        elif self.data.weights is not None and not knows_weights(make):
             raise NotAvailable("not available for weighted rows: it does not take weights.")
 
     def let_go(self) -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.special import binom, pdtr
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.events import BinaryEvents, tied_scores
+from calviz.core.events import BinaryEvents, CellEvents, tied_scores
 from calviz.sample.cell_bootstrap import random_rows
 from calviz.sample.error_bars import Draw
 from calviz.sample.kept_results import kept_draw, once_per_view
@@ -405,6 +405,8 @@ def own_reweighted(sample: Sample) -> Callable[[RowWeights], Callable[[float | N
 
 def make_steps(events: BinaryEvents, weights: FloatArray | None = None) -> Steps:
     """Count rows and hits per distinct score; with weights, shape (n,), sum these."""
+    if weights is None and isinstance(events, CellEvents):
+        weights = events.counts
     if weights is not None:
         return _weighted_steps(events, weights)
     score, hit = events.ordered
@@ -435,7 +437,8 @@ def _weighted_steps(events: BinaryEvents, weights: FloatArray) -> Steps:
     of_rows = weights[order]
     count = np.add.reduceat(of_rows, starts)
     hits = np.add.reduceat(of_rows * events.hit[order], starts)
-    weight = np.add.reduceat(of_rows**2, starts) / count
+    # Weights that count rows are of rows that count the same.
+    weight = None if events.counted else np.add.reduceat(of_rows**2, starts) / count
     return Steps(score[starts].astype(np.float64), count, hits, weight=weight)
 
 

@@ -26,7 +26,7 @@ from calviz.sample.redrawn_rows_and_labels import (
 from calviz.sample.reduce import predicted_classes
 from calviz.sample.rows_not_alike import RowWeights, products
 from calviz.sample.sample import Sample
-from calviz.specs.metric import Redrawn, Reweighted, reweighted_by, takes_weights
+from calviz.specs.metric import Redrawn, Reweighted, needs_rows, reweighted_by, takes_weights
 
 #: Rows that are summed up at a time.
 BLOCK_ROWS = 1 << 15
@@ -202,6 +202,7 @@ def _redrawn(sample: Sample, view: TrueClassErrors) -> Redrawn:
     return draw
 
 
+@needs_rows
 @reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
 def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
     """Group the rows by true class and bin their confidence.
@@ -231,6 +232,7 @@ def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
     return TrueClassErrors(rows, ece, mcs, source, {"bins": bins, "scheme": "equal-width"})
 
 
+@needs_rows
 @takes_weights
 def of_chosen_bins(sample: Sample) -> TrueClassErrors:
     """The errors of the true classes over as many bins as the sample is looked at with."""

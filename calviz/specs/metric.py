@@ -110,6 +110,17 @@ def knows_weights(function: Callable[..., Any]) -> bool:
     return bool(getattr(_plain(function), _WEIGHTED, False))
 
 
+def needs_rows(function: F) -> F:
+    """Say of a function of a sample that it looks at single rows: a profile, which holds their sums, does not do."""
+    setattr(function, _ROWS, True)
+    return function
+
+
+def knows_cells(function: Callable[..., Any]) -> bool:
+    """Whether a function of a sample takes a profile: one that takes weights, and not one that looks at or draws single rows."""
+    return knows_weights(function) and not getattr(_plain(function), _ROWS, False)
+
+
 def reweighting_of(maker: Callable[..., Any]) -> Reweighting | None:
     """How a maker's view is made again from weights; None if that is unknown."""
     return getattr(_plain(maker), _REWEIGHTING, None)
@@ -123,6 +134,7 @@ def _plain(function: Callable[..., Any]) -> Any:
 
 _REWEIGHTING = "reweighting"
 _WEIGHTED = "takes_weights"
+_ROWS = "needs_rows"
 
 Direction = Literal["lower", "higher", "zero", "one", "none"]
 Tail = Literal["upper", "two-sided"]

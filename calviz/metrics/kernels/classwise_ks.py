@@ -32,7 +32,7 @@ from calviz.sample.redrawn_rows_and_labels import (
 )
 from calviz.sample.rows_not_alike import RowWeights, products
 from calviz.sample.sample import Sample
-from calviz.specs.metric import Redrawn, Reweighted, reweighted_by
+from calviz.specs.metric import Redrawn, Reweighted, needs_rows, reweighted_by
 
 #: Redrawn hits, about, that are sorted at a time, so that they stay in the cache.
 SORTED_HITS = 1 << 16
@@ -321,6 +321,7 @@ def _redrawn(sample: Sample, view: ClasswiseKS) -> Redrawn:
     return draw
 
 
+@needs_rows
 @reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
 def classwise_ks(sample: Sample) -> ClasswiseKS:
     """KS error of every class's probability against the rest."""

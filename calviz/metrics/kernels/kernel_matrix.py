@@ -15,7 +15,7 @@ from calviz.sample.losses import full_predictions
 from calviz.sample.redrawn_rows_and_labels import row_counts
 from calviz.sample.rows_not_alike import RowWeights, rows_of
 from calviz.sample.sample import Sample
-from calviz.specs.metric import Redrawn, Reweighted, reweighted_by
+from calviz.specs.metric import Redrawn, Reweighted, needs_rows, reweighted_by
 
 Kernel = Literal["laplacian", "rbf"]
 
@@ -168,6 +168,7 @@ def _chosen(sample: Sample, most: int) -> IntArray:
     return np.sort(np.random.default_rng(ROWS_SEED).choice(n, most, replace=False))
 
 
+@needs_rows
 @reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
 def pairwise_errors(
     sample: Sample,

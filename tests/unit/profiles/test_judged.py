@@ -87,3 +87,29 @@ def test_after_a_map_cells_of_several_scores_are_no_longer_exact():
     assert [(m.exact, m.bound) for m in found] == [(False, None)] * 2
     true = np.where(table["y"] == 1, p**2, 1 - p**2)
     assert found["nll"].value == pytest.approx(-np.log(true).mean(), abs=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reduction", ["positive", "top-label"])
+def test_every_metric_is_that_of_the_rows_or_says_that_it_needs_them(own, cells, reduction):
+    found, wanted = (
+        calviz.evaluate(
+            data, reduction=reduction, ci=True, resamples=200, findings=False, classes=False
+        )
+        for data in (cells, own)
+    )
+    there = [m for m in found if m.available]
+    assert len(there) > 40
+    for m in found:
+        assert m.available or "needs the rows" in m.reason
+    for m in there:
+        row = wanted[m.key]
+        assert m.exact
+        assert m.value == pytest.approx(row.value, rel=1e-7, abs=1e-7), m.key
+        assert (m.interval is None) == (row.interval is None), m.key
+        assert (m.noise_floor is None) == (row.noise_floor is None), m.key
+        if m.noise_floor is not None:
+            spread = abs(row.noise_floor.q95 - row.noise_floor.mean)
+            assert m.noise_floor.mean == pytest.approx(
+                row.noise_floor.mean, abs=0.5 * spread + 1e-9
+            )
