@@ -165,7 +165,7 @@ def scan(files: Files, engine: str, memory: str | None = None) -> Any:
     return pl.scan_ndjson(paths)
 
 
-def _duckdb(paths: list[str], files: Files, memory: str | None) -> Any:
+def _duckdb(paths: Any, files: Files, memory: str | None) -> Any:
     import duckdb
 
     connection = duckdb.connect()
