@@ -103,7 +103,7 @@ def _apply(file: Files, layout: Layout, record: Any, out: Path) -> None:
             if writer is not None:
                 writer.close()
         if writer is None:
-            raise InputError("there are no rows")
+            raise InputError("there are no rows", remedy="give files with at least one")
 
 
 def _predictions(block: Any, layout: Layout, before: int) -> Dataset:

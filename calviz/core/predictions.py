@@ -83,7 +83,9 @@ class _Rows:
             same = self.cells is None and bool((weights == weights[:1]).all())
             object.__setattr__(self, "weights", None if same else read_only(weights))
         elif self.cells is not None:
-            raise InputError("there are cells without the number of rows of each")
+            raise InputError(
+                "there are cells without the number of rows of each", remedy="give them as weights"
+            )
         if self.times is not None:
             object.__setattr__(self, "times", read_only(checked_times(self.times)))
             columns["times"] = len(self.times)

@@ -209,7 +209,9 @@ class _Run:
             if len(found) > 16:
                 found = [merge(found)]
         if not rows:
-            raise InputError("there are no rows", file=files.name)
+            raise InputError(
+                "there are no rows", file=files.name, remedy="give files with at least one"
+            )
         whole = merge(found)
         return Profile(replace(whole.facts, skipped=(*whole.facts.skipped, *skipped)), whole.cells)
 
