@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -86,6 +87,18 @@ class Profile:
 
     def __add__(self, other: Profile) -> Profile:
         return merge([self, other])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it as a Parquet file, which `calviz.profile`, the command line and the app open.
+
+        Raises
+        ------
+        OutputError
+            Where the file cannot be written.
+        """
+        from calviz.profiles.file import write_profile
+
+        write_profile(self, path)
 
     def sentence(self) -> str:
         """What it is, in one line."""

@@ -12,7 +12,9 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+import calviz
 from calviz.cli import main
 from calviz.data import read
 from tests.inputs.wandb_stub import stub
@@ -308,6 +311,24 @@ ALONE = {
 }
 
 
+@cache
+def days() -> dict[str, bytes]:
+    """Two days of a table of clicks, and the profiles of two months, by name."""
+    files = {}
+    for number, (day, month) in enumerate((("monday", "october"), ("tuesday", "november"))):
+        clicks = pd.DataFrame({"y": [0, 1, 0, 1] * 20, "p": [0.2, 0.7, 0.4, 0.45] * 20})
+        clicks["country"] = ["de", "fr"] * 40
+        clicks["date"] = pd.Timestamp(2026, 10 + number, 5) + pd.to_timedelta(
+            np.arange(80) // 20, "D"
+        )
+        files[f"days/{day}.parquet"] = clicks.to_parquet()
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / month
+            calviz.profile(clicks, by=["country"], time="date").save(path)
+            files[f"{month}.parquet"] = path.read_bytes()
+    return files
+
+
 def predictions(folder: Path) -> None:
     """The files that the lines name."""
     frame = pd.DataFrame(
@@ -331,6 +352,9 @@ def predictions(folder: Path) -> None:
     for log in (ROOT / "tests/inputs/logs").glob("samples_*.jsonl"):
         shutil.copy(log, folder / "harness_output")
     (folder / "folder").mkdir()
+    for name, file in days().items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(file)
     divided = frame.assign(split=["calibration"] * 24 + ["test"] * 24)
     divided.to_csv(folder / "folder" / "mlp.csv", index=False)
 
