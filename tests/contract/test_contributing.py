@@ -319,7 +319,7 @@ def days() -> dict[str, bytes]:
         clicks = pd.DataFrame({"y": [0, 1, 0, 1] * 20, "p": [0.2, 0.7, 0.4, 0.45] * 20})
         clicks["country"] = ["de", "fr"] * 40
         clicks["date"] = pd.Timestamp(2026, 10 + number, 5) + pd.to_timedelta(
-            np.arange(80) // 20, "D"
+            np.arange(80) // 40, "D"
         )
         files[f"days/{day}.parquet"] = clicks.to_parquet()
         with TemporaryDirectory() as folder:
