@@ -29,7 +29,7 @@ def _held_out(sample: Sample, /, score: Score, part: Part) -> HeldOutLoss:
 
 @_parts(
     key="nll_refinement_all",
-    label="NLL: refinement of all classes, cross-fitted",
+    label="NLL: refinement, all classes",
     bounds=(0.0, math.inf),
     formula=r"-\frac1n \sum_i \ln g_{-k(i)}(p_i)_{y_i},\quad g(p) = \tfrac{m}{m + 1}\,\mathrm{softmax}(\ln p / T) + \tfrac{1}{(m + 1) K}",
     view=_rows_of("nll", "refinement"),
@@ -48,7 +48,7 @@ def nll_refinement_all(view: HeldOutLoss) -> FloatArray:
 
 @_parts(
     key="nll_calibration_all",
-    label="NLL: calibration of all classes, cross-fitted",
+    label="NLL: calibration, all classes",
     bounds=(-math.inf, math.inf),
     interval="held-out",
     formula=r"-\frac1n \sum_i \ln p_{i, y_i} - \left(-\frac1n \sum_i \ln g_{-k(i)}(p_i)_{y_i}\right)",
@@ -64,7 +64,7 @@ def nll_calibration_all(view: HeldOutLoss) -> FloatArray:
 
 @_parts(
     key="brier_refinement_all",
-    label="Brier: refinement of all classes, cross-fitted",
+    label="Brier: refinement, all classes",
     bounds=(0.0, 2.0),
     formula=r"\frac1n \sum_i \sum_c (g_{-k(i)}(p_i)_c - \mathbf{1}[y_i = c])^2",
     view=_rows_of("brier", "refinement"),
@@ -80,7 +80,7 @@ def brier_refinement_all(view: HeldOutLoss) -> FloatArray:
 
 @_parts(
     key="brier_calibration_all",
-    label="Brier: calibration of all classes, cross-fitted",
+    label="Brier: calibration, all classes",
     bounds=(-2.0, 2.0),
     interval="held-out",
     formula=r"\mathrm{Brier}(p) - \mathrm{Brier}(g_{-k}(p))",
