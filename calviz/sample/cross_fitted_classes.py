@@ -34,6 +34,10 @@ FIT_BYTES = 1 << 25
 FEW_NUMBERS = 1 << 20
 #: 1/T stays within this factor of 1, also where it has no optimum.
 FURTHEST = 1e4
+#: The least second derivative per row that a fit is a step from.
+FLAT = 1e-9
+#: Logits beyond it are read from their probabilities, as sums of them would overflow.
+LARGEST_LOGIT = 1e30
 
 Score = Literal["nll", "brier"]
 Part = Literal["calibration", "refinement"]
@@ -213,7 +217,9 @@ class Folds:
         others, slopes = bend[0].sum() - bend[0], u.sum(axis=1, keepdims=True) - u
         # Fewer rows in a fit leave more noise in it.
         outside = self.data.n - np.bincount(self.fold, minlength=FOLDS)
-        step = -slopes / np.maximum(others, 1e-300) * np.sqrt(outside / self.rows)
+        step = -slopes / np.maximum(others, FLAT * outside) * np.sqrt(outside / self.rows)
+        # Where rows say little of the temperature, a parabola would lead anywhere.
+        step = np.clip(step, -1, 1)
         gain = np.stack([-(step * v + step**2 * b / 2).sum(axis=1) for v, b in zip((u, s), bend, strict=True)])  # fmt: skip
         loss = np.stack([u.sum(axis=1), t.sum(axis=1)]) + known.own[:, None]
         return loss, gain - known.mixing[:, None]
@@ -256,7 +262,7 @@ def folds(sample: Sample) -> Folds:
 
 def fit_folds(data: Predictions, fold: IntArray) -> Folds:
     """A temperature for each of the folds of `fold`, shape (n,), of the rows outside of it."""
-    if data.kind == "logits" and data.logits is not None:
+    if data.logits is not None and max(data.logits.max(), -data.logits.min()) < LARGEST_LOGIT:
         scores = Scores(data.logits, "logits", "logits")
     else:
         floor = automatic_floor(data.probs, data.labels)
@@ -274,18 +280,19 @@ def fit_folds(data: Predictions, fold: IntArray) -> Folds:
 
 
 def _fold_of_rows(data: Predictions) -> IntArray:
-    """A fold for every row, at random, the same whatever the order of the rows."""
-    rng = np.random.default_rng(0)
-    dealt, weights = rng.permutation(data.n) % FOLDS, rng.random(data.n_classes)
-    mark = np.empty(data.n)
+    """A fold for every row, at random, the same whatever the order of the rows and of the classes."""
+    dealt = np.random.default_rng(0).permutation(data.n) % FOLDS
+    cubes, own, top = (np.empty(data.n) for _ in range(3))
 
     def work(rows: slice) -> None:
-        # Different rows have different sums, and equal rows of one label may change their places.
-        mark[rows] = np.vecdot(data.probs[rows].astype(np.float64), weights)
+        p = data.probs[rows].astype(np.float64)
+        # Sums in another order differ in their last digits.
+        cubes[rows] = np.round(np.einsum("ij,ij,ij->i", p, p, p), 10)
+        own[rows], top[rows] = p[np.arange(len(p)), data.labels[rows]], p.max(axis=1)
 
     for_row_blocks(data.probs, work)
     fold = np.empty(data.n, dtype=np.intp)
-    fold[np.lexsort((data.labels, mark))] = dealt
+    fold[np.lexsort((top, own, cubes))] = dealt
     return fold
 
 

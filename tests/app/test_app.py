@@ -221,8 +221,7 @@ def test_classes_of_confidence_only_data_have_no_range_and_say_so():
     assert "Grey:" not in words
     app.segmented_control(key="classes_by").set_value("rest").run()
     assert "Not available for confidence-only data" in _words(_quiet(app))
-    (table,) = app.dataframe
-    assert "mcs" in table.value.columns
+    (table,) = (table for table in app.dataframe if "mcs" in table.value.columns)
     assert not {"calibrated", "beyond"} & set(table.value.columns)
 
 

@@ -435,9 +435,11 @@ def test_real_files_give_every_metric_or_its_reason(name):
     missing = {key for key, found in record["metrics"].items() if found["value"] is None}
     assert all(record["metrics"][key]["reason"] for key in missing)
     whole = {"nll", "brier", "skce", "classwise_ece", "tace", "ks_classwise"}
+    all_classes = {key for key in record["metrics"] if key.endswith("_all")}
     # A group of scores that are all exactly 0 or 1 has no variance to divide by.
     known = {"adult/y_and_p.csv": {"hosmer_lemeshow"}}
-    expected = whole if record["kind"] == "confidence" else known.get(name, set())
+    expected = known.get(name, set()) | (all_classes if record["classes"] == 2 else set())
+    expected = whole | all_classes if record["kind"] == "confidence" else expected
     assert missing == expected
     rows = sum(row["rows"] for row in record["classes_table"])
     assert rows == record["rows"]
