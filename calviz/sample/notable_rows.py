@@ -21,7 +21,8 @@ def notable_rows(sample: Sample, why: Why, *, most: int = 200) -> tuple[IntArray
     ----------
     sample : Sample
     why : {"mistake", "loss", "bin"}
-        ``mistake``: the distance between score and outcome, |s - h|. ``loss``: the negative logarithm of the probability of
+        ``mistake``: the distance between score and outcome, |s - h|, of rows that are predicted wrong; where the score is of an
+        event, of those on the wrong side of 0.5. ``loss``: the negative logarithm of the probability of
         the true class. ``bin``: the distance between the outcome and the share of hits of the row's bin.
     most : int
         Rows at most.
@@ -29,7 +30,7 @@ def notable_rows(sample: Sample, why: Why, *, most: int = 200) -> tuple[IntArray
     Returns
     -------
     rows : ndarray of int, shape (M,)
-        The most notable first; of equal ones the first of the data.
+        The most notable first; of equal ones the first of the data. None where there is no mistake.
     value : ndarray, shape (M,)
 
     Raises
@@ -42,7 +43,9 @@ def notable_rows(sample: Sample, why: Why, *, most: int = 200) -> tuple[IntArray
     if why not in get_args(Why):
         raise OptionError(f"'why' is one of {', '.join(get_args(Why))}; got {why!r}.")
     value = _value(sample, why)
-    count = min(most, value.size)
+    count = min(most, int(np.count_nonzero(value > -np.inf)))
+    if not count:
+        return np.empty(0, dtype=np.intp), np.empty(0)
     # The largest without sorting all; ties at the border are decided by the order of the data.
     limit = np.partition(value, value.size - count)[value.size - count]
     there = np.flatnonzero(value >= limit)
@@ -59,7 +62,9 @@ def _value(sample: Sample, why: Why) -> FloatArray:
         return -np.log(np.maximum(true, np.finfo(np.float64).eps))
     score, hit = sample.scored.score, sample.scored.hit.astype(np.float64)
     if why == "mistake":
-        return np.abs(score - hit)
+        off = np.abs(score - hit)
+        of_event = sample.reduction.kind in ("positive", "class", "top-r")
+        return np.where(off > 0.5 if of_event else hit == 0, off, -np.inf)
     sums = chosen_bins(sample)
     at = np.searchsorted(sums.edges[1:-1], score, side="left")
     return np.abs(hit - sums.accuracy[at])

@@ -53,6 +53,9 @@ def explore(settings: Settings) -> None:
         except CalvizError as reason:
             st.caption(md(str(reason), 300).capitalize())
             return
+        if not rows.size:
+            st.caption("No mistakes.")
+            return
         data = settings.sample.data
         table = tables.rows_table(data, rows, settings.reduction, settings.row_numbers)
         column = _WHY[why][1]

@@ -31,7 +31,19 @@ def test_rows_are_those_of_a_plain_sort():
         np.testing.assert_allclose(found, np.sort(value)[::-1][:40], rtol=1e-6)
         np.testing.assert_allclose(value[rows], found, rtol=1e-6)
         assert len(set(rows.tolist())) == 40
-    assert notable_rows(sample(5), "mistake")[0].size == 5
+    assert notable_rows(sample(5), "loss")[0].size == 5
+
+
+def test_rows_that_are_predicted_right_are_no_mistakes():
+    p = calviz.Predictions(
+        probs=[[0.4, 0.35, 0.25], [0.1, 0.7, 0.2], [0.6, 0.3, 0.1]], labels=[0, 0, 0]
+    )
+    assert notable_rows(Sample(p), "mistake")[0].tolist() == [1]
+    assert notable_rows(Sample(p.take(np.array([0, 2]))), "mistake")[0].size == 0
+    # As an event, class 0 is missed where its score is below 0.5.
+    rows, value = notable_rows(Sample(p, reduction="class:0"), "mistake")
+    assert rows.tolist() == [1, 0]
+    np.testing.assert_allclose(value, [0.9, 0.6])
 
 
 def test_what_cannot_be_said_is_said():
