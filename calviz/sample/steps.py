@@ -31,6 +31,7 @@ MAX_STEPS = 2_048
 #: Steps of a large sample that are looked at at a time.
 STEP_BLOCK = 1 << 15
 
+
 @dataclass(frozen=True, eq=False)
 class Steps:
     """Rows and hits per distinct score, in ascending order of the scores.

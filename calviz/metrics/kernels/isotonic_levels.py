@@ -11,6 +11,7 @@ from calviz.core.arrays import FloatArray
 from calviz.numerics.isotonic_fits import isotonic_fits
 from calviz.sample.steps import Steps
 
+
 def sum_over_levels(view: Steps, of: Callable[[FloatArray], FloatArray]) -> FloatArray:
     """Something of the isotonic share of hits, summed over the rows, shape (...).
 
