@@ -31,6 +31,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: Resampled summaries hold at most this many steps. Each is then a group of neighbouring scores of
 #: (nearly) equal counts; a maximum over cut points is looked for at 2,048 of them.
 MAX_STEPS = 2_048
+#: Of more rows than `MANY_ROWS` this many do: what they could not tell apart is far below the noise of so many rows.
+FEW_STEPS, MANY_ROWS = 512, 10_000_000
 #: Entries of the arrays that are gone through at a time, so that they stay in the cache.
 BLOCK_ENTRIES = 1 << 17
 #: Steps of a large sample that are looked at at a time.
@@ -131,16 +133,17 @@ class Steps:
 
     @once_per_view
     def merged(self) -> Steps:
-        """Neighbouring steps put together until there are at most `MAX_STEPS`; mass is kept."""
+        """Neighbouring steps put together where there are more than `MAX_STEPS`, into `most_steps`; mass is kept."""
         if self.size <= MAX_STEPS:
             return self
         n = float(self.n)
-        sums = np.zeros((5, MAX_STEPS))
+        most = most_steps(n)
+        sums = np.zeros((5, most))
         upto = 0.0
         for part in self.blocks():
             middle = np.cumsum(part.count) + (upto - part.count / 2)
             upto += float(part.count.sum())
-            group = np.minimum(middle * (MAX_STEPS / n), MAX_STEPS - 1).astype(np.intp)
+            group = np.minimum(middle * (most / n), most - 1).astype(np.intp)
             starts = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
             weighted = part.count * part.row_weight
             mass = part.score_sum, part.count, part.hits, part.count * part.square, weighted
@@ -187,6 +190,11 @@ class Steps:
         for start in range(0, self.count.shape[0], block):
             count, hits = self.count[start : start + block], self.hits[start : start + block]
             yield replace(self, count=count, hits=hits)
+
+
+def most_steps(rows: float) -> int:
+    """How many steps resampled summaries of so many rows have at most."""
+    return MAX_STEPS if rows <= MANY_ROWS else FEW_STEPS
 
 
 class SampleSteps(Steps):
@@ -332,12 +340,13 @@ def _group_of_rows(events: BinaryEvents, view: Steps) -> IntArray:
     if not kept:
         last = view.score
         if view.merged() is not view:
-            upto, share = 0.0, MAX_STEPS / float(view.n)
+            most = most_steps(float(view.n))
+            upto, share = 0.0, most / float(view.n)
             groups = []
             for part in view.blocks():  # as `merged` does
                 middle = np.cumsum(part.count) + (upto - part.count / 2)
                 upto += float(part.count.sum())
-                groups.append(np.minimum(middle * share, MAX_STEPS - 1).astype(np.int16))
+                groups.append(np.minimum(middle * share, most - 1).astype(np.int16))
             group = np.concatenate(groups)
             last = last[np.flatnonzero(np.append(group[1:] != group[:-1], True))]
         # A step holds the scores up to its own. Rows without weight have no step of their own.
