@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
-from scipy.special import ndtri
-from scipy.stats import chi2
+from scipy.special import chdtrc, ndtri
 
 from calviz.core.arrays import FloatArray
 from calviz.sample import logistic_recalibration
@@ -100,7 +99,7 @@ def _joint(view: Steps) -> Mapping[str, float]:
     found = {"chi_squared": statistic, "degrees_of_freedom": 2.0}
     if view.weight is not None:  # a weighted likelihood ratio has another distribution
         return found
-    return {**found, "p_value": float(chi2.sf(max(statistic, 0.0), 2))}
+    return {**found, "p_value": float(chdtrc(2, max(statistic, 0.0)))}
 
 
 def _gain(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:
