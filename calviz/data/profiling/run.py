@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
+from calviz.core.cells import FEW_SCORES
 from calviz.core.errors import CalvizError, InputError, OptionError, shortened
 from calviz.core.extra_packages import needs
 from calviz.core.options import check_choice
@@ -168,7 +169,9 @@ def _grouped(frame: Any, layout: Layout) -> Any:
     how = {"engine": "streaming"} if frame.implementation.is_polars() else {}
     table = cells_of(frame, layout).collect("polars", **how).to_native()
     several = bool((table["low"] != table["high"]).any())
-    if not several or (table["key"] < 0).any() or not few_scores(frame, layout):
+    if not several or (table["key"] < 0).any():
+        return table
+    if table["n"].sum() > FEW_SCORES and not few_scores(frame, layout):
         return table
     return cells_of(frame, layout, apart=True).collect("polars", **how).to_native()
 
