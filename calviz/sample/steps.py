@@ -64,6 +64,8 @@ class Steps:
         The steps of the sample itself, where these are resamples of them, or some of them put together.
     weight : ndarray of float64, shape (G,), optional
         Of a sample whose rows have weights w, ``sum w^2 / sum w`` per step: what variances of sums are multiplied with.
+    nearest : float, optional
+        How near a score comes to 0 or 1 without reaching it, where steps are means of several scores.
     """
 
     #: What resamples differ in.
@@ -76,6 +78,7 @@ class Steps:
     params: Mapping[str, Any] = field(default_factory=dict)
     whole: Steps | None = None
     weight: FloatArray | None = None
+    nearest: float | None = None
 
     @property
     def row_weight(self) -> FloatArray | float:
@@ -206,7 +209,9 @@ class SampleSteps(Steps):
 
     def __init__(self, score: FloatArray, count: IntArray, hits: IntArray) -> None:
         columns: Any = (score, count, hits)
-        self.__dict__.update(columns=columns, merged_square=None, params={}, whole=None)
+        self.__dict__.update(
+            columns=columns, merged_square=None, params={}, whole=None, nearest=None
+        )
 
     @property
     def score(self) -> FloatArray:
@@ -448,7 +453,11 @@ def _weighted_steps(events: BinaryEvents, weights: FloatArray) -> Steps:
     hits = np.add.reduceat(of_rows * events.hit[order], starts)
     # Weights that count rows are of rows that count the same.
     weight = None if events.counted else np.add.reduceat(of_rows**2, starts) / count
-    return Steps(score[starts].astype(np.float64), count, hits, weight=weight)
+    nearest = None
+    if isinstance(events, CellEvents):
+        ends = np.concatenate([events.low, 1 - events.high])
+        nearest = float(ends.min(where=ends > 0, initial=1.0))
+    return Steps(score[starts].astype(np.float64), count, hits, weight=weight, nearest=nearest)
 
 
 def _ends(score: FloatArray) -> Iterator[tuple[slice, IntArray]]:
