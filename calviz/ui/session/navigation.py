@@ -26,6 +26,7 @@ class PageSpec:
 
 PAGES = (
     PageSpec("overview", "Overview", "Can I trust these probabilities?", ":material/speed:"),
+    PageSpec("explain", "Explain it", "How do I tell others?", ":material/forum:"),
     PageSpec("data", "Data", "Did it read my file right?", ":material/table_view:"),
     PageSpec("metrics", "Metrics", "What are all the numbers?", ":material/list_alt:"),
     PageSpec("reliability", "Reliability", "Where is it off?", ":material/bar_chart:"),

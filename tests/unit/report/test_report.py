@@ -124,7 +124,7 @@ def test_names_and_notes_are_shown_and_never_obeyed(page):
 
 def test_names_in_charts_are_shown_and_never_obeyed(page):
     charts = [json.loads(text) for attributes, text in page.scripts if "type" in attributes]
-    assert len(charts) == 15
+    assert len(charts) == 16
     drawn = json.dumps([chart["figure"] for chart in charts])
     assert HTML not in drawn
     assert "&lt;img src=x" in drawn
