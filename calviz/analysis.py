@@ -218,7 +218,6 @@ def explain(
     OptionError, InputError, NotAvailable
         As `evaluate`.
     """
-
     asked = Sample.of(data, split=split, reduction=reduction, bins=bins, scheme=scheme, seed=seed)
     sample = _judged(asked)
     return explained(sample, sample.once(verdict_on))

@@ -19,15 +19,19 @@ with page_guard.boundary():
     verdict = results.evaluation(chosen).verdict
     assert verdict is not None  # findings come with it
     sentences = analysis.explain(chosen.sample)
-    for sentence in sentences:
-        st.markdown(f":material/arrow_right: {md(sentence, 1_000)}", width=720)
-    clipboard.text(" ".join(sentences), "Copy the five sentences", key="calviz.explain.copy")
-    if verdict.rows > 1:
-        figure = OfAHundred.compute(verdict)
-        diagram.chart(
-            figure,
-            figure.plot(theme=diagram.theme(), width=diagram.page_width()),
-            key="explain",
-            filename="of-a-hundred",
+    words, picture = st.columns([10, 11], gap="large")
+    with words:
+        st.markdown(
+            "\n".join(f"{n}. {md(said, 1_000)}" for n, said in enumerate(sentences, start=1))
         )
-        st.caption("Every square stands for one of a hundred rows.")
+        clipboard.text(" ".join(sentences), "Copy the five sentences", key="calviz.explain.copy")
+    with picture:
+        if verdict.rows > 1:
+            figure = OfAHundred.compute(verdict)
+            diagram.chart(
+                figure,
+                figure.plot(theme=diagram.theme(), width=diagram.page_width()),
+                key="explain",
+                filename="of-a-hundred",
+            )
+            st.caption("Every square stands for one of a hundred rows.")

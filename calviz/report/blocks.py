@@ -12,6 +12,7 @@ import pandas as pd
 
 from calviz.core.finding import Finding
 from calviz.figures.base import Figure
+from calviz.figures.drawing.bullet import Bullet
 from calviz.results.comparison_table import Mark
 from calviz.results.evaluation import MetricResult
 from calviz.results.verdict import Verdict
@@ -125,6 +126,10 @@ class Table:
         Headings inside the table, by the row that they stand before.
     folded : bool
         Whether it stands behind its title until a reader opens it.
+    bullets : sequence of Bullet or None
+        A picture of each row's number, behind its texts, which say the same; none if empty.
+    one_scale : bool
+        Whether these pictures have one scale, or each its own.
     """
 
     key: str
@@ -135,6 +140,8 @@ class Table:
     marks: Mapping[tuple[int, str], Mark] = field(default_factory=dict)
     groups: Mapping[int, str] = field(default_factory=dict)
     folded: bool = False
+    bullets: Sequence[Bullet | None] = ()
+    one_scale: bool = True
     kind: ClassVar[str] = "table"
 
     @property

@@ -13,7 +13,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from calviz import __version__
-from calviz.report.blocks import MOST_ROWS, Chart
+from calviz.figures.drawing.bullet import Bullet, Scale, shared_scale, svg
+from calviz.figures.drawing.style import PALETTES
+from calviz.report.blocks import MOST_ROWS, Chart, Table
 from calviz.report.document import Report
 from calviz.results.evaluation import MetricResult
 from calviz.results.verdict import Verdict
@@ -97,6 +99,7 @@ def _environment() -> Environment:
     made.filters["together"] = _together
     made.filters["mathml"] = _mathml
     made.filters["spec"] = _spec
+    made.filters["bullets"] = _bullets
     made.filters["sentence"] = as_sentence
     made.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
     made.globals["most_rows"] = MOST_ROWS
@@ -124,6 +127,21 @@ def _mathml(formula: str) -> Markup:
     return Markup(text)
 
 
+def _bullets(table: Table) -> list[Markup]:
+    """Drawings of the rows of a table; their numbers stand in the row, for those who do not see them."""
+    shown = table.bullets[:MOST_ROWS]
+    scale = shared_scale(shown) if table.one_scale else None
+    return [Markup("") if one is None else _inline(one, scale) for one in shown]
+
+
+def _inline(bullet: Bullet, scale: Scale | None = None) -> Markup:
+    """A drawing inside the page, which needs no name space and has its style sheet."""
+    drawing = svg(bullet, PALETTES["light"], scale)
+    for known in (' xmlns="http://www.w3.org/2000/svg"', ' vector-effect="non-scaling-stroke"'):
+        drawing = drawing.replace(known, "")
+    return Markup(drawing)
+
+
 def _card(result: MetricResult, rows: int, verdict: Verdict | None = None) -> dict[str, str]:
     metric, written = METRICS[result.key], Written(result)
     if not result.available:
@@ -133,6 +151,7 @@ def _card(result: MetricResult, rows: int, verdict: Verdict | None = None) -> di
             "unit": "",
             "interval": result.reason or "",
             "noise": "",
+            "drawing": "",
         }
     return {
         "label": name_of(result),
@@ -140,6 +159,7 @@ def _card(result: MetricResult, rows: int, verdict: Verdict | None = None) -> di
         "unit": written.unit_words,
         "interval": written.interval(result.interval) if rows > 1 else "n = 1: not meaningful",
         "noise": written.noise(tail=metric.tail, verdict=verdict) if rows > 1 else "",
+        "drawing": _inline(Bullet.of(result)) if rows > 1 else "",
     }
 
 
