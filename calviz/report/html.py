@@ -49,6 +49,29 @@ def to_html(report: Report) -> str:
     )
 
 
+def write_page(template: str, script: str, **values: Any) -> str:
+    """Write a page of its own with plotly.js and one script, under the same policy as a report.
+
+    Parameters
+    ----------
+    template, script : str
+        Their files.
+    **values
+        What the template holds.
+    """
+    scripts = [_plotly(), _text(script)]
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            scripts=[Markup(one) for one in scripts],
+            policy=policy(scripts),
+            version=__version__,
+            **values,
+        )
+    )
+
+
 def policy(scripts: list[str]) -> str:
     """The content security policy: these scripts and no others, and nothing from elsewhere."""
     hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts) or "'none'"
@@ -166,7 +189,11 @@ def _card(result: MetricResult, rows: int, verdict: Verdict | None = None) -> di
 def _spec(chart: Chart) -> Any:
     """What the page's script draws, as JSON that cannot end its element."""
     caption = json.dumps(list(chart.caption), separators=(",", ":"))
-    text = f'{{"figure":{chart.drawing},"caption":{caption}}}'
+    return as_element(f'{{"figure":{chart.drawing},"caption":{caption}}}')
+
+
+def as_element(text: str) -> Markup:
+    """JSON that cannot end the element that holds it."""
     for sign, code in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")):
         text = text.replace(sign, code)
     return Markup(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -10,7 +9,6 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from calviz.core.errors import CalvizError, OptionError
-from calviz.report import pdf
 from calviz.report.document import Part, Report, bind, make_part
 from calviz.report.presets import PRESETS, sections_of
 from calviz.report.section import SECTIONS, Work, in_order
@@ -25,13 +23,11 @@ from calviz.ui.session import jobs
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
 from calviz.ui.slices import slices_off
-from calviz.ui.widgets import long_work
+from calviz.ui.widgets import long_work, pdf_download
 from calviz.ui.widgets.long_work import Button, LongWork, Said
 from calviz.ui.widgets.text import md
 
 PLACE = "report"
-#: The last PDF that was made, with the digest of its page.
-_PDF = "calviz.report.pdf"
 #: Where comparisons of recalibrators and learning curves run, as the pages that start them call it.
 COMPARED, LEARNT = "recalibrate", "learning_curve"
 #: The sections that what was chosen on the page Decisions goes into; of grades a preset asks more.
@@ -288,33 +284,6 @@ def _work(
     return work
 
 
-def _pdf(html: str, stem: str) -> None:
-    """A button that prints the page, then one that hands it over; a sentence where nothing here prints."""
-    if reason := pdf.why_not():
-        st.button("PDF", disabled=True, key="calviz.report.no_pdf", help=md(reason, 300))
-        return
-    digest = hashlib.sha256(html.encode()).hexdigest()
-    made: tuple[str, bytes] | None = st.session_state.get(_PDF)
-    if made is None or made[0] != digest:
-        help = "Printed by the browser that is on this machine; takes some seconds."
-        if not st.button(
-            "Make a PDF", icon=":material/picture_as_pdf:", key="calviz.report.make_pdf", help=help
-        ):
-            return
-        with st.spinner("Printing …", show_time=True):
-            made = digest, pdf.to_pdf(html)
-        st.session_state[_PDF] = made
-    st.download_button(
-        f"PDF ({file_size(len(made[1]))})",
-        made[1],
-        f"{stem}-report.pdf",
-        "application/pdf",
-        icon=":material/download:",
-        on_click="ignore",
-        key="calviz.report.PDF",
-    )
-
-
 def _take_home(report: Report, settings: Settings) -> None:
     """Downloads, and the page as it will look."""
     stem = settings.file_stem
@@ -345,7 +314,7 @@ def _take_home(report: Report, settings: Settings) -> None:
                 key=f"calviz.report.{label}",
                 help=help,
             )
-        _pdf(html, stem)
+        pdf_download.draw(html, f"{stem}-report.pdf", key="calviz.report")
         preview = st.toggle("Preview", value=True, key="preview", bind="query-params")
     st.caption(
         "The file holds summaries, not the rows of your file; with few rows the points of a curve may be single "

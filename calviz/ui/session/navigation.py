@@ -44,6 +44,7 @@ PAGES = (
     PageSpec("arena", "Arena", "Which recalibrator wins?", ":material/trophy:"),
     PageSpec("slices", "Slices", "For whom is it wrong?", ":material/groups:"),
     PageSpec("over_time", "Over time", "Does it stay right?", ":material/timeline:"),
+    PageSpec("figures", "Figures", "What do I print?", ":material/dashboard:"),
     PageSpec("report", "Report", "What do I put on file?", ":material/description:"),
     PageSpec("learn", "Learn", "What does this mean?", ":material/school:"),
 )

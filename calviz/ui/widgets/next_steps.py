@@ -31,6 +31,7 @@ _USUAL: dict[str, tuple[tuple[str, str], ...]] = {
     "arena": (("recalibrate", "Recalibrate these data"),),
     "slices": (("recalibrate", "Recalibrate this"), ("report", "Put it on file")),
     "over_time": (("slices", "See for whom it is wrong"), ("recalibrate", "Recalibrate this")),
+    "figures": (("report", "Put it on file"),),
     "report": (("overview", "Back to the verdict"),),
     "learn": (("overview", "Back to the verdict"),),
 }
