@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from calviz.core.errors import OptionError
 from calviz.figures.base import Figure
-from calviz.figures.drawing.printed import COLUMNS, SHRINK, drawn_width, printed
+from calviz.figures.drawing.printed import COLUMNS, drawn_width, printed
 from calviz.report.blocks import plain_json
 from calviz.report.html import as_element, write_page
 from calviz.text.words import as_sentence, shorten
@@ -81,7 +81,7 @@ def to_sheet(
         "name": re.sub(r"[^\w.-]+", "-", shorten(name, 80)).strip("-.") or "figure",
         "width": whole,
         "gap": GAP,
-        "shrink": SHRINK,
+        "inches": COLUMNS[columns],
         "letters": LETTERS[: len(panels)] if len(panels) > 1 else "",
         "caption": caption_of(panels) if caption else "",
         "panels": [

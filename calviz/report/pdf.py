@@ -13,7 +13,7 @@ from pathlib import Path
 from calviz.core.errors import NotAvailable
 
 #: Names the browser where it is not found by itself.
-VARIABLE = "CALVIZ_BROWSER"
+VARIABLE = "CALVIZ_CHROMIUM"
 _NAMES = (
     *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),
     *("microsoft-edge", "msedge"),
@@ -42,7 +42,7 @@ PATIENCE = 180
 
 
 def find_browser() -> str | None:
-    """Where Chromium, Chrome or Edge is, or what the variable CALVIZ_BROWSER names; None if there is none."""
+    """Where Chromium, Chrome or Edge is, or what the variable CALVIZ_CHROMIUM names; None if there is none."""
     return next(_candidates(), None)
 
 

@@ -14,7 +14,7 @@ from calviz.text.metric_values import Written
 #: Units of the drawing, which is stretched to its place; lines keep their thickness.
 WIDTH, HEIGHT = 200.0, 22.0
 #: Of a drawing that has no place to be stretched to: pixels of a cell.
-CELL = (120, 22)
+CELL = (96, 22)
 #: Share of the width left free at both ends.
 _PAD = 0.04
 

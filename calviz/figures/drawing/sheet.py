@@ -100,7 +100,8 @@ class Sheet:
         shown: dict[str, Any] = {"showlegend": False}
         if below:
             place = {"xref": legend_over, "yref": "container", "y": below / height}
-            shown = {"legend": legend(self.palette, **place)}
+            # Of one entry alone plotly would draw none, and leave its room empty.
+            shown = {"legend": legend(self.palette, **place), "showlegend": True}
         return {
             "data": drawn,
             "layout": layout(

@@ -71,7 +71,7 @@
     y += 6;
   }
   // Points of paper: 96 pixels are an inch.
-  const wide = spec.width / spec.shrink, tall = y / spec.shrink;
+  const wide = spec.inches * 96, tall = y * wide / spec.width;
   sheet.setAttribute("viewBox", `0 0 ${spec.width} ${y}`);
   sheet.setAttribute("width", `${(wide / 96).toFixed(3)}in`);
   sheet.setAttribute("height", `${(tall / 96).toFixed(3)}in`);

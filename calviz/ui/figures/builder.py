@@ -16,7 +16,7 @@ from calviz.ui.widgets.text import md
 #: What is there from the start.
 _FIRST = ("reliability", "risk-coverage")
 #: Pixels of the preview.
-_HEIGHT = 760
+_HEIGHT = 620
 
 
 def explore(settings: Settings) -> None:

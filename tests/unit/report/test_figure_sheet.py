@@ -30,8 +30,8 @@ def test_panels_have_letters_one_caption_and_the_width_of_a_paper(panels):
     html = to_sheet([*panels[:2], Panel(panels[2].figure, wide=True)], columns=2, caption=True)
     spec = spec_of(html)
     assert spec["letters"] == "abc"
-    # 6.75 inches of 96 pixels, drawn larger by the same factor as one column.
-    assert spec["width"] / spec["shrink"] == pytest.approx(6.75 * 96, abs=0.5)
+    # Letters of 12 pixels are 7 points high: 12 / 96 inches, of 72 points, smaller by the same factor on both widths.
+    assert 12 * spec["inches"] / spec["width"] * 72 == pytest.approx(7, abs=0.1)
     first, second, third = (panel["width"] for panel in spec["panels"])
     assert first == second == (spec["width"] - spec["gap"]) // 2
     assert third == spec["width"]
@@ -44,7 +44,7 @@ def test_panels_have_letters_one_caption_and_the_width_of_a_paper(panels):
 def test_one_panel_has_no_letter_and_no_grey(panels):
     spec = spec_of(to_sheet(panels[:1]))
     assert spec["letters"] == "" == spec["caption"]
-    assert spec["width"] / spec["shrink"] == pytest.approx(3.25 * 96, abs=0.5)
+    assert 12 * spec["inches"] / spec["width"] * 72 == pytest.approx(7, abs=0.1)
     drawn = spec["panels"][0]["figure"]
     fills = [t.get("fillcolor") for t in drawn["data"]]
     assert PALETTES["light"].calibrated not in fills

@@ -39,7 +39,7 @@ def test_the_page_is_printed_without_the_network(browser):
 
 def test_where_there_is_no_browser_one_sentence_says_so(monkeypatch):
     monkeypatch.setenv(pdf.VARIABLE, "/nowhere/chrome")
-    assert "CALVIZ_BROWSER names '/nowhere/chrome', which is no program" in pdf.why_not()
+    assert "CALVIZ_CHROMIUM names '/nowhere/chrome', which is no program" in pdf.why_not()
     with pytest.raises(NotAvailable, match=r"^a PDF needs Chromium, Chrome or Edge.*print it\.$"):
         pdf.to_pdf("<p>x")
     monkeypatch.delenv(pdf.VARIABLE)
