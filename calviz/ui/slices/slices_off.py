@@ -154,7 +154,9 @@ def answer(found: Slices) -> None:
     if found.slices:
         diagram.chart(
             figure,
-            figure.plot(theme=diagram.theme(), width=diagram.page_width()),
+            diagram.as_wide_as_the_page(
+                figure.plot(theme=diagram.theme(), width=diagram.page_width())
+            ),
             key="calviz.slices",
             filename="slices",
         )
@@ -200,7 +202,7 @@ def table(found: Slices, settings: Settings) -> None:
         st.download_button(
             "All slices as CSV",
             csv_bytes(found.frame()),
-            "slices.csv",
+            f"{settings.file_stem}-slices.csv",
             "text/csv",
             on_click="ignore",
         )
