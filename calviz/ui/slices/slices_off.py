@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.comparison import slices, usual_columns
+from calviz.figures.drawing.bullet import Bullet
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.results.slices import Against, Slice, Slices, where_words
 from calviz.sample.slices import FEW_VALUES, USUAL_RATE
@@ -16,7 +17,7 @@ from calviz.text.export import csv_bytes
 from calviz.text.words import counted, decimal, p_number, points, shorten
 from calviz.ui.session import navigation, results
 from calviz.ui.session.settings import Settings, look_at_slice
-from calviz.ui.widgets import diagram
+from calviz.ui.widgets import bullet, diagram
 from calviz.ui.widgets.text import md
 
 if TYPE_CHECKING:
@@ -153,7 +154,9 @@ def answer(found: Slices) -> None:
     if found.slices:
         diagram.chart(
             figure,
-            figure.plot(theme=diagram.theme(), width=diagram.page_width()),
+            diagram.as_wide_as_the_page(
+                figure.plot(theme=diagram.theme(), width=diagram.page_width())
+            ),
             key="calviz.slices",
             filename="slices",
         )
@@ -199,7 +202,7 @@ def table(found: Slices, settings: Settings) -> None:
         st.download_button(
             "All slices as CSV",
             csv_bytes(found.frame()),
-            "slices.csv",
+            f"{settings.file_stem}-slices.csv",
             "text/csv",
             on_click="ignore",
         )
@@ -220,6 +223,7 @@ _COLUMNS = {
     "score": _column(58, "Mean score."),
     "hits": _column(54, "Share of hits."),
     "gap": _column(58, "Score minus hits, in points."),
+    bullet.COLUMN: bullet.config("The gap and its interval; the thin line is at 0."),
     "95 % interval": st.column_config.Column(
         width=106, alignment="right", help="Of the gap, in points."
     ),
@@ -279,6 +283,8 @@ def _words(found: Slices) -> Styler:
         }
         for s in found.slices[:MOST]
     )
+    gaps = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in found.slices[:MOST]]
+    frame.insert(5, bullet.COLUMN, bullet.column(gaps))
     forms: Any = {
         **dict.fromkeys(("score", "hits"), decimal),
         **dict.fromkeys(("gap", "ECE", "noise"), points),

@@ -8,7 +8,7 @@ import streamlit as st
 
 from calviz.text.words import counted, distinct, shorten
 from calviz.ui.session import navigation, open_files, settings
-from calviz.ui.widgets import browser, pictures, upload
+from calviz.ui.widgets import browser, pictures, shortcuts, upload
 from calviz.ui.widgets.text import md
 
 #: The one action of the first page, in a colour that reads on both themes.
@@ -27,6 +27,7 @@ def draw() -> None:
         settings.draw()
         pictures.options()
         browser.draw()
+        shortcuts.draw()
         st.caption(stays_here())
 
 

@@ -163,4 +163,5 @@ def _facts(part: Dataset) -> dict[str, object]:
     for name, column in part.groups.items():
         columns[name if name not in columns else f"{name} (group)"] = column.values()
     columns |= {name: column for name, column in part.numbers.items() if name not in columns}
+    columns |= {name: text.values() for name, text in part.texts.items() if name not in columns}
     return columns
