@@ -3,6 +3,7 @@
 import streamlit as st
 
 from calviz.text.export import csv_bytes
+from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import cards, diagram
 from calviz.ui.widgets.text import md
@@ -121,3 +122,6 @@ with page_guard.boundary(), st.expander("What is drawn, as a table", icon=":mate
         on_click="ignore",
         key="calviz.cumulative.download",
     )
+
+with page_guard.boundary():
+    panel.draw(chosen)

@@ -7,6 +7,7 @@ import streamlit as st
 from calviz.figures import OutcomeHistogram
 from calviz.sample.cutoff import decidable
 from calviz.ui.decisions import cutoff, grade_table
+from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import cards, diagram, recalibration_choice
 from calviz.ui.widgets.text import md
@@ -55,3 +56,6 @@ with page_guard.boundary():
     st.caption("Before recalibration; the flexible calibration curve is on the page Reliability.")
 
     grade_table.explore(sample)
+
+with page_guard.boundary():
+    panel.draw(chosen)

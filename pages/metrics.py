@@ -5,6 +5,7 @@ import streamlit as st
 from calviz.text.metric_values import alone
 from calviz.ui.metrics import conventions, table
 from calviz.ui.metrics import export as metric_export
+from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, settings
 from calviz.ui.session import results as cached
 from calviz.ui.widgets.text import md
@@ -50,3 +51,6 @@ with page_guard.boundary():
         metric_export.draw(results, chosen, chosen.file_stem)
 
 conventions.explore(chosen, chosen.file_stem, at_once=small)
+
+with page_guard.boundary():
+    panel.draw(chosen)

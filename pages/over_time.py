@@ -3,6 +3,7 @@
 import streamlit as st
 
 from calviz.ui.over_time import over_time_job
+from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, settings
 from calviz.ui.widgets.text import md
 
@@ -21,3 +22,6 @@ with page_guard.boundary():
         )
     else:
         over_time_job.explore(chosen)
+
+with page_guard.boundary():
+    panel.draw(chosen)

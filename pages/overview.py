@@ -3,8 +3,9 @@
 import streamlit as st
 
 from calviz.analysis import first_metrics
+from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
-from calviz.ui.widgets import cards, diagram, next_steps, sidebar
+from calviz.ui.widgets import bin_details, cards, next_steps, sidebar
 from calviz.ui.widgets.text import md
 
 page_guard.enter()
@@ -27,7 +28,7 @@ with page_guard.boundary():
 
 pictures, words = st.columns([11, 10], gap="medium")
 with pictures, page_guard.boundary():
-    diagram.draw(results.reliability(chosen), key="overview.diagram")
+    bin_details.chart(results.reliability(chosen), chosen, key="overview.chart")
 with words, page_guard.boundary():
     evaluation = results.evaluation(chosen)
     cards.metric_cards(evaluation, first_metrics(chosen.sample))
@@ -40,3 +41,6 @@ with words, page_guard.boundary():
     st.subheader("Findings", anchor=False)
     cards.findings(evaluation.findings)
     next_steps.draw("overview", chosen, evaluation)
+
+with page_guard.boundary():
+    panel.draw(chosen)

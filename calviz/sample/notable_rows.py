@@ -7,8 +7,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.errors import NotAvailable, OptionError
-from calviz.core.predictions import Predictions
+from calviz.core.errors import OptionError
+from calviz.sample.part import row_log_losses
 from calviz.sample.sample import Sample, chosen_bins
 
 Why = Literal["mistake", "loss", "bin"]
@@ -55,11 +55,7 @@ def notable_rows(sample: Sample, why: Why, *, most: int = 200) -> tuple[IntArray
 
 def _value(sample: Sample, why: Why) -> FloatArray:
     if why == "loss":
-        data = sample.data
-        if not isinstance(data, Predictions):
-            raise NotAvailable("losses need the probabilities of all classes.")
-        true = data.probs[np.arange(data.n), data.labels].astype(np.float64)
-        return -np.log(np.maximum(true, np.finfo(np.float64).eps))
+        return row_log_losses(sample)
     score, hit = sample.scored.score, sample.scored.hit.astype(np.float64)
     if why == "mistake":
         off = np.abs(score - hit)

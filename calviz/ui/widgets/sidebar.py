@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from calviz.text.words import counted, distinct, shorten
+from calviz.ui.selection import chip, state
 from calviz.ui.session import navigation, open_files, settings
 from calviz.ui.widgets import browser, pictures, upload
 from calviz.ui.widgets.text import md
@@ -17,14 +18,18 @@ USE_YOUR_FILE = ":blue[:material/upload_file: **Use your file**]"
 _PICK = "calviz.pick"
 
 
-def draw() -> None:
-    """Draw the sidebar; a link that waits for its file has no settings yet."""
+def draw(page: str) -> None:
+    """Draw the sidebar of a page; a link that waits for its file has no settings yet."""
     with st.sidebar:
         if open_files.waiting() is not None:
             st.caption("Waiting for the file of a link.")
             return
         _data_set()
-        settings.draw()
+        selected = st.container()
+        chosen = settings.draw()
+        state.settle(chosen, page)
+        with selected:
+            chip.draw(chosen)
         pictures.options()
         browser.draw()
         st.caption(stays_here())
