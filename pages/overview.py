@@ -3,6 +3,7 @@
 import streamlit as st
 
 from calviz.analysis import first_metrics
+from calviz.ui.pinned import shown
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import bin_details, cards, next_steps, sidebar
@@ -31,7 +32,8 @@ with pictures, page_guard.boundary():
     bin_details.chart(results.reliability(chosen), chosen, key="overview.chart")
 with words, page_guard.boundary():
     evaluation = results.evaluation(chosen)
-    cards.metric_cards(evaluation, first_metrics(chosen.sample))
+    keys = first_metrics(chosen.sample)
+    cards.metric_cards(evaluation, keys, pinned=shown.values(chosen, keys))
     st.caption(
         "Blue: value and 95 % interval. Grey: if it were calibrated.",
         help="Noise floor: what the number would be if the model were perfectly calibrated, with the same number of "

@@ -14,6 +14,7 @@ from calviz.core.arrays import IntArray
 from calviz.figures import Choice, RiskCoverage
 from calviz.figures.kernels.uncertainty_ranking import Ranking, ranking_values
 from calviz.figures.risk_coverage import XAxis, YAxis
+from calviz.ui.pinned import state as pinned
 from calviz.ui.risk_coverage import before_after, coverage_table, other_models
 from calviz.ui.selection import state
 from calviz.ui.selection.rules import Covered
@@ -93,6 +94,7 @@ def explore(settings: Settings, method: str) -> None:
             before_after.say_rows(done, same=before_after.same_curve(figure, after))
         others = [after] if after is not None else []
         others += _others(settings, figure, rankings, judged, before)
+        others += _pinned(settings, ranking)
         key = state.key(_CURVE)
 
         def clicked() -> None:
@@ -149,6 +151,16 @@ def _of_selected(settings: Settings, ranking: Ranking, choice: Choice) -> None:
     st.markdown(
         f"Of the selected rows ({md(chosen.name, 200)}), {count:,} of {chosen.rows.size:,} are kept{of_these}."
     )
+
+
+def _pinned(settings: Settings, ranking: Ranking) -> list[RiskCoverage]:
+    """The curve of the pinned state, where it is of other rows or another model."""
+    found = pinned.current(settings)
+    if found is None or found.settings.rows_key == settings.rows_key:
+        return []
+    curve = results.risk_coverage(found.settings, ranking)
+    name = pinned.difference(replace(found, method=recalibration_choice.NONE), settings)
+    return [replace(curve, name=f"Pinned: {name}")]
 
 
 def _others(

@@ -18,11 +18,10 @@ from calviz.sample.binning import bin_of_rows
 from calviz.sample.reduce import predicted_classes
 from calviz.sample.sample import Sample, chosen_bins
 from calviz.text.words import number, percent, shorten
+from calviz.ui.session.link_parts import joined, parted
 
 #: Characters of a name of a class or value in the name of a selection.
 _NAME = 30
-#: Between the parts of a rule in a link, and what stands for it within a part.
-_BETWEEN, _ESCAPES = "~", (("!", "!0"), ("~", "!1"))
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class Rule(ABC):
         parts = [self.code]
         for value in astuple(self):
             parts += [str(v) for v in _flat(value)]
-        return _BETWEEN.join(_escaped(part) for part in parts)
+        return joined(parts)
 
 
 def _flat(value: Any) -> Iterator[Any]:
@@ -69,17 +68,9 @@ def _flat(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _escaped(text: str) -> str:
-    for plain, escape in _ESCAPES:
-        text = text.replace(plain, escape)
-    return text
-
-
 def rule_of(link: str) -> Rule | None:
     """The rule that a link holds; None where it holds none."""
-    code, *parts = link.split(_BETWEEN)
-    for plain, escape in reversed(_ESCAPES):
-        parts = [part.replace(escape, plain) for part in parts]
+    code, *parts = parted(link)
     kind = Rule.kinds.get(code)
     try:
         return None if kind is None else kind.read(parts)
@@ -116,7 +107,7 @@ class Bins(Rule):
 
     def link(self) -> str:
         """The bins from 1, as "bins~13-15"."""
-        return f"{self.code}{_BETWEEN}{self.numbers()}"
+        return joined([self.code, self.numbers()])
 
     @classmethod
     def read(cls, parts: list[str]) -> Self:

@@ -11,6 +11,7 @@ from calviz.core.arrays import IntArray
 from calviz.core.errors import CalvizError
 from calviz.text.words import as_sentence
 from calviz.ui.selection.rules import Bins, Rule, rows_of, rule_of
+from calviz.ui.session.link_parts import joined
 from calviz.ui.session.result_cache import kept
 from calviz.ui.session.settings import Settings
 
@@ -119,7 +120,7 @@ def _in_address() -> Rule | None:
     if SELECTED in st.query_params:
         return rule_of(st.query_params[SELECTED])
     asked = re.fullmatch(r"[0-9]{1,4}(-[0-9]{1,4})?", st.query_params.get(BIN, ""))
-    return rule_of(f"{Bins.code}~{asked[0]}") if asked else None
+    return rule_of(joined([Bins.code, asked[0]])) if asked else None
 
 
 def _identity(chosen: Rule, settings: Settings) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import streamlit as st
 from calviz.figures import Reliability
 from calviz.figures.kernels.reliability_curves import CurveKind
 from calviz.text.export import csv_bytes
+from calviz.ui.pinned import shown
 from calviz.ui.selection import overlay, panel, state
 from calviz.ui.selection.rules import Bins, bounds
 from calviz.ui.session import page_guard, results
@@ -87,7 +88,7 @@ def chart(
         selected=None if chosen is None else (chosen.first, chosen.last),
         larger=larger,
         drag=drag,
-        beside=overlay.drawn(figure, settings),
+        beside=(*overlay.drawn(figure, settings), *shown.points(settings)),
     )
 
 
@@ -115,7 +116,7 @@ def _table(figure: Reliability, settings: Settings) -> None:
         bins = [int(frame["bin"].iloc[i]) for i in at]
         state.choose(Bins(min(bins), max(bins)) if bins else None, by=by)
 
-    shown = pd.DataFrame(
+    listed = pd.DataFrame(
         {
             "bin": frame["bin"] + 1,
             "scores": [bounds(settings.sample, b) for b in frame["bin"]],
@@ -129,9 +130,9 @@ def _table(figure: Reliability, settings: Settings) -> None:
         }
     )
     st.dataframe(
-        tables.written(shown, {"gap": 1}),
+        tables.written(listed, {"gap": 1}),
         hide_index=True,
-        height=min(560, 37 + 35 * len(shown)),
+        height=min(560, 37 + 35 * len(listed)),
         key=key,
         on_select=picked,
         selection_mode="multi-row",

@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from calviz.text.words import counted, distinct, shorten
+from calviz.ui.pinned import chip as pin
+from calviz.ui.pinned import state as pinned
 from calviz.ui.selection import chip, state
 from calviz.ui.session import navigation, open_files, settings
 from calviz.ui.widgets import browser, pictures, upload
@@ -28,8 +30,10 @@ def draw(page: str) -> None:
         selected = st.container()
         chosen = settings.draw()
         state.settle(chosen, page)
+        pinned.settle(chosen)
         with selected:
             chip.draw(chosen)
+        pin.draw(chosen)
         pictures.options()
         browser.draw()
         st.caption(stays_here())
