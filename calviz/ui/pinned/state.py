@@ -13,6 +13,7 @@ from calviz.core.reduction import Reduction
 from calviz.results.slices import rows_where, where_words
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.words import as_sentence, shorten
+from calviz.ui.session import history
 from calviz.ui.session.link_parts import joined, parted
 from calviz.ui.session.open_files import Entry
 from calviz.ui.session.settings import MAX_BINS, Settings
@@ -153,7 +154,7 @@ def pin_this(now: Settings) -> None:
 
 
 def put(pin: Pin | None) -> None:
-    """Pin what a saved view holds, or nothing."""
+    """Pin something, or nothing."""
     st.session_state[_PIN] = pin
     st.session_state.pop(_OF, None)
     st.session_state.pop(_ENDED, None)
@@ -172,10 +173,8 @@ def ended() -> str | None:
 
 def settle(now: Settings) -> None:
     """Follow the address at the start, let go what the data do not have, and write the address."""
-    if _PIN not in st.session_state:
-        st.session_state[_PIN] = (
-            pin_of(st.query_params[PINNED]) if PINNED in st.query_params else None
-        )
+    if _PIN not in st.session_state or history.stepped():
+        put(pin_of(st.query_params[PINNED]) if PINNED in st.query_params else None)
     pin: Pin | None = st.session_state[_PIN]
     if pin is not None:
         before = st.session_state.get(_OF, now.entry.key)

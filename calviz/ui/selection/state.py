@@ -11,6 +11,7 @@ from calviz.core.arrays import IntArray
 from calviz.core.errors import CalvizError
 from calviz.text.words import as_sentence
 from calviz.ui.selection.rules import Bins, Rule, rows_of, rule_of
+from calviz.ui.session import history
 from calviz.ui.session.link_parts import joined
 from calviz.ui.session.result_cache import kept
 from calviz.ui.session.settings import Settings
@@ -19,8 +20,8 @@ from calviz.ui.session.settings import Settings
 SELECTED, BIN = "selected", "bin"
 
 _RULE, _NAME, _OF = "calviz.selected", "calviz.selected.name", "calviz.selected.of"
-_WRITTEN, _PAGE = "calviz.selected.written", "calviz.selected.page"
-_ENDED, _TURNS = "calviz.selected.ended", "calviz.selected.turns"
+_PAGE, _TURNS = "calviz.selected.page", "calviz.selected.turns"
+_ENDED = "calviz.selected.ended"
 
 
 class Selected(NamedTuple):
@@ -92,7 +93,7 @@ def _turns() -> dict[str, int]:
 
 def settle(settings: Settings, page: str) -> None:
     """Follow the address, end a selection that has no meaning for what is looked at now, and write the address."""
-    if _asked(page):
+    if _PAGE not in st.session_state or history.stepped():
         st.session_state[_RULE] = _in_address()
         st.session_state.pop(_OF, None)
     if page != st.session_state.get(_PAGE):
@@ -106,14 +107,6 @@ def settle(settings: Settings, page: str) -> None:
         else:
             _end(reason)
     _write_address()
-
-
-def _asked(page: str) -> bool:
-    """Whether the address asks for another selection: at the start, or after a step back on the same page."""
-    if _WRITTEN not in st.session_state:
-        return True
-    written = st.session_state[_WRITTEN]
-    return page == st.session_state.get(_PAGE) and st.query_params.get(SELECTED) != written
 
 
 def _in_address() -> Rule | None:
@@ -170,4 +163,3 @@ def _write_address() -> None:
         del st.query_params[SELECTED]
     elif wanted is not None and st.query_params.get(SELECTED) != wanted:
         st.query_params[SELECTED] = wanted
-    st.session_state[_WRITTEN] = wanted

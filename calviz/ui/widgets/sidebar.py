@@ -87,16 +87,22 @@ def ask_for_file() -> None:
     """Ask for the file that a link was made with."""
     wanted = open_files.waiting()
     assert wanted is not None
-    st.title("This link needs its file", anchor=False)
+    view = wanted.view
+    what = "view" if view else "link"
+    st.title(f"This {what} needs its file", anchor=False)
+    file = f"**{md(view.title, 80)}** ({counted(view.rows, 'row')})" if view else "the file"
     st.markdown(
-        f"It was made with the file with digest **{md(wanted.key, 32)}**, which is not loaded "
-        "here: links carry settings, never data. Open that file and you see the same view."
+        f"It was made with {file} with digest **{md(wanted.key, 32)}**, which is not loaded "
+        f"here: {what}s carry settings, never data. Open that file and you see the same view."
     )
-    upload.uploader("The file of this link")
+    upload.uploader(f"The file of this {what}")
     upload.failure_card()
     kept = sorted(set(wanted.query) - {open_files.DATA, open_files.READING})
     if kept:
-        values = {k: ", ".join(st.query_params.get_all(k)) or wanted.query[k] for k in kept}
+        values = {
+            k: ", ".join([] if view else st.query_params.get_all(k)) or wanted.query[k]
+            for k in kept
+        }
         settings_words = "; ".join(f"{md(k, 20)}: {md(v, 200)}" for k, v in values.items())
         st.caption(f"Settings in the link: {settings_words}")
     if st.button("Show sample data instead"):
