@@ -27,6 +27,7 @@ with page_guard.boundary():
     sample = decidable(chosen.sample)
     method = recalibration_choice.choose_method(chosen)
     cutoff.explore(chosen, method)
+    panel.draw(chosen)
 
     st.subheader("Where are hits and misses?", anchor=False)
     with results.computing(chosen, "Counting …"):
@@ -56,6 +57,3 @@ with page_guard.boundary():
     st.caption("Before recalibration; the flexible calibration curve is on the page Reliability.")
 
     grade_table.explore(sample)
-
-with page_guard.boundary():
-    panel.draw(chosen)

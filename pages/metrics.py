@@ -19,6 +19,9 @@ with page_guard.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {words} · {chosen.bins_words}")
 
 with page_guard.boundary():
+    panel.draw(chosen, rows=False)
+
+with page_guard.boundary():
     small = table.is_small(chosen)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         family = st.selectbox(
@@ -51,6 +54,3 @@ with page_guard.boundary():
         metric_export.draw(results, chosen, chosen.file_stem)
 
 conventions.explore(chosen, chosen.file_stem, at_once=small)
-
-with page_guard.boundary():
-    panel.draw(chosen)

@@ -15,6 +15,9 @@ with page_guard.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
 
 with page_guard.boundary():
+    panel.draw(chosen, rows=False)
+
+with page_guard.boundary():
     if chosen.whole.times is None:
         st.info(
             "This file has no time column. A column that is called date, time or timestamp and holds dates is one; any other can be "
@@ -22,6 +25,3 @@ with page_guard.boundary():
         )
     else:
         over_time_job.explore(chosen)
-
-with page_guard.boundary():
-    panel.draw(chosen)

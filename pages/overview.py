@@ -35,7 +35,7 @@ with words, page_guard.boundary():
     keys = first_metrics(chosen.sample)
     cards.metric_cards(evaluation, keys, pinned=shown.values(chosen, keys))
     st.caption(
-        "Blue: value and 95 % interval. Grey: if it were calibrated.",
+        "Blue: value and 95 % interval. Grey: if it were calibrated. MCS: mean score minus share of hits, above 0 overconfident.",
         help="Noise floor: what the number would be if the model were perfectly calibrated, with the same number of "
         f"rows. Calibration metrics look at the {chosen.reduction_words}, {chosen.bins_words}. A number counts as beyond "
         "noise only where the verdict, which adjusts for all that it tests, finds miscalibration.",

@@ -62,7 +62,7 @@ def draw(
         "layout": layout(
             palette,
             height=caption_height
-            + (HEIGHT if sheet.width is None else drawing.height(sheet.width)),
+            + (HEIGHT + LINE * len(beside) if sheet.width is None else drawing.height(sheet.width)),
             margin={"l": _LEFT, "r": _RIGHT, "t": _TOP + caption_height, "b": _BOTTOM},
             barmode="overlay",
             bargap=0,

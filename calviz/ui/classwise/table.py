@@ -16,7 +16,7 @@ from calviz.text.export import csv_bytes
 from calviz.text.words import counted, decimal, decimals_for, distinct, number
 from calviz.ui.classwise.errors import ClassErrors
 from calviz.ui.selection import state
-from calviz.ui.selection.rules import Labelled, Predicted
+from calviz.ui.selection.rules import Labelled, Predicted, predicted_of
 from calviz.ui.session import navigation, results
 from calviz.ui.session.settings import Settings, look_at_class
 from calviz.ui.widgets import bin_details, diagram, tables
@@ -112,9 +112,10 @@ def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int], mode: 
     )
     outside = [c for c in shown.columns if c.endswith("beyond")]
     shown[outside] = shown[outside].where(shown[outside] != 0)
+    _selected(shown, settings, mode)
     shown["interval"] = _range(shown["ci_low"], shown["ci_high"])
     shown["calibrated"] = _range(shown["band_low"], shown["band_high"])
-    columns = ["class", "predicted_rows", "predicted_value", "predicted_beyond"]
+    columns = ["class", "selected", "predicted_rows", "predicted_value", "predicted_beyond"]
     columns += ["one_vs_rest_value", "one_vs_rest_beyond"]
     columns += ["rows", "mcs", "interval", "calibrated", "beyond"]
     columns += ["accuracy", "confidence", "ece", "ks"]
@@ -151,6 +152,17 @@ def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int], mode: 
     )
 
 
+def _selected(shown: pd.DataFrame, settings: Settings, mode: Mode) -> None:
+    """How many of the selected rows are predicted as each class, or have it as their true one."""
+    chosen = state.among(settings)
+    if chosen is None:
+        return
+    data = settings.sample.data
+    of = data.labels if mode == "true-class" else predicted_of(data)
+    if of is not None:
+        shown["selected"] = np.bincount(of[chosen.rows], minlength=len(shown))
+
+
 def _range(low: pd.Series[Any], high: pd.Series[Any]) -> list[str]:
     ends = zip(low.to_numpy(), high.to_numpy(), strict=True)
     return ["" if np.isnan(a) or np.isnan(b) else f"{_fixed(a)} to {_fixed(b)}" for a, b in ends]
@@ -180,6 +192,11 @@ _SIGNED = {
 }
 _COLUMNS = {
     "class": st.column_config.TextColumn(width=112, pinned=True),
+    "selected": st.column_config.NumberColumn(
+        width=70,
+        format="localized",
+        help="Of the selected rows, those that are predicted as the class; by true class, those that have it.",
+    ),
     "predicted_rows": st.column_config.NumberColumn(
         "predicted", width=74, format="localized", help="Rows that are predicted as the class."
     ),

@@ -256,11 +256,17 @@ def _class(data: Dataset, name: str) -> int:
     return data.class_names.index(name)
 
 
-def _predicted(data: Dataset) -> IntArray:
+def predicted_of(data: Dataset) -> IntArray | None:
+    """The predicted class of each row; None where the data do not say."""
     found = predicted_classes(data) if isinstance(data, Predictions) else data.predicted
+    return None if found is None else np.asarray(found)
+
+
+def _predicted(data: Dataset) -> IntArray:
+    found = predicted_of(data)
     if found is None:
         raise NotAvailable("these data do not name the predicted classes.")
-    return np.asarray(found)
+    return found
 
 
 def _true(data: Dataset) -> IntArray:

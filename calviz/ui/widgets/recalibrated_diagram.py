@@ -23,6 +23,9 @@ from calviz.ui.widgets import diagram
 from calviz.ui.widgets.recalibration_choice import NONE, after, choose_method
 from calviz.ui.widgets.text import md
 
+#: Pixels of the diagram, beside its table.
+WIDTH = 480
+
 
 @dataclass(frozen=True, eq=False)
 class Recalibrated:
@@ -89,9 +92,12 @@ def explore(settings: Settings) -> None:
             st.caption("Choose a method to see what it does to these points.")
             return
         done = find(settings, method)
-        draw(done.before, done.after, key="reliability.after", name=RECALIBRATORS[method].label)
+        row = st.container(horizontal=True, gap="medium")
+        with row.container(width=WIDTH):
+            draw(done.before, done.after, key="reliability.after", name=RECALIBRATORS[method].label)
         keys = [r.key for r in done.values[0] if r.available and done.values[1][r.key].available]
-        st.dataframe(
+        beside = row.container()
+        beside.dataframe(
             pd.DataFrame(
                 {
                     "": [name_of(done.values[0][key]) for key in keys],
@@ -103,10 +109,9 @@ def explore(settings: Settings) -> None:
             ),
             hide_index=True,
             height="content",
-            width=520,
             alt="Metrics before and after",
         )
-        st.caption(md(done.words, 1_000))
+        beside.caption(md(done.words, 1_000))
 
 
 def _value(found: Evaluation, key: str) -> str:

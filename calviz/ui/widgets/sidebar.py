@@ -28,7 +28,12 @@ def draw(page: str) -> None:
             return
         _data_set()
         selected = st.container()
-        chosen = settings.draw()
+        # This page is not about the data; their settings stay, as they live in these widgets.
+        quiet = page == "learn"
+        with (
+            st.expander("Settings of the data", icon=":material/tune:") if quiet else st.container()
+        ):
+            chosen = settings.draw()
         state.settle(chosen, page)
         pinned.settle(chosen)
         with selected:
