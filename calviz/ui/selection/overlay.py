@@ -11,6 +11,9 @@ from calviz.ui.session.settings import Settings
 def drawn(figure: Reliability, settings: Settings) -> tuple[Beside, ...]:
     """The points to draw beside those of all rows."""
     chosen = state.among(settings)
-    if chosen is None or chosen.rule.of_bins or not chosen.rows.size:
+    if chosen is None or not chosen.rows.size:
+        return ()
+    # Of rows that the outcome chose, the share of hits says nothing.
+    if chosen.rule.of_bins or chosen.rule.by_outcome:
         return ()
     return (Beside.of_rows(settings.sample, figure.sums, chosen.rows, "Selected rows"),)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
+
 import pandas as pd
 import streamlit as st
 
+from calviz.core.errors import CalvizError
 from calviz.sample.part import PartNumbers, part_numbers
 from calviz.text.export import csv_bytes
 from calviz.text.words import counted, percent, points, score_and_hit
 from calviz.ui.selection import selected_rows, state
+from calviz.ui.selection.rules import Rule
 from calviz.ui.selection.state import Selected
 from calviz.ui.session.result_cache import kept
 from calviz.ui.session.settings import Settings
@@ -66,13 +71,38 @@ def numbers(settings: Settings, chosen: Selected) -> None:
     """Their numbers beside those of all rows, and what they hold of the mistakes and of the loss."""
     some, every = measured(settings, chosen)
     st.markdown(f"They are {_shares(some, settings)}.")
+    show(settings, {"selected": some, "all rows": every}, chosen.rule)
+
+
+def show(settings: Settings, parts: dict[str, PartNumbers], rule: Rule) -> None:
+    """Parts of the rows, one line each, and what may be concluded; no interval where the outcome chose the rows."""
+    whole = "all rows"
+    bare = {name for name in parts if rule.by_outcome and name != whole}
     st.dataframe(
-        table(settings, {"selected": some, "all rows": every}, chosen.rule.by_outcome),
+        table(settings, parts, bare),
         hide_index=True,
         height="content",
-        alt="The selected rows beside all rows",
+        alt="The selected rows beside others",
     )
-    st.caption(BY_OUTCOME if chosen.rule.by_outcome else HONEST)
+    st.caption(BY_OUTCOME if rule.by_outcome else HONEST)
+
+
+def of_models(settings: Settings) -> None:
+    """The selected rows under every model of the file that has the same rows."""
+    chosen = state.among(settings)
+    if chosen is None or not chosen.rows.size:
+        return
+    parts = {}
+    for name, model in settings.entry.loaded.models.items():
+        if model.n != settings.whole.n:
+            continue
+        try:
+            parts[name] = part_numbers(replace(settings, model=name).sample, chosen.rows)
+        except CalvizError:
+            continue
+    by = f", as {md(settings.model, 40)} has them" if len(parts) > 1 else ""
+    st.subheader(f"Selected: {md(chosen.name, 200)}{by}", anchor=False)
+    show(settings, parts, chosen.rule)
 
 
 def measured(settings: Settings, chosen: Selected) -> tuple[PartNumbers, PartNumbers]:
@@ -99,9 +129,9 @@ def _shares(some: PartNumbers, settings: Settings) -> str:
 
 
 def table(
-    settings: Settings, parts: dict[str, PartNumbers], by_outcome: bool = False
+    settings: Settings, parts: dict[str, PartNumbers], bare: Collection[str] = ()
 ) -> pd.DataFrame:
-    """Rows, mean score, hits, gap with its interval, and loss, one line for each; no interval where outcomes chose the rows."""
+    """Rows, mean score, hits, gap with its interval, and loss, one line for each; `bare` ones have no interval."""
     score, hit = score_and_hit(settings.reduction)
     lines = []
     for name, part in parts.items():
@@ -113,7 +143,7 @@ def table(
             hit: f"{part.observed:.3f}",
             "gap, points": points(part.gap, plus=True),
             "95 % interval": ""
-            if interval is None or (by_outcome and part is parts["selected"])
+            if interval is None or name in bare
             else f"{points(interval.low)} to {points(interval.high)}",
         }
         if part.log_loss is not None:
