@@ -40,7 +40,7 @@ def sortable(texts: pd.DataFrame, numbers: Mapping[str, Sequence[float]]) -> Any
     styled = values.style.format(written, subset=shown)  # type: ignore[arg-type]
     for at in sorted(apart):
         # Functions and not format strings: a text may hold braces.
-        formats: dict[Any, Any] = {name: _always(texts[name].iat[at]) for name in shown}
+        formats: dict[Any, Any] = {name: _always(str(texts[name].iat[at])) for name in shown}
         styled = styled.format(formats, subset=pd.IndexSlice[[at], shown])
     return styled
 
