@@ -8,6 +8,7 @@ from calviz.analysis import OF_VALIDATIONS
 from calviz.figures import OutcomeHistogram
 from calviz.sample.cutoff import decidable
 from calviz.ui.decisions import cutoff, grade_table
+from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import cards, diagram, recalibration_choice
 from calviz.ui.widgets.text import md
@@ -27,6 +28,7 @@ with page_guard.boundary():
     sample = decidable(chosen.sample)
     method = recalibration_choice.choose_method(chosen)
     cutoff.explore(chosen, method)
+    panel.draw(chosen)
 
     st.subheader("Where are hits and misses?", anchor=False)
     with results.computing(chosen, "Counting …"):

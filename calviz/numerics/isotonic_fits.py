@@ -40,8 +40,7 @@ class Fits(NamedTuple):
 
     def along(self, values: FloatArray | IntArray) -> FloatArray | IntArray:
         """Something per level, shape (L,), for each of the steps that have rows, shape (used steps,)."""
-        repeated: FloatArray | IntArray = np.repeat(values, np.diff(self.first))
-        return repeated
+        return np.asarray(np.repeat(values, np.diff(self.first)))
 
 
 def isotonic_fits(count: FloatArray, hits: FloatArray) -> Iterator[Fits]:

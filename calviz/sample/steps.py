@@ -28,6 +28,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: Resampled summaries hold at most this many steps. Each is then a group of neighbouring scores of
 #: (nearly) equal counts; a maximum over cut points is looked for at 2,048 of them.
 MAX_STEPS = 2_048
+#: Of more rows than `MANY_ROWS` this many do: what they could not tell apart is far below the noise of so many rows.
+FEW_STEPS, MANY_ROWS = 512, 10_000_000
 #: Steps of a large sample that are looked at at a time.
 STEP_BLOCK = 1 << 15
 
@@ -53,6 +55,8 @@ class Steps:
         The steps of the sample itself, where these are resamples of them, or some of them put together.
     weight : ndarray of float64, shape (G,), optional
         Of a sample whose rows have weights w, ``sum w^2 / sum w`` per step: what variances of sums are multiplied with.
+    nearest : float, optional
+        How near a score comes to 0 or 1 without reaching it, where steps are means of several scores.
     """
 
     #: What resamples differ in.
@@ -65,6 +69,7 @@ class Steps:
     params: Mapping[str, Any] = field(default_factory=dict)
     whole: Steps | None = None
     weight: FloatArray | None = None
+    nearest: float | None = None
 
     @property
     def row_weight(self) -> FloatArray | float:
@@ -122,16 +127,17 @@ class Steps:
 
     @once_per_view
     def merged(self) -> Steps:
-        """Neighbouring steps put together until there are at most `MAX_STEPS`; mass is kept."""
+        """Neighbouring steps put together where there are more than `MAX_STEPS`, into `most_steps`; mass is kept."""
         if self.size <= MAX_STEPS:
             return self
         n = float(self.n)
-        sums = np.zeros((5, MAX_STEPS))
+        most = most_steps(n)
+        sums = np.zeros((5, most))
         upto = 0.0
         for part in self.blocks():
             middle = np.cumsum(part.count) + (upto - part.count / 2)
             upto += float(part.count.sum())
-            group = np.minimum(middle * (MAX_STEPS / n), MAX_STEPS - 1).astype(np.intp)
+            group = np.minimum(middle * (most / n), most - 1).astype(np.intp)
             starts = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
             weighted = part.count * part.row_weight
             mass = part.score_sum, part.count, part.hits, part.count * part.square, weighted
@@ -180,6 +186,11 @@ class Steps:
             yield replace(self, count=count, hits=hits)
 
 
+def most_steps(rows: float) -> int:
+    """How many steps resampled summaries of so many rows have at most."""
+    return MAX_STEPS if rows <= MANY_ROWS else FEW_STEPS
+
+
 class SampleSteps(Steps):
     """The steps of a sample itself, stored in as few bytes as possible.
 
@@ -189,7 +200,9 @@ class SampleSteps(Steps):
 
     def __init__(self, score: FloatArray, count: IntArray, hits: IntArray) -> None:
         columns: Any = (score, count, hits)
-        self.__dict__.update(columns=columns, merged_square=None, params={}, whole=None)
+        self.__dict__.update(
+            columns=columns, merged_square=None, params={}, whole=None, nearest=None
+        )
 
     @property
     def score(self) -> FloatArray:
@@ -240,12 +253,13 @@ def _group_of_rows(events: BinaryEvents, view: Steps) -> IntArray:
     if not kept:
         last = view.score
         if view.merged() is not view:
-            upto, share = 0.0, MAX_STEPS / float(view.n)
+            most = most_steps(float(view.n))
+            upto, share = 0.0, most / float(view.n)
             groups = []
             for part in view.blocks():  # as `merged` does
                 middle = np.cumsum(part.count) + (upto - part.count / 2)
                 upto += float(part.count.sum())
-                groups.append(np.minimum(middle * share, MAX_STEPS - 1).astype(np.int16))
+                groups.append(np.minimum(middle * share, most - 1).astype(np.int16))
             group = np.concatenate(groups)
             last = last[np.flatnonzero(np.append(group[1:] != group[:-1], True))]
         # A step holds the scores up to its own. Rows without weight have no step of their own.
@@ -347,7 +361,11 @@ def _weighted_steps(events: BinaryEvents, weights: FloatArray) -> Steps:
     hits = np.add.reduceat(of_rows * events.hit[order], starts)
     # Weights that count rows are of rows that count the same.
     weight = None if events.counted else np.add.reduceat(of_rows**2, starts) / count
-    return Steps(score[starts].astype(np.float64), count, hits, weight=weight)
+    nearest = None
+    if isinstance(events, CellEvents):
+        ends = np.concatenate([events.low, 1 - events.high])
+        nearest = float(ends.min(where=ends > 0, initial=1.0))
+    return Steps(score[starts].astype(np.float64), count, hits, weight=weight, nearest=nearest)
 
 
 def _ends(score: FloatArray) -> Iterator[tuple[slice, IntArray]]:
