@@ -39,6 +39,18 @@ def first_metrics(sample: Sample) -> tuple[str, ...]:
     return "accuracy", sample.ece_key, "mcs", "nll", "brier"
 
 
+#: What guidelines have a validation report beside its pictures: a choice of the page Decisions, and of that section of a report
+#: (Van Calster et al. 2025).
+OF_VALIDATIONS = (
+    "auroc",
+    "auprc",
+    "oe_ratio",
+    "calibration_in_the_large",
+    "calibration_slope",
+    "ici",
+)
+
+
 #: How intervals are made: as suits each metric, or all alike.
 IntervalChoice = Literal["own", "percentile", "basic"]
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from calviz.analysis import OF_VALIDATIONS
 from calviz.figures import OutcomeHistogram
 from calviz.sample.cutoff import decidable
 from calviz.ui.decisions import cutoff, grade_table
@@ -42,18 +43,9 @@ with page_guard.boundary():
 
     st.subheader("What validations report", anchor=False)
     with st.spinner("Resampling the measures …", show_time=True):
-        # A choice of this page: those of guidelines.
-        keys = (
-            "auroc",
-            "auprc",
-            "oe_ratio",
-            "calibration_in_the_large",
-            "calibration_slope",
-            "ici",
-        )
         decided = replace(chosen, reduction=sample.reduction)
-        evaluation = results.metrics(decided, keys, error_bars=True)
-    cards.metric_line(evaluation, keys)
+        evaluation = results.metrics(decided, OF_VALIDATIONS, error_bars=True)
+    cards.metric_line(evaluation, OF_VALIDATIONS)
     st.caption("Before recalibration; the flexible calibration curve is on the page Reliability.")
 
     grade_table.explore(sample)

@@ -20,7 +20,7 @@ with page_guard.boundary():
 with page_guard.boundary():
     if chosen.whole.times is None:
         st.info(
-            "This file has no time column. A column that is called date, time or timestamp and holds dates is one; any other can be "
+            "This file has no time column. A column that is called date, time, timestamp or origination_date, say, and holds dates is one; any other can be "
             "named on the page Data, under Read it another way."
         )
     else:

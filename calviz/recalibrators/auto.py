@@ -67,7 +67,8 @@ class AutomaticRecalibrator(BaseRecalibrator):
     Each method, the uncalibrated model among them, is cross-validated on the calibration rows. Its weight is the share of Bayesian bootstrap resamples of these
     rows in which it has the lowest held-out loss: log loss and Brier score have half of the weight each. The mixture replaces the
     uncalibrated probabilities where it gains in both scores: in full from 0.2 standard errors, not at all below -0.6, and in proportion
-    between. This gain is measured on rows that neither the methods nor the weights were fitted to.
+    between. This gain is measured on rows that neither the methods nor the weights were fitted to. Where rows count differently they do so in
+    fits, losses and gains.
 
     Parameters
     ----------
@@ -100,7 +101,6 @@ class AutomaticRecalibrator(BaseRecalibrator):
     """
 
     key = "auto"
-    no_weights = "what it may gain is judged by resamples of rows that count the same."
     needs = "probabilities"
     weights_: FloatArray
     parts_: list[BaseRecalibrator]
@@ -134,6 +134,13 @@ class AutomaticRecalibrator(BaseRecalibrator):
     # ---------------------------------------------------------------- fitting
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
+        self._mix(scores, labels, None)
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
+        self._mix(scores, labels, weights)
+
+    def _mix(self, scores: Scores, labels: IntArray, of_rows: FloatArray | None) -> None:
+        """Choose the methods and fit them; `of_rows` are weights of the rows, shape (n,), or None."""
         array = scores.array
         if labels.size < LEAST_ROWS:
             self._warn(
@@ -142,14 +149,15 @@ class AutomaticRecalibrator(BaseRecalibrator):
             )
             self.weights_, self._keys = np.ones(1), [UNCALIBRATED]
             self.evidence_ = {"rows": 0, "taken": 0.0, "gain": {}, "methods": {}, "failed": {}}
-            self._fit_parts(array, labels)
+            self._fit_parts(array, labels, of_rows)
             return
         order = order_of_rows(scores.block(slice(None)), labels)
         rows = order[rows_to_choose_on(labels.size)]
         specs = self._candidates(array.shape[1])
-        tried, held_out = self._held_out(specs, array[rows], labels[rows])
-        self._choose(tried, held_out)
-        self._fit_parts(array, labels)
+        some = None if of_rows is None else of_rows[rows] / of_rows[rows].mean()
+        tried, held_out = self._held_out(specs, array[rows], labels[rows], some)
+        self._choose(tried, held_out, some)
+        self._fit_parts(array, labels, of_rows)
 
     def _candidates(self, classes: int) -> list[RecalibratorSpec]:
         """No calibration, and every method that is mixed for so many classes."""
@@ -159,7 +167,11 @@ class AutomaticRecalibrator(BaseRecalibrator):
         ]
 
     def _held_out(
-        self, specs: list[RecalibratorSpec], array: FloatArray, labels: IntArray
+        self,
+        specs: list[RecalibratorSpec],
+        array: FloatArray,
+        labels: IntArray,
+        weights: FloatArray | None,
     ) -> tuple[list[RecalibratorSpec], list[HeldOut]]:
         """Held-out probabilities of every method that could be fitted on all folds, for each division into folds."""
         rng = np.random.default_rng(SEED)
@@ -170,7 +182,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
             fold_of = folds_of(labels, min(self.folds, labels.size), rng)
             divisions.append(
                 [
-                    self._on_fold(specs, array, labels, fold_of == f)
+                    self._on_fold(specs, array, labels, fold_of == f, weights)
                     for f in range(fold_of.max() + 1)
                 ]
             )
@@ -182,7 +194,12 @@ class AutomaticRecalibrator(BaseRecalibrator):
         return tried, held_out
 
     def _on_fold(
-        self, specs: list[RecalibratorSpec], array: FloatArray, labels: IntArray, held: BoolArray
+        self,
+        specs: list[RecalibratorSpec],
+        array: FloatArray,
+        labels: IntArray,
+        held: BoolArray,
+        weights: FloatArray | None,
     ) -> tuple[IntArray, dict[str, FloatArray]]:
         """Rows of a fold, and what every method says of them that was fitted to the others."""
         said: dict[str, FloatArray] = {}
@@ -192,17 +209,26 @@ class AutomaticRecalibrator(BaseRecalibrator):
             checkpoint(f"cross-validating {spec.label}")
             begun = time.perf_counter()
             try:
-                made = self._make(spec).fit(array[~held], labels[~held])
+                others = None if weights is None else weights[~held]
+                made = self._make(spec).fit(array[~held], labels[~held], others)
                 said[spec.key] = made.transform(array[held])
             except CalvizError as error:
                 self._failed[spec.key] = str(error)
             self._seconds[spec.key] += time.perf_counter() - begun
         return np.flatnonzero(held), said
 
-    def _choose(self, tried: list[RecalibratorSpec], held_out: list[HeldOut]) -> None:
+    def _choose(
+        self,
+        tried: list[RecalibratorSpec],
+        held_out: list[HeldOut],
+        counted: FloatArray | None,
+    ) -> None:
         """Weights of the methods, and how much of their mixture is taken."""
         rng = np.random.default_rng(SEED)
         losses = np.mean([division.losses for division in held_out], axis=0)
+        # With a mean of 1, so that means over the rows are weighted ones.
+        times = np.ones(losses.shape[1]) if counted is None else counted
+        losses *= times[:, None]
         shares = best_shares(losses, rng)
         weights = self._weights(shares)
         of_rows = np.mean(
@@ -219,7 +245,8 @@ class AutomaticRecalibrator(BaseRecalibrator):
             ],
             axis=0,
         )
-        gain, error = of_rows.mean(axis=1), of_rows.std(axis=1) / np.sqrt(of_rows.shape[1])
+        gain = of_rows @ times / times.size
+        error = (times * (of_rows - gain[:, None])).std(axis=1) / np.sqrt(times.size)
         taken = self._taken(gain, error)
         weights *= taken
         weights[0] += 1 - taken
@@ -261,11 +288,11 @@ class AutomaticRecalibrator(BaseRecalibrator):
         part = float(np.clip((least - low) / (high - low), 0, 1))
         return part if part >= LEAST_SHARE else 0.0
 
-    def _fit_parts(self, array: FloatArray, labels: IntArray) -> None:
+    def _fit_parts(self, array: FloatArray, labels: IntArray, of_rows: FloatArray | None) -> None:
         self.parts_ = []
         for key in self._keys:
             checkpoint(f"fitting {RECALIBRATORS[key].label} on all rows")
-            part = self._make(RECALIBRATORS[key]).fit(array, labels)
+            part = self._make(RECALIBRATORS[key]).fit(array, labels, of_rows)
             self.parts_.append(part)
             for sentence in part.warnings_:
                 if sentence not in self._notes:

@@ -38,6 +38,11 @@ TIMES = (
     "date", "time", "datetime", "timestamp", "date_time", "day", "month", "created_at", "event_time",
     "event_date", "game_date", "match_date", "forecast_date", "created", "period",
 )  # fmt: skip
+#: Words of other names that say so, such as origination_date, unless others of these words say that it is of somebody's life.
+TIME_WORDS, NO_TIME_WORDS = (
+    frozenset({"date", "datetime", "timestamp"}),
+    frozenset({"birth", "dob", "death"}),
+)
 CONFIDENCES = (
     "confidence", "confidences", "conf", "max_prob", "max_probability", "top1_prob", "top_prob",
     "top1_confidence", "pred_prob", "predicted_prob", "predicted_probability", "msp", "pred_conf",
@@ -58,7 +63,7 @@ PROBABILITIES = (
     "y_pred", "y_pred_proba", "score", "y_hat", "prob1", "p1", "p_1", "prob_1", "positive",
     "probability_1", "output", "prediction", "pred_prob", "forecast", "risk", "prob_positive",
     "p_positive", "test_probs", "arr_0", "probability_positive", "proba_1",
-    "pd", "predicted_risk", "pred_risk", "estimated_risk", "default_probability", "probability_of_default",
+    "predicted_probability", "predicted_prob", "pd", "predicted_risk", "pred_risk", "estimated_risk", "default_probability", "probability_of_default",
 )  # fmt: skip
 LOGITS = (
     "logits", "logit", "y_logits", "pred_logits", "raw_scores", "log_odds", "logodds", "logprobs",

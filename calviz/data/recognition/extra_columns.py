@@ -46,20 +46,29 @@ def _role(
 
 
 def time(view: View, used: set[str]) -> str | None:
-    """The column that says when each row was: one that is called so, and holds dates."""
+    """The column that says when each row was: one that is called so, or the only one of a name with such a word; it holds dates."""
     if view.options.time_column is not None:
         return view.options.time_column or None
     if not view.table.named:
         return None
-    named = set(view.options.groups or ())
+    named = {*used, *(view.options.groups or ())}
+
+    def dates(name: str | None) -> bool:
+        if name is None or name in named:
+            return False
+        column = view.table[name]
+        return column.width is None and column.type == "text" and may_be_times(column.head)
+
     for name in column_names.TIMES:
         found = view.plain.get(name)
-        if found is None or found in used or found in named:
-            continue
-        column = view.table[found]
-        if column.width is None and column.type == "text" and may_be_times(column.head):
+        if dates(found):
             return found
-    return None
+    worded = []
+    for plain, name in view.plain.items():
+        words = set(plain.split("_"))
+        if words & column_names.TIME_WORDS and not words & column_names.NO_TIME_WORDS:
+            worded += [name] if dates(name) else []
+    return worded[0] if len(worded) == 1 else None
 
 
 def to_ask(view: View, used: set[str]) -> Iterator[Finding]:

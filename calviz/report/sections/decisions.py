@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from calviz.analysis import OF_VALIDATIONS, evaluate
 from calviz.core.errors import NotAvailable
 from calviz.figures import NetBenefit, OutcomeHistogram, Roc
-from calviz.report.blocks import Block, Note, Table, Text, chart, spread
+from calviz.report.blocks import Block, Cards, Heading, Note, Table, Text, chart, spread
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.report.wording import WIDTH, caption
@@ -20,6 +21,8 @@ from calviz.text.words import decimal, percent, whole
 ROWS = 21
 #: Cutoffs at which decisions are written down.
 CUTOFFS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+
+_SHORT = {"positive predictive value": "PPV", "negative predictive value": "NPV"}
 
 
 def make(subject: Subject) -> Iterator[Block]:
@@ -75,9 +78,13 @@ def make(subject: Subject) -> Iterator[Block]:
     )
     yield _at_cutoffs(sample, subject.cutoff)
     yield Note(
-        "Shares with exact (Clopper-Pearson) 95 % intervals. A cutoff of t says that a missed hit is as bad as (1 - t) / t false "
+        "Shares in % with exact (Clopper-Pearson) 95 % intervals; PPV and NPV: positive and negative predictive value. A cutoff of t says that a missed hit is as bad as (1 - t) / t false "
         "alarms; net benefit counts by that."
     )
+    yield Heading("What validations report")
+    # The areas are said above.
+    keys = [key for key in OF_VALIDATIONS if key not in ("auroc", "auprc")]
+    yield Cards(tuple(evaluate(sample, keys, ci=True)), sample.data.rows)
     figure = sample.view(OutcomeHistogram.compute, seed=sample.seed)
     yield Text(figure.describe().split(": ", 1)[-1])
     yield chart(
@@ -103,13 +110,18 @@ def _at_cutoffs(sample: Sample, chosen: float | None) -> Table:
         net = float(net_benefit_of(c.tp, c.fp, c.n, cutoff))
         counts = {"tp": c.tp, "fp": c.fp, "fn": c.fn, "tn": c.tn}
         row = {"cutoff": cutoff, **{k: float(v) for k, v in counts.items()}}
-        text = {"cutoff": f"{cutoff:.3g}", **{k: whole(float(v)) for k, v in counts.items()}}
+        # What fits on a page; all counts are among the numbers.
+        text = {
+            "cutoff": f"{cutoff:.3g}",
+            "net benefit": decimal(net),
+            "acted on": whole(float(c.tp + c.fp)),
+        }
         for name, (value, low, high) in c.shares().items():
             row |= {name: value, f"{name} low": low, f"{name} high": high}
             ends = f" ({100 * low:.1f} to {100 * high:.1f})"
-            text[name] = "–" if value != value else percent(value) + ends
+            text[_SHORT.get(name, name)] = "–" if value != value else f"{100 * value:.1f}{ends}"
         numbers.append(row | {"net benefit": net})
-        shown.append(text | {"net benefit": decimal(net)})
+        shown.append(text)
     frame = pd.DataFrame(shown)
     return Table(
         "decisions",

@@ -117,6 +117,15 @@ def test_options_override_what_is_recognised() -> None:
     assert data.class_names == ("x", "y")
 
 
+def test_a_predicted_probability_beside_an_outcome_is_that_of_the_event() -> None:
+    data = loaded("income_over_50k,predicted_probability\n0,.25\n1,.75\n1,.5\n").first
+    assert data.probs[:, 1].tolist() == [0.25, 0.75, 0.5]
+    assert data.labels.tolist() == [0, 1, 1]
+    # Beside a predicted class it is the confidence in that.
+    text = "y,pred,predicted_probability\n10,2,.5\n2,2,.75\n"
+    assert loaded(text).first.kind == "confidence"
+
+
 def test_confidence_only() -> None:
     text = "y,pred,confidence,split\n10,2,.5,a\n2,2,.75,b\n"
     data = loaded(text).first

@@ -64,6 +64,15 @@ def test_dates_are_recognised(dates):
     np.testing.assert_array_equal(loaded.first.times.astype("datetime64[D]"), expected)
 
 
+def test_a_date_of_another_name_is_the_time_if_it_is_the_only_one():
+    dates = [f"2020-03-{1 + i % 28:02d}" for i in range(N)]
+    born = [f"19{60 + i % 30}-01-01" for i in range(N)]
+    assert opened({"Origination date": dates}).recognition.time_column == "Origination date"
+    assert opened({"issue_date": dates, "birth_date": born}).recognition.time_column == "issue_date"
+    both = opened({"admission_date": dates, "discharge_date": dates})
+    assert both.recognition.time_column is None
+
+
 @pytest.mark.parametrize(
     ("values", "said"),
     [

@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from calviz.core.errors import NotAvailable
 from calviz.specs.recalibrator import RECALIBRATORS
 
+pytestmark = pytest.mark.usefixtures("few_candidates")
 N = 500
 #: What the caps, priors and penalties of a map are measured in is rows, of which copies are more: without these.
 PLAIN = {
@@ -24,6 +25,7 @@ COUNTED = (
     "matrix-odir",
     "dirichlet-odir",
     "scaling-binning",
+    "auto",  # its folds are random
     "spline",
     "spline-classwise",
     "venn-abers",
@@ -146,6 +148,22 @@ def test_structured_maps_minimise_their_penalised_weighted_loss(key):
         up[at] += 1e-5
         down[at] -= 1e-5
         assert (loss(up) - loss(down)) / 2e-5 == pytest.approx(0, abs=2e-6)
+
+
+def test_auto_chooses_and_fits_by_what_counts():
+    # Half of the rows are twice too sharp, the others right; the ones that count decide.
+    rng = np.random.default_rng(5)
+    z = rng.normal(size=(1_200, 2)) * 1.5
+    y = (rng.random(1_200) < 1 / (1 + np.exp(z[:, 0] - z[:, 1]))).astype(int)
+    sharp = np.arange(1_200) % 2 == 0
+    z[sharp] *= 2
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    taken = {}
+    for name, weights in (("sharp", np.where(sharp, 1, 1e-3)), ("right", np.where(sharp, 1e-3, 1))):
+        mapped = RECALIBRATORS["auto"].make().fit(p, y, sample_weight=weights).transform(p)
+        taken[name] = np.polyfit(z[:, 1] - z[:, 0], np.log(mapped[:, 1] / mapped[:, 0]), 1)[0]
+    assert taken["sharp"] == pytest.approx(0.5, abs=0.12)
+    assert taken["right"] == pytest.approx(1, abs=0.15)
 
 
 def test_what_has_no_weighted_form_says_why():
