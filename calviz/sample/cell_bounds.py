@@ -80,7 +80,7 @@ class CellTable(NamedTuple):
 
     @property
     def several(self) -> BoolArray:
-        """Which hold several scores, whose order inside is not known."""
+        """Which hold several scores, whose order inside is not known, shape (cells,)."""
         return self.high > self.low
 
     @property
