@@ -51,6 +51,8 @@ def precision(sample: Sample, metric: Metric, view: Any) -> Precision:
         return Precision(exact=True, bound=0.0)
     if isinstance(view, BinSums) and not _torn(sample.scored, view).any():
         return Precision(exact=True, bound=0.0)
+    if getattr(view, "bins_kept", False):
+        return Precision(exact=True, bound=0.0)
     bound = None if metric.bound is None else float(metric.bound(sample, view))
     if bound is not None and math.isnan(bound):
         bound = None
