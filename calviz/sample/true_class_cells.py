@@ -165,7 +165,7 @@ def _size(part: slice, resamples: int) -> int:
 
 
 def cell_source(sample: Sample, labels: IntArray, classes: int, bins: int) -> CellSource:
-    """The cells of the top label of a profile, of which the true class is known."""
+    """The cells of the top label of a profile, whose true classes are `labels`, shape (n,)."""
     events, counts = sample.top_scored, sample.weights
     assert isinstance(events, CellEvents)
     assert counts is not None
