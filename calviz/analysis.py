@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from calviz.checks import find
 from calviz.checks import verdict as verdict_on
+from calviz.checks.explained import explained
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.factor import Factor
@@ -195,6 +196,32 @@ def verdict(
         weights=sample_weight,
     )
     return _judged(sample).once(verdict_on)
+
+
+def explain(
+    data: Dataset | Sample,
+    *,
+    reduction: Reduction | str | None = None,
+    split: str | None = None,
+    bins: int | None = None,
+    scheme: Scheme | None = None,
+    seed: int | None = None,
+) -> tuple[str, ...]:
+    """Say what the verdict means, in five sentences for somebody who does not know the words.
+
+    Parameters
+    ----------
+    data, reduction, split, bins, scheme, seed
+        As of `verdict`, whose numbers the sentences hold.
+
+    Raises
+    ------
+    OptionError, InputError, NotAvailable
+        As `evaluate`.
+    """
+    asked = Sample.of(data, split=split, reduction=reduction, bins=bins, scheme=scheme, seed=seed)
+    sample = _judged(asked)
+    return explained(sample, sample.once(verdict_on))
 
 
 def other_view(

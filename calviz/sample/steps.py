@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import binom, pdtr
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents, CellEvents, tied_scores
-from calviz.sample.cell_bootstrap import random_rows
 from calviz.sample.error_bars import Draw
 from calviz.sample.kept_results import kept_draw, once_per_view
 from calviz.sample.rows_not_alike import MOST_GROUPS, HitSums, RowSums, RowWeights
 from calviz.sample.sample import Sample
+from calviz.sample.step_draws import BLOCK_ENTRIES, binomial, multinomial
 from calviz.specs.metric import (
     Redrawn,
     Reweighting,
@@ -33,14 +30,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 MAX_STEPS = 2_048
 #: Of more rows than `MANY_ROWS` this many do: what they could not tell apart is far below the noise of so many rows.
 FEW_STEPS, MANY_ROWS = 512, 10_000_000
-#: Entries of the arrays that are gone through at a time, so that they stay in the cache.
-BLOCK_ENTRIES = 1 << 17
 #: Steps of a large sample that are looked at at a time.
 STEP_BLOCK = 1 << 15
-#: Up to this many rows per step, hits are drawn with a table; up to this many per cell, rows are.
-TABLE_TRIALS, TABLE_ROWS = 64, 32
-#: From this variance on the hits of a step are drawn as a rounded normal: their skewness is below 0.2 then.
-NORMAL_VARIANCE = 25.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +153,7 @@ class Steps:
 
         def draw() -> tuple[FloatArray, FloatArray]:
             cells = np.stack([base.count - base.hits, base.hits]).ravel()
-            drawn = _multinomial(rng, cells, resamples).reshape(resamples, 2, -1)
+            drawn = multinomial(rng, cells, resamples).reshape(resamples, 2, -1)
             hits = drawn[:, 1].astype(np.float64)
             return drawn[:, 0] + hits, hits
 
@@ -176,7 +167,7 @@ class Steps:
             self,
             f"calibrated {resamples}",
             rng,
-            lambda: _binomial(rng, base.count, np.clip(base.score, 0, 1), resamples),
+            lambda: binomial(rng, base.count, np.clip(base.score, 0, 1), resamples),
         )
         count = np.broadcast_to(base.count, hits.shape)
         return Steps(base.score, count, hits, base.merged_square, base.params, self.of_sample)
@@ -254,89 +245,6 @@ class SampleSteps(Steps):
             rows = slice(start, start + STEP_BLOCK)
             score, count, hits = (c[rows].astype(np.float64) for c in self.__dict__["columns"])
             yield Steps(score, count, hits, whole=self)
-
-
-def _multinomial(rng: np.random.Generator, cells: FloatArray, resamples: int) -> IntArray:
-    """Rows per cell of samples drawn with replacement, shape (resamples, cells)."""
-    used = np.flatnonzero(cells)
-    n = int(cells.sum())
-    if n >= 100 and cells.max() <= TABLE_ROWS:
-        return _poisson_and_rest(rng, cells, n, resamples)
-    if n > 8 * used.size:
-        out = np.zeros((resamples, cells.size), dtype=np.int64)
-        out[:, used] = rng.multinomial(n, cells[used] / n, size=resamples)
-        return out
-    cell_of_row = np.repeat(used, cells[used].astype(np.intp))
-    out = np.empty((resamples, cells.size), dtype=np.int64)
-    for drawn in out:
-        drawn[:] = np.bincount(cell_of_row[random_rows(rng, n, n)], minlength=cells.size)
-    return out
-
-
-def _poisson_and_rest(
-    rng: np.random.Generator, cells: FloatArray, n: int, resamples: int
-) -> IntArray:
-    """The same: independent Poisson numbers, given their total, are multinomial.
-
-    They are drawn, from a table, for a little less than n rows, so that their total stays below n;
-    the few rows that are missing are drawn one by one.
-    """
-    mean = cells * (1 - 5 / math.sqrt(n))
-    k = np.arange(int(mean.max() + 6 * math.sqrt(mean.max()) + 12))
-    upto = pdtr(k[:, None], mean).astype(np.float32)
-    upto = upto[(upto < 1).any(axis=1)]
-    cell_of_row = np.repeat(np.arange(cells.size), cells.astype(np.intp))
-    out = np.empty((resamples, cells.size), dtype=np.int64)
-    block = max(1, BLOCK_ENTRIES // cells.size)
-    for start in range(0, resamples, block):
-        part = out[start : start + block]
-        part[:] = _count_above(rng, upto, part.shape)
-        missing = n - part.sum(axis=1)
-        while (over := np.flatnonzero(missing < 0)).size:
-            part[over] = _count_above(rng, upto, (over.size, cells.size))
-            missing[over] = n - part[over].sum(axis=1)
-        place = cell_of_row[random_rows(rng, n, int(missing.sum()))]
-        place += np.repeat(np.arange(missing.size) * cells.size, missing)
-        part += np.bincount(place, minlength=part.size).reshape(part.shape)
-    return out
-
-
-def _count_above(
-    rng: np.random.Generator, upto: FloatArray, shape: tuple[int, ...]
-) -> npt.NDArray[np.uint8]:
-    """Numbers drawn by inversion: how many values ``upto[k]`` a uniform number reaches."""
-    uniform = rng.random(shape, dtype=np.float32)
-    out = np.zeros(shape, dtype=np.uint8)
-    for bound in upto:
-        out += (uniform >= bound).view(np.uint8)
-    return out
-
-
-def _binomial(
-    rng: np.random.Generator, count: FloatArray, p: FloatArray, resamples: int
-) -> FloatArray:
-    """Hits per step, shape (resamples, steps)."""
-    out = np.zeros((resamples, p.size))
-    most = int(count.max())
-    if most > TABLE_TRIALS:
-        trials = count.astype(np.int64)
-        wide = np.flatnonzero(count * p * (1 - p) >= NORMAL_VARIANCE)
-        narrow = np.setdiff1d(np.arange(p.size), wide)
-        mean, spread = (count * p)[wide], np.sqrt(count * p * (1 - p))[wide]
-        for hits in out:
-            hits[narrow] = rng.binomial(trials[narrow], p[narrow])
-            hits[wide] = np.rint(mean + spread * rng.standard_normal(wide.size))
-        return out
-    # Few rows per step: one uniform number against a table of the distribution functions.
-    k = np.arange(most)[:, None]
-    chance = binom(count, k) * p**k * (1 - p) ** np.maximum(count - k, 0)
-    upto = np.cumsum(chance, axis=0).astype(np.float32)
-    upto[k >= count] = 1  # exactly, so that no step has more hits than rows
-    block = max(1, BLOCK_ENTRIES // p.size)
-    for start in range(0, resamples, block):
-        part = out[start : start + block]
-        part[:] = _count_above(rng, upto, part.shape)
-    return out
 
 
 def _group_of_rows(events: BinaryEvents, view: Steps) -> IntArray:
@@ -545,7 +453,5 @@ def reweighting(maker: Callable[..., Any]) -> Reweighting:
 )
 def top_label_steps(sample: Sample) -> Steps:
     """Steps of the top label, whatever the reduction."""
-    if sample.top_scored is sample.scored:
-        # The very same view, so that it is resampled once.
-        return sample.view(steps)
-    return make_steps(sample.top_scored, sample.weights)
+    # The very same view under every reduction, so that it is resampled once.
+    return sample.top_label.view(steps)
