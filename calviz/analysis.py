@@ -384,7 +384,7 @@ class _Drawing:
 @takes_weights
 def _classes(sample: Sample) -> tuple[ClassRow, ...]:
     data = sample.data
-    if data.labels is None or data.cells is not None:
+    if data.labels is None:
         return ()
     names = data.class_names or tuple(str(k) for k in range(int(data.labels.max()) + 1))
     table = class_table(sample)

@@ -245,6 +245,8 @@ def keys_of_rows(layout: Layout, frame: nw.LazyFrame[Any]) -> dict[str, Any]:
         keys["split"] = nw.col(layout.split).cast(nw.String)
     for name in layout.groups:
         keys[f"{GROUP}{name}"] = nw.col(name).cast(nw.String)
+    if layout.true_class:
+        keys["true"] = _index(layout)[0].fill_null(-1).cast(nw.Int32)
     if layout.time is not None:
         at = nw.col(layout.time)
         if frame.collect_schema()[layout.time] == nw.String:
@@ -327,14 +329,7 @@ def _top_label(layout: Layout) -> _Rows:
     label = nw.col(layout.label)
     columns = [nw.col(name) for name in layout.scores]
     wide = [c.cast(nw.Float64) for c in columns]
-    if all(isinstance(value, int) for value in layout.classes):
-        base, last = layout.classes[0], layout.classes[-1]
-        index = label - base
-        known = (label >= base) & (label <= last)
-    else:
-        of_each = enumerate(layout.classes)
-        index = nw.min_horizontal(*(nw.when(label == v).then(nw.lit(k)) for k, v in of_each))
-        known = ~nw.col(f"{_OWN}index").is_null()
+    index, known = _index(layout)
     first = {
         "top": nw.max_horizontal(*wide),
         "lowest": nw.min_horizontal(*wide),
@@ -364,6 +359,19 @@ def _top_label(layout: Layout) -> _Rows:
         faults,
         {f"{_OWN}{name}": column for name, column in first.items()},
     )
+
+
+def _index(layout: Layout) -> tuple[Any, Any]:
+    """The number of the true class, and whether it is one of those that are known."""
+    import narwhals as nw
+
+    label = nw.col(layout.label)
+    if all(isinstance(value, int) for value in layout.classes):
+        base, last = layout.classes[0], layout.classes[-1]
+        return label - base, (label >= base) & (label <= last)
+    of_each = enumerate(layout.classes)
+    index = nw.min_horizontal(*(nw.when(label == v).then(nw.lit(k)) for k, v in of_each))
+    return index, ~nw.col(f"{_OWN}index").is_null()
 
 
 def _tree(terms: Sequence[Any]) -> Any:

@@ -100,7 +100,7 @@ def _facts(found: dict[str, Any]) -> Facts:
     texts = (found["name"], found["reduction"], found["kind"])
     if not all(isinstance(v, str) for v in texts) or found["reduction"] not in _REDUCTIONS:
         raise TypeError
-    if not all(isinstance(found[name], bool) for name in ("single", "split")):
+    if not all(isinstance(found[name], bool) for name in ("single", "split", "true_class")):
         raise TypeError
     if found["reduction"] == "positive" and len(found["class_names"]) != 2:
         raise ValueError
@@ -129,6 +129,9 @@ def of_columns(facts: Facts, rows: int, columns: dict[str, Any]) -> Profile:
         sound &= (low >= -1e-6) & (low <= high) & (high <= 1 + 1e-6)
         sound &= (total >= n * low - rounding) & (total <= n * high + rounding)
     cell = cells["cell"].to_numpy()
+    if facts.true_class:
+        true = cells["true"].to_numpy()
+        sound &= (true >= 0) & (true < len(facts.class_names))
     sound &= (cell >= 0) & (cell <= 2 * FINE_CELLS)
     keys = keys_of(facts)
     # Several scores of one cell stand apart only where all do.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 #: Rows that are sorted at a time: enough of them that the edges are found with few steps each.
-BLOCK_ROWS = 1 << 22
+BLOCK_ROWS = 1 << 21
 #: Groups that have sums in memory, 12 MB each; beyond, the engine groups.
 MOST_GROUPS = 8
 #: Cells of hits or of misses.

@@ -31,6 +31,8 @@ class Layout:
     split, time : str or None
     groups : tuple of str
         Columns to slice by.
+    true_class : bool
+        Whether cells of more than two classes are apart for each true class; those of two always are.
     every : {"hour", "day", "week", "month", "quarter", "year"}
         The bucket that times are counted in.
     """
@@ -44,6 +46,7 @@ class Layout:
     groups: tuple[str, ...] = ()
     time: str | None = None
     every: Every = "day"
+    true_class: bool = False
 
     def __post_init__(self) -> None:
         check_choice("every", self.every, get_args(Every))

@@ -42,6 +42,8 @@ class Facts:
         Whether it knows the splits.
     every : str or None
         The buckets that times are counted in; None without times.
+    true_class : bool
+        Whether cells of more than two classes are apart for each true class.
     skipped : tuple of str
         Files that were left out because they could not be read.
     """
@@ -54,6 +56,7 @@ class Facts:
     groups: tuple[str, ...] = ()
     split: bool = False
     every: Every | None = None
+    true_class: bool = False
     skipped: tuple[str, ...] = ()
 
 
@@ -67,7 +70,7 @@ class Profile:
     ----------
     facts : Facts
     cells : polars.DataFrame
-        A row per split, group, time, cell and hit that occurs, and per score where these are few (`FEW_SCORES`). Keys: ``split``, ``group:NAME``, ``time`` where there are any,
+        A row per split, group, time, cell and hit that occurs, and per score where these are few (`FEW_SCORES`). Keys: ``split``, ``group:NAME``, ``time``, ``true`` (a class) where there are any,
         ``cell``, ``hit``. Numbers: ``n`` rows, sums of scores, of their squares, of -log of the true class's probability, of
         those that were 0 (``clipped``) and of squared errors; the smallest and the largest score (``low``, ``high``).
     """
@@ -108,6 +111,7 @@ class Profile:
         if f.class_names:
             parts.append(f"{len(f.class_names):,} classes")
         parts += [f"by {', '.join(shortened(g) for g in f.groups)}"] * bool(f.groups)
+        parts += ["by true class"] * f.true_class
         parts += [f"by {f.every}"] * (f.every is not None)
         return ", ".join(parts)
 
@@ -151,7 +155,8 @@ class Profile:
                 other[alone] = other[alone].astype(np.float32)
             probs = np.stack([other, score], axis=1)
             return Predictions(probs=probs, labels=hit.astype(np.int32), **common)
-        return ConfidencePredictions(confidence=score, correct=hit, **common)
+        labels = table["true"].to_numpy() if f.true_class else None
+        return ConfidencePredictions(confidence=score, correct=hit, labels=labels, **common)
 
 
 def _factor(column: pl.Series) -> Factor:
@@ -168,7 +173,8 @@ def _factor(column: pl.Series) -> Factor:
 def keys_of(facts: Facts) -> list[str]:
     """The columns of `Profile.cells` that say which cell it is."""
     names = ["split"] * facts.split + [f"{GROUP}{name}" for name in facts.groups]
-    return [*names, *(["time"] * (facts.every is not None)), "cell", "hit"]
+    names += ["time"] * (facts.every is not None) + ["true"] * facts.true_class
+    return [*names, "cell", "hit"]
 
 
 def merge(profiles: Iterable[Profile]) -> Profile:
@@ -216,6 +222,7 @@ _WORDS = {
     "groups": "group columns",
     "split": "splits (one has them, one has not)",
     "every": "buckets of time",
+    "true_class": "cells (one has them by true class, one has not)",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -20,6 +20,7 @@ from calviz.numerics.scores import Scores
 from calviz.numerics.threads import one_blas_thread
 from calviz.numerics.zero_floor import NO_FLOOR, Floor, check_floor, smallest_normal
 from calviz.recalibrators import numpy_source
+from calviz.recalibrators.frames import transform_frame
 from calviz.specs.metric import parameters_of
 from calviz.specs.recalibrator import FloorChoice, Input, Needs
 
@@ -143,6 +144,33 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if self.accuracy_preserving:
                 keep_predicted_classes(array, out)
         return out
+
+    def transform_frame(
+        self, frame: Any, scores: str | Sequence[str], *, names: Sequence[str] | None = None
+    ) -> Any:
+        """`transform` of the columns of a data frame, added to it; a lazy frame stays lazy and is gone through in batches.
+
+        Parameters
+        ----------
+        frame : data frame
+            Of pandas, polars, pyarrow, PySpark (``mapInArrow``, so that executors need calviz), or a DuckDB relation or an Ibis table.
+        scores : str or sequence of str
+            One column for each class, in their order; of two classes that of the second alone will do.
+        names : sequence of str, optional
+            What to call the new columns; ``NAME_calibrated`` if left out.
+
+        Returns
+        -------
+        data frame
+            Of the same library; of DuckDB and Ibis a ``pyarrow.RecordBatchReader``, which both read.
+
+        Raises
+        ------
+        InputError, OptionError
+            Where columns are missing, are not one for each class, or a row is no distribution.
+        """
+        check_is_fitted(self, "classes_")
+        return transform_frame(self, frame, scores, names)
 
     def predict_proba(self, X: npt.ArrayLike) -> FloatArray:
         """The same as `transform`, shape (n, K): a map at the end of a pipeline stands for a model."""

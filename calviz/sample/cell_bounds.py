@@ -51,6 +51,8 @@ def precision(sample: Sample, metric: Metric, view: Any) -> Precision:
         return Precision(exact=True, bound=0.0)
     if isinstance(view, BinSums) and not _torn(sample.scored, view).any():
         return Precision(exact=True, bound=0.0)
+    if getattr(view, "bins_kept", False):
+        return Precision(exact=True, bound=0.0)
     bound = None if metric.bound is None else float(metric.bound(sample, view))
     if bound is not None and math.isnan(bound):
         bound = None
@@ -80,7 +82,7 @@ class CellTable(NamedTuple):
 
     @property
     def several(self) -> BoolArray:
-        """Which hold several scores, whose order inside is not known."""
+        """Which hold several scores, whose order inside is not known, shape (cells,)."""
         return self.high > self.low
 
     @property

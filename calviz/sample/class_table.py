@@ -10,7 +10,7 @@ import numpy as np
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import of_chosen_bins
-from calviz.specs.metric import needs_rows, takes_weights
+from calviz.specs.metric import takes_weights
 
 #: Rows that are looked at at once.
 ROWS = 1 << 17
@@ -40,7 +40,6 @@ class ClassTable:
     ks: FloatArray
 
 
-@needs_rows
 @takes_weights
 def class_table(sample: Sample) -> ClassTable:
     """Per-class numbers of the top label, all classes at once; the ECE has the bins of the sample.
@@ -65,6 +64,8 @@ def class_table(sample: Sample) -> ClassTable:
     accuracy = np.bincount(labels, own, minlength=k) * share
     ece, mcs = (np.where(has, column, np.nan) for column in (errors.ece, errors.mcs))
     largest = _largest_gaps(score, hit, labels, rows, weights)
+    if sample.data.cells is not None:
+        rows = np.rint(errors.rows).astype(np.intp)
     return ClassTable(rows, accuracy, accuracy + mcs, ece, mcs, largest * share)
 
 

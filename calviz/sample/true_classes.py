@@ -26,7 +26,8 @@ from calviz.sample.redrawn_rows_and_labels import (
 from calviz.sample.reduce import predicted_classes
 from calviz.sample.rows_not_alike import RowWeights, products
 from calviz.sample.sample import Sample
-from calviz.specs.metric import Redrawn, Reweighted, needs_rows, reweighted_by, takes_weights
+from calviz.sample.true_class_cells import CellSource, cell_source
+from calviz.specs.metric import Redrawn, Reweighted, reweighted_by, takes_weights
 
 #: Rows that are summed up at a time.
 BLOCK_ROWS = 1 << 15
@@ -42,7 +43,7 @@ class TrueClassErrors:
         Rows whose true label is the class.
     ece, mcs : ndarray, shape (..., K)
         ECE and signed error of those rows under the top label; 0 where a class has no rows.
-    source : _Source
+    source : _Source or CellSource
     params : mapping
     """
 
@@ -52,12 +53,19 @@ class TrueClassErrors:
     rows: FloatArray
     ece: FloatArray
     mcs: FloatArray
-    source: _Source
+    source: _Source | CellSource
     params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def bins_kept(self) -> bool:
+        """Whether no cell of a profile lies in two bins."""
+        return isinstance(self.source, CellSource) and not self.source.torn
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Rows drawn with replacement; the bins stay."""
         s = self.source
+        if isinstance(s, CellSource):
+            return self._with(s.bootstrap(rng, resamples))
         resamples = affordable(resamples, (ROW_COST + 5) * s.score.size, size=s.size)
         drawn = [s.weighted_errors(w) for w in s.draws.weights(rng, resamples)]
         return self._with(drawn)
@@ -69,6 +77,8 @@ class TrueClassErrors:
         must be read against their noise floor.
         """
         s = self.source
+        if isinstance(s, CellSource):
+            return self._with(s.calibrated(rng, resamples))
         resamples = affordable(resamples, (LABEL_COST + 20) * s.score.size, size=s.size)
         drawn = [s.errors(y) for labels in s.draws.labels(rng, resamples) for y in labels]
         return self._with([tuple(column[None] for column in one) for one in drawn])
@@ -165,6 +175,7 @@ def _bin_of(score: FloatArray, bins: int) -> IntArray:
 def _reweighted(_: Sample, view: TrueClassErrors) -> Reweighted:
     """See `Reweighting`."""
     source = view.source
+    assert isinstance(source, _Source)
     cells = source.n_classes * source.bins
     own = np.ones(source.score.size) if source.weights is None else source.weights
     base = source.weighted_gaps(own[:, None])[0]
@@ -190,6 +201,7 @@ def _reweighted(_: Sample, view: TrueClassErrors) -> Reweighted:
 def _redrawn(sample: Sample, view: TrueClassErrors) -> Redrawn:
     """See `Reweighting`."""
     source = view.source
+    assert isinstance(source, _Source)
     if sample.data.clusters is not None:
         raise NotAvailable("labels of a cluster cannot be redrawn one by one.")
 
@@ -202,8 +214,12 @@ def _redrawn(sample: Sample, view: TrueClassErrors) -> Redrawn:
     return draw
 
 
-@needs_rows
-@reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
+def _check(sample: Sample) -> None:
+    if sample.data.cells is not None:
+        raise NotAvailable("paired differences of this metric need the rows.")
+
+
+@reweighted_by(_reweighted, _check, redrawn=_redrawn, weighted=True, grouped=True)
 def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
     """Group the rows by true class and bin their confidence.
 
@@ -217,6 +233,10 @@ def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
     labels = data.labels
     if labels is None:
         raise NotAvailable("not available: these data do not name the true classes.")
+    params = {"bins": bins, "scheme": "equal-width"}
+    if data.cells is not None:
+        cells = cell_source(sample, labels, data.n_classes, bins)
+        return TrueClassErrors(*cells.errors(labels), cells, params)
     events = sample.top_scored
     source = _Source(
         events.score,
@@ -229,10 +249,9 @@ def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
         sample.weights,
     )
     rows, ece, mcs = source.errors(source.labels)
-    return TrueClassErrors(rows, ece, mcs, source, {"bins": bins, "scheme": "equal-width"})
+    return TrueClassErrors(rows, ece, mcs, source, params)
 
 
-@needs_rows
 @takes_weights
 def of_chosen_bins(sample: Sample) -> TrueClassErrors:
     """The errors of the true classes over as many bins as the sample is looked at with."""

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 @click.option(
     "--skip-broken", is_flag=True, help="Leave out files that cannot be read; they are named."
 )
+@click.option(
+    "--true-class", is_flag=True, help="Cells of more than two classes for each true class."
+)
 @reading_options
 def command(
     sources: tuple[str, ...],
@@ -42,6 +45,7 @@ def command(
     memory: str | None,
     model: str | None,
     skip_broken: bool,
+    true_class: bool,
     reading: ReadingOptions,
 ) -> int:
     """Sum the predictions of SOURCE (files, folders, patterns, hive-partitioned tables) out of core into a profile.
@@ -66,6 +70,7 @@ def command(
             memory=memory,
             model=model,
             skip_broken=skip_broken,
+            true_class=true_class,
             parts=parts,
             **options,
         )

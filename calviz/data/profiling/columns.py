@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,7 @@ def recognised(
     by: Sequence[str] = (),
     time: str | None = None,
     every: Every = "day",
+    true_class: bool = False,
     model: str | None = None,
 ) -> Layout:
     """The columns that a profile is made of.
@@ -54,8 +56,14 @@ def recognised(
     if found.cluster is not None or found.weight is not None:
         raise InputError("a profile has no clusters and no weights", remedy="leave them out")
     if found.confidence is not None:
+        if true_class:
+            raise InputError(
+                "confidences do not name the true classes", remedy="leave out --true-class"
+            )
         return _of_confidence(table, found.confidence, common)
-    return _of_scores(table, found, options, model, common)
+    layout = _of_scores(table, found, options, model, common)
+    # The class of two is told by score and hit.
+    return replace(layout, true_class=true_class and not layout.two_classes)
 
 
 def _of_confidence(table: ArrowRows, found: files.Confidence, common: dict[str, Any]) -> Layout:

@@ -33,6 +33,9 @@ from calviz.profiles.in_blocks import cells_in_blocks
 from calviz.profiles.layout import Every, Layout
 from calviz.profiles.profile import VERSION, Facts, Profile, merge, summed
 
+#: Cells by true class up to which a profile is kept in memory: about 400 MB.
+MOST_CELLS = 4_000_000
+
 
 def profile(
     source: Any,
@@ -45,6 +48,7 @@ def profile(
     model: str | None = None,
     name: str | None = None,
     skip_broken: bool = False,
+    true_class: bool = False,
     parts: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Profile:
@@ -71,6 +75,9 @@ def profile(
         What to call it.
     skip_broken : bool
         Whether files that cannot be read are left out (`Facts.skipped` names them) rather than refused.
+    true_class : bool
+        Whether cells of more than two classes are apart for each true class (wsECE, wsMCS, the table of classes); two classes
+        always are. At most as many cells as `MOST_CELLS`.
     parts : str or PathLike, optional
         A folder that keeps what is done, so that stopped work is taken up again.
     **options
@@ -86,7 +93,8 @@ def profile(
         In one sentence: which file, how many rows, the first of them, the rule.
     """
     reading = options_of(options)
-    wanted = {"by": tuple(by), "time": time, "every": every, "model": model}
+    wanted: dict[str, Any] = {"by": tuple(by), "time": time, "every": every, "model": model}
+    wanted["true_class"] = true_class
     if isinstance(source, str | os.PathLike) or _is_paths(source):
         files = find([source] if isinstance(source, str | os.PathLike) else source)
         run = _Run(engine, memory, reading, wanted, name or files.name, skip_broken)
@@ -160,7 +168,17 @@ def _summed(frame: Any, layout: Layout, name: str, engine: Engine = "auto") -> _
     facts = _facts(layout, name, is_single(frame, layout))
     blocks = cells_in_blocks(frame, layout) if engine == "auto" else None
     table, bad = finished(_grouped(frame, layout) if blocks is None else blocks, layout)
-    return _Summed(Profile(facts, summed([table], facts)), bad)
+    cells = summed([table], facts)
+    _check_size(cells.height, layout)
+    return _Summed(Profile(facts, cells), bad)
+
+
+def _check_size(cells: int, layout: Layout) -> None:
+    if layout.true_class and cells > MOST_CELLS:
+        raise InputError(
+            f"the true classes, groups and times make {cells:,} cells, more than {MOST_CELLS:,}",
+            remedy="leave out the true classes, or slice by less",
+        )
 
 
 def _grouped(frame: Any, layout: Layout) -> Any:
@@ -186,6 +204,7 @@ def _facts(layout: Layout, name: str, single: bool) -> Facts:
         groups=layout.groups,
         split=layout.split is not None,
         every=None if layout.time is None else layout.every,
+        true_class=layout.true_class,
     )
 
 
@@ -235,6 +254,7 @@ class _Run:
                 "there are no rows", file=files.name, remedy="give files with at least one"
             )
         whole = merge(found)
+        _check_size(whole.cells.height, layout)
         return Profile(replace(whole.facts, skipped=(*whole.facts.skipped, *skipped)), whole.cells)
 
     def _layout(self, files: Files) -> Layout:

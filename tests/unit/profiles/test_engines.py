@@ -1,5 +1,6 @@
 """The same cells from every engine that narwhals carries the sums to."""
 
+import os
 import sys
 
 import narwhals as nw
@@ -12,6 +13,7 @@ from calviz.profiles import aggregate, in_blocks
 from calviz.profiles import profile as profile_module
 from calviz.profiles.layout import Layout
 from calviz.profiles.profile import Profile
+from calviz.recalibrators.platt import PlattScaling
 
 N = 2_000
 
@@ -112,6 +114,13 @@ def test_spark_sums_the_rows_and_the_driver_sees_cells_only(tmp_path, monkeypatc
             assert len(seen) == 3
             assert seen[0] <= 1_000
             assert seen[1] <= seen[2] == own.cells.height
+        rows = spark.read.parquet(str(tmp_path / "rows.parquet"))
+        p = table()["p"].to_numpy()
+        fitted = PlattScaling().fit(np.stack([1 - p, p], 1), table()["y"].to_numpy())
+        mapped = fitted.transform_frame(rows, "p").select("p", "p_calibrated").toPandas()
+        pairs = np.stack([1 - mapped["p"], mapped["p"]], axis=1)
+        wanted = fitted.transform(pairs)[:, 1]
+        np.testing.assert_allclose(mapped["p_calibrated"], wanted, rtol=0, atol=1e-9)
     finally:
         spark.stop()
 
@@ -124,6 +133,7 @@ def _spark(tmp_path, monkeypatch):
         pytest.skip("Spark needs a Java runtime (apt install openjdk-17-jre-headless)")
     # The processes that Spark starts are those of this interpreter.
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     builder = sql.SparkSession.builder.master("local[2]").appName("calviz")
     for key, value in {

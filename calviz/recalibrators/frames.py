@@ -1,0 +1,146 @@
+"""A fitted map on a data frame of any library, lazily where the frame is lazy: some rows at a time, none of which are collected here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray
+from calviz.core.errors import InputError, OptionError, shortened
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Rows at a time where an engine lets them be chosen.
+BATCH_ROWS = 1 << 17
+
+
+class Map(Protocol):
+    """A fitted recalibrator."""
+
+    classes_: Any
+    n_features_in_: int
+
+    def transform(self, X: Any) -> FloatArray:
+        """Calibrated probabilities, shape (n, K) as X."""
+        ...
+
+
+def transform_frame(
+    fitted: Map, frame: Any, scores: Sequence[str], names: Sequence[str] | None = None
+) -> Any:
+    """The frame with columns of calibrated probabilities; see `BaseRecalibrator.transform_frame`.
+
+    Raises
+    ------
+    InputError
+        Where it is no frame, or does not have the columns.
+    OptionError
+        Where the columns are not one for each class.
+    """
+    import narwhals as nw
+
+    columns = [scores] if isinstance(scores, str) else list(scores)
+    new = [f"{name}_calibrated" for name in columns] if names is None else list(names)
+    try:
+        known = nw.from_native(frame)
+    except TypeError:
+        raise InputError(f"got {type(frame).__name__}, expected a data frame") from None
+    _check(fitted, columns, new, known.collect_schema().names())
+    if known.implementation.is_polars() and isinstance(known, nw.LazyFrame):
+        return _polars(fitted, frame, columns, new)
+    if known.implementation.is_pyspark() or known.implementation.is_pyspark_connect():
+        return _spark(fitted, frame, columns, new)
+    if isinstance(known, nw.DataFrame):
+        made = _mapped(fitted, [known[name].to_numpy() for name in columns])
+        added = [
+            nw.new_series(name, column, backend=known.implementation)
+            for name, column in zip(new, made, strict=True)
+        ]
+        return known.with_columns(*added).to_native()
+    if hasattr(frame, "to_arrow_reader"):
+        reader = frame.to_arrow_reader(BATCH_ROWS)
+    elif hasattr(frame, "to_pyarrow_batches"):
+        reader = frame.to_pyarrow_batches(chunk_size=BATCH_ROWS)
+    else:
+        raise InputError(f"frames of {known.implementation} cannot be gone through in batches")
+    return _reader(fitted, reader, columns, new)
+
+
+def _check(fitted: Map, columns: list[str], new: list[str], there: list[str]) -> None:
+    missing = [name for name in columns if name not in there]
+    if missing:
+        raise InputError(f"there is no column '{shortened(missing[0])}'")
+    classes = int(fitted.n_features_in_)
+    if len(columns) != classes and not (classes == 2 and len(columns) == 1):
+        one = ", or that of the second class alone" if classes == 2 else ""
+        raise OptionError(
+            f"the map has {classes} classes, got {len(columns)} columns; give one for each class{one}."
+        )
+    if len(new) != len(columns) or len(set(new)) != len(new):
+        raise OptionError("'names' must be one name for each column of scores, each another.")
+
+
+def _mapped(fitted: Map, columns: list[Any]) -> list[FloatArray]:
+    """Calibrated columns of columns, shape (n,) each."""
+    if len(columns) == 1:
+        (p,) = columns
+        found = fitted.transform(np.stack([1 - p, p], axis=1)) if len(p) else np.zeros((0, 2))
+        return [found[:, 1]]
+    table = np.stack(columns, axis=1)
+    return list((fitted.transform(table) if len(table) else table).T)
+
+
+def _polars(fitted: Map, frame: Any, columns: list[str], new: list[str]) -> Any:
+    import polars as pl
+
+    def made(part: pl.DataFrame) -> pl.DataFrame:
+        found = _mapped(fitted, [part[name].to_numpy() for name in columns])
+        return part.with_columns(
+            *(pl.Series(n, c, dtype=pl.Float64) for n, c in zip(new, found, strict=True))
+        )
+
+    schema = dict(frame.collect_schema()) | {name: pl.Float64() for name in new}
+    # Rows are mapped one by one: blocks of them may be.
+    return frame.map_batches(
+        made,
+        schema=schema,
+        streamable=True,
+        predicate_pushdown=False,
+        projection_pushdown=False,
+        slice_pushdown=False,
+    )
+
+
+def _spark(fitted: Map, frame: Any, columns: list[str], new: list[str]) -> Any:
+    fields = [field for field in frame.schema.fields if field.name not in new]
+    schema = type(frame.schema)(fields)
+    for name in new:
+        schema = schema.add(name, "double")
+
+    def made(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield _batch(fitted, batch, columns, new)
+
+    return frame.mapInArrow(made, schema)
+
+
+def _reader(fitted: Map, reader: Any, columns: list[str], new: list[str]) -> Any:
+    import pyarrow as pa
+
+    kept = [field for field in reader.schema if field.name not in new]
+    schema = pa.schema([*kept, *(pa.field(name, pa.float64()) for name in new)])
+    made = (_batch(fitted, batch, columns, new) for batch in reader)
+    return pa.RecordBatchReader.from_batches(schema, made)
+
+
+def _batch(fitted: Map, batch: Any, columns: list[str], new: list[str]) -> Any:
+    import pyarrow as pa
+
+    found = _mapped(fitted, [batch.column(name).to_numpy(zero_copy_only=False) for name in columns])
+    kept = [name for name in batch.schema.names if name not in new]
+    arrays = [batch.column(name) for name in kept]
+    added = [pa.array(column.astype(np.float64)) for column in found]
+    return pa.RecordBatch.from_arrays([*arrays, *added], names=[*kept, *new])
