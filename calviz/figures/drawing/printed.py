@@ -48,4 +48,4 @@ def _is_grey(trace: Any, palette: Palette) -> bool:
     """Whether a trace is the area of a calibrated model."""
     if getattr(trace, "fill", None) in (None, "none"):
         return False
-    return trace.fillcolor == palette.calibrated
+    return bool(trace.fillcolor == palette.calibrated)

@@ -46,7 +46,7 @@ def explore(settings: Settings, rows: IntArray) -> None:
         format_func=lambda key: shorten(key, 40),
         help="What was classified, where a column of the file holds it.",
     )
-    if name not in columns:
+    if name is None or name not in columns:
         return
     values = [str(columns[name][i]) for i in rows[:MOST]]
     folder = _folder() if are_pictures(values) else None
