@@ -145,8 +145,7 @@ def with_legend_for(drawn: go.Figure, width: int) -> go.Figure:
     layout = drawn.layout
     if layout.legend.yref != "container" or not layout.height or layout.legend.y is None:
         return drawn
-    margin: Any = layout.margin
-    beside = margin.l + margin.r if layout.legend.xref == "paper" else 0
+    beside = (layout.margin.l or 0) + (layout.margin.r or 0) if layout.legend.xref == "paper" else 0
     below = round(layout.legend.y * layout.height)
     change = _legend_room(drawn.data, width - beside) - below
     layout.height += change

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -9,6 +10,7 @@ import streamlit as st
 from calviz.figures import Reliability
 from calviz.figures.base import Figure
 from calviz.figures.drawing.sheet import with_legend_for
+from calviz.figures.kernels.beside import Beside
 from calviz.specs.figure import Theme
 from calviz.ui.widgets import browser, pictures
 
@@ -42,10 +44,13 @@ def draw(
     selected: tuple[int, int] | None = None,
     larger: bool = False,
     drag: bool = False,
+    beside: Sequence[Beside] = (),
 ) -> Any:
     """Draw the diagram; with `on_select` a click on a bin is reported, or, with `drag`, a range that is dragged over."""
     width = page_width()
-    drawn = figure.plot(theme=theme(), selected=selected, width=width, marks=pictures.marks())
+    drawn = figure.plot(
+        theme=theme(), selected=selected, width=width, marks=pictures.marks(), beside=beside
+    )
     if width is None:
         # Its square is as large as the height allows.
         more = LARGER * larger + WIDER * (browser.size() == "wide")
