@@ -162,7 +162,7 @@ class _Said:
                 "itself stays as it is."
             )
         if v.direction == "off":
-            return "Look at these groups before anybody acts on their probabilities; for the others nothing has to be done."
+            return "Look at these groups before anybody acts on their probabilities; for the others nothing was found."
         if v.direction == "calibrated":
             return "They can be used as they are, for as long as new rows are like these."
         return "Collect more rows whose outcome is known, and look again."

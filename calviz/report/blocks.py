@@ -130,7 +130,7 @@ class Table:
     folded : bool
         Whether it stands behind its title until a reader opens it.
     bullets : sequence of Bullet or None
-        A picture of each row's number, behind its texts, which say the same; none if empty.
+        A picture of each row's number, beside its name; the texts of the row say the same; none if empty.
     one_scale : bool
         Whether these pictures have one scale, or each its own.
     """

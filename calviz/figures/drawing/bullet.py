@@ -107,7 +107,8 @@ def svg(bullet: Bullet, palette: Palette, scale: Scale | None = None, *, cell: b
         left, right = (x(place) for place in bullet.usual)
         marks.append(
             f'<rect x="{left}" y="3" width="{max(right - left, 0.5):.2f}" height="{HEIGHT - 6:g}" '
-            f'fill="{palette.neutral}" fill-opacity="0.45"/>'
+            # The edge stands out 3:1 from the paper, the area alone would not.
+            f'fill="{palette.neutral}" fill-opacity="0.45" stroke="{palette.neutral}" vector-effect="non-scaling-stroke"/>'
         )
     elif bullet.usual is not None:
         marks.append(_upright(x(bullet.usual[0]), 3, palette.neutral, 5))

@@ -83,7 +83,7 @@ def _squares(panel: Kept, palette: Palette, own: str, named: set[str]) -> Iterat
             both,
             most,
             palette.vermillion if over else palette.purple,
-            "square-x-open" if over else "square-cross",
+            "square-x-open" if over else "square-cross-open",
             palette.vermillion if over else palette.purple,
         ),
         ("neither", most, HUNDRED, palette.neutral, "square-open", palette.neutral),

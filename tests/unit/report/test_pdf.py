@@ -3,7 +3,9 @@
 import sys
 
 import pytest
+from click.testing import CliRunner
 
+from calviz.cli import main
 from calviz.core.errors import NotAvailable
 from calviz.report import pdf
 
@@ -35,6 +37,24 @@ def test_the_page_is_printed_without_the_network(browser):
     browser(works="")
     with pytest.raises(NotAvailable, match="did not print; open the HTML file in any browser"):
         pdf.to_pdf("<p>é")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="the browser is a script")
+def test_the_command_line_writes_it_or_says_before_the_work_why_not(browser, tmp_path, monkeypatch):
+    file, target = tmp_path / "é.csv", tmp_path / "report.pdf"
+    file.write_text("label,p_a,p_b\n" + "a,0.6,0.4\nb,0.3,0.7\n" * 20, encoding="utf-8")
+    options = ["audit", str(file), "--resamples", "20", "--pdf", str(target)]
+    browser()
+    made = CliRunner().invoke(main, options)
+    assert made.exit_code == 0, made.output
+    assert target.read_bytes().startswith(b"%PDF-1.4")
+    target.unlink()
+    monkeypatch.setenv(pdf.VARIABLE, "/nowhere/chrome")
+    refused = CliRunner().invoke(main, options)
+    assert refused.exit_code != 0
+    assert "a PDF needs Chromium, Chrome or Edge" in refused.output
+    assert not target.exists()
 
 
 def test_where_there_is_no_browser_one_sentence_says_so(monkeypatch):
