@@ -22,6 +22,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,9 @@ import streamlit as st
 
 st.plotly_chart(go.Figure(go.Bar(y=[1, 3, 2])), theme=None)
 """
+#: The heading of a selection of bins is there, and another one than before.
+OTHER_BIN = """before => [...document.querySelectorAll('[data-testid=stMain] h3')]
+    .some(h => h.innerText.startsWith('Bin ') && !before.includes(h.innerText))"""
 PAGES = ("Reliability", "Class-wise", "Risk-coverage", "Overview")
 
 
@@ -205,6 +209,25 @@ def sliders(page: Any, url: str, pid: int, name: str, goal: str) -> Iterator[Lin
     yield line(f"number of bins on Reliability, {name}", times[1:], goal)
 
 
+def selections(page: Any, url: str, pid: int, name: str, goal: str) -> Iterator[Line]:
+    """A click on a bin until its rows' numbers stand beside those of all rows."""
+    from calviz.core.bins import DEFAULT_BINS
+
+    for where, path in (("Overview", ""), ("Reliability", "reliability")):
+        page.goto(f"{url}/{path}")
+        until(page, DRAWN)
+        idle(page)
+        area = page.locator(".js-plotly-plot .nsewdrag").first.bounding_box()
+        times = []
+        for turn in range(TURNS):
+            page.wait_for_timeout(400)
+            share = 0.97 - turn / DEFAULT_BINS
+            at = (area["x"] + share * area["width"], area["y"] + area["height"] / 2)
+            before = page.locator("[data-testid=stMain] h3", has_text="Bin ").all_inner_texts()
+            times.append(timed(page, pid, partial(page.mouse.click, *at), OTHER_BIN, before))
+        yield line(f"select a bin on {where}, {name}", times[1:], goal)
+
+
 def switches(page: Any, url: str, pid: int, name: str, pages: tuple[str, ...]) -> Iterator[Line]:
     """From page to page: the first time, and when all has been computed."""
     from calviz.ui.session.navigation import PAGES as SPECS
@@ -301,6 +324,7 @@ def small(browser: Any, folder: Path, _: int) -> str:
     with server(predictions(folder / "small.npz", 10_000, 100)) as (url, pid):
         page = browser.new_page(viewport={"width": 1440, "height": 1200})
         lines = list(sliders(page, url, pid, "10,000 x 100", "< 0.3 s"))
+        lines += selections(page, url, pid, "10,000 x 100", "< 0.5 s")
         lines += switches(page, url, pid, "10,000 x 100", PAGES)
     return table(lines)
 

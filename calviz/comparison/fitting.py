@@ -117,8 +117,8 @@ class Fitted:
 
 
 def _rows_of(array: FloatArray, rows: IntArray) -> FloatArray:
-    # A run of neighbouring rows is a view.
-    if rows.size and rows[-1] - rows[0] + 1 == rows.size:
+    # A run of neighbouring rows is a view; its ends alone do not tell whether the rows between are in order.
+    if rows.size and rows[-1] - rows[0] + 1 == rows.size and bool((np.diff(rows) == 1).all()):
         return array[rows[0] : rows[-1] + 1]
     return np.asarray(array[rows])
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calviz
 from calviz.sample.sample import Sample
+from calviz.ui.pinned.state import Pin, pin_of
 from calviz.ui.selection.rules import (
     Bins,
     Cell,
@@ -35,6 +36,7 @@ RULES = st.one_of(
 )
 
 
+@settings(max_examples=40)
 @given(RULES)
 def test_a_link_holds_the_rule_whatever_the_names(rule):
     assert rule_of(rule.link()) == rule
@@ -79,7 +81,7 @@ def test_rows_by_hand(rule, rows):
 def test_a_selection_goes_from_page_to_page_and_is_cleared_in_one_place():
     app = _quiet(_app("data=digits&model=MLP&selected=cell~3~8", "classwise"))
     assert "'3' taken for '8', 46 rows" in _words(app)
-    for page in ("overview", "risk_coverage", "slices", "decisions"):
+    for page in ("overview", "slices"):
         app.switch_page(f"pages/{page}.py").run()
         said = _words(_quiet(app))
         assert "'3' taken for '8', 46 rows" in said
@@ -101,3 +103,40 @@ def test_a_selection_ends_with_its_data_and_says_so():
     app.sidebar.selectbox(key="calviz.pick").set_value("breast_cancer").run()
     assert "ended: other data are looked at." in _words(_quiet(app))
     assert "selected" not in app.query_params
+
+
+PINS = st.builds(
+    Pin,
+    model=st.one_of(st.just(""), NAMES),
+    split=st.one_of(st.none(), st.just(""), NAMES),
+    reduction=st.one_of(st.just(""), NAMES.map("class:{}".format)),
+    bins=st.one_of(st.just(""), st.integers(1, 1_000).map(str)),
+    scheme=st.sampled_from(["", "equal-mass", "sturges"]),
+    map=st.sampled_from(["", "temperature", "platt+isotonic"]),
+    where=st.lists(st.tuples(NAMES, NAMES), max_size=2).map(
+        lambda w: tuple(t for p in w for t in p)
+    ),
+)
+
+
+@settings(max_examples=40)
+@given(PINS)
+def test_a_link_holds_what_is_pinned_whatever_the_names(pin):
+    assert pin_of(pin.link()) == pin
+
+
+@pytest.mark.slow
+def test_a_pinned_state_stands_beside_the_present_one():
+    app = _quiet(_app("data=digits&bins=10&recalibrated=Temperature scaling", "reliability"))
+    assert "before and after are of split 'test' (4,000 rows), which no fit has seen" in _words(app)
+    app.button(key="calviz.pin").click().run()
+    assert app.query_params["pinned"] == "b10~ftemperature"
+    app.number_input(key="bins").set_value(15).run()
+    said = _words(_quiet(app))
+    assert "Pinned: 10 equal-width bins, after temperature scaling" in said.replace("**", "")
+    # Accuracy is that of all rows, whatever the map; the ECE is that after it.
+    app.switch_page("pages/overview.py").run()
+    assert "pinned 79.1" in _words(_quiet(app))
+    app.button(key="calviz.unpin").click().run()
+    assert "pinned" not in app.query_params
+    assert "pinned 79.1" not in _words(_quiet(app))

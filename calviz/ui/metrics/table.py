@@ -33,6 +33,8 @@ INTERVAL_HELP = (
     "on means that a calibrated model may show as much. Tick a row to see how it is made."
 )
 Results = dict[str, MetricResult]
+#: Whose error bars were complete in the last run.
+_THERE = "calviz.metrics.there"
 
 
 def keys_of(family: str, settings: Settings) -> tuple[str, ...]:
@@ -65,13 +67,18 @@ def explore(settings: Settings, family: str, *, error_bars: bool) -> Results:
         results: Results = dict(cached.metrics(settings, keys, error_bars=False).metrics)
     if error_bars and settings.sample.data.n > 1:
         wanted = [f for f in families() if family in (ALL, f)]
+        # What was there in the last run is there at once; drawing it over and over would take a second.
+        asked = (settings.rows_key, settings.how_key, family)
+        there = st.session_state.get(_THERE) == asked
         for at, one in enumerate(wanted, start=1):
-            with place.container():
-                _draw(results, settings)
+            if not there:
+                with place.container():
+                    _draw(results, settings)
             words = f"Resampling {counted(settings.sample.data.n, 'row')}: {one} ({at} of {len(wanted)}) …"
             with said, st.spinner(words, show_time=True):
                 evaluation = cached.metrics(settings, keys_of(one, settings), error_bars=True)
             results.update(evaluation.metrics)
+        st.session_state[_THERE] = asked
     with place.container():
         _answer(results, settings)
     return results

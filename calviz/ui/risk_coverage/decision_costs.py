@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -12,6 +13,7 @@ from calviz.figures.kernels.expert_referral import Costs
 from calviz.text.export import csv_bytes
 from calviz.text.words import percent
 from calviz.ui.risk_coverage import before_after
+from calviz.ui.selection import state
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import diagram
@@ -38,6 +40,7 @@ def explore(settings: Settings, method: str) -> None:
         for one in figures:
             name = f"**{md(one.name[:1].upper() + one.name[1:], 60)}:** " if others else ""
             st.markdown(f"{name}{md(one.reading(), 1_000)}")
+        _of_selected(settings, figure, costs)
         st.caption(_said(costs, fit_words, judged_words))
         diagram.chart(
             figure,
@@ -49,6 +52,24 @@ def explore(settings: Settings, method: str) -> None:
             alt=" ".join(one.describe() for one in figures),
         )
         _table(figures, settings)
+
+
+def _of_selected(settings: Settings, figure: Decision, costs: Costs) -> None:
+    """What each rule, made for all rows, costs on the selected ones, before recalibration."""
+    chosen = state.among(settings)
+    if chosen is None or not chosen.rows.size:
+        return
+    scored = settings.sample.top_scored
+    score, hit = scored.score[chosen.rows], scored.hit[chosen.rows]
+    parts = []
+    for name, rule in figure.rules.items():
+        kept = score >= rule.threshold
+        wrong = np.count_nonzero(kept & ~hit)
+        total = costs.total(np.asarray(kept.sum(), float), np.asarray(wrong, float), hit.size)
+        parts.append(f"{figure.per(float(total) / hit.size)} by {name}")
+    st.markdown(
+        f"1,000 such as the selected rows ({md(chosen.name, 200)}) cost {md('; '.join(parts), 400)}."
+    )
 
 
 def _costs() -> Costs:

@@ -23,6 +23,8 @@ from calviz.ui.widgets.text import md
 #: A CSV of up to this many rows is made at once, a longer one on request.
 AT_ONCE = 20_000
 _CSV = "calviz.selected.csv"
+#: The line of the table that is not about the selection.
+ALL = "all rows"
 HONEST = (
     "What the page says elsewhere is of all rows. These were chosen by looking at them, so no test is run on them; the interval "
     "is that of these rows alone."
@@ -71,13 +73,13 @@ def numbers(settings: Settings, chosen: Selected) -> None:
     """Their numbers beside those of all rows, and what they hold of the mistakes and of the loss."""
     some, every = measured(settings, chosen)
     st.markdown(f"They are {_shares(some, settings)}.")
-    show(settings, {"selected": some, "all rows": every}, chosen.rule)
+    show(settings, {"selected": some, ALL: every}, chosen.rule)
 
 
 def show(settings: Settings, parts: dict[str, PartNumbers], rule: Rule) -> None:
     """Parts of the rows, one line each, and what may be concluded; no interval where the outcome chose the rows."""
-    whole = "all rows"
-    bare = {name for name in parts if rule.by_outcome and name != whole}
+    # The interval of all rows is that of the verdict, which is made another way.
+    bare = {name for name in parts if rule.by_outcome or name == ALL}
     st.dataframe(
         table(settings, parts, bare),
         hide_index=True,
@@ -142,7 +144,7 @@ def table(
             score: f"{part.score:.3f}",
             hit: f"{part.observed:.3f}",
             "gap, points": points(part.gap, plus=True),
-            "95 % interval": ""
+            "exact 95 % interval": ""
             if interval is None or name in bare
             else f"{points(interval.low)} to {points(interval.high)}",
         }

@@ -57,5 +57,5 @@ def _figures() -> tuple[Reliability, ...]:
     for name, times, _ in _MODELS:
         said = 1 / (1 + np.exp(-times * truth))
         p = Predictions(probs=np.stack([1 - said, said], axis=1), labels=labels, name=name)
-        found.append(Reliability.compute(p, reduction="positive", bins=10))
+        found.append(Reliability.compute(p, reduction="top-label", bins=20))
     return tuple(found)

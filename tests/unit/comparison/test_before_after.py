@@ -57,6 +57,14 @@ def test_without_splits_a_half_is_judged():
     assert not set(done.rows) & set(done.fit_before.ids)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_every_row_stays_with_its_own_probabilities_whichever_half_is_drawn(seed):
+    # A temperature keeps the order within a row. In some halves the first row fits and the last one judges.
+    done = before_and_after(simulated(), "temperature", seed=seed)
+    for before, after in ((done.before, done.after), (done.fit_before, done.fit_after)):
+        np.testing.assert_array_equal(before.probs.argsort(1), after.probs.argsort(1))
+
+
 def test_the_map_is_that_of_calibrate():
     data = simulated(splits=SPLITS)
     whole = calibrate(data, "temperature", fit_split="val").calibrated
