@@ -12,7 +12,7 @@ page = navigation.navigation()
 with page_guard.boundary():
     open_files.arrive(page.url_path)
     left_sessions.remember(open_files.files(), jobs.book())
-    sidebar.draw()
+    sidebar.draw(page.url_path)
     if open_files.waiting():
         sidebar.ask_for_file()
     else:

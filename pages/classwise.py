@@ -4,6 +4,7 @@ import streamlit as st
 
 from calviz.figures.class_bars import DRAWN, headline
 from calviz.ui.classwise import errors, mixed_up, table
+from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets.text import md
 
@@ -79,7 +80,6 @@ with page_guard.boundary():
             bind="query-params",
             format_func=ORDERS.get,
         )
-    index = table.picked(chosen)
     mode = MODES[by]
     figure = views[mode]
     st.markdown(f"**{DRAWN[mode]}{' (MCS)' if mode == 'true-class' else ''}**")
@@ -87,14 +87,18 @@ with page_guard.boundary():
         st.caption(MISSING[mode])
     else:
         st.markdown(md(figure.shares(), 1_000))
-        table.chart(figure, order, index)
+        table.chart(figure, order, chosen)
         if figure.band is None:
             st.caption(NO_RANGE)
         else:
             st.caption(f"{GREY} {NOT_CENTRED}" if mode == "true-class" else GREY)
     frame = table.merged(chosen, class_errors)
     table.drill_down(frame, chosen)
+    panel.draw(
+        chosen,
+        how="Click a bar, tick a class or click a cell of the matrix to select its rows, here and on every page.",
+    )
     ranked = figure or class_errors.true
     at = ranked.class_index[ranked.ranked(order)]
-    table.table(frame, chosen, at.tolist())
+    table.table(frame, chosen, at.tolist(), mode)
     mixed_up.explore(chosen)

@@ -4,6 +4,7 @@ import streamlit as st
 
 from calviz.results.model_words import caution, headline
 from calviz.ui.compare_models import chosen_models, methods, tables_and_figures
+from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, settings
 from calviz.ui.widgets.text import md
 
@@ -29,6 +30,7 @@ with page_guard.boundary():
         tables_and_figures.metrics_table(found)
         if metric is not None:
             tables_and_figures.differences(found, metric)
+        panel.of_models(chosen)
         st.subheader("What recalibration could take off", anchor=False)
         tables_and_figures.planes(found, picked.key, chosen)
         st.subheader("Reliability, on one scale", anchor=False)

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from calviz.text.export import csv_bytes
+from calviz.ui.selection import panel as selected
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import cards, diagram
 from calviz.ui.widgets.text import md
@@ -57,6 +58,7 @@ with page_guard.boundary():
         keys = ("ks", "ks_signed", "kuiper")
         evaluation = results.metrics(chosen, keys, error_bars=True)
     cards.metric_line(evaluation, keys, verdict=verdict)
+    selected.draw(chosen, rows=False)
     st.caption(
         f"A hit is a row where {md(HIT_WORDS[chosen.reduction.kind])}; the fractile is the share of the rows, lowest scores "
         "first. From the lowest score upwards, the scores and the hits are summed up. For a "

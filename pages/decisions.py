@@ -7,6 +7,7 @@ import streamlit as st
 from calviz.figures import OutcomeHistogram
 from calviz.sample.cutoff import decidable
 from calviz.ui.decisions import cutoff, grade_table
+from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import cards, diagram, recalibration_choice
 from calviz.ui.widgets.text import md
@@ -26,6 +27,7 @@ with page_guard.boundary():
     sample = decidable(chosen.sample)
     method = recalibration_choice.choose_method(chosen)
     cutoff.explore(chosen, method)
+    panel.draw(chosen)
 
     st.subheader("Where are hits and misses?", anchor=False)
     with results.computing(chosen, "Counting …"):

@@ -5,6 +5,7 @@ import streamlit as st
 from calviz.text.metric_values import alone
 from calviz.ui.metrics import conventions, table
 from calviz.ui.metrics import export as metric_export
+from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, settings
 from calviz.ui.session import results as cached
 from calviz.ui.widgets.text import md
@@ -16,6 +17,9 @@ st.title(navigation.BY_KEY["metrics"].question, anchor=False)
 with page_guard.boundary():
     words = chosen.words
     st.markdown(f"{md(chosen.entry.title, 80)} · {words} · {chosen.bins_words}")
+
+with page_guard.boundary():
+    panel.draw(chosen, rows=False)
 
 with page_guard.boundary():
     small = table.is_small(chosen)

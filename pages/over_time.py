@@ -3,6 +3,7 @@
 import streamlit as st
 
 from calviz.ui.over_time import over_time_job
+from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, settings
 from calviz.ui.widgets.text import md
 
@@ -12,6 +13,9 @@ chosen = settings.current()
 st.title(navigation.BY_KEY["over_time"].question, anchor=False)
 with page_guard.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
+
+with page_guard.boundary():
+    panel.draw(chosen, rows=False)
 
 with page_guard.boundary():
     if chosen.whole.times is None:

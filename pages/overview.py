@@ -3,8 +3,10 @@
 import streamlit as st
 
 from calviz.analysis import first_metrics
+from calviz.ui.pinned import shown
+from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
-from calviz.ui.widgets import cards, diagram, next_steps, sidebar
+from calviz.ui.widgets import bin_details, cards, next_steps, sidebar
 from calviz.ui.widgets.text import md
 
 page_guard.enter()
@@ -27,12 +29,13 @@ with page_guard.boundary():
 
 pictures, words = st.columns([11, 10], gap="medium")
 with pictures, page_guard.boundary():
-    diagram.draw(results.reliability(chosen), key="overview.diagram")
+    bin_details.chart(results.reliability(chosen), chosen, key="overview.chart")
 with words, page_guard.boundary():
     evaluation = results.evaluation(chosen)
-    cards.metric_cards(evaluation, first_metrics(chosen.sample))
+    keys = first_metrics(chosen.sample)
+    cards.metric_cards(evaluation, keys, pinned=shown.values(chosen, keys))
     st.caption(
-        "Blue: value and 95 % interval. Grey: if it were calibrated.",
+        "Blue: value and 95 % interval. Grey: if it were calibrated. MCS: mean score minus share of hits, above 0 overconfident.",
         help="Noise floor: what the number would be if the model were perfectly calibrated, with the same number of "
         f"rows. Calibration metrics look at the {chosen.reduction_words}, {chosen.bins_words}. A number counts as beyond "
         "noise only where the verdict, which adjusts for all that it tests, finds miscalibration.",
@@ -40,3 +43,6 @@ with words, page_guard.boundary():
     st.subheader("Findings", anchor=False)
     cards.findings(evaluation.findings)
     next_steps.draw("overview", chosen, evaluation)
+
+with page_guard.boundary():
+    panel.draw(chosen)

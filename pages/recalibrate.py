@@ -3,7 +3,15 @@
 import streamlit as st
 
 from calviz.comparison import guideline
-from calviz.ui.recalibrate import calibrated_rows, comparison_job, pictures, plan, table, take_home
+from calviz.ui.recalibrate import (
+    calibrated_rows,
+    comparison_job,
+    pictures,
+    plan,
+    selected,
+    table,
+    take_home,
+)
 from calviz.ui.session import navigation, page_guard, settings
 from calviz.ui.widgets import long_work
 from calviz.ui.widgets.long_work import Button, LongWork, Said
@@ -62,8 +70,11 @@ with page_guard.boundary():
             st.markdown(f":material/lightbulb: **{md(advice.headline)}**")
             st.markdown("\n".join(f"- {md(reason, 1_000)}" for reason in advice.reasons))
         table.draw(outcome)
+        selected_place = st.container()
         st.subheader("Take it home", anchor=False)
         method = take_home.choose(outcome, advice.method)
+        with selected_place:
+            selected.draw(outcome, method, chosen)
         take_home.draw(outcome, method, chosen)
         calibrated_rows.draw(outcome, method, chosen)
         pictures.diagrams(outcome, chosen)

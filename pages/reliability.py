@@ -5,8 +5,9 @@ import streamlit as st
 from calviz.figures.calibration_curve import NAMES
 from calviz.text.export import csv_bytes
 from calviz.text.words import as_sentence, together
+from calviz.ui.pinned import shown
 from calviz.ui.session import navigation, page_guard, results, settings
-from calviz.ui.widgets import bin_details, cards, diagram, notable_rows
+from calviz.ui.widgets import bin_details, cards, diagram, notable_rows, recalibrated_diagram
 from calviz.ui.widgets.text import md
 
 page_guard.enter()
@@ -26,10 +27,11 @@ with page_guard.boundary():
     # A choice of this page: the errors of the bins that it draws.
     keys = (chosen.sample.ece_key, "mce", "rmsce")
     errors = results.metrics(chosen, keys, error_bars=True)
-    cards.metric_line(errors, keys, verdict=evaluation.verdict)
+    cards.metric_line(errors, keys, verdict=evaluation.verdict, pinned=shown.values(chosen, keys))
 
 bin_details.explore(chosen)
 notable_rows.explore(chosen)
+recalibrated_diagram.explore(chosen)
 
 with page_guard.boundary():
     st.subheader("A curve instead of bins", anchor=False)
@@ -59,7 +61,7 @@ with page_guard.boundary():
     st.markdown(md(strip.reading(), 1_000))
     diagram.chart(
         strip,
-        diagram.with_room_below(strip.plot(theme=diagram.theme(), width=diagram.page_width()), 50),
+        diagram.as_wide_as_the_page(strip.plot(theme=diagram.theme(), width=diagram.page_width())),
         key="reliability.strip",
         filename="ece-by-bins",
     )

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from calviz.ui.risk_coverage import by_group, decision_costs, prediction_sets, threshold
+from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import cards, recalibration_choice
 from calviz.ui.widgets.text import md
@@ -22,6 +23,10 @@ with page_guard.boundary():
 with page_guard.boundary():
     method = recalibration_choice.choose_method(chosen)
     threshold.explore(chosen, method)
+    panel.draw(
+        chosen,
+        how="Click a point of the curve to select the rows that are kept there, on every page.",
+    )
 
 with page_guard.boundary():
     with st.spinner("Resampling the summaries …", show_time=True):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, settings
 from calviz.ui.slices import slices_off
 from calviz.ui.widgets.text import md
@@ -35,3 +36,4 @@ with page_guard.boundary():
             found = slices_off.look(chosen, question)
             slices_off.answer(found)
             slices_off.table(found, chosen)
+            panel.draw(chosen)

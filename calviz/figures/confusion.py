@@ -204,6 +204,7 @@ class Confusion(Figure):
         width: int | None = None,
         by: By = "true",
         classes: Sequence[int] = (),
+        selected: tuple[int, int] | None = None,
     ) -> go.Figure:
         """Draw it.
 
@@ -215,6 +216,13 @@ class Confusion(Figure):
             Whether colours are shares of the true class or of the predicted one.
         classes : sequence of int
             The classes to draw, as indices; left out, twelve of the most frequent mistakes.
+        selected : (int, int), optional
+            True and predicted class of a cell to frame; it is drawn where both are.
+
+        Returns
+        -------
+        plotly.graph_objects.Figure
+            Cells with rows carry their true and their predicted class, as indices, as ``customdata``.
 
         Raises
         ------
@@ -225,4 +233,4 @@ class Confusion(Figure):
         wanted = np.asarray(list(classes) if len(classes) else self.usual, dtype=np.intp)
         if wanted.min() < 0 or wanted.max() >= len(self.class_names):
             raise OptionError(f"'classes' are from 0 to {len(self.class_names) - 1}.")
-        return self._drawn(theme, caption, width, by=by, shown=wanted)
+        return self._drawn(theme, caption, width, by=by, shown=wanted, selected=selected)

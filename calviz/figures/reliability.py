@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
@@ -16,6 +16,7 @@ from calviz.core.options import check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.kernels.beside import Beside
 from calviz.figures.kernels.reliability_curves import Curve, CurveKind, make_curves
 from calviz.numerics.proportions import clopper_pearson
 from calviz.results.evaluation import Interval
@@ -306,6 +307,7 @@ class Reliability(Figure):
         selected: int | tuple[int, int] | None = None,
         width: int | None = None,
         marks: Marks = "points",
+        beside: Sequence[Beside] = (),
     ) -> go.Figure:
         """Draw it.
 
@@ -321,6 +323,8 @@ class Reliability(Figure):
         marks : {"points", "bars"}
             Points with exact intervals and areas by rows, and the gaps as lines, on the band; or bars with hatched gaps, as
             figure 1 of Guo et al. 2017. Bins of fewer than 20 rows are faint.
+        beside : sequence of Beside
+            Further points, drawn as outlines: some of the rows, the same rows before recalibration, another state.
 
         Returns
         -------
@@ -334,7 +338,9 @@ class Reliability(Figure):
         """
         if marks not in get_args(Marks):
             raise OptionError(f"'marks' is points or bars; got {marks!r}.")
-        return self._drawn(theme, caption, width, marks=marks, selected=selected)
+        return self._drawn(
+            theme, caption, width, marks=marks, selected=selected, beside=tuple(beside)
+        )
 
     def plot_small(self, *, theme: Theme = "light", height: int = 330) -> go.Figure:
         """Draw the square alone, with a height in pixels, to be shown beside others on the same scale."""

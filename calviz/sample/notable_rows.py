@@ -7,14 +7,16 @@ from typing import Literal, get_args
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.errors import NotAvailable, OptionError
-from calviz.core.predictions import Predictions
+from calviz.core.errors import OptionError
+from calviz.sample.part import row_log_losses
 from calviz.sample.sample import Sample, chosen_bins
 
 Why = Literal["mistake", "loss", "bin"]
 
 
-def notable_rows(sample: Sample, why: Why, *, most: int = 200) -> tuple[IntArray, FloatArray]:
+def notable_rows(
+    sample: Sample, why: Why, *, most: int = 200, among: IntArray | None = None
+) -> tuple[IntArray, FloatArray]:
     """The rows that stand out most, and by how much.
 
     Parameters
@@ -26,6 +28,8 @@ def notable_rows(sample: Sample, why: Why, *, most: int = 200) -> tuple[IntArray
         the true class. ``bin``: the distance between the outcome and the share of hits of the row's bin.
     most : int
         Rows at most.
+    among : ndarray of int, optional
+        Only of these rows.
 
     Returns
     -------
@@ -43,6 +47,10 @@ def notable_rows(sample: Sample, why: Why, *, most: int = 200) -> tuple[IntArray
     if why not in get_args(Why):
         raise OptionError(f"'why' is one of {', '.join(get_args(Why))}; got {why!r}.")
     value = _value(sample, why)
+    if among is not None:
+        others = np.ones(value.shape, dtype=np.bool_)
+        others[among] = False
+        value = np.where(others, -np.inf, value)
     count = min(most, int(np.count_nonzero(value > -np.inf)))
     if not count:
         return np.empty(0, dtype=np.intp), np.empty(0)
@@ -55,11 +63,7 @@ def notable_rows(sample: Sample, why: Why, *, most: int = 200) -> tuple[IntArray
 
 def _value(sample: Sample, why: Why) -> FloatArray:
     if why == "loss":
-        data = sample.data
-        if not isinstance(data, Predictions):
-            raise NotAvailable("losses need the probabilities of all classes.")
-        true = data.probs[np.arange(data.n), data.labels].astype(np.float64)
-        return -np.log(np.maximum(true, np.finfo(np.float64).eps))
+        return row_log_losses(sample)
     score, hit = sample.scored.score, sample.scored.hit.astype(np.float64)
     if why == "mistake":
         off = np.abs(score - hit)

@@ -17,6 +17,7 @@ from calviz.specs.convention import CONVENTIONS
 from calviz.specs.metric import FAMILIES, METRICS
 from calviz.ui.classwise import errors
 from calviz.ui.classwise import table as classes
+from calviz.ui.selection.rules import Predicted
 from calviz.ui.session import open_files
 from calviz.ui.session.navigation import PAGES
 from calviz.ui.session.open_files import decode_options, encode_options
@@ -423,7 +424,7 @@ def test_a_class_leads_to_its_own_diagram():
     app = _upload(_app(), "mine.csv", GOOD)
     app.switch_page("pages/classwise.py").run()
     assert "is outside the range that a calibrated model would show" in _words(_quiet(app))
-    app.session_state["calviz.class"] = 2
+    app.session_state["calviz.selected"] = Predicted("fox")
     app.run()
     assert "Class fox, 1 row" in _words(_quiet(app))
     app.button(key="calviz.class.open").click().run()
@@ -655,6 +656,7 @@ def test_chosen_bins_are_in_the_link_and_end_visibly_where_the_bins_change():
     assert spread["rows"].sum() == 176 + 329 + 2_828
     app.number_input(key="bins").set_value(20).run()
     assert "Bins 13 to 15" not in _words(_quiet(app))
-    assert "bin" not in app.query_params
+    assert "selected" not in app.query_params
+    assert "ended: other scores or other bins are looked at." in _words(app)
     # The table's tick went with it: it is another table.
-    assert app.session_state["calviz.bin.turn"]["table"] > 0
+    assert app.session_state["calviz.selected.turns"]["reliability.bins"] > 0

@@ -300,3 +300,15 @@ def test_the_rows_after_a_method_show_its_intervals():
     assert {f"interval_p{end}_{of}" for end in (0, 1) for of in "abc"} <= set(table)
     assert len(table) == 200
     assert (table["interval_p0_a"] <= table["interval_p1_a"]).all()
+
+
+def test_a_link_names_methods_by_their_keys_and_nothing_that_is_suggested():
+    app = opened(overconfident())
+    assert "methods" not in app.query_params
+    app.multiselect(key="methods").set_value(["temperature", "temperature+irm"]).run()
+    assert app.query_params["methods"] == "temperature~temperature+irm"
+    linked = opened(overconfident(), methods="temperature~temperature+irm")
+    assert linked.multiselect(key="methods").value == ["temperature", "temperature+irm"]
+    # As links were written before.
+    old = opened(overconfident(), methods=[LABELS["irm"], LABELS["temperature"]])
+    assert set(old.multiselect(key="methods").value) == {"irm", "temperature"}

@@ -49,7 +49,7 @@ def test_a_click_lists_the_rows_of_the_bin_and_they_can_be_taken_home(view):
     assert {"row", "id", "split"} <= set(listed[0])
 
     number = title.split()[1]
-    page.wait_for_url(f"**bin={number}**")
+    page.wait_for_url(f"**selected=bins~{number}**")
     page.get_by_role("button", name="Clear", exact=True).click()
     page.get_by_text("Click a bin").wait_for()
     assert page.get_by_role("heading", name=re.compile(r"^Bin \d")).count() == 0
@@ -96,5 +96,12 @@ def test_a_drag_over_the_diagram_picks_a_range_that_the_link_keeps(view):
     page.mouse.move(box["x"] + 0.85 * box["width"], middle + 40, steps=5)
     page.mouse.up()
     page.get_by_role("heading", name=re.compile(r"^Bins 1\d to 1\d \(0\.")).wait_for()
-    page.wait_for_url(re.compile(r"bin=1\d-1\d"))
+    page.wait_for_url(re.compile(r"selected=bins~1\d-1\d"))
     tab.expect("By predicted class").expect("By condition")
+    # Another page has it too, and ends it for both.
+    page.get_by_role("link", name="Class-wise", exact=True).click()
+    page.get_by_role("heading", name=re.compile(r"^Bins 1\d to 1\d \(0\.")).wait_for()
+    assert "selected=bins~1" in page.url
+    page.get_by_role("button", name="Clear", exact=True).click()
+    tab.expect("Click a bar, tick a class")
+    page.wait_for_url(re.compile(r"^((?!selected).)*$"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
-from calviz.figures.drawing.parts import Trace
+from calviz.figures.drawing.parts import Trace, frame
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis, row_axis
 from calviz.text.escape import plotly_text
@@ -23,17 +23,25 @@ _ROW, _RIGHT, _TOP, _BOTTOM = 38, 12, 10, 62
 _NAME, _BELOW, _CHARACTER, _BESIDE = 16, 9, 7.0, 40
 
 
-def draw(figure: Confusion, sheet: Sheet, *, by: By, shown: IntArray) -> Picture:
+def draw(
+    figure: Confusion,
+    sheet: Sheet,
+    *,
+    by: By,
+    shown: IntArray,
+    selected: tuple[int, int] | None = None,
+) -> Picture:
     """Draw the cells between some classes: right ones blue, mistakes vermillion, darker where their share is larger."""
     p = sheet.palette
     names = [shorten(figure.class_names[k], _NAME) for k in shown]
     left = round(_CHARACTER * max(map(len, names))) + _BESIDE
     short = [shorten(figure.class_names[k], _BELOW) for k in shown]
     return sheet.picture(
-        _traces(figure, p, by, shown, narrow=sheet.narrow),
+        [*_traces(figure, p, by, shown, narrow=sheet.narrow), _click(figure, by, shown)],
         inner=_ROW * max(shown.size, 3),
         margins=(left, _RIGHT, _TOP, _BOTTOM),
         entries=False,
+        shapes=list(_framed(p, shown, selected)),
         xaxis=axis(
             p,
             "Predicted class",
@@ -50,6 +58,34 @@ def draw(figure: Confusion, sheet: Sheet, *, by: By, shown: IntArray) -> Picture
     )
 
 
+def _framed(p: Palette, shown: IntArray, cell: tuple[int, int] | None) -> Iterator[Trace]:
+    if cell is None or not all(np.isin(cell, shown)):
+        return
+    y, x = (int(np.flatnonzero(shown == k)[0]) for k in cell)
+    yield frame(p.ink, layer="above", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5)
+
+
+def _click(f: Confusion, by: By, shown: IntArray) -> Trace:
+    """Unseen points over the cells: a heat map does not say where it was clicked."""
+    place = np.full(len(f.class_names), -1)
+    place[shown] = np.arange(shown.size)
+    at = np.flatnonzero((place[f.true] >= 0) & (place[f.predicted] >= 0))
+    share = f.share(by)
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": place[f.predicted[at]],
+        "y": place[f.true[at]],
+        "marker": {"symbol": "square", "size": _ROW - 2, "opacity": 0},
+        "selected": {"marker": {"opacity": 0}},
+        "unselected": {"marker": {"opacity": 0}},
+        "customdata": np.stack([f.true[at], f.predicted[at]], axis=1),
+        "hoverinfo": "text",
+        "hovertext": [_hover(f, int(i), float(share[i]), by) for i in at],
+        "showlegend": False,
+    }
+
+
 def _traces(f: Confusion, p: Palette, by: By, shown: IntArray, *, narrow: bool) -> Iterator[Trace]:
     size = shown.size
     place = np.full(len(f.class_names), -1)
@@ -63,6 +99,15 @@ def _traces(f: Confusion, p: Palette, by: By, shown: IntArray, *, narrow: bool) 
     ):
         if which.any():
             yield _cells(f, p, which, place, share, colour, size, by, what, narrow=narrow)
+
+
+def _hover(f: Confusion, i: int, share: float, by: str) -> str:
+    true, predicted = (plotly_text(f.class_names[k], 40) for k in (f.true[i], f.predicted[i]))
+    return (
+        f"<b>{true}</b> taken for <b>{predicted}</b><br>"
+        f"{counted(int(f.rows[i]), 'row')}, {percent(share)} of the {by} class<br>"
+        f"mean confidence {f.confidence[i]:.3f}"
+    )
 
 
 def _cells(
@@ -85,12 +130,7 @@ def _cells(
         at = place[f.true[i]], place[f.predicted[i]]
         z[at] = share[i]
         text[at] = f"{f.rows[i]:,}" if narrow else f"{f.rows[i]:,}<br>{f.confidence[i]:.2f}"
-        true, predicted = (plotly_text(f.class_names[k], 40) for k in (f.true[i], f.predicted[i]))
-        hover[at] = (
-            f"<b>{true}</b> taken for <b>{predicted}</b><br>"
-            f"{counted(int(f.rows[i]), 'row')}, {percent(float(share[i]))} of the {by} class<br>"
-            f"mean confidence {f.confidence[i]:.3f}"
-        )
+        hover[at] = _hover(f, int(i), float(share[i]), by)
     strongest = 0.5
     return {
         "type": "heatmap",

@@ -26,6 +26,7 @@ from calviz.text.escape import plotly_text
 from calviz.text.words import counted, decimal, points, score_and_hit, with_short_class
 
 if TYPE_CHECKING:
+    from calviz.figures.kernels.beside import Beside
     from calviz.figures.reliability import Marks, Reliability
 
 #: Height of the figure in pixels, without caption, where its width is not known.
@@ -42,11 +43,16 @@ _AXIS_NAME = 18
 
 
 def draw(
-    figure: Reliability, sheet: Sheet, *, marks: Marks, selected: int | tuple[int, int] | None
+    figure: Reliability,
+    sheet: Sheet,
+    *,
+    marks: Marks,
+    selected: int | tuple[int, int] | None,
+    beside: tuple[Beside, ...] = (),
 ) -> Picture:
     """Draw a computed diagram (see `Reliability.plot`)."""
     palette = sheet.palette
-    traces = Traces(figure, palette, marks)
+    traces = Traces(figure, palette, marks, beside)
     drawing = _Surroundings(figure, palette, traces)
     lines = wrapped(sheet.caption)
     caption_height = LINE * len(lines)
@@ -56,7 +62,7 @@ def draw(
         "layout": layout(
             palette,
             height=caption_height
-            + (HEIGHT if sheet.width is None else drawing.height(sheet.width)),
+            + (HEIGHT + LINE * len(beside) if sheet.width is None else drawing.height(sheet.width)),
             margin={"l": _LEFT, "r": _RIGHT, "t": _TOP + caption_height, "b": _BOTTOM},
             barmode="overlay",
             bargap=0,

@@ -13,9 +13,11 @@ from calviz.core.arrays import BoolArray, FloatArray
 from calviz.figures.drawing.parts import UNFADED, Trace, hatched, line, markers, whiskers
 from calviz.figures.drawing.style import Palette
 from calviz.sample.bin_gaps import FEW_ROWS
+from calviz.text.escape import plotly_text
 from calviz.text.words import counted, decimal, ends, level_text, percent, score_and_hit, too_high
 
 if TYPE_CHECKING:
+    from calviz.figures.kernels.beside import Beside
     from calviz.figures.reliability import Marks, Reliability
 
 #: With more bins than this, outlines and large points would hide what they show.
@@ -30,6 +32,7 @@ class Traces:
     figure: Reliability
     palette: Palette
     marks: Marks = "points"
+    beside: tuple[Beside, ...] = ()
 
     @cached_property
     def left(self) -> FloatArray:
@@ -55,6 +58,7 @@ class Traces:
             *seen,
             *curve_traces(self.figure, self.palette),
             *self.points(),
+            *(self._outlines(other) for other in self.beside),
             *self.histogram(),
         ]
 
@@ -253,6 +257,33 @@ class Traces:
             hovertext=[text for text, w in zip(self._hover, which, strict=True) if w],
             legendrank=1 if self.marks == "points" else 2,
         )
+
+    def _outlines(self, other: Beside) -> Trace:
+        """Points of something else, as outlines joined by a thin line, so that they are told apart without colour."""
+        p = self.palette
+        symbol, dash, colour = {
+            "selected": ("square-open", "1px,3px", p.ink),
+            "pinned": ("diamond-open", "5px,3px", p.green),
+            "before": ("circle-open", "2px,2px", p.muted),
+        }[other.role]
+        hit = score_and_hit(self.figure.reduction)[1].capitalize()
+        name = plotly_text(other.name, 26)
+        return markers(
+            other.mean_score,
+            other.observed,
+            colour,
+            size=9,
+            symbol=symbol,
+            name=name,
+            **UNFADED,
+            cliponaxis=False,
+            hoverinfo="text",
+            hovertext=[
+                f"<b>{name}</b><br>{counted(int(n), 'row')}<br>mean score {decimal(float(x))}<br>{hit} {decimal(float(y))}"
+                for n, x, y in zip(other.count, other.mean_score, other.observed, strict=True)
+            ],
+            legendrank=10,
+        ) | {"mode": "lines+markers", "line": {"width": 1, "dash": dash, "color": colour}}
 
     @cached_property
     def _sizes(self) -> FloatArray:

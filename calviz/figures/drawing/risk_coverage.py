@@ -98,6 +98,25 @@ class _Curves:
                 legendrank=2 + i,
             )
         yield self._curve(x, f.risk, p.blue, self._name(f), width=2.5, legendrank=1)
+        yield self._clickable()
+
+    def _clickable(self) -> Trace:
+        """Unseen points on the curve, one for each percent: a line does not say where it was clicked."""
+        f = self.figure
+        percent = np.unique(np.clip(np.round(100 * f.coverage), 1, 100).astype(int))
+        risk = np.interp(percent / 100, f.coverage, f.risk)
+        return {
+            "type": "scatter",
+            "mode": "markers",
+            "x": self._across(percent / 100),
+            "y": self._up(risk),
+            "marker": {"size": 14, "opacity": 0},
+            "selected": {"marker": {"opacity": 0}},
+            "unselected": {"marker": {"opacity": 0}},
+            "customdata": percent,
+            "hoverinfo": "none",
+            "showlegend": False,
+        }
 
     def _curve(self, x: FloatArray, risk: FloatArray, colour: str, name: str, **own: Any) -> Trace:
         one = x.size == 1  # a single row is a point

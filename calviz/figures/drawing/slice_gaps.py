@@ -77,8 +77,8 @@ def _traces(figure: SliceGaps, palette: Palette) -> Iterator[Trace]:
                     thickness=1.3,
                     width=4,
                 ),
-                customdata=[_facts(s) for s in some],
-                hovertemplate="%{customdata[0]}<br>%{customdata[1]}<extra></extra>",
+                customdata=[[i, *_facts(figure.shown[i])] for i in at],
+                hovertemplate="%{customdata[1]}<br>%{customdata[2]}<extra></extra>",
             )
 
 

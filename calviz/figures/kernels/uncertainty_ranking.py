@@ -67,17 +67,35 @@ def ranking_steps(sample: Sample, *, by: Ranking = "confidence") -> Steps:
     if by == "confidence":
         # The very same view, so that it is resampled once.
         return sample.view(top_label_steps)
-    data = full_predictions(sample)
-    if by == "entropy":
-        value = np.maximum(1 + negative_entropy(data.probs) / math.log(data.n_classes), 0)
-    elif by == "margin":
-        value = np.maximum(margin(data.probs), 0)
-    else:
-        raise OptionError(f"'ranking' must be confidence, entropy or margin; got {by!r}.")
+    value = ranking_values(sample, by)
     events = BinaryEvents(value, sample.top_scored.hit)
     made = make_steps(events, sample.weights)
     made.__dict__["_events"] = events
     return made
+
+
+def ranking_values(sample: Sample, by: Ranking) -> FloatArray:
+    """What the rows are ranked by, shape (n,): the highest to be trusted most.
+
+    Raises
+    ------
+    NotAvailable
+        For confidence-only data and another ranking than the confidence.
+    OptionError
+        On another ranking.
+    """
+    if by == "confidence":
+        return sample.top_scored.score
+    data = full_predictions(sample)
+    if by == "entropy":
+        found: FloatArray = np.maximum(
+            1 + negative_entropy(data.probs) / math.log(data.n_classes), 0
+        )
+    elif by == "margin":
+        found = np.maximum(margin(data.probs), 0)
+    else:
+        raise OptionError(f"'ranking' must be confidence, entropy or margin; got {by!r}.")
+    return found
 
 
 def _ranked_events(sample: Sample, view: Steps) -> BinaryEvents:

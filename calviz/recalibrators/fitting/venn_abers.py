@@ -46,27 +46,35 @@ class Pair:
         return steps_merged(x, p1 / (1 - p0 + p1))
 
 
-def venn_abers(ordered: Ordered) -> Pair:
+def venn_abers(ordered: Ordered, weights: FloatArray | None = None) -> Pair:
     """The pair of maps, exact, from calibration scores and hits in ascending order; O(n log n) with the sort.
+
+    With `weights` of the rows, shape (n,), in the same order and with a mean of 1, the row that is added counts 1, as an average one.
 
     Scores between those of two neighbouring calibration rows have the p0 of the one below and the p1 of the one above.
     What differs from a calibration score by rounding only counts as equal to it.
     """
     score, hit = ordered
     ends = ends_of_ties(score)
-    rows, hits = np.zeros((2, ends.size + 1), dtype=np.int32)
-    rows[1:] = ends
-    hits[1:] = np.cumsum(hit, dtype=np.int32)[ends - 1]
-    del ends
+    if weights is None:
+        rows, hits = np.zeros((2, ends.size + 1), dtype=np.int32)
+        rows[1:] = ends
+        hits[1:] = np.cumsum(hit, dtype=np.int32)[ends - 1]
+        misses = rows - hits
+    else:
+        starts = np.append(0, ends[:-1])
+        hits, misses = (
+            np.append(0, np.cumsum(np.add.reduceat(weights * own, starts))) for own in (hit, ~hit)
+        )
+        rows = hits + misses
     upper, p1 = with_a_hit(rows, hits)
     # The other way round: from the highest score down, and misses for hits.
-    misses = rows - hits
     lower, p0 = with_a_hit(rows[-1] - rows[::-1], misses[-1] - misses[::-1])
-
-    last = rows.size - 2
+    del rows, hits, misses
+    last = ends.size - 1
 
     def distinct(group: IntArray) -> FloatArray:
-        return score[rows[np.clip(group, 0, last) + 1] - 1].astype(np.float64)
+        return score[ends[np.clip(group, 0, last)] - 1].astype(np.float64)
 
     def room(at: FloatArray) -> FloatArray:
         return (ROUNDING if score.itemsize == 8 else _SINGLE) * np.abs(at)
@@ -83,13 +91,15 @@ def venn_abers(ordered: Ordered) -> Pair:
     return Pair(steps_merged(below, 1 - p0[::-1]), steps_merged(above, p1))
 
 
-def with_a_hit(rows: IntArray, hits: IntArray) -> tuple[IntArray, FloatArray]:
+def with_a_hit(
+    rows: IntArray | FloatArray, hits: IntArray | FloatArray
+) -> tuple[IntArray, FloatArray]:
     """The isotonic regression at each group of equal scores with one hit added there: where it changes, and to what.
 
     Parameters
     ----------
     rows, hits : ndarray of int, shape (G + 1,)
-        Of all groups before each, in ascending order of their scores, and of all.
+        Of all groups before each, in ascending order of their scores, and of all; or sums of weights.
 
     Returns
     -------
@@ -99,13 +109,15 @@ def with_a_hit(rows: IntArray, hits: IntArray) -> tuple[IntArray, FloatArray]:
         Ascending; the last one is 1.
     """
     corner = _corners(rows, hits)[1:]
+    # Whole numbers are compared exactly, and their products need room.
+    exact = np.result_type(rows.dtype, np.int64)
     # Corners of the minorant behind the added hit.
-    cw, ch = (part[corner].astype(np.int64) + 1 for part in (rows, hits))
+    cw, ch = (part[corner].astype(exact) + 1 for part in (rows, hits))
     dw, dh = np.diff(cw, append=0), np.diff(ch, append=0)
     first, value, least = [], [], -1.0
     for part in runs(0, rows.size):
         checkpoint()
-        x, y = rows[part].astype(np.int64), hits[part].astype(np.int64)
+        x, y = rows[part].astype(exact), hits[part].astype(exact)
         # Of every point the first corner to which the slope is no more than that of the edge behind it: slopes fall until there.
         low = np.searchsorted(corner, np.arange(part.start, part.stop), side="right")
         low = np.minimum(low, cw.size - 1)
@@ -115,7 +127,8 @@ def with_a_hit(rows: IntArray, hits: IntArray) -> tuple[IntArray, FloatArray]:
             there = (ch[middle] - y[open_]) * dw[middle] <= dh[middle] * (cw[middle] - x[open_])
             high[open_[there]] = middle[there]
             low[open_[~there]] = middle[~there] + 1
-        slope = np.maximum.accumulate(np.maximum((ch[high] - y) / (cw[high] - x), least))
+        slope = np.minimum((ch[high] - y) / (cw[high] - x), 1)
+        slope = np.maximum.accumulate(np.maximum(slope, least))
         new = np.diff(slope, prepend=least) > 0
         first.append(np.flatnonzero(new) + part.start)
         value.append(slope[new])
@@ -123,7 +136,7 @@ def with_a_hit(rows: IntArray, hits: IntArray) -> tuple[IntArray, FloatArray]:
     return np.concatenate(first), np.concatenate(value)
 
 
-def _corners(rows: IntArray, hits: IntArray) -> IntArray:
+def _corners(rows: IntArray | FloatArray, hits: IntArray | FloatArray) -> IntArray:
     """The corners of the greatest convex minorant of hits against rows, shape (G + 1,) each: that of the corners of its parts."""
 
     def pooled(at: IntArray) -> IntArray:

@@ -1,4 +1,4 @@
-"""Which classes are taken for which: the confusion matrix, its mistakes as a table, and the rows of one of them."""
+"""Which classes are taken for which: the confusion matrix and its mistakes as a table; both select rows."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ import pandas as pd
 import streamlit as st
 
 from calviz.core.errors import NotAvailable
-from calviz.core.predictions import Predictions
 from calviz.figures.confusion import SHOWN, By, Confusion
-from calviz.sample.reduce import predicted_classes
 from calviz.text.export import csv_bytes
-from calviz.text.words import counted, distinct
+from calviz.text.words import distinct
+from calviz.ui.selection import state
+from calviz.ui.selection.rules import Cell
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import diagram, tables
+from calviz.ui.widgets import diagram
 from calviz.ui.widgets.text import md
 
-#: Pairs in the table, and rows of one of them, that are shown; the downloads have all.
-PAIRS, ROWS = 200, 200
+#: Pairs in the table; the download has all.
+PAIRS = 200
 #: Classes that may be drawn at once: cells of more hold no numbers.
 MOST = 20
+_MATRIX, _TABLE = "classwise.confusion", "classwise.pairs"
 BY = {"true": "of the true class", "predicted": "of the predicted class"}
 
 
@@ -57,6 +58,14 @@ def explore(settings: Settings) -> None:
             )
         st.markdown(md(figure.describe().split(": ", 1)[-1], 600))
         index = {name: i for i, name in enumerate(figure.class_names)}
+        key = state.key(_MATRIX)
+
+        def clicked() -> None:
+            points = st.session_state[diagram.widget_key(key)].selection.points
+            if points:
+                true, taken = (figure.class_names[int(k)] for k in points[0]["customdata"])
+                state.choose(Cell(true, taken), by=_MATRIX)
+
         picture, pairs = st.columns([3, 2], gap="medium")
         with picture:
             diagram.chart(
@@ -66,30 +75,47 @@ def explore(settings: Settings) -> None:
                     width=diagram.page_width(),
                     by=cast(By, by),
                     classes=[index[name] for name in wanted],
+                    selected=_selected(index),
                 ),
-                key="classwise.confusion",
+                key=key,
                 filename="confusion",
+                on_select=clicked,
             )
             st.caption(
-                "Rows, and below them the mean confidence. Blue: right; orange: wrong, darker where the share is larger."
+                "Rows, and below them the mean confidence. Blue: right; orange: wrong, darker where the share is larger. A click "
+                "selects the rows of a cell."
             )
         with pairs:
-            pair = _pairs(figure, [index[name] for name in wanted], settings)
-        if pair is not None:
-            _rows(figure, pair, settings)
+            _pairs(figure, [index[name] for name in wanted], settings)
 
 
-def _pairs(figure: Confusion, wanted: list[int], settings: Settings) -> int | None:
-    """The mistakes, those of most rows first; the one that is ticked."""
+def _selected(index: dict[str, int]) -> tuple[int, int] | None:
+    rule = state.rule()
+    if not isinstance(rule, Cell) or not {rule.true, rule.predicted} <= set(index):
+        return None
+    return index[rule.true], index[rule.predicted]
+
+
+def _pairs(figure: Confusion, wanted: list[int], settings: Settings) -> None:
+    """The mistakes, those of most rows first; a tick selects their rows."""
     at = figure.mistakes()
     if wanted:
         at = at[np.isin(figure.true[at], wanted) | np.isin(figure.predicted[at], wanted)]
     if not at.size:
         st.caption("No mistakes.")
-        return None
+        return
     names = np.asarray(figure.class_names, dtype=object)
     shown = at[:PAIRS]
-    event = st.dataframe(
+    key = f"{state.key(_TABLE)}.{hash((settings.rows_key, *wanted))}"
+    pairs = list(zip(names[figure.true[shown]], names[figure.predicted[shown]], strict=True))
+    rule = state.rule()
+    ticked = [i for i, (true, taken) in enumerate(pairs) if rule == Cell(true, taken)]
+
+    def picked() -> None:
+        at = st.session_state[key].selection.rows
+        state.choose(Cell(*pairs[at[0]]) if at else None, by=_TABLE)
+
+    st.dataframe(
         pd.DataFrame(
             {
                 "true": names[figure.true[shown]],
@@ -101,9 +127,10 @@ def _pairs(figure: Confusion, wanted: list[int], settings: Settings) -> int | No
         ),
         hide_index=True,
         height=min(420, 37 + 35 * len(shown)),
-        on_select="rerun",
+        on_select=picked,
         selection_mode="single-row",
-        key=f"calviz.confusion.{hash((settings.rows_key, *wanted))}",
+        selection_default={"selection": {"rows": ticked}} if ticked else None,
+        key=key,
         alt="Pairs of classes that are mixed up, those of most rows first",
         column_config={
             "share": st.column_config.NumberColumn(
@@ -123,27 +150,4 @@ def _pairs(figure: Confusion, wanted: list[int], settings: Settings) -> int | No
         type="tertiary",
         on_click="ignore",
         key="calviz.confusion.download",
-    )
-    ticked = event.selection.rows
-    return int(shown[ticked[0]]) if ticked else None
-
-
-def _rows(figure: Confusion, pair: int, settings: Settings) -> None:
-    """The rows of a pair, the surest mistakes first."""
-    data = settings.sample.data
-    predicted = predicted_classes(data) if isinstance(data, Predictions) else data.predicted
-    true, taken = int(figure.true[pair]), int(figure.predicted[pair])
-    at = np.flatnonzero((data.labels == true) & (predicted == taken))
-    table = tables.rows_table(data, at, settings.sample.top_label.reduction, settings.row_numbers)
-    table = table.sort_values("score", ascending=False)
-    st.markdown(
-        f"**{counted(at.size, 'row')} of '{md(figure.class_names[true], 40)}' taken for "
-        f"'{md(figure.class_names[taken], 40)}'**, the surest first"
-    )
-    st.dataframe(
-        table[:ROWS],
-        hide_index=True,
-        height=min(320, 37 + 35 * min(at.size, ROWS)),
-        column_config={"score": st.column_config.NumberColumn(format="%.4f")},
-        alt="The rows of this pair of classes",
     )

@@ -9,44 +9,53 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.core.predictions import Dataset
+from calviz.core.predictions import Dataset, Predictions
 from calviz.figures import ClassBars
-from calviz.figures.class_bars import Order
+from calviz.figures.class_bars import Mode, Order
+from calviz.figures.drawing.bullet import Bullet
 from calviz.text.export import csv_bytes
 from calviz.text.words import counted, decimal, decimals_for, distinct, number
 from calviz.ui.classwise.errors import ClassErrors
+from calviz.ui.selection import state
+from calviz.ui.selection.rules import Labelled, Predicted, predicted_of
 from calviz.ui.session import navigation, results
 from calviz.ui.session.settings import Settings, look_at_class
-from calviz.ui.widgets import bin_details, diagram, tables
+from calviz.ui.widgets import bin_details, bullet, diagram, tables
 from calviz.ui.widgets.text import md
 
-_CLASS, _OF, _TURN = "calviz.class", "calviz.class.of", "calviz.class.turn"
+#: What a click on a bar selects: the rows that it is about, and for one class against the rest those predicted as it.
+_RULES: dict[Mode, type[Labelled | Predicted]] = {
+    "true-class": Labelled,
+    "predicted-class": Predicted,
+    "one-vs-rest": Predicted,
+}
 
 
 def picked(settings: Settings) -> int | None:
-    """Index of the class that was picked; forgotten when other rows are looked at."""
-    if st.session_state.get(_OF) != settings.rows_key:
-        st.session_state[_OF] = settings.rows_key
-        st.session_state[_CLASS] = None
-    index: int | None = st.session_state[_CLASS]
-    return index
+    """Index of the class whose rows are selected; None where other rows are, or none."""
+    rule = state.rule()
+    if not isinstance(rule, Predicted | Labelled):
+        return None
+    names = settings.whole.class_names
+    return names.index(rule.name) if rule.name in names else None
 
 
-def _pick(index: int | None) -> None:
-    st.session_state[_CLASS] = index
-    # All charts and the table forget what was picked in them: the highlight shows it.
-    st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
+def _rule(mode: Mode, index: int, settings: Settings) -> Predicted | Labelled:
+    data = settings.whole
+    named = isinstance(data, Predictions) or data.predicted is not None
+    return (_RULES[mode] if named else Labelled)(data.class_names[index])
 
 
-def chart(figure: ClassBars, order: Order, selected: int | None) -> None:
-    """The bars; a click on one picks its class."""
-    key = f"classwise.{figure.mode}.{st.session_state.get(_TURN, 0)}"
+def chart(figure: ClassBars, order: Order, settings: Settings) -> None:
+    """The bars; a click on one selects the rows of its class."""
+    by = f"classwise.{figure.mode}"
+    key, selected = state.key(by), picked(settings)
 
     def clicked() -> None:
         points = st.session_state[diagram.widget_key(key)].selection.points
         index = bin_details.customdata(points[0]) if points else None
         if index is not None:
-            _pick(index)
+            state.choose(_rule(figure.mode, index, settings), by=by)
 
     diagram.chart(
         figure,
@@ -85,15 +94,16 @@ def merged(settings: Settings, found: ClassErrors) -> pd.DataFrame:
     return table.drop(columns="one_vs_rest_rows", errors="ignore")
 
 
-def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int]) -> None:
-    """The table of classes in the order of the bars; a ticked row picks its class."""
-    key = f"calviz.classes.{st.session_state.get(_TURN, 0)}"
+def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int], mode: Mode) -> None:
+    """The table of classes in the order of the bars; a ticked row selects the rows of its class."""
+    by = "classwise.table"
+    key = state.key(by)
     # Classes without rows have no bar.
     at = [*ranked, *(i for i in frame.index if i not in set(ranked))]
 
     def ticked() -> None:
         rows = st.session_state[key].selection.rows
-        _pick(at[rows[0]] if rows else None)
+        state.choose(_rule(mode, at[rows[0]], settings) if rows else None, by=by)
 
     index = picked(settings)
     points = [c for c in _POINTS if c in frame.columns]
@@ -103,11 +113,13 @@ def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int]) -> Non
     )
     outside = [c for c in shown.columns if c.endswith("beyond")]
     shown[outside] = shown[outside].where(shown[outside] != 0)
+    _selected(shown, settings, mode)
     shown["interval"] = _range(shown["ci_low"], shown["ci_high"])
     shown["calibrated"] = _range(shown["band_low"], shown["band_high"])
-    columns = ["class", "predicted_rows", "predicted_value", "predicted_beyond"]
+    columns = ["class", "selected", "predicted_rows", "predicted_value", "predicted_beyond"]
     columns += ["one_vs_rest_value", "one_vs_rest_beyond"]
-    columns += ["rows", "mcs", "interval", "calibrated", "beyond"]
+    shown[bullet.COLUMN] = _pictures(shown)
+    columns += ["rows", "mcs", bullet.COLUMN, "interval", "calibrated", "beyond"]
     columns += ["accuracy", "confidence", "ece", "ks"]
     unknown = ("calibrated", "beyond") if shown["band_low"].isna().all() else ()
     columns = [name for name in columns if name in shown.columns and name not in unknown]
@@ -142,6 +154,33 @@ def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int]) -> Non
     )
 
 
+def _pictures(shown: pd.DataFrame) -> list[str | None]:
+    """The MCS of each class, its interval and its range, all on one scale."""
+    names = ["mcs", "ci_low", "ci_high", "band_low", "band_high"]
+    bullets = [
+        None
+        if np.isnan(value)
+        else Bullet(
+            value,
+            None if np.isnan(low) else (low, high),
+            None if np.isnan(band_low) else (band_low, band_high),
+        )
+        for value, low, high, band_low, band_high in shown[names].to_numpy(float).tolist()
+    ]
+    return bullet.column(bullets)
+
+
+def _selected(shown: pd.DataFrame, settings: Settings, mode: Mode) -> None:
+    """How many of the selected rows are predicted as each class, or have it as their true one."""
+    chosen = state.among(settings)
+    if chosen is None:
+        return
+    data = settings.sample.data
+    of = data.labels if mode == "true-class" else predicted_of(data)
+    if of is not None:
+        shown["selected"] = np.bincount(of[chosen.rows], minlength=len(shown))
+
+
 def _range(low: pd.Series[Any], high: pd.Series[Any]) -> list[str]:
     ends = zip(low.to_numpy(), high.to_numpy(), strict=True)
     return ["" if np.isnan(a) or np.isnan(b) else f"{_fixed(a)} to {_fixed(b)}" for a, b in ends]
@@ -171,6 +210,11 @@ _SIGNED = {
 }
 _COLUMNS = {
     "class": st.column_config.TextColumn(width=112, pinned=True),
+    "selected": st.column_config.NumberColumn(
+        width=70,
+        format="localized",
+        help="Of the selected rows, those that are predicted as the class; by true class, those that have it.",
+    ),
     "predicted_rows": st.column_config.NumberColumn(
         "predicted", width=74, format="localized", help="Rows that are predicted as the class."
     ),
@@ -191,6 +235,9 @@ _COLUMNS = {
         "MCS",
         width=62,
         help="Mean confidence minus accuracy on the rows of the class, in points.",
+    ),
+    bullet.COLUMN: bullet.config(
+        "The MCS, its interval and its range if calibrated; the thin line is at 0."
     ),
     "interval": st.column_config.TextColumn("95 % interval", width=96),
     "calibrated": st.column_config.TextColumn(
@@ -220,19 +267,14 @@ _COLUMNS = {
 
 
 def drill_down(frame: pd.DataFrame, settings: Settings) -> None:
-    """What was found of the class that was picked, and the way to its own diagram."""
+    """What was found of the class whose rows are selected, and the way to its own diagram."""
     index = picked(settings)
     if index is None or index >= len(frame):
-        st.caption("Click a bar or tick a row to look at one class.")
         return
     row = frame.iloc[index]
     name = md(row["class"], 60)
     with st.container(border=True):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.subheader(
-                f"Class {name}, {counted(int(row['rows']), 'row')}", anchor=False, width="content"
-            )
-            st.button("Clear", key="calviz.class.clear", icon=":material/close:", on_click=_clear)
+        st.markdown(f"**Class {name}, {counted(int(row['rows']), 'row')}**")
         st.markdown(_sentence(row))
         if _can_open(settings.whole, index):
             _ways_on(settings, index, name)
@@ -288,10 +330,6 @@ def _sentence(row: pd.Series[Any]) -> str:
 
 def _judged(low: str, high: str, beyond: float) -> str:
     return f"A calibrated model shows {low} to {high}: {'outside' if beyond else 'inside'}."
-
-
-def _clear() -> None:
-    _pick(None)
 
 
 def _can_open(data: Dataset, index: int) -> bool:

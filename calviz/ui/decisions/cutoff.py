@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -14,6 +15,7 @@ from calviz.sample.sample import Sample
 from calviz.text.export import csv_bytes
 from calviz.text.words import decimal, percent, shorten, whole
 from calviz.ui.decisions.before_after import Deciding, deciding
+from calviz.ui.selection import state
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import diagram
@@ -87,6 +89,7 @@ def explore(settings: Settings, method: str) -> None:
         st.markdown(md(cells[0].meaning(), 1_000))
         if found.words:
             st.caption(md(found.words, 1_000))
+        _of_selected(found.before, settings, at)
         _tables(samples, cells)
         roc = _roc(found.before)
         with st.container(horizontal=True, gap="medium"):
@@ -97,6 +100,21 @@ def explore(settings: Settings, method: str) -> None:
                     )
                     diagram.chart(roc, drawn, key=f"decisions.{panel}", filename=panel)
         _net_benefit(found, settings, at)
+
+
+def _of_selected(sample: Sample, settings: Settings, at: float) -> None:
+    """What is decided on the selected rows, as long as these are the rows that are shown."""
+    chosen = state.among(settings)
+    if chosen is None or not chosen.rows.size or sample.data.n != settings.sample.data.n:
+        return
+    acted = sample.scored.score[chosen.rows] >= at
+    hit = sample.scored.hit[chosen.rows]
+    counts = [np.count_nonzero(acted & hit), np.count_nonzero(acted & ~hit)]
+    missed, left = np.count_nonzero(~acted & hit), np.count_nonzero(~acted & ~hit)
+    st.markdown(
+        f"Of the selected rows ({md(chosen.name, 200)}), {sum(counts):,} of {chosen.rows.size:,} are acted on, {counts[0]:,} of them "
+        f"hits; of the others {missed:,} of {missed + left:,} are hits."
+    )
 
 
 def _roc(sample: Sample) -> Roc:

@@ -10,6 +10,8 @@ import streamlit as st
 from calviz.sample.grades import RED, YELLOW, grade_columns, grades, possible_grade_columns
 from calviz.sample.sample import Sample
 from calviz.text.words import p_number, shorten
+from calviz.ui.selection import state
+from calviz.ui.selection.rules import Slice
 from calviz.ui.widgets import diagram
 from calviz.ui.widgets.text import md
 
@@ -66,11 +68,25 @@ def explore(sample: Sample) -> None:
         }
     )
     coloured: Any = frame.style.map(_coloured, subset=["light"])  # type: ignore[arg-type]
+    grades_shown = [str(name) for name in c["grade"]]
+    by = f"decisions.grades.{column}"
+    key = state.key(by)
+    rule = state.rule()
+    at = [i for i, name in enumerate(grades_shown) if rule == Slice(((column, name),))]
+
+    def picked() -> None:
+        rows = st.session_state[key].selection.rows
+        state.choose(Slice(((column, grades_shown[rows[0]]),)) if rows else None, by=by)
+
     st.dataframe(
         coloured,
         hide_index=True,
         height="content",
         alt="Tests per grade",
+        on_select=picked,
+        selection_mode="single-row",
+        selection_default={"selection": {"rows": at}} if at else None,
+        key=key,
         column_config=dict.fromkeys(("mean score", "observed", "from", "to"), share),
     )
     st.caption(

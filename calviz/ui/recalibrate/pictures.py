@@ -11,11 +11,12 @@ from calviz.results.evaluation import MetricResult
 from calviz.specs.recalibrator import UNCALIBRATED
 from calviz.text.export import csv_bytes
 from calviz.text.metric_values import Written
+from calviz.text.words import counted
 from calviz.ui.recalibrate import comparison_job as results
 from calviz.ui.recalibrate import table
 from calviz.ui.recalibrate.comparison_job import Outcome
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import diagram
+from calviz.ui.widgets import diagram, recalibrated_diagram
 from calviz.ui.widgets.text import md
 
 #: Pixels of a panel: four in a row on a desk, one on a phone; and of its height.
@@ -23,7 +24,12 @@ PANEL, HEIGHT = 232, 236
 #: Pixels of a figure that stands beside another.
 HALF = 472
 
-VIEWS = {"cumulative": "Cumulative & KS", "classes": "Class-wise", "risk": "Risk-coverage"}
+VIEWS = {
+    "reliability": "Reliability",
+    "cumulative": "Cumulative & KS",
+    "classes": "Class-wise",
+    "risk": "Risk-coverage",
+}
 
 
 def diagrams(outcome: Outcome, settings: Settings) -> None:
@@ -90,12 +96,27 @@ def before_and_after(outcome: Outcome, method: str, settings: Settings) -> None:
     view = st.segmented_control(
         "Look at",
         tuple(VIEWS),
-        default="cumulative",
+        default="reliability",
         required=True,
         key="before-after",
         bind="query-params",
         format_func=lambda key: VIEWS[key],
     )
+    if view == "reliability":
+        before, then = (
+            results.picture(outcome, key, "reliability", settings) for key in (UNCALIBRATED, method)
+        )
+        judged = outcome.rows.evaluation
+        st.caption(
+            f"Both are of the {counted(judged.rows, 'row')} that judge ({md(judged.how)})"
+            + (
+                ", on which the maps were fitted: they look better than they are."
+                if outcome.rows.in_sample
+                else ", on which no map was fitted."
+            )
+        )
+        recalibrated_diagram.draw(before, then, key="recalibrate.before-after", name=label)
+        return
     with st.container(horizontal=True, gap="medium"):
         for key, name in {UNCALIBRATED: "Uncalibrated", method: label}.items():
             with st.container(width=HALF):
@@ -114,7 +135,7 @@ def _view(outcome: Outcome, method: str, view: str, settings: Settings) -> None:
     elif view == "classes":
         drawn = figure.plot(theme=theme, width=HALF)
     else:
-        drawn = diagram.with_room_below(figure.plot(theme=theme, width=width))
+        drawn = diagram.as_wide_as_the_page(figure.plot(theme=theme, width=width))
     st.caption(md(figure.describe(), 600))
     diagram.chart(figure, drawn, key=f"recalibrate.{view}.{method}", filename=f"{view}-{method}")
 

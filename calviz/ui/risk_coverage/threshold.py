@@ -7,19 +7,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import get_args
 
+import numpy as np
 import streamlit as st
 
 from calviz.core.arrays import IntArray
 from calviz.figures import Choice, RiskCoverage
-from calviz.figures.kernels.uncertainty_ranking import Ranking
+from calviz.figures.kernels.uncertainty_ranking import Ranking, ranking_values
 from calviz.figures.risk_coverage import XAxis, YAxis
+from calviz.ui.pinned import state as pinned
 from calviz.ui.risk_coverage import before_after, coverage_table, other_models
+from calviz.ui.selection import state
+from calviz.ui.selection.rules import Covered
+from calviz.ui.selection.rules import threshold as threshold_of
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import diagram, recalibration_choice
+from calviz.ui.widgets import bin_details, diagram, recalibration_choice
 from calviz.ui.widgets.text import md
 
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
+_CURVE = "risk.curve"
 _BY = {"share": "share kept", "threshold": "threshold", "error": "error rate allowed"}
 
 
@@ -80,6 +86,7 @@ def explore(settings: Settings, method: str) -> None:
         choose = _slider(figure)
         choice = choose(figure)
         st.markdown(f"**{md(choice.sentence, 1_000)}**")
+        _of_selected(settings, ranking, choice)
         if after is not None:
             st.markdown(
                 f"{md(after.name[:1].upper() + after.name[1:])}: {md(choose(after).sentence, 1_000)}"
@@ -87,6 +94,15 @@ def explore(settings: Settings, method: str) -> None:
             before_after.say_rows(done, same=before_after.same_curve(figure, after))
         others = [after] if after is not None else []
         others += _others(settings, figure, rankings, judged, before)
+        others += _pinned(settings, ranking)
+        key = state.key(_CURVE)
+
+        def clicked() -> None:
+            points = st.session_state[diagram.widget_key(key)].selection.points
+            percent = bin_details.customdata(points[0]) if points else None
+            if percent is not None:
+                state.choose(Covered("kept", ranking, percent), by=_CURVE)
+
         drawn = figure.plot(
             theme=diagram.theme(),
             width=diagram.page_width(),
@@ -97,11 +113,54 @@ def explore(settings: Settings, method: str) -> None:
         )
         diagram.chart(
             figure,
-            diagram.with_room_below(drawn),
-            key="risk-coverage",
+            diagram.as_wide_as_the_page(drawn),
+            key=key,
             filename="risk-coverage",
+            on_select=clicked,
         )
+        _select(ranking, choice)
         coverage_table.draw(figure, after, settings)
+
+
+def _select(ranking: Ranking, choice: Choice) -> None:
+    """Select the rows on either side of what is chosen."""
+    percent = round(100 * choice.coverage)
+    with st.container(horizontal=True, gap="small"):
+        for side in ("kept", "referred"):
+            st.button(
+                f"Select the {side} rows",
+                type="tertiary",
+                key=f"calviz.risk.select.{side}",
+                on_click=state.choose,
+                args=(Covered(side, ranking, percent),),
+                disabled=percent == (0 if side == "kept" else 100),
+            )
+
+
+def _of_selected(settings: Settings, ranking: Ranking, choice: Choice) -> None:
+    """How many of the selected rows would be kept, and how many of those are right."""
+    chosen = state.among(settings)
+    if chosen is None or not chosen.rows.size or isinstance(chosen.rule, Covered):
+        return
+    sample = settings.sample
+    value = ranking_values(sample, ranking)[chosen.rows]
+    kept = value >= threshold_of(sample, ranking, choice.coverage)
+    right = int(np.count_nonzero(sample.top_scored.hit[chosen.rows][kept]))
+    count = int(np.count_nonzero(kept))
+    of_these = f", and {right:,} of these are right" if count else ""
+    st.markdown(
+        f"Of the selected rows ({md(chosen.name, 200)}), {count:,} of {chosen.rows.size:,} are kept{of_these}."
+    )
+
+
+def _pinned(settings: Settings, ranking: Ranking) -> list[RiskCoverage]:
+    """The curve of the pinned state, where it is of other rows or another model."""
+    found = pinned.current(settings)
+    if found is None or found.settings.rows_key == settings.rows_key:
+        return []
+    curve = results.risk_coverage(found.settings, ranking)
+    name = pinned.difference(replace(found, method=recalibration_choice.NONE), settings)
+    return [replace(curve, name=f"Pinned: {name}")]
 
 
 def _others(

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import streamlit as st
 
@@ -15,6 +16,7 @@ from calviz.core.errors import CalvizError, InputError, OptionError, Repair
 from calviz.data import Loaded, ReadingOptions, Together, read
 from calviz.data.samples import SAMPLES, SampleSet, load_sample
 from calviz.ui.session.memory_limit import make_room
+from calviz.ui.session.view_file import View
 
 #: Digits of a file's digest that stand in links.
 DIGEST_LENGTH = 16
@@ -30,7 +32,7 @@ Source = bytes | Path | Together
 
 _FILES, _CURRENT, _FAILED = "calviz.files", "calviz.current", "calviz.failed"
 _WANTED, _WRITTEN, _NOTE = "calviz.wanted", "calviz.written", "calviz.note"
-_PAGE = "calviz.page"
+_PAGE, _GO = "calviz.page", "calviz.view"
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +78,19 @@ class Failed:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A link whose file is not here."""
+    """A link, or a saved view, whose file is not here.
+
+    Attributes
+    ----------
+    key : str
+    query : mapping
+        The settings of the link.
+    view : View or None
+    """
 
     key: str
     query: Mapping[str, str]
+    view: View | None = None
 
 
 @st.cache_resource(max_entries=len(SAMPLES), show_spinner=False)
@@ -248,6 +259,34 @@ def _given_files() -> list[Path]:
     return [Path(given)] if given and Path(given).exists() else []
 
 
+def open_view(view: View) -> None:
+    """Look at what a saved view shows, or wait for its file."""
+    if view.key not in known():
+        query = {name: values[-1] for name, values in view.settings.items()}
+        st.session_state[_WANTED] = Wanted(view.key, query, view)
+        return
+    select(view.key)
+    st.session_state.pop(_WANTED, None)
+    options = decode_options((view.settings.get(READING) or ("",))[-1])
+    entry = current()
+    if entry.source is not None and encode_options(entry.options) != encode_options(options):
+        read_again(entry, options)
+    if entry.loaded.digest != view.digest:
+        say("The sample data have changed since this view was saved: its numbers may differ.")
+    _go_to(view)
+
+
+def _go_to(view: View) -> None:
+    # Of its own: the browser goes there once, also where it has met this number in a session before.
+    st.session_state[_GO] = (uuid4().hex, view)
+
+
+def going() -> tuple[str, View] | None:
+    """The view that the browser is to go to, and a name that no other step has."""
+    found: tuple[str, View] | None = st.session_state.get(_GO)
+    return found
+
+
 def _arrived(key: str) -> None:
     """A file came while a link was waiting for one: give it the link's settings."""
     wanted = waiting()
@@ -255,9 +294,11 @@ def _arrived(key: str) -> None:
         return
     del st.session_state[_WANTED]
     st.session_state["calviz.settings"] = dict(wanted.query)
+    if wanted.view is not None and key == wanted.key:
+        _go_to(wanted.view)
     if key != wanted.key:
         st.session_state[_NOTE] = (
-            f"The link was made for the file with digest {wanted.key}; this one has {key}. "
+            f"The {'view' if wanted.view else 'link'} was made for the file with digest {wanted.key}; this one has {key}. "
             "Its settings were applied where they fit."
         )
 

@@ -282,6 +282,7 @@ def _reduction(data: Dataset, seed: Mapping[str, str]) -> Reduction:
         f"- {kind}: {_HELP[kind]}" for kind in kinds
     )
     kind = _choose("Reduction", "reduction", kinds, seed, help=help)
+    st.caption(f"Score and hit: {_HELP[kind]}.")  # type: ignore[index]
     if kind in ("top-r", "within-top-r"):
         if "r" in seed and seed["r"].isdigit():
             r = min(max(int(seed["r"]), 2), data.n_classes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,14 +10,17 @@ import pandas as pd
 import streamlit as st
 
 from calviz.comparison import slices, usual_columns
+from calviz.figures.drawing.bullet import Bullet
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.results.slices import Against, Slice, Slices, where_words
 from calviz.sample.slices import FEW_VALUES, USUAL_RATE
 from calviz.text.export import csv_bytes
 from calviz.text.words import counted, decimal, p_number, points, shorten
+from calviz.ui.selection import state
+from calviz.ui.selection.rules import Slice as RuleOfSlice
 from calviz.ui.session import navigation, results
 from calviz.ui.session.settings import Settings, look_at_slice
-from calviz.ui.widgets import diagram
+from calviz.ui.widgets import bin_details, bullet, diagram
 from calviz.ui.widgets.text import md
 
 if TYPE_CHECKING:
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
 
 #: Slices in the table; the file has all.
 MOST = 2_000
-_ASKED = "calviz.slices.asked"
+_ASKED, _MARKS = "calviz.slices.asked", "slices.marks"
 _AGAINST: dict[str, Against] = {"a calibrated model": "calibrated", "the other rows": "rest"}
 
 
@@ -147,15 +151,26 @@ def sizes(settings: Settings, question: Question) -> None:
 
 
 def answer(found: Slices) -> None:
-    """What was found, in a sentence and a picture."""
+    """What was found, in a sentence and a picture; a click on a mark selects the rows of its slice."""
     figure = SliceGaps.compute(found)
     st.subheader(md(figure.answer(), 500), anchor=False)
+    key = state.key(_MARKS)
+
+    def clicked() -> None:
+        points = st.session_state[diagram.widget_key(key)].selection.points
+        at = bin_details.customdata(points[0]) if points else None
+        if at is not None:
+            state.choose(RuleOfSlice(figure.shown[at].where), by=_MARKS)
+
     if found.slices:
         diagram.chart(
             figure,
-            figure.plot(theme=diagram.theme(), width=diagram.page_width()),
-            key="calviz.slices",
+            diagram.as_wide_as_the_page(
+                figure.plot(theme=diagram.theme(), width=diagram.page_width())
+            ),
+            key=key,
             filename="slices",
+            on_select=clicked,
         )
         few = len(figure.shown) < len(found.slices)
         which = (
@@ -180,29 +195,45 @@ def answer(found: Slices) -> None:
 
 
 def table(found: Slices, settings: Settings) -> None:
-    """All slices; one can be ticked and looked at on every page."""
+    """All slices; a tick selects the rows of one, which can also be looked at alone."""
     if not found.slices:
         return
-    event = st.dataframe(
+    by = "slices.table"
+    key = f"{state.key(by)}.{hash((settings.rows_key, found.against, len(found.slices)))}"
+    shown = found.slices[:MOST]
+    at = _selected(shown)
+
+    def picked() -> None:
+        rows = st.session_state[key].selection.rows
+        state.choose(RuleOfSlice(shown[rows[0]].where) if rows else None, by=by)
+
+    st.dataframe(
         _words(found),
         hide_index=True,
         height=min(440, 40 + 35 * len(found.slices)),
         alt="All slices: rows, score, hits, gap, interval and p-value",
-        on_select="rerun",
+        on_select=picked,
         selection_mode="single-row",
-        key=f"calviz.slices.{hash((settings.rows_key, found.against, len(found.slices)))}",
+        selection_default=None if at is None else {"selection": {"rows": [at]}},
+        key=key,
         column_config=_COLUMNS | {"slice": _names()},
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        at = event.selection.rows
-        _open(found.slices[at[0]] if at and at[0] < len(found.slices) else None, settings)
+        _open(None if at is None else shown[at], settings)
         st.download_button(
             "All slices as CSV",
             csv_bytes(found.frame()),
-            "slices.csv",
+            f"{settings.file_stem}-slices.csv",
             "text/csv",
             on_click="ignore",
         )
+
+
+def _selected(shown: Sequence[Slice]) -> int | None:
+    """The place of the slice whose rows are selected."""
+    rule = state.rule()
+    where = rule.where if isinstance(rule, RuleOfSlice) else None
+    return next((i for i, s in enumerate(shown) if s.where == where), None)
 
 
 def _names() -> Any:
@@ -220,6 +251,7 @@ _COLUMNS = {
     "score": _column(58, "Mean score."),
     "hits": _column(54, "Share of hits."),
     "gap": _column(58, "Score minus hits, in points."),
+    bullet.COLUMN: bullet.config("The gap and its interval; the thin line is at 0."),
     "95 % interval": st.column_config.Column(
         width=106, alignment="right", help="Of the gap, in points."
     ),
@@ -235,10 +267,14 @@ _COLUMNS = {
 
 def _open(one: Slice | None, settings: Settings) -> None:
     if one is None:
-        st.caption("Tick a row to look at that slice on the other pages.", width="content")
+        st.caption(
+            "Click a mark or tick a row to select the rows of that slice, here and on every page.",
+            width="content",
+        )
         return
     st.button(
-        f"Show {md(shorten(one.name, 70))} on all pages",
+        f"Look at {md(shorten(one.name, 70))} alone",
+        help="All pages, their verdicts and tests are then of these rows.",
         type="primary",
         on_click=look_at_slice,
         args=(settings.whole, one.where),
@@ -279,6 +315,8 @@ def _words(found: Slices) -> Styler:
         }
         for s in found.slices[:MOST]
     )
+    gaps = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in found.slices[:MOST]]
+    frame.insert(5, bullet.COLUMN, bullet.column(gaps))
     forms: Any = {
         **dict.fromkeys(("score", "hits"), decimal),
         **dict.fromkeys(("gap", "ECE", "noise"), points),

@@ -1,19 +1,23 @@
-"""What only the browser knows and can do: copy the link, the width of the page, a theme that has been switched."""
+"""What only the browser knows and can do: copy the link, save it as a view and go to one, the width of the page, a theme that has been switched."""
 
 from __future__ import annotations
 
 from functools import cache
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
-from calviz.ui.session import open_files
+from calviz.ui.session import open_files, settings, view_file
 
-#: Pixels of a page's content from which figures are drawn larger, and up to which they are drawn as for a phone.
-WIDE, NARROW = 1_200, 500
+#: Pixels of a page's content from which figures are drawn larger, from which a legend has one or two lines, and up to which they
+#: are drawn as for a phone.
+WIDE, USUAL, NARROW = 1_200, 760, 500
 _KEY = "calviz.browser"
-_HTML = '<button type="button"><span></span></button>'
+_HTML = """<div><button type="button" class="link"><span></span></button>
+<button type="button" class="save">Save this view</button></div>"""
 _CSS = """
+div { display: flex; flex-direction: column; gap: 0.75rem; }
 button {
   width: 100%; min-height: 2.5rem; padding: 0.25rem 0.75rem; cursor: pointer; font: inherit; font-size: 0.875rem;
   color: var(--st-text-color); background: var(--st-background-color);
@@ -24,15 +28,19 @@ button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offse
 """
 _JS = """
 export default function ({ parentElement, data, setStateValue }) {
-  const button = parentElement.querySelector("button"), said = button.querySelector("span");
+  const button = parentElement.querySelector(".link"), said = button.querySelector("span");
   const idle = "Copy link";
   button.title = data.help;
   if (!button.dataset.busy) said.textContent = idle;
-  button.onclick = async () => {
+  const here = () => {
     const url = new URL(window.location.href);
     for (const [name, value] of Object.entries(data.address)) {
       if (value === null) url.searchParams.delete(name); else url.searchParams.set(name, value);
     }
+    return url;
+  };
+  button.onclick = async () => {
+    const url = here();
     button.dataset.link = url.href;
     try {
       await navigator.clipboard.writeText(url.href);
@@ -44,6 +52,34 @@ export default function ({ parentElement, data, setStateValue }) {
       window.prompt(idle, url.href);
     }
   };
+  const save = parentElement.querySelector(".save");
+  save.title = data.save;
+  save.onclick = () => {
+    const url = here(), settings = {};
+    for (const name of new Set(url.searchParams.keys())) {
+      const values = url.searchParams.getAll(name);
+      if (name !== "data") settings[name] = values.length > 1 ? values : values[0];
+    }
+    const page = url.pathname.split("/").pop();
+    const view = { ...data.view, page: page && page !== "start" ? page : "overview", settings };
+    const file = new Blob([JSON.stringify(view, null, 1) + "\\n"], { type: "application/json" });
+    const to = document.createElement("a");
+    to.href = URL.createObjectURL(file);
+    to.download = data.file;
+    to.click();
+    URL.revokeObjectURL(to.href);
+  };
+  if (data.go && data.go.turn !== window.calvizWent) {
+    // Streamlit restores every setting from the address when somebody goes back or forth in the history; this is such a step.
+    window.calvizWent = data.go.turn;
+    const path = window.location.pathname.split("/").slice(0, -1).join("/");
+    const { page, query } = data.go;
+    // Only when the widgets of this run hold what it gave them: the step sends what they hold.
+    setTimeout(() => {
+      window.history.pushState(null, "", `${path}/${page}?${query}`);
+      window.dispatchEvent(new PopStateEvent("popstate", { state: null }));
+    }, 500);
+  }
   const main = document.querySelector("[data-testid=stMainBlockContainer]");
   const app = document.querySelector("[data-testid=stApp]") || document.body;
   let theme = getComputedStyle(app).backgroundColor;
@@ -51,7 +87,7 @@ export default function ({ parentElement, data, setStateValue }) {
     if (!main) return;
     const style = getComputedStyle(main);
     const width = main.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-    const size = width >= data.wide ? "wide" : width <= data.narrow ? "narrow" : "usual";
+    const size = width >= data.wide ? "wide" : width <= data.narrow ? "narrow" : width < data.usual ? "small" : "usual";
     if (size !== data.size) { data.size = size; setStateValue("size", size); }
     const now = getComputedStyle(app).backgroundColor;
     if (now !== theme) { theme = now; setStateValue("theme", now); }
@@ -70,7 +106,8 @@ def _component() -> Any:
 
 def draw() -> None:
     """The button that copies the link; the page runs again when it is wide first, or shown in other colours."""
-    sample = open_files.current().sample is not None
+    entry = open_files.current()
+    sample = entry.sample is not None
     what = "the name of the sample set" if sample else "the digest of the file, not the data"
     rest = "" if sample else ": whoever opens it is asked for the file"
     _component()(
@@ -79,7 +116,17 @@ def draw() -> None:
             "address": open_files.address(),
             "help": f"The link holds the settings and {what}{rest}.",
             "wide": WIDE,
+            "usual": USUAL,
             "narrow": NARROW,
+            "save": "A small file with page, settings, selection and pinned state, never data; drop it where files are opened.",
+            "view": view_file.head(
+                key=entry.key,
+                title=entry.title,
+                digest=entry.loaded.digest,
+                rows=entry.loaded.recognition.rows,
+            ),
+            "file": f"{settings.current().file_stem}-view.json",
+            "go": _going(),
             "size": size(),
         },
         default={"size": size(), "theme": ""},
@@ -88,12 +135,25 @@ def draw() -> None:
     )
 
 
+def _going() -> dict[str, Any] | None:
+    """Where the browser is to go, as a step in its history."""
+    going = open_files.going()
+    if going is None:
+        return None
+    turn, view = going
+    query = dict(view.settings)
+    if view.key != open_files.DEFAULT:
+        query[open_files.DATA] = (view.key,)
+    page = "" if view.page == "overview" else view.page
+    return {"turn": turn, "page": page, "query": urlencode(query, doseq=True)}
+
+
 def _nothing() -> None:
     """Streamlit reports only what somebody listens to."""
 
 
 def size() -> str:
-    """How much room the page has: "narrow", "usual" or "wide"; of a phone it is known before the browser has said so."""
+    """How much room the page has: "narrow", "small", "usual" or "wide"; of a phone it is known before the browser has said so."""
     usual = "narrow" if "Mobi" in str(st.context.headers.get("User-Agent")) else "usual"
     state = st.session_state.get(_KEY)
     return (state and state.get("size")) or usual

@@ -32,20 +32,29 @@ _SIGNS = {
 _ICONS = {"info": ":material/info:", "warning": ":material/warning:", "error": ":material/error:"}
 
 
-def metric_cards(evaluation: Evaluation, keys: Sequence[str]) -> None:
-    """One line per metric: its name and value, and beside it where that stands."""
+def metric_cards(
+    evaluation: Evaluation,
+    keys: Sequence[str],
+    *,
+    pinned: Mapping[str, MetricResult] | None = None,
+) -> None:
+    """One line per metric: its name and value, and beside it where that stands; `pinned` values stand below it."""
     with st.container(gap="xxsmall"):
         for key in keys:
-            _card(evaluation[key], evaluation.rows, evaluation.verdict)
+            _card(evaluation[key], evaluation.rows, evaluation.verdict, (pinned or {}).get(key))
 
 
-def _card(result: MetricResult, rows: int, verdict: Verdict | None) -> None:
+def _card(
+    result: MetricResult, rows: int, verdict: Verdict | None, pinned: MetricResult | None
+) -> None:
     number, beside = st.columns(_SHARES, gap="small", vertical_alignment="center")
     metric = METRICS[result.key]
     written = Written(result)
     unit = f" ({written.unit_words})" if written.unit_words else ""
     name = f"{name_of(result)}{unit}"
     number.metric(name, written.value, help=learn_links.tooltip(metric.key))
+    if pinned is not None and pinned.available:
+        number.caption(_pinned(pinned))
     if not result.available:
         beside.caption(md(result.reason or "not available", 300))
         return
@@ -56,24 +65,36 @@ def _card(result: MetricResult, rows: int, verdict: Verdict | None) -> None:
     beside.html(bullet.picture(result, PALETTES[diagram.theme()], noise=noise))
 
 
+def _pinned(result: MetricResult) -> str:
+    return f":material/keep: pinned {Written(result).value}"
+
+
 def metric_line(
     evaluation: Evaluation,
     keys: Sequence[str],
     *,
     verdict: Verdict | None = None,
     notes: Mapping[str, str] | None = None,
+    pinned: Mapping[str, MetricResult] | None = None,
 ) -> None:
-    """Metrics in one line each: value, interval, noise floor; `notes` stand behind the name.
+    """Metrics in one line each: value, interval, noise floor, `pinned` value; `notes` stand behind the name.
 
     `verdict` is that of the same rows, where the evaluation brings none.
     """
     judged = verdict or evaluation.verdict
     with st.container(gap="xsmall"):
         for key in keys:
-            _line(evaluation[key], evaluation.rows, (notes or {}).get(key, ""), judged)
+            other = (pinned or {}).get(key)
+            _line(evaluation[key], evaluation.rows, (notes or {}).get(key, ""), judged, other)
 
 
-def _line(result: MetricResult, rows: int, note: str, verdict: Verdict | None) -> None:
+def _line(
+    result: MetricResult,
+    rows: int,
+    note: str,
+    verdict: Verdict | None,
+    pinned: MetricResult | None,
+) -> None:
     metric = METRICS[result.key]
     written = Written(result)
     if not result.available:
@@ -87,6 +108,8 @@ def _line(result: MetricResult, rows: int, note: str, verdict: Verdict | None) -
     else:
         noise = written.noise(tail=metric.tail, verdict=verdict)
         parts += [written.interval(result.interval), noise]
+    if pinned is not None and pinned.available:
+        parts.append(_pinned(pinned))
     st.markdown(" · ".join(p for p in parts if p), help=learn_links.tooltip(metric.key))
 
 

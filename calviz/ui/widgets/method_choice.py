@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +15,15 @@ from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.words import as_sentence
+from calviz.ui.session import history
+from calviz.ui.session.link_parts import joined, parted
 from calviz.ui.widgets import cap_choice, zero_floor_choice
 from calviz.ui.widgets.fit_rows import FitRows
 from calviz.ui.widgets.text import md
 
 _KEY = "methods"
+#: In a link, where every method was taken out.
+_NO_METHOD = "-"
 #: What was chosen last, kept while pages are open that have no such choice.
 _KEPT = "calviz.methods.kept"
 _OFFERED = "calviz.methods.offered"
@@ -102,6 +106,8 @@ def _methods(
 ) -> tuple[str, ...]:
     there = {*suggestion.methods, *suggestion.left_out}
     possible = [s.key for s in RECALIBRATORS if s.key in there]
+    if _KEPT not in st.session_state or history.stepped():
+        _follow_address(possible)
     _keep(possible, begun, about)
     chosen = st.multiselect(
         "Methods",
@@ -110,11 +116,11 @@ def _methods(
         default=None if _KEY in st.session_state else list(begun),
         format_func=lambda key: RECALIBRATORS[key].label if key in possible else str(key),
         key=_KEY,
-        bind="query-params",
         help="The recalibrators that are fitted, on every page that fits some; each is compared with the uncalibrated model.",
     )
     st.session_state[_OFFERED] = (about, begun)
     st.session_state[_KEPT] = list(chosen)
+    _write_address(chosen, begun)
     with st.container(horizontal=True, gap="small"):
         for label, keys in (("Suggested", begun), ("All", tuple(possible))):
             st.button(
@@ -129,9 +135,28 @@ def _methods(
     return tuple(key for key in possible if key in chosen)
 
 
+def _follow_address(possible: list[str]) -> None:
+    """The methods that a link names: by their keys in one text, or, in older links, each by its label."""
+    asked = st.query_params.get_all(_KEY)
+    if not asked:
+        return
+    labels = {RECALIBRATORS[key].label: key for key in possible}
+    named = [key for one in asked for key in ([labels[one]] if one in labels else parted(one))]
+    st.session_state[_KEY] = [key for key in possible if key in named]
+
+
+def _write_address(chosen: Sequence[str], begun: tuple[str, ...]) -> None:
+    """What is suggested needs no word in the link."""
+    wanted = None if set(chosen) == set(begun) else joined(chosen) or _NO_METHOD
+    if wanted is None and _KEY in st.query_params:
+        del st.query_params[_KEY]
+    elif wanted is not None and st.query_params.get_all(_KEY) != [wanted]:
+        st.query_params[_KEY] = wanted
+
+
 def _keep(possible: list[str], begun: tuple[str, ...], about: tuple[str, ...]) -> None:
     """What was offered and not touched follows the data and the page; a choice stays, as far as it can."""
-    if _KEY not in st.session_state and _KEY not in st.query_params and _KEPT in st.session_state:
+    if _KEY not in st.session_state and _KEPT in st.session_state:
         st.session_state[_KEY] = st.session_state[_KEPT]
     held = st.session_state.get(_KEY)
     if held is None:

@@ -13,9 +13,10 @@ from calviz.core.predictions import Predictions
 from calviz.sample.notable_rows import Why, notable_rows
 from calviz.sample.reduce import predicted_classes
 from calviz.text.export import csv_bytes
+from calviz.ui.selection import state
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import tables
+from calviz.ui.widgets import row_cards, tables
 from calviz.ui.widgets.text import md
 
 #: Rows that are listed.
@@ -33,7 +34,12 @@ _WHY = {
 def explore(settings: Settings) -> None:
     """A choice of what makes a row notable, and the rows."""
     with page_guard.boundary():
-        st.subheader("Rows worth looking at", anchor=False)
+        chosen = state.among(settings)
+        among = None if chosen is None else chosen.rows
+        st.subheader(
+            "Rows worth looking at" + (", of the selected" if chosen is not None else ""),
+            anchor=False,
+        )
         several = _alike(settings)
         why = st.segmented_control(
             "What stands out",
@@ -46,15 +52,15 @@ def explore(settings: Settings) -> None:
         )
         try:
             if why == "models":
-                rows, value = _disagreeing(settings)
+                rows, value = _disagreeing(settings, among)
             else:
                 with results.computing(settings, "Looking for rows …") as sample:
-                    rows, value = notable_rows(sample, cast(Why, why), most=MOST)
+                    rows, value = notable_rows(sample, cast(Why, why), most=MOST, among=among)
         except CalvizError as reason:
             st.caption(md(str(reason), 300).capitalize())
             return
         if not rows.size:
-            st.caption("No mistakes.")
+            st.caption("There are none.")
             return
         data = settings.sample.data
         table = tables.rows_table(data, rows, settings.reduction, settings.row_numbers)
@@ -72,6 +78,7 @@ def explore(settings: Settings) -> None:
             },
             alt=f"Rows: {_WHY[why][0]}",
         )
+        row_cards.explore(settings, rows)
         st.download_button(
             "Download these as CSV",
             csv_bytes(table),
@@ -91,7 +98,7 @@ def _alike(settings: Settings) -> bool:
     return len(models) > 1 and len(sizes) == 1 and all(isinstance(m, Predictions) for m in models)
 
 
-def _disagreeing(settings: Settings) -> tuple[IntArray, FloatArray]:
+def _disagreeing(settings: Settings, among: IntArray | None) -> tuple[IntArray, FloatArray]:
     """Rows to which the models give different answers, most answers first, and among these the surest."""
     mask = settings.mask()
     answers = []
@@ -104,5 +111,6 @@ def _disagreeing(settings: Settings) -> tuple[IntArray, FloatArray]:
     different = 1 + np.count_nonzero(np.diff(given, axis=0), axis=0)
     score = settings.sample.top_label.scored.score
     order = np.lexsort((-score, -different))
+    order = order if among is None else order[np.isin(order, among)]
     rows = order[different[order] > 1][:MOST]
     return rows, different[rows].astype(float)

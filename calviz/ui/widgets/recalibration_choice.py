@@ -9,6 +9,8 @@ from calviz.ui.session.settings import Settings
 
 #: The choice that fits nothing.
 NONE = "none"
+#: The widget that chooses.
+KEY = "recalibrated"
 
 
 def choose_method(settings: Settings) -> str:
@@ -18,7 +20,7 @@ def choose_method(settings: Settings) -> str:
     chosen = st.selectbox(
         "Recalibrate, and compare before with after",
         (NONE, *specs),
-        key="recalibrated",
+        key=KEY,
         bind="query-params",
         format_func=lambda key: "not recalibrated" if key == NONE else specs[key],
         filter_mode="contains",

@@ -7,8 +7,11 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from calviz.text.words import counted, distinct, shorten
+from calviz.ui.pinned import chip as pin
+from calviz.ui.pinned import state as pinned
+from calviz.ui.selection import chip, state
 from calviz.ui.session import navigation, open_files, settings
-from calviz.ui.widgets import browser, pictures, upload
+from calviz.ui.widgets import browser, pictures, shortcuts, upload
 from calviz.ui.widgets.text import md
 
 #: The one action of the first page, in a colour that reads on both themes.
@@ -17,16 +20,28 @@ USE_YOUR_FILE = ":blue[:material/upload_file: **Use your file**]"
 _PICK = "calviz.pick"
 
 
-def draw() -> None:
-    """Draw the sidebar; a link that waits for its file has no settings yet."""
+def draw(page: str) -> None:
+    """Draw the sidebar of a page; a link that waits for its file has no settings yet."""
     with st.sidebar:
         if open_files.waiting() is not None:
             st.caption("Waiting for the file of a link.")
             return
         _data_set()
-        settings.draw()
+        selected = st.container()
+        # This page is not about the data; their settings stay, as they live in these widgets.
+        quiet = page == "learn"
+        with (
+            st.expander("Settings of the data", icon=":material/tune:") if quiet else st.container()
+        ):
+            chosen = settings.draw()
+        state.settle(chosen, page)
+        pinned.settle(chosen)
+        with selected:
+            chip.draw(chosen)
+        pin.draw(chosen)
         pictures.options()
         browser.draw()
+        shortcuts.draw()
         st.caption(stays_here())
 
 
@@ -78,16 +93,22 @@ def ask_for_file() -> None:
     """Ask for the file that a link was made with."""
     wanted = open_files.waiting()
     assert wanted is not None
-    st.title("This link needs its file", anchor=False)
+    view = wanted.view
+    what = "view" if view else "link"
+    st.title(f"This {what} needs its file", anchor=False)
+    file = f"**{md(view.title, 80)}** ({counted(view.rows, 'row')})" if view else "the file"
     st.markdown(
-        f"It was made with the file with digest **{md(wanted.key, 32)}**, which is not loaded "
-        "here: links carry settings, never data. Open that file and you see the same view."
+        f"It was made with {file} with digest **{md(wanted.key, 32)}**, which is not loaded "
+        f"here: {what}s carry settings, never data. Open that file and you see the same view."
     )
-    upload.uploader("The file of this link")
+    upload.uploader(f"The file of this {what}")
     upload.failure_card()
     kept = sorted(set(wanted.query) - {open_files.DATA, open_files.READING})
     if kept:
-        values = {k: ", ".join(st.query_params.get_all(k)) or wanted.query[k] for k in kept}
+        values = {
+            k: ", ".join([] if view else st.query_params.get_all(k)) or wanted.query[k]
+            for k in kept
+        }
         settings_words = "; ".join(f"{md(k, 20)}: {md(v, 200)}" for k, v in values.items())
         st.caption(f"Settings in the link: {settings_words}")
     if st.button("Show sample data instead"):

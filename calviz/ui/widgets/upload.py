@@ -9,10 +9,11 @@ import streamlit as st
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from calviz.core.errors import Repair
+from calviz.core.errors import CalvizError, Repair
 from calviz.data import ReadingOptions, Recognition, Together, are_logs
 from calviz.text.words import file_size, shorten
-from calviz.ui.session import open_files
+from calviz.ui.session import navigation, open_files
+from calviz.ui.session.view_file import is_view, read_view
 from calviz.ui.widgets.text import md
 
 _TURN = "calviz.uploader"
@@ -31,7 +32,7 @@ def uploader(label: str, *, beside: bool = False) -> None:
         accept_multiple_files=True,
         key=f"calviz.upload.{turn}",
         help="CSV, TSV (also .gz), Parquet, Feather, NPZ, NPY, JSON Lines, or logs of lm-evaluation-harness and Inspect; several logs "
-        "together become one data set, with their tasks as groups. Nothing is unpickled.",
+        "together become one data set, with their tasks as groups. A view that was saved here (JSON) is opened again. Nothing is unpickled.",
     )
     if not given:
         return
@@ -40,7 +41,21 @@ def uploader(label: str, *, beside: bool = False) -> None:
     for file in given:
         _forget(file.file_id)
     st.session_state[_TURN] = turn + 1
+    views = [content for _, content in files if is_view(content)]
+    if views:
+        _open_view(views[0])
+        files = tuple(file for file in files if not is_view(file[1]))
+        if not files:
+            st.rerun()
     read(files, beside=beside)
+
+
+def _open_view(content: bytes) -> None:
+    """Open a saved view; one that cannot be read changes nothing."""
+    try:
+        open_files.open_view(read_view(content, pages=frozenset(navigation.BY_KEY)))
+    except CalvizError as error:
+        open_files.say(str(error))
 
 
 def _forget(file: str) -> None:

@@ -52,7 +52,7 @@ def test_the_classes_with_the_most_mistakes_come_first_and_others_can_be_asked_f
     assert len(picture["layout"]["yaxis"]["ticktext"]) == 12
     picture = json.loads(figure.plot(classes=[7, 3, 1], by="predicted", width=350).to_json())
     assert picture["layout"]["yaxis"]["ticktext"] == ["7", "3", "1"]
-    _, wrong = picture["data"]
+    _, wrong, _ = picture["data"]  # right, wrong, what answers to a click
     assert [row.count(text) for row in wrong["text"] for text in ("10",)] == [0, 1, 0]
     with pytest.raises(OptionError, match="from 0 to 29"):
         figure.plot(classes=[30])

@@ -7,9 +7,8 @@ import pandas as pd
 import streamlit as st
 
 from calviz.core.arrays import IntArray
-from calviz.core.predictions import Predictions
-from calviz.sample.reduce import predicted_classes
 from calviz.text.words import counted
+from calviz.ui.selection.rules import predicted_of
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import tables
 from calviz.ui.widgets.text import md
@@ -65,9 +64,9 @@ def _columns(settings: Settings) -> dict[str, tuple[IntArray, tuple[str, ...]]]:
     data = settings.sample.data
     found: dict[str, tuple[IntArray, tuple[str, ...]]] = {}
     if data.class_names:
-        predicted = predicted_classes(data) if isinstance(data, Predictions) else data.predicted
+        predicted = predicted_of(data)
         if predicted is not None:
-            found[_PREDICTED] = np.asarray(predicted), tuple(data.class_names)
+            found[_PREDICTED] = predicted, tuple(data.class_names)
         if data.labels is not None:
             found[_TRUE] = np.asarray(data.labels), tuple(data.class_names)
     for name, factor in data.groups.items():

@@ -1,0 +1,126 @@
+"""The numbers of some of the rows, such as those that somebody selected, beside those of all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import NotAvailable
+from calviz.core.events import BinaryEvents
+from calviz.core.predictions import Predictions
+from calviz.numerics.proportions import clopper_pearson
+from calviz.results.evaluation import Interval
+from calviz.sample.binning import effective_rows
+from calviz.sample.sample import Sample
+
+#: Level of the interval.
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class PartNumbers:
+    """Some rows of a sample; no test is run on them, as they may have been chosen by looking at their outcomes.
+
+    Attributes
+    ----------
+    rows : int
+    share : float
+        Of all rows, by their weights where they have some.
+    score, observed : float
+        Mean score and share of hits; nan without rows.
+    interval : Interval or None
+        Exact interval (Clopper and Pearson) of ``score - observed``, the mean score taken as it is; None without rows.
+    misses : float
+        Their share of all misses of the sample; nan where it has none.
+    log_loss, loss_share : float or None
+        Mean negative logarithm of the probability of the true class, and their share of the sum over all rows; None
+        where the data do not hold these probabilities.
+    """
+
+    rows: int
+    share: float
+    score: float
+    observed: float
+    interval: Interval | None
+    misses: float
+    log_loss: float | None
+    loss_share: float | None
+
+    @property
+    def gap(self) -> float:
+        """Mean score minus share of hits."""
+        return self.score - self.observed
+
+
+def part_numbers(sample: Sample, rows: IntArray | None = None) -> PartNumbers:
+    """Measure some rows under the sample's reduction.
+
+    Parameters
+    ----------
+    sample : Sample
+    rows : ndarray of int, optional
+        Which; all if left out.
+    """
+    events, weights = sample.scored, sample.weights
+    part = np.arange(events.n) if rows is None else rows
+    own = np.ones(events.n) if weights is None else weights
+    w, score, hit = own[part], events.score[part].astype(np.float64), events.hit[part]
+    mass = float(w.sum())
+    missed = float(own @ ~events.hit)
+    misses = float(w @ ~hit) / missed if missed else np.nan
+    count = round(mass) if events.counted else part.size
+    if not part.size:
+        none = None if _losses(sample) is None else np.nan
+        return PartNumbers(0, 0.0, np.nan, np.nan, None, misses, none, none)
+    mean, observed = float(w @ score) / mass, float(w @ hit) / mass
+    losses = _losses(sample)
+    loss = loss_share = None
+    if losses is not None:
+        held = float(w @ losses[part])
+        loss, loss_share = held / mass, held / max(float(own @ losses), 1e-300)
+    return PartNumbers(
+        rows=count,
+        share=mass / float(own.sum()),
+        score=mean,
+        observed=observed,
+        interval=_gap_interval(sample, part, mean, observed),
+        misses=misses,
+        log_loss=loss,
+        loss_share=loss_share,
+    )
+
+
+def _gap_interval(sample: Sample, part: IntArray, mean: float, observed: float) -> Interval:
+    events, weights, clusters = sample.scored, sample.weights, sample.data.clusters
+    own = None if weights is None else weights[part]
+    if events.counted:
+        assert own is not None
+        independent = float(own.sum())
+    else:
+        few = BinaryEvents(events.score[part], events.hit[part])
+        cluster = (
+            None if clusters is None else np.unique(clusters.codes[part], return_inverse=True)[1]
+        )
+        independent = float(effective_rows(few, np.array([0.0, 1.0]), cluster, own)[0])
+    low, high = clopper_pearson(
+        np.array([observed * independent]), np.array([independent]), level=LEVEL
+    )
+    return Interval(mean - float(high[0]), mean - float(low[0]))
+
+
+def row_log_losses(sample: Sample) -> FloatArray:
+    """Negative logarithm of the probability of the true class, shape (n,); raises NotAvailable without all classes."""
+    data = sample.data
+    if not isinstance(data, Predictions) or data.cells is not None:
+        raise NotAvailable("losses need the probabilities of all classes.")
+    true = data.probs[np.arange(data.n), data.labels].astype(np.float64)
+    return -np.log(np.maximum(true, np.finfo(np.float64).eps))
+
+
+def _losses(sample: Sample) -> FloatArray | None:
+    try:
+        return row_log_losses(sample)
+    except NotAvailable:
+        return None

@@ -1,0 +1,49 @@
+"""The pinned state on a page: its points in a diagram, its values beside those of now."""
+
+from __future__ import annotations
+
+from calviz.core.errors import CalvizError
+from calviz.figures.kernels.beside import Beside
+from calviz.results.evaluation import MetricResult
+from calviz.ui.pinned import state
+from calviz.ui.session import results
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import recalibrated_diagram
+from calviz.ui.widgets.recalibration_choice import NONE
+
+#: Characters of a name in a legend.
+_LEGEND = 44
+
+
+def points(now: Settings) -> tuple[Beside, ...]:
+    """The points to draw in a reliability diagram; none where nothing else is pinned than is shown."""
+    pinned = state.current(now)
+    name = "" if pinned is None else state.difference(pinned, now)
+    if pinned is None or not name:
+        return ()
+    try:
+        if pinned.method != NONE:
+            other = recalibrated_diagram.find(pinned.settings, pinned.method).after
+        else:
+            other = results.reliability(pinned.settings)
+    except CalvizError:
+        return ()
+    return (Beside.of(other, f"Pinned: {name}", "pinned"),)
+
+
+def values(now: Settings, keys: tuple[str, ...]) -> dict[str, MetricResult]:
+    """The values of metrics in the pinned state, by the keys that they have now; empty where there is none."""
+    pinned = state.current(now)
+    if pinned is None or not state.difference(pinned, now):
+        return {}
+    # The ECE is that of the bins that are looked at.
+    ece = now.sample.ece_key
+    own = tuple(pinned.settings.sample.ece_key if key == ece else key for key in keys)
+    try:
+        if pinned.method != NONE:
+            found = recalibrated_diagram.metrics(pinned.settings, pinned.method, own)
+        else:
+            found = results.metrics(pinned.settings, own, error_bars=False)
+    except CalvizError:
+        return {}
+    return {key: found[other] for key, other in zip(keys, own, strict=True)}

@@ -1,0 +1,214 @@
+"""What is pinned: settings and a map, in the session and in the link, as long as the data have them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import get_args
+
+import streamlit as st
+
+from calviz.core.bins import DEFAULT_BINS, Scheme
+from calviz.core.errors import CalvizError
+from calviz.core.reduction import Reduction
+from calviz.results.slices import rows_where, where_words
+from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.text.words import as_sentence, shorten
+from calviz.ui.session import history
+from calviz.ui.session.link_parts import joined, parted
+from calviz.ui.session.open_files import Entry
+from calviz.ui.session.settings import MAX_BINS, Settings
+from calviz.ui.widgets import recalibration_choice
+
+#: The name in the address, and what stands there where nothing differs from the defaults.
+PINNED, _DEFAULTS = "pinned", "-"
+_PIN, _OF, _ENDED = "calviz.pinned", "calviz.pinned.of", "calviz.pinned.ended"
+_ALL = ""
+
+
+@dataclass(frozen=True)
+class Pin:
+    """Settings by name, so that they outlive a session; what is left out is the default of the data.
+
+    Attributes
+    ----------
+    model, split, reduction, bins, scheme, map : str
+        Empty for the default; a split of None is all rows.
+    where : tuple of str
+        Columns and values in turns.
+    """
+
+    model: str = ""
+    split: str | None = ""
+    reduction: str = ""
+    bins: str = ""
+    scheme: str = ""
+    map: str = ""
+    where: tuple[str, ...] = field(default=())
+
+    def link(self) -> str:
+        """The pin in a link: a letter and a value for each part that is no default."""
+        parts = [
+            f"{code}{getattr(self, name)}" for code, name in _CODES.items() if getattr(self, name)
+        ]
+        parts += ["a"] if self.split is None else []
+        parts += [f"w{text}" for text in self.where]
+        return joined(parts) or _DEFAULTS
+
+
+_CODES = {"m": "model", "s": "split", "r": "reduction", "b": "bins", "h": "scheme", "f": "map"}
+
+
+def pin_of(link: str) -> Pin | None:
+    """The pin that a link holds; None where it holds none."""
+    if link == _DEFAULTS:
+        return Pin()
+    found: dict[str, str | None] = {}
+    where = []
+    for part in parted(link):
+        code, value = part[:1], part[1:]
+        if code == "w":
+            where.append(value)
+        elif part == "a":
+            found["split"] = None
+        elif code in _CODES and value and _CODES[code] not in found:
+            found[_CODES[code]] = value
+        else:
+            return None
+    return None if len(where) % 2 else Pin(**found, where=tuple(where))  # type: ignore[arg-type]
+
+
+def of(settings: Settings, method: str) -> Pin:
+    """The pin of what is looked at."""
+    entry, data = settings.entry, settings.whole
+    split: str | None = ""
+    if data.splits is not None and settings.split != _usual_split(entry):
+        split = settings.split
+    reduction = settings.reduction
+    return Pin(
+        model="" if settings.model == next(iter(entry.loaded.models)) else settings.model,
+        split=split,
+        reduction="" if reduction == Reduction.default(data) else reduction.key,
+        bins="" if settings.bins == DEFAULT_BINS else str(settings.bins),
+        scheme="" if settings.scheme == "equal-width" else settings.scheme,
+        map="" if method == recalibration_choice.NONE else method,
+        where=tuple(text for pair in settings.where for text in pair),
+    )
+
+
+def _usual_split(entry: Entry) -> str | None:
+    return entry.loaded.recognition.eval_split
+
+
+@dataclass(frozen=True, eq=False)
+class Pinned:
+    """A pin that the data have.
+
+    Attributes
+    ----------
+    settings : Settings
+    method : str
+        A recalibrator, or `recalibration_choice.NONE`.
+    """
+
+    settings: Settings
+    method: str
+
+
+def _settings_of(pin: Pin, entry: Entry) -> Pinned:
+    """The settings of a pin; raises CalvizError, ValueError or KeyError where the data do not have them."""
+    model = pin.model or next(iter(entry.loaded.models))
+    if model not in entry.loaded.models:
+        raise KeyError(f"there is no model '{shorten(model, 30)}'")
+    data = entry.loaded.models[model]
+    split = pin.split
+    if split == _ALL:
+        split = _usual_split(entry) if data.splits is not None else None
+    if split is not None and split not in data.split_names:
+        raise KeyError(f"there is no split '{shorten(split, 30)}'")
+    reduction = Reduction.of(pin.reduction or None, data)
+    reduction.check(data)
+    bins = int(pin.bins or DEFAULT_BINS)
+    scheme: Scheme = pin.scheme or "equal-width"  # type: ignore[assignment]
+    if not 1 <= bins <= MAX_BINS or scheme not in get_args(Scheme):
+        raise ValueError("there are no such bins")
+    where = tuple(zip(pin.where[::2], pin.where[1::2], strict=True))
+    rows_where(data, where)
+    if pin.map:
+        RECALIBRATORS[pin.map]
+    found = Settings(entry, model, split, reduction, bins, scheme, where)
+    return Pinned(found, pin.map or recalibration_choice.NONE)
+
+
+def current(now: Settings) -> Pinned | None:
+    """What is pinned, of the data that are looked at; None where nothing is."""
+    pin: Pin | None = st.session_state.get(_PIN)
+    return None if pin is None else _settings_of(pin, now.entry)
+
+
+def pin_this(now: Settings) -> None:
+    """Keep what is looked at, with the map that was chosen on a page; for callbacks."""
+    method = st.session_state.get(recalibration_choice.KEY, recalibration_choice.NONE)
+    st.session_state[_PIN] = of(now, method or recalibration_choice.NONE)
+    st.session_state[_OF] = now.entry.key
+    st.session_state.pop(_ENDED, None)
+
+
+def put(pin: Pin | None) -> None:
+    """Pin something, or nothing."""
+    st.session_state[_PIN] = pin
+    st.session_state.pop(_OF, None)
+    st.session_state.pop(_ENDED, None)
+
+
+def unpin() -> None:
+    """Keep nothing beside; for callbacks."""
+    put(None)
+
+
+def ended() -> str | None:
+    """Why what was pinned is gone, in a sentence, until something is pinned."""
+    reason: str | None = st.session_state.get(_ENDED)
+    return reason
+
+
+def settle(now: Settings) -> None:
+    """Follow the address at the start, let go what the data do not have, and write the address."""
+    if _PIN not in st.session_state or history.stepped():
+        put(pin_of(st.query_params[PINNED]) if PINNED in st.query_params else None)
+    pin: Pin | None = st.session_state[_PIN]
+    if pin is not None:
+        before = st.session_state.get(_OF, now.entry.key)
+        try:
+            if before != now.entry.key:
+                raise KeyError("other data are looked at")
+            _settings_of(pin, now.entry)
+            st.session_state[_OF] = before
+        except (CalvizError, ValueError, KeyError) as reason:
+            said = reason.args[0] if isinstance(reason, KeyError) else reason
+            put(None)
+            st.session_state[_ENDED] = as_sentence(f"What was pinned is gone: {said}")
+            pin = None
+    wanted = None if pin is None else pin.link()
+    if wanted is None and PINNED in st.query_params:
+        del st.query_params[PINNED]
+    elif wanted is not None and st.query_params.get(PINNED) != wanted:
+        st.query_params[PINNED] = wanted
+
+
+def difference(pinned: Pinned, now: Settings) -> str:
+    """What is otherwise in the pinned state, in plain text; empty where nothing is."""
+    other = pinned.settings
+    parts = []
+    if other.model != now.model:
+        parts.append(f"model {shorten(other.model, 24)}")
+    if other.split != now.split:
+        parts.append("all splits" if other.split is None else f"split {shorten(other.split, 24)}")
+    if other.where != now.where:
+        parts.append(where_words(other.where, 20) if other.where else "all slices")
+    if other.reduction != now.reduction:
+        parts.append(shorten(other.reduction.label, 30))
+    if (other.bins, other.scheme) != (now.bins, now.scheme):
+        parts.append(other.bins_words)
+    if pinned.method != recalibration_choice.NONE:
+        parts.append(recalibration_choice.after(RECALIBRATORS[pinned.method].label))
+    return ", ".join(parts)

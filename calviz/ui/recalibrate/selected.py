@@ -1,0 +1,44 @@
+"""The selected rows before and after a method, among the rows that judge."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from calviz.core.errors import CalvizError
+from calviz.sample.part import part_numbers
+from calviz.sample.sample import Sample
+from calviz.specs.recalibrator import UNCALIBRATED
+from calviz.text.words import counted
+from calviz.ui.recalibrate.comparison_job import Outcome
+from calviz.ui.selection import panel, state
+from calviz.ui.selection.rules import rows_of
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets.recalibration_choice import after
+from calviz.ui.widgets.text import md
+
+
+def draw(outcome: Outcome, method: str, settings: Settings) -> None:
+    """Their numbers; nothing where nothing is selected, or none of the rows judges."""
+    rule = state.rule()
+    if rule is None or method == UNCALIBRATED:
+        return
+    before = Sample(
+        outcome.calibrated(UNCALIBRATED),
+        reduction=outcome.reduction,
+        bins=settings.bins,
+        scheme=settings.scheme,
+    )
+    try:
+        rows, name = rows_of(rule, before), rule.words(before)
+    except CalvizError:
+        return
+    if not rows.size:
+        return
+    st.markdown(f"**Selected: {md(name, 200)}, {counted(rows.size, 'row')} of those that judge**")
+    parts = {
+        "before": part_numbers(before, rows),
+        after(outcome.comparison[method].label): part_numbers(
+            before.with_data(outcome.calibrated(method)), rows
+        ),
+    }
+    panel.show(settings, parts, rule)

@@ -1,0 +1,35 @@
+"""The selection in the sidebar, on every page: its name, its rows, and the button that clears it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from calviz.text.words import counted
+from calviz.ui.selection import state
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets.text import md
+
+
+def draw(settings: Settings) -> None:
+    """What is selected, or, once, why it is not any more."""
+    chosen = state.among(settings)
+    if chosen is None:
+        if reason := state.ended():
+            st.caption(f":material/info: {md(reason, 300)}")
+        return
+    with st.container(border=True, gap="xsmall"):
+        st.markdown(f":material/select_all: **Selected:** {md(chosen.name, 200)}")
+        count = counted(settings.sample.data.n, "row")
+        st.caption(f"{chosen.rows.size:,} of {count}")
+        clear_button()
+
+
+def clear_button() -> None:
+    """The button that ends the selection, for all pages."""
+    st.button(
+        "Clear",
+        key="calviz.selected.clear",
+        icon=":material/close:",
+        help="Selects nothing, on every page.",
+        on_click=state.clear,
+    )

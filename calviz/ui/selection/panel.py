@@ -1,0 +1,183 @@
+"""What a page says of the selected rows: their numbers beside those of all rows, the rows, their classes and slices."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import pandas as pd
+import streamlit as st
+
+from calviz.core.errors import CalvizError
+from calviz.sample.part import PartNumbers, part_numbers
+from calviz.text.export import csv_bytes
+from calviz.text.words import counted, percent, points, score_and_hit
+from calviz.ui.selection import selected_rows, state
+from calviz.ui.selection.rules import Rule
+from calviz.ui.selection.state import Selected
+from calviz.ui.session.result_cache import kept
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import diagram, tables
+from calviz.ui.widgets.text import md
+
+#: A CSV of up to this many rows is made at once, a longer one on request.
+AT_ONCE = 20_000
+_CSV = "calviz.selected.csv"
+HONEST = (
+    "What the page says elsewhere is of all rows. These were chosen by looking at them, so no test is run on them; the interval "
+    "is that of these rows alone."
+)
+
+BY_OUTCOME = (
+    "What the page says elsewhere is of all rows. These were chosen by their true class: even of a calibrated model their gap is not 0, "
+    "so it is no sign of miscalibration and has no interval."
+)
+
+
+def draw(settings: Settings, *, how: str = "", rows: bool = True) -> None:
+    """The selection on a page; without one, `how` to select on this page.
+
+    Parameters
+    ----------
+    settings : Settings
+    how : str
+        One sentence; shown as long as nothing is selected.
+    rows : bool
+        Whether the rows are listed, with their classes and slices.
+    """
+    chosen = state.among(settings)
+    if chosen is None:
+        if how:
+            st.caption(how)
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        name = chosen.name[:1].upper() + chosen.name[1:]
+        st.subheader(
+            f"{md(name, 200)}, {counted(chosen.rows.size, 'row')}", anchor=False, width="content"
+        )
+        if diagram.page_width() is not None:
+            # On a phone the sidebar, where it is cleared, is folded away.
+            st.button("Clear it", key="calviz.selected.clear.phone", on_click=state.clear)
+    if not chosen.rows.size:
+        st.caption("None of the rows that are looked at is among them.")
+        return
+    numbers(settings, chosen)
+    if rows:
+        selected_rows.draw(settings, chosen.rows)
+        _download(settings, chosen)
+
+
+def numbers(settings: Settings, chosen: Selected) -> None:
+    """Their numbers beside those of all rows, and what they hold of the mistakes and of the loss."""
+    some, every = measured(settings, chosen)
+    st.markdown(f"They are {_shares(some, settings)}.")
+    show(settings, {"selected": some, "all rows": every}, chosen.rule)
+
+
+def show(settings: Settings, parts: dict[str, PartNumbers], rule: Rule) -> None:
+    """Parts of the rows, one line each, and what may be concluded; no interval where the outcome chose the rows."""
+    whole = "all rows"
+    bare = {name for name in parts if rule.by_outcome and name != whole}
+    st.dataframe(
+        table(settings, parts, bare),
+        hide_index=True,
+        height="content",
+        alt="The selected rows beside others",
+    )
+    st.caption(BY_OUTCOME if rule.by_outcome else HONEST)
+
+
+def of_models(settings: Settings) -> None:
+    """The selected rows under every model of the file that has the same rows."""
+    chosen = state.among(settings)
+    if chosen is None or not chosen.rows.size:
+        return
+    parts = {}
+    for name, model in settings.entry.loaded.models.items():
+        if model.n != settings.whole.n:
+            continue
+        try:
+            parts[name] = part_numbers(replace(settings, model=name).sample, chosen.rows)
+        except CalvizError:
+            continue
+    by = f", as {md(settings.model, 40)} has them" if len(parts) > 1 else ""
+    st.subheader(f"Selected: {md(chosen.name, 200)}{by}", anchor=False)
+    show(settings, parts, chosen.rule)
+
+
+def measured(settings: Settings, chosen: Selected) -> tuple[PartNumbers, PartNumbers]:
+    """The numbers of the selected rows, and of all rows."""
+    key = (*settings.rows_key, *settings.how_key, chosen.rule.link())
+    return _measured(key, chosen, settings)
+
+
+@kept(6)
+def _measured(
+    key: tuple[str, ...], _chosen: Selected, _settings: Settings
+) -> tuple[PartNumbers, PartNumbers]:
+    sample = _settings.sample
+    return part_numbers(sample, _chosen.rows), part_numbers(sample)
+
+
+def _shares(some: PartNumbers, settings: Settings) -> str:
+    of = [f"{percent(some.share)} of the rows"]
+    if settings.reduction.kind == "top-label" and some.misses == some.misses:
+        of.append(f"{percent(some.misses)} of the mistakes")
+    if some.loss_share is not None:
+        of.append(f"{percent(some.loss_share)} of the log loss")
+    return ", ".join(of[:-1]) + (" and " if len(of) > 1 else "") + of[-1]
+
+
+def table(
+    settings: Settings, parts: dict[str, PartNumbers], bare: Collection[str] = ()
+) -> pd.DataFrame:
+    """Rows, mean score, hits, gap with its interval, and loss, one line for each; `bare` ones have no interval."""
+    score, hit = score_and_hit(settings.reduction)
+    lines = []
+    for name, part in parts.items():
+        interval = part.interval
+        line = {
+            "": name,
+            "rows": f"{part.rows:,}",
+            score: f"{part.score:.3f}",
+            hit: f"{part.observed:.3f}",
+            "gap, points": points(part.gap, plus=True),
+            "95 % interval": ""
+            if interval is None or name in bare
+            else f"{points(interval.low)} to {points(interval.high)}",
+        }
+        if part.log_loss is not None:
+            line["mean log loss"] = f"{part.log_loss:.3f}"
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def _download(settings: Settings, chosen: Selected) -> None:
+    n = chosen.rows.size
+    key = (*settings.rows_key, *settings.how_key, chosen.rule.link())
+    if (
+        n > AT_ONCE
+        and st.session_state.get(_CSV) != key
+        and not st.button(f"Prepare the CSV of {counted(n, 'row')}", key=f"{_CSV}.button")
+    ):
+        return
+    st.session_state[_CSV] = key
+    with st.spinner(f"Writing {counted(n, 'row')} as CSV …", show_time=True):
+        content = _csv(key, chosen, settings)
+    st.download_button(
+        f"Download {counted(n, 'row')} as CSV",
+        content,
+        file_name=f"{settings.file_stem}-selected.csv",
+        mime="text/csv",
+        icon=":material/download:",
+        on_click="ignore",
+        key="calviz.selected.download",
+    )
+
+
+@st.cache_resource(scope="session", max_entries=2, show_spinner=False)
+def _csv(key: tuple[str, ...], _chosen: Selected, _settings: Settings) -> bytes:
+    table = tables.rows_table(
+        _settings.sample.data, _chosen.rows, _settings.reduction, _settings.row_numbers
+    )
+    return csv_bytes(table)

@@ -1,0 +1,289 @@
+"""What a selection of rows is: a rule with a name, which any page, split or model can follow, and which fits into a link."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass
+from typing import Any, ClassVar, Self, get_args
+
+import numpy as np
+
+from calviz.core.arrays import BoolArray, IntArray
+from calviz.core.errors import CalvizError, NotAvailable
+from calviz.core.predictions import Dataset, Predictions
+from calviz.figures.kernels.uncertainty_ranking import Ranking, ranking_values
+from calviz.results.slices import Where, rows_where, where_words
+from calviz.sample.binning import bin_of_rows
+from calviz.sample.reduce import predicted_classes
+from calviz.sample.sample import Sample, chosen_bins
+from calviz.text.words import number, percent, shorten
+from calviz.ui.session.link_parts import joined, parted
+
+#: Characters of a name of a class or value in the name of a selection.
+_NAME = 30
+
+
+@dataclass(frozen=True)
+class Rule(ABC):
+    """Which rows are selected; the fields are texts and whole numbers, in the order of the link."""
+
+    code: ClassVar[str]
+    #: Whether it means the same rows only while reduction and bins stay as they are.
+    of_bins: ClassVar[bool] = False
+    #: Whether it looks at the true class: a gap of such rows is no sign of miscalibration.
+    by_outcome: ClassVar[bool] = False
+    kinds: ClassVar[dict[str, type[Rule]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        """Register the kind."""
+        Rule.kinds[cls.code] = cls
+
+    @abstractmethod
+    def words(self, sample: Sample) -> str:
+        """The name of the selection, in plain text."""
+
+    @abstractmethod
+    def mask(self, sample: Sample) -> BoolArray:
+        """The selected rows, shape (n,); raises a CalvizError with the reason where the rule has no meaning."""
+
+    @classmethod
+    def read(cls, parts: list[str]) -> Self:
+        """The rule of the parts of a link; raises ValueError or TypeError."""
+        return cls(*parts)
+
+    def link(self) -> str:
+        """The rule in a link."""
+        parts = [self.code]
+        for value in astuple(self):
+            parts += [str(v) for v in _flat(value)]
+        return joined(parts)
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple):
+        for one in value:
+            yield from _flat(one)
+    else:
+        yield value
+
+
+def rule_of(link: str) -> Rule | None:
+    """The rule that a link holds; None where it holds none."""
+    code, *parts = parted(link)
+    kind = Rule.kinds.get(code)
+    try:
+        return None if kind is None else kind.read(parts)
+    except (ValueError, TypeError):
+        return None
+
+
+@dataclass(frozen=True)
+class Bins(Rule):
+    """A range of scores: neighbouring bins of the diagram, 0-based; links count from 1."""
+
+    code = "bins"
+    of_bins = True
+    first: int
+    last: int
+
+    def words(self, sample: Sample) -> str:
+        """The bins and their edges."""
+        several = self.first != self.last
+        where = f"{self.numbers(' to ')} {bounds(sample, self.first, self.last)}"
+        return f"{'bins' if several else 'bin'} {where}"
+
+    def numbers(self, between: str = "-") -> str:
+        """The bins, 1-based: "14", or "13-15"."""
+        return between.join(str(end + 1) for end in dict.fromkeys((self.first, self.last)))
+
+    def mask(self, sample: Sample) -> BoolArray:
+        """The rows whose scores lie in the bins."""
+        edges = chosen_bins(sample).edges
+        if not 0 <= self.first <= self.last < edges.size - 1:
+            raise NotAvailable(f"there are {edges.size - 1} bins.")
+        at = bin_of_rows(sample.scored, edges)
+        return np.asarray((at >= self.first) & (at <= self.last))
+
+    def link(self) -> str:
+        """The bins from 1, as "bins~13-15"."""
+        return joined([self.code, self.numbers()])
+
+    @classmethod
+    def read(cls, parts: list[str]) -> Self:
+        """The reverse of `link`."""
+        (text,) = parts
+        ends = [int(end) - 1 for end in text.split("-")]
+        if len(ends) > 2 or min(ends) < 0:
+            raise ValueError(text)
+        return cls(min(ends), max(ends))
+
+
+def bounds(sample: Sample, first: int, last: int | None = None) -> str:
+    """The scores of a bin, or of several, as an interval; right-closed, the first one also holds its lower edge."""
+    edges = chosen_bins(sample).edges
+    low, high = float(edges[first]), float(edges[(first if last is None else last) + 1])
+    digits = 4 if sample.scheme == "equal-mass" else 2 if edges.size <= 51 else 3
+    return f"{'[' if first == 0 else '('}{low:.{digits}f}, {high:.{digits}f}]"
+
+
+@dataclass(frozen=True)
+class Predicted(Rule):
+    """The rows that are predicted as a class."""
+
+    code = "predicted"
+    name: str
+
+    def words(self, sample: Sample) -> str:
+        """The class."""
+        return f"predicted '{shorten(self.name, _NAME)}'"
+
+    def mask(self, sample: Sample) -> BoolArray:
+        """Rows by predicted class."""
+        return np.asarray(_predicted(sample.data) == _class(sample.data, self.name))
+
+
+@dataclass(frozen=True)
+class Labelled(Rule):
+    """The rows whose true class is this one."""
+
+    code = "true"
+    by_outcome = True
+    name: str
+
+    def words(self, sample: Sample) -> str:
+        """The class."""
+        return f"true class '{shorten(self.name, _NAME)}'"
+
+    def mask(self, sample: Sample) -> BoolArray:
+        """Rows by true class."""
+        return np.asarray(_true(sample.data) == _class(sample.data, self.name))
+
+
+@dataclass(frozen=True)
+class Cell(Rule):
+    """The rows of a true class that are predicted as another: a cell of the confusion matrix."""
+
+    code = "cell"
+    by_outcome = True
+    true: str
+    predicted: str
+
+    def words(self, sample: Sample) -> str:
+        """The two classes."""
+        true, taken = (shorten(name, _NAME) for name in (self.true, self.predicted))
+        right = self.true == self.predicted
+        return f"'{true}' predicted right" if right else f"'{true}' taken for '{taken}'"
+
+    def mask(self, sample: Sample) -> BoolArray:
+        """Rows by both classes."""
+        data = sample.data
+        true = _true(data) == _class(data, self.true)
+        return np.asarray(true & (_predicted(data) == _class(data, self.predicted)))
+
+
+@dataclass(frozen=True)
+class Slice(Rule):
+    """The rows that hold some values of the file's columns; a grade is one."""
+
+    code = "slice"
+    where: Where
+
+    def words(self, sample: Sample) -> str:
+        """The condition."""
+        return f"where {where_words(self.where, _NAME)}"
+
+    def mask(self, sample: Sample) -> BoolArray:
+        """Rows where the condition holds."""
+        mask = rows_where(sample.data, self.where)
+        return np.ones(sample.data.n, dtype=np.bool_) if mask is None else mask
+
+    @classmethod
+    def read(cls, parts: list[str]) -> Self:
+        """Columns and values in turns."""
+        if not parts or len(parts) % 2:
+            raise ValueError(parts)
+        return cls(tuple(zip(parts[::2], parts[1::2], strict=True)))
+
+
+@dataclass(frozen=True)
+class Covered(Rule):
+    """The rows that are kept, or referred, where the surest of them are kept."""
+
+    code = "covered"
+    side: str
+    ranking: Ranking
+    percent: int
+
+    def words(self, sample: Sample) -> str:
+        """The coverage and, where it is a probability, the threshold."""
+        share = percent(self.percent / 100, 0)
+        kept = f"{self.side} at {share} coverage"
+        if self.ranking != "confidence":
+            return f"{kept} by {self.ranking}"
+        low = threshold(sample, self.ranking, self.percent / 100)
+        return f"{kept}, confidence {'≥' if self.side == 'kept' else '<'} {number(low)}"
+
+    def mask(self, sample: Sample) -> BoolArray:
+        """Rows by the threshold; among equal values all are kept."""
+        value = ranking_values(sample, self.ranking)
+        kept = value >= threshold(sample, self.ranking, self.percent / 100)
+        return np.asarray(kept if self.side == "kept" else ~kept)
+
+    @classmethod
+    def read(cls, parts: list[str]) -> Self:
+        """Side, ranking and percent."""
+        side, ranking, share = parts
+        if side not in ("kept", "referred") or ranking not in get_args(Ranking):
+            raise ValueError(parts)
+        if not 0 <= int(share) <= 100:
+            raise ValueError(share)
+        return cls(side, ranking, int(share))  # type: ignore[arg-type]
+
+
+def threshold(sample: Sample, ranking: Ranking, coverage: float) -> float:
+    """The least value of a ranking that is kept where this share of the rows is."""
+    value = ranking_values(sample, ranking)
+    kept = round(value.size * coverage)
+    if kept == 0:
+        return float("inf")
+    return float(np.partition(value, value.size - kept)[value.size - kept])
+
+
+def _class(data: Dataset, name: str) -> int:
+    if name not in data.class_names:
+        raise NotAvailable(f"there is no class '{shorten(name, _NAME)}'.")
+    return data.class_names.index(name)
+
+
+def predicted_of(data: Dataset) -> IntArray | None:
+    """The predicted class of each row; None where the data do not say."""
+    found = predicted_classes(data) if isinstance(data, Predictions) else data.predicted
+    return None if found is None else np.asarray(found)
+
+
+def _predicted(data: Dataset) -> IntArray:
+    found = predicted_of(data)
+    if found is None:
+        raise NotAvailable("these data do not name the predicted classes.")
+    return found
+
+
+def _true(data: Dataset) -> IntArray:
+    if data.labels is None:
+        raise NotAvailable("these data do not name the true classes.")
+    return np.asarray(data.labels)
+
+
+def rows_of(rule: Rule, sample: Sample) -> IntArray:
+    """The rows of a sample that a rule selects, ascending; raises a CalvizError where it has no meaning."""
+    return np.flatnonzero(rule.mask(sample))
+
+
+def why_not(rule: Rule, sample: Sample) -> str | None:
+    """Why a rule has no meaning for a sample; None where it has one."""
+    try:
+        rule.mask(sample)
+    except CalvizError as reason:
+        return str(reason).rstrip(".")
+    return None

@@ -1,0 +1,165 @@
+"""The one selection of a session: kept from page to page, written into the address, ended where it has no meaning any more."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import streamlit as st
+
+from calviz.core.arrays import IntArray
+from calviz.core.errors import CalvizError
+from calviz.text.words import as_sentence
+from calviz.ui.selection.rules import Bins, Rule, rows_of, rule_of
+from calviz.ui.session import history
+from calviz.ui.session.link_parts import joined
+from calviz.ui.session.result_cache import kept
+from calviz.ui.session.settings import Settings
+
+#: Names in the address; the second one is that of older links, which held bins only.
+SELECTED, BIN = "selected", "bin"
+
+_RULE, _NAME, _OF = "calviz.selected", "calviz.selected.name", "calviz.selected.of"
+_PAGE, _TURNS = "calviz.selected.page", "calviz.selected.turns"
+_ENDED = "calviz.selected.ended"
+
+
+class Selected(NamedTuple):
+    """A selection among the rows that are looked at.
+
+    Attributes
+    ----------
+    rule : Rule
+    name : str
+        In plain text.
+    rows : ndarray of int
+        Ascending, among those of the sample.
+    """
+
+    rule: Rule
+    name: str
+    rows: IntArray
+
+
+def rule() -> Rule | None:
+    """The rule of the selection; None where nothing is selected."""
+    found: Rule | None = st.session_state.get(_RULE)
+    return found
+
+
+def among(settings: Settings) -> Selected | None:
+    """The selection among the rows of some settings; None where there is none, or where it means nothing for them."""
+    chosen = rule()
+    if chosen is None:
+        return None
+    try:
+        return _among((*settings.rows_key, *settings.how_key, chosen.link()), chosen, settings)
+    except CalvizError:
+        return None
+
+
+@kept(6)
+def _among(key: tuple[str, ...], _chosen: Rule, _settings: Settings) -> Selected:
+    sample = _settings.sample
+    return Selected(_chosen, _chosen.words(sample), rows_of(_chosen, sample))
+
+
+def choose(chosen: Rule | None, *, by: str = "") -> None:
+    """Select rows, or none; for callbacks. The widgets other than the one it was done `by` forget what was chosen in them."""
+    st.session_state[_RULE] = chosen
+    st.session_state.pop(_OF, None)
+    st.session_state.pop(_ENDED, None)
+    turns = _turns()
+    for name in turns:
+        turns[name] += name != by
+    # A widget in a fragment would run that fragment only, and all of the page answers.
+    st.rerun()
+
+
+def clear() -> None:
+    """Select nothing; for callbacks."""
+    choose(None)
+
+
+def key(name: str) -> str:
+    """The key of a widget that selects, another one when something was selected elsewhere."""
+    return f"{name}.{_turns().setdefault(name, 0)}"
+
+
+def _turns() -> dict[str, int]:
+    turns: dict[str, int] = st.session_state.setdefault(_TURNS, {})
+    return turns
+
+
+def settle(settings: Settings, page: str) -> None:
+    """Follow the address, end a selection that has no meaning for what is looked at now, and write the address."""
+    if _PAGE not in st.session_state or history.stepped():
+        st.session_state[_RULE] = _in_address()
+        st.session_state.pop(_OF, None)
+    if page != st.session_state.get(_PAGE):
+        st.session_state.pop(_ENDED, None)
+    st.session_state[_PAGE] = page
+    chosen = rule()
+    if chosen is not None:
+        reason = _over(chosen, settings)
+        if reason is None:
+            st.session_state[_OF] = _identity(chosen, settings)
+        else:
+            _end(reason)
+    _write_address()
+
+
+def _in_address() -> Rule | None:
+    if SELECTED in st.query_params:
+        return rule_of(st.query_params[SELECTED])
+    asked = re.fullmatch(r"[0-9]{1,4}(-[0-9]{1,4})?", st.query_params.get(BIN, ""))
+    return rule_of(joined([Bins.code, asked[0]])) if asked else None
+
+
+def _identity(chosen: Rule, settings: Settings) -> tuple[str, ...]:
+    """What must stay for the selection to mean the same: the data, and of bins where their edges are."""
+    if not chosen.of_bins:
+        return (settings.entry.key,)
+    edges = settings.rows_key if settings.scheme != "equal-width" else ()
+    return (settings.entry.key, *settings.how_key, *edges)
+
+
+def _over(chosen: Rule, settings: Settings) -> str | None:
+    before = st.session_state.get(_OF)
+    if before is not None and before[0] != settings.entry.key:
+        return "other data are looked at"
+    if before is not None and before != _identity(chosen, settings):
+        return "other scores or other bins are looked at"
+    try:
+        found = _among((*settings.rows_key, *settings.how_key, chosen.link()), chosen, settings)
+    except CalvizError as reason:
+        return str(reason).rstrip(".")
+    st.session_state[_NAME] = found.name
+    return None
+
+
+def _end(reason: str) -> None:
+    name = st.session_state.pop(_NAME, None)
+    what = f"The selection, {name}, ended" if name else "The selection of the link is not there"
+    st.session_state[_ENDED] = as_sentence(f"{what}: {reason}")
+    st.session_state[_RULE] = None
+    turns = _turns()
+    for one in turns:
+        turns[one] += 1
+
+
+def ended() -> str | None:
+    """Why the last selection ended, in a sentence, until the page changes or rows are selected."""
+    reason: str | None = st.session_state.get(_ENDED)
+    return reason
+
+
+def _write_address() -> None:
+    chosen = rule()
+    wanted = None if chosen is None else chosen.link()
+    if BIN in st.query_params:
+        del st.query_params[BIN]
+    if wanted is None and SELECTED in st.query_params:
+        del st.query_params[SELECTED]
+    elif wanted is not None and st.query_params.get(SELECTED) != wanted:
+        st.query_params[SELECTED] = wanted

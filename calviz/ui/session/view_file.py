@@ -1,0 +1,113 @@
+"""Saved views: a small JSON file with page, settings, selection and pinned state, and the fingerprint of the data, never data."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from calviz.core.errors import InputError
+from calviz.text.words import shorten
+
+#: What the file says it is, and the version that is written and read.
+KIND, VERSION = "view", 1
+#: Bytes of the largest view; settings, characters of one and of a name.
+MOST_BYTES, MOST_SETTINGS, MOST_TEXT = 200_000, 200, 4_000
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_HEAD = re.compile(rb'^\s*\{[^{}\[\]]{0,200}"calviz"\s*:')
+_KEYS = ("calviz", "version", "page", "data", "settings")
+_DATA = {"key": str, "title": str, "rows": int, "digest": str}
+
+
+@dataclass(frozen=True)
+class View:
+    """A page and everything that its link holds.
+
+    Attributes
+    ----------
+    page : str
+        Key of the page.
+    key, title, digest : str
+        What links call the data, their name, and the digest of their file.
+    rows : int
+    settings : mapping of str to tuple of str
+        The parameters of the link, without the data.
+    """
+
+    page: str
+    key: str
+    title: str
+    digest: str
+    rows: int
+    settings: Mapping[str, tuple[str, ...]]
+
+
+def head(*, key: str, title: str, digest: str, rows: int) -> dict[str, Any]:
+    """The file without page and settings, which the browser adds: its address holds them."""
+    data = {"key": key, "title": title, "rows": rows, "digest": digest}
+    return {"calviz": KIND, "version": VERSION, "data": data}
+
+
+def is_view(content: bytes) -> bool:
+    """Whether a file says that it is a saved view."""
+    return _HEAD.match(content[:1_000]) is not None
+
+
+def read_view(content: bytes, *, pages: frozenset[str]) -> View:
+    """Read a saved view; everything in it is checked.
+
+    Raises
+    ------
+    InputError
+        With what is wrong, in one sentence.
+    """
+    if len(content) > MOST_BYTES:
+        raise _broken(f"it has {len(content):,} bytes, at most {MOST_BYTES:,} are read")
+    try:
+        found = json.loads(content.decode("utf-8"))
+    except (UnicodeDecodeError, ValueError, RecursionError):
+        raise _broken("it is no complete JSON") from None
+    if not isinstance(found, dict) or found.get("calviz") != KIND:
+        raise _broken("it does not say that it is a view")
+    version = found.get("version")
+    if type(version) is not int or version != VERSION:
+        said = shorten(version, 20)
+        raise _broken(f"it is of version {said}, and this calviz reads version {VERSION}")
+    if sorted(found) != sorted(_KEYS):
+        raise _broken(f"it must hold {', '.join(_KEYS)}, and nothing else")
+    if not isinstance(found["page"], str) or found["page"] not in pages:
+        raise _broken(f"there is no page '{shorten(found['page'], 30)}'")
+    data = _data(found["data"])
+    return View(page=found["page"], settings=_settings(found["settings"]), **data)
+
+
+def _data(found: Any) -> dict[str, Any]:
+    if not isinstance(found, dict) or sorted(found) != sorted(_DATA):
+        raise _broken(f"'data' must hold {', '.join(_DATA)}")
+    for name, kind in _DATA.items():
+        value = found[name]
+        if type(value) is not kind or not 0 < len(str(value)) <= MOST_TEXT:
+            raise _broken(f"'{name}' of the data is not what it must be")
+    return dict(found)
+
+
+def _settings(found: Any) -> dict[str, tuple[str, ...]]:
+    if not isinstance(found, dict) or len(found) > MOST_SETTINGS:
+        raise _broken(f"'settings' must be up to {MOST_SETTINGS} names with their values")
+    settings = {}
+    for name, value in found.items():
+        if not _NAME.fullmatch(name) or name == "data":
+            raise _broken(f"'{shorten(name, 30)}' is no setting")
+        values = value if isinstance(value, list) else [value]
+        if not values or not all(isinstance(v, str) and len(v) <= MOST_TEXT for v in values):
+            raise _broken(f"the setting '{name}' must be a text, or a list of them")
+        settings[name] = tuple(values)
+    return settings
+
+
+def _broken(why: str) -> InputError:
+    return InputError(
+        f"this saved view cannot be opened: {why}", remedy="save the view again and open that file"
+    )

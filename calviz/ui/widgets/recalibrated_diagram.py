@@ -1,0 +1,125 @@
+"""One reliability diagram with the points before recalibration and after it, on rows that the map has not seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from calviz import analysis
+from calviz.comparison.before_after import before_and_after
+from calviz.figures import Reliability
+from calviz.figures.kernels.beside import Beside
+from calviz.results.evaluation import Evaluation
+from calviz.results.slices import rows_where
+from calviz.sample.sample import Sample
+from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.text.metric_values import Written, name_of
+from calviz.text.words import counted
+from calviz.ui.session import page_guard
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import diagram
+from calviz.ui.widgets.recalibration_choice import NONE, after, choose_method
+from calviz.ui.widgets.text import md
+
+#: Pixels of the diagram, beside its table.
+WIDTH = 480
+
+
+@dataclass(frozen=True, eq=False)
+class Recalibrated:
+    """What is kept of a recalibration: both diagrams, some values, and which rows they are of.
+
+    Attributes
+    ----------
+    before, after : Reliability
+        Of the same rows.
+    values : (Evaluation, Evaluation)
+        Before and after.
+    words : str
+        Which rows the map was fitted on, and which are shown.
+    """
+
+    before: Reliability
+    after: Reliability
+    values: tuple[Evaluation, Evaluation]
+    words: str
+
+
+def find(settings: Settings, method: str) -> Recalibrated:
+    """Before and after a method; raises a CalvizError where it cannot be fitted or judged."""
+    with st.spinner(md(f"Fitting {RECALIBRATORS[method].label.lower()} …"), show_time=True):
+        return _find((*settings.rows_key, *settings.how_key), method, settings)
+
+
+def metrics(settings: Settings, method: str, keys: tuple[str, ...]) -> Evaluation:
+    """Metrics after a method."""
+    done = find(settings, method).values[1]
+    assert set(keys) <= {result.key for result in done}
+    return done
+
+
+@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
+def _find(key: tuple[str, ...], method: str, _settings: Settings) -> Recalibrated:
+    whole = _settings.whole
+    done = before_and_after(
+        whole, method, eval_split=_settings.split, within=rows_where(whole, _settings.where)
+    )
+    reduction, bins, scheme = _settings.reduction, _settings.bins, _settings.scheme
+    samples = [
+        Sample(data, reduction=reduction, bins=bins, scheme=scheme)
+        for data in (done.before, done.after)
+    ]
+    keys = dict.fromkeys((*analysis.first_metrics(samples[0]), "mce", "rmsce"))
+    before, then = (
+        (Reliability.compute(s, band=s is samples[1]), analysis.evaluate(s, tuple(keys)))
+        for s in samples
+    )
+    fit, judged = (f"{r.how} ({counted(r.rows, 'row')})" for r in (done.fit, done.evaluation))
+    label = RECALIBRATORS[method].label
+    words = f"{label} is fitted on {fit}; before and after are of {judged}, which no fit has seen."
+    return Recalibrated(before[0], then[0], (before[1], then[1]), " ".join([words, *done.warnings]))
+
+
+@st.fragment
+def explore(settings: Settings) -> None:
+    """A choice of method, both on one diagram, and their values."""
+    with page_guard.boundary():
+        st.subheader("Before and after recalibration", anchor=False)
+        method = choose_method(settings)
+        if method == NONE:
+            st.caption("Choose a method to see what it does to these points.")
+            return
+        done = find(settings, method)
+        row = st.container(horizontal=True, gap="medium")
+        with row.container(width=WIDTH):
+            draw(done.before, done.after, key="reliability.after", name=RECALIBRATORS[method].label)
+        keys = [r.key for r in done.values[0] if r.available and done.values[1][r.key].available]
+        beside = row.container()
+        beside.dataframe(
+            pd.DataFrame(
+                {
+                    "": [name_of(done.values[0][key]) for key in keys],
+                    "before": [_value(done.values[0], key) for key in keys],
+                    after(RECALIBRATORS[method].label): [
+                        _value(done.values[1], key) for key in keys
+                    ],
+                }
+            ),
+            hide_index=True,
+            height="content",
+            alt="Metrics before and after",
+        )
+        beside.caption(md(done.words, 1_000))
+
+
+def _value(found: Evaluation, key: str) -> str:
+    written = Written(found[key])
+    return f"{written.value} {written.unit_words}".strip()
+
+
+def draw(before: Reliability, then: Reliability, *, key: str, name: str) -> None:
+    """The points after a method, filled, and those before it as outlines."""
+    st.caption(f"Filled: {md(after(name))}. Outlines: the same rows before.")
+    diagram.draw(then, key=key, beside=(Beside.of(before, "Before", "before"),))

@@ -1,0 +1,103 @@
+"""One selection of rows, whatever it was picked in: in the link, on every page, ended in one place."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import calviz
+from calviz.sample.sample import Sample
+from calviz.ui.selection.rules import (
+    Bins,
+    Cell,
+    Covered,
+    Labelled,
+    Predicted,
+    Slice,
+    rows_of,
+    rule_of,
+)
+from tests.app.test_app import _app, _quiet, _words
+
+NAMES = st.text(min_size=1, max_size=12)
+RULES = st.one_of(
+    st.builds(lambda a, b: Bins(min(a, b), max(a, b)), st.integers(0, 999), st.integers(0, 999)),
+    st.builds(Predicted, NAMES),
+    st.builds(Labelled, NAMES),
+    st.builds(Cell, NAMES, NAMES),
+    st.builds(Slice, st.lists(st.tuples(NAMES, NAMES), min_size=1, max_size=2).map(tuple)),
+    st.builds(
+        Covered,
+        st.sampled_from(["kept", "referred"]),
+        st.sampled_from(["confidence", "entropy", "margin"]),
+        st.integers(0, 100),
+    ),
+)
+
+
+@given(RULES)
+def test_a_link_holds_the_rule_whatever_the_names(rule):
+    assert rule_of(rule.link()) == rule
+
+
+@pytest.mark.parametrize(
+    "link",
+    ["", "bins", "bins~0", "bins~1-2-3", "cell~a", "slice~a", "covered~kept~luck~3", "what~1"],
+)
+def test_what_holds_no_rule_selects_nothing(link):
+    assert rule_of(link) is None
+
+
+def _sample():
+    probs = np.array([[0.7, 0.3], [0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [0.55, 0.45]])
+    p = calviz.Predictions(
+        probs=probs,
+        labels=np.array([0, 1, 1, 0, 0]),
+        class_names=("cat", "dog"),
+        groups={"place": ["n", "n", "s", "s", "n"]},
+    )
+    return Sample(p, reduction="top-label", bins=10)
+
+
+@pytest.mark.parametrize(
+    ("rule", "rows"),
+    [
+        (Bins(5, 6), [0, 2, 4]),  # scores 0.7, 0.9, 0.6, 0.8, 0.55; bins are closed on the right
+        (Predicted("cat"), [0, 1, 4]),
+        (Labelled("dog"), [1, 2]),
+        (Cell("dog", "cat"), [1]),
+        (Slice((("place", "s"),)), [2, 3]),
+        (Covered("kept", "confidence", 40), [1, 3]),
+        (Covered("referred", "margin", 40), [0, 2, 4]),
+    ],
+)
+def test_rows_by_hand(rule, rows):
+    assert rows_of(rule, _sample()).tolist() == rows
+
+
+@pytest.mark.slow
+def test_a_selection_goes_from_page_to_page_and_is_cleared_in_one_place():
+    app = _quiet(_app("data=digits&model=MLP&selected=cell~3~8", "classwise"))
+    assert "'3' taken for '8', 46 rows" in _words(app)
+    for page in ("overview", "risk_coverage", "slices", "decisions"):
+        app.switch_page(f"pages/{page}.py").run()
+        said = _words(_quiet(app))
+        assert "'3' taken for '8', 46 rows" in said
+        # Chosen by the outcome: neither a test nor an interval.
+        assert "no sign of miscalibration" in said
+        assert app.query_params["selected"] == "cell~3~8"
+    # The rows of a class mean something in another split too; those of other data do not.
+    app.sidebar.selectbox(key="split").set_value("all rows").run()
+    assert app.query_params["selected"] == "cell~3~8"
+    app.button(key="calviz.selected.clear").click().run()
+    assert "selected" not in app.query_params
+    assert "46 rows" not in _words(_quiet(app))
+
+
+@pytest.mark.slow
+def test_a_selection_ends_with_its_data_and_says_so():
+    app = _quiet(_app("data=digits&selected=covered~kept~confidence~80", "risk_coverage"))
+    assert "Kept at 80 % coverage, confidence ≥ " in _words(app)
+    app.sidebar.selectbox(key="calviz.pick").set_value("breast_cancer").run()
+    assert "ended: other data are looked at." in _words(_quiet(app))
+    assert "selected" not in app.query_params
