@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from typing import Any, Literal, Self
@@ -39,7 +40,10 @@ from calviz.specs.recalibrator import (
 
 #: Held-out gains, in standard errors, from which the mixture begins to count, and counts in full. They may be a little below 0: held-out
 #: maps are fitted to fewer rows than the final ones.
-RAMP = (-0.6, 0.2)
+RAMP = (-0.6, 0.0)
+#: With fewer rows more is asked for: so many standard errors for each time that the rows are a fourth of these. What a mixture may gain is
+#: the same however few rows there are, what it may lose by following their noise grows.
+FEW_ROWS, FOR_FEW_ROWS = 800, 1.2
 #: Resamples behind the weights that a gain is measured with.
 FEW_RESAMPLES = 200
 #: A method that is best in fewer resamples is not fitted.
@@ -66,9 +70,9 @@ class AutomaticRecalibrator(BaseRecalibrator):
 
     Each method, the uncalibrated model among them, is cross-validated on the calibration rows. Its weight is the share of Bayesian bootstrap resamples of these
     rows in which it has the lowest held-out loss: log loss and Brier score have half of the weight each. The mixture replaces the
-    uncalibrated probabilities where it gains in both scores: in full from 0.2 standard errors, not at all below -0.6, and in proportion
-    between. This gain is measured on rows that neither the methods nor the weights were fitted to. Where rows count differently they do so in
-    fits, losses and gains.
+    uncalibrated probabilities where it gains in both scores: in full from 0 standard errors, not at all below -0.6, and in proportion
+    between; with fewer than 800 rows these limits are higher, by 0.7 with 350 rows and by 1.2 with 200. This gain is measured on rows that
+    neither the methods nor the weights were fitted to. Where rows count differently they do so in fits, losses and gains.
 
     Parameters
     ----------
@@ -247,7 +251,8 @@ class AutomaticRecalibrator(BaseRecalibrator):
         )
         gain = of_rows @ times / times.size
         error = (times * (of_rows - gain[:, None])).std(axis=1) / np.sqrt(times.size)
-        taken = self._taken(gain, error)
+        needed = RAMP[0] + more_needed(times.size) + self.caution
+        taken = self._taken(gain, error, needed)
         weights *= taken
         weights[0] += 1 - taken
         kept = np.flatnonzero(weights)
@@ -256,6 +261,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
         self.evidence_ = {
             "rows": int(of_rows.shape[1]),
             "taken": taken,
+            "counts_from": needed,
             "gain": {
                 score: {"mean": float(gain[at]), "standard_error": float(error[at])}
                 for at, score in enumerate(_NAMES)
@@ -279,13 +285,14 @@ class AutomaticRecalibrator(BaseRecalibrator):
         weights = np.where(mean < LEAST_SHARE, 0.0, mean)
         return np.asarray(weights / weights.sum())
 
-    def _taken(self, gain: FloatArray, error: FloatArray) -> float:
-        """The part of the mixture: 0 where it loses in one of the scores, 1 where it gains in both."""
-        low, high = RAMP
+    def _taken(self, gain: FloatArray, error: FloatArray, needed: float) -> float:
+        """The part of the mixture: it begins where the gain in both scores is so many standard errors."""
+        if not gain.any():  # the mixture says what the model says
+            return 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
             clear = np.where(error > 0, gain / error, np.sign(gain) * np.inf)
-        least = float(np.nan_to_num(clear, nan=0.0).min()) - self.caution
-        part = float(np.clip((least - low) / (high - low), 0, 1))
+        least = float(np.nan_to_num(clear, nan=0.0).min())
+        part = float(np.clip((least - needed) / (RAMP[1] - RAMP[0]), 0, 1))
         return part if part >= LEAST_SHARE else 0.0
 
     def _fit_parts(self, array: FloatArray, labels: IntArray, of_rows: FloatArray | None) -> None:
@@ -340,10 +347,15 @@ class AutomaticRecalibrator(BaseRecalibrator):
         seconds = sum(m["seconds"] for m in found["methods"].values())
         cost = f"{tried} methods, {self.folds} folds of {found['rows']:,} rows, {seconds:.2g} s."
         if found["taken"] == 0:
-            return (
-                f"The model is left as it is: on held-out rows the best mixture lowers {said}, which "
-                f"is no gain in both scores. {cost}"
+            needed = found.get(
+                "counts_from", 0
+            )  # a map that was saved by an older version does not say
+            enough = (
+                f"is not enough: both have to be above {needed:.1f} standard errors"
+                if needed > 0
+                else "is no gain in both scores"
             )
+            return f"The model is left as it is: on held-out rows the best mixture lowers {said}, which {enough}. {cost}"
         chosen = ", ".join(
             f"{100 * w:.0f} % {RECALIBRATORS[part.key].label}"
             for w, part in sorted(
@@ -395,6 +407,11 @@ class AutomaticRecalibrator(BaseRecalibrator):
                 for at, (w, part) in enumerate(zip(self.weights_, self.parts_, strict=True))
             ]
         )
+
+
+def more_needed(rows: int) -> float:
+    """Standard errors that the gain on so many rows has to exceed more than on many."""
+    return FOR_FEW_ROWS * max(0.0, math.log(FEW_ROWS / rows, 4))
 
 
 _NAMES = {"nll": "the log loss", "brier": "the Brier score"}

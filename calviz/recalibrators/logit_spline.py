@@ -99,7 +99,7 @@ class LogisticSpline(LogOddsMaps):
         def work(at: int, column: FloatArray) -> None:
             if counts[at + start]:
                 splines[at] = logit_spline(
-                    column.astype(np.float64),
+                    column,
                     labels == at + start,
                     weights,
                     knots=self.knots,

@@ -16,6 +16,7 @@ from calviz.recalibrators.fitting.linear_scaling import LinearProblem
 from calviz.recalibrators.fitting.mixed_temperature import MixedTemperature, fit_mixed_temperature
 from calviz.recalibrators.fitting.penalised_scaling import fit_penalised
 from calviz.recalibrators.fitting.penalty import Penalty
+from calviz.recalibrators.fitting.softmax_loss import working_type
 from calviz.recalibrators.strengths import StrengthSearch
 from calviz.recalibrators.vector import present_classes
 from calviz.specs.recalibrator import FloorChoice, Input
@@ -101,11 +102,15 @@ class StructuredMaps(BaseRecalibrator):
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         classes = scores.shape[1]
         counts = np.bincount(labels, minlength=classes)
+        if not scores.as_given and working_type(scores.array) is np.float64:
+            # The search for T goes through the rows several times: where there is room, logarithms are taken once.
+            scores = Scores(scores.whole(), scores.wanted, scores.wanted)
         mixed, said = fit_mixed_temperature(scores, labels, weights)
         if said:
             self._warn(said)
         self.temperature_, self.rows_ = mixed.temperature, mixed.rows
         logs = Scores(mixed.whole(scores), "logits", "logits")
+        del scores
         present, logs, own = present_classes(logs, labels, counts)
         problem, start = self._problem(logs, own, weights), self._start(present.size)
         rates = self._rates(present.size, classes)

@@ -13,6 +13,7 @@ from calviz.core.errors import InputError
 from calviz.core.watch import checkpoint
 from calviz.numerics.natural_spline import Basis, bends_of, natural_spline
 from calviz.numerics.penalised_logistic import penalised_logistic
+from calviz.numerics.runs import run_totals, runs
 
 #: Strengths of the penalty that are looked at, the strongest first; under the first one the spline is a straight line.
 STRENGTHS = (np.inf, *np.logspace(4, -2, 7))
@@ -83,10 +84,12 @@ class Cells:
         cls, z: FloatArray, hit: IntArray, folds: int, weights: FloatArray | None = None
     ) -> Self:
         """Of log-odds (n,) and hits (n,), with weights (n,) above 0; rows are dealt out to the folds in the order of log-odds and hit."""
+        if weights is None:
+            return cls._counted(z, hit, folds)
         n = z.size
         order = np.lexsort((hit, z))
         z, hit = z[order], hit[order]
-        own = np.ones(n) if weights is None else weights[order]
+        own = weights[order]
         cell = np.append(0, np.cumsum(z[1:] > z[:-1]))
         if cell[-1] >= CELLS:
             # Half of the cells by rank, half by value: of any width and of any number of rows there are few.
@@ -104,6 +107,57 @@ class Cells:
             for v in (own, own * hit)
         )
         return cls(np.bincount(cell, own * z) / np.bincount(cell, own), rows, hits)
+
+    @classmethod
+    def _counted(cls, z: FloatArray, hit: IntArray, folds: int) -> Self:
+        """The same cells, of rows that count the same: sorted log-odds are all the room it takes."""
+        ordered, of_hits = np.sort(z), np.sort(z[hit.astype(np.bool_)])
+        starts = cls._starts(ordered)
+        ends = np.append(starts[1:], z.size)
+        rows = _dealt(ends, folds) - _dealt(starts, folds)
+        hits = np.zeros(rows.size)
+        for part in runs(0, of_hits.size):
+            own = of_hits[part]
+            # Among equal log-odds hits come last.
+            after = np.searchsorted(of_hits, own, side="right") - np.arange(part.start, part.stop)
+            place = np.searchsorted(ordered, own, side="right") - after
+            cell = np.searchsorted(starts, place, side="right") - 1
+            hits += np.bincount(cell * folds + place % folds, minlength=rows.size)
+        size = ends - starts
+        return cls(
+            run_totals(ordered, starts) / size, rows.astype(np.float64), hits.reshape(rows.shape)
+        )
+
+    @staticmethod
+    def _starts(z: FloatArray) -> IntArray:
+        """The first row of every cell, of ascending log-odds."""
+        n = z.size
+        # In runs that overlap by a row, so that all steps are seen.
+        distinct = 1 + sum(
+            int(np.count_nonzero(np.diff(z[part.start : part.stop + 1]))) for part in runs(0, n)
+        )
+        low, width = float(z[0]), float(z[-1]) - float(z[0])
+        found, before = [], (-1, -1)
+        for part in runs(0, n):
+            run = z[max(part.start - 1, 0) : part.stop]
+            at = np.flatnonzero(np.diff(run)) + max(part.start, 1)
+            if part.start == 0:
+                at = np.append(0, at)
+            if distinct > CELLS and at.size:
+                # Half of the cells by rank, half by value: of any width and of any number of rows there are few.
+                by_rank = at * (CELLS // 2) // n
+                by_value = ((z[at].astype(np.float64) - low) * (CELLS // 2 / width)).astype(np.intp)
+                new = np.diff(by_rank, prepend=before[0]) > 0
+                new |= np.diff(by_value, prepend=before[1]) > 0
+                before = int(by_rank[-1]), int(by_value[-1])
+                at = at[new]
+            found.append(at)
+        return np.concatenate(found)
+
+
+def _dealt(rows: IntArray, folds: int) -> IntArray:
+    """How many of the first rows, shape (M,), each fold gets where they are dealt out in turn, shape (M, F)."""
+    return (rows[:, None] + np.arange(folds - 1, -1, -1)) // folds
 
 
 def logit_spline(

@@ -11,7 +11,6 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.blocks import for_row_blocks
 from calviz.numerics.scores import Scores
 from calviz.numerics.temperature import fit_temperature, tempered
-from calviz.recalibrators.fitting.softmax_loss import working_type
 
 #: Where the likelihood has no optimum, log(1/T) is this far from 0.
 FURTHEST = 16.0
@@ -40,12 +39,11 @@ class MixedTemperature:
         return np.log(block, out=block)
 
     def whole(self, scores: Scores) -> FloatArray:
-        """Those of all rows, shape (n, K), in double precision where it is cheap."""
-        dtype = working_type(scores.array)
-        out: FloatArray = np.empty(scores.shape, dtype=dtype)
+        """Those of all rows, shape (n, K), in the type of the scores, in which they are mapped as well."""
+        out: FloatArray = np.empty(scores.shape, dtype=scores.dtype)
 
         def work(rows: slice) -> None:
-            out[rows] = self.logs(scores.block(rows, dtype))
+            out[rows] = self.logs(scores.block(rows))
 
         for_row_blocks(scores.array, work)
         return out

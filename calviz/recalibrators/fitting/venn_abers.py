@@ -57,48 +57,69 @@ def venn_abers(ordered: Ordered, weights: FloatArray | None = None) -> Pair:
     score, hit = ordered
     ends = ends_of_ties(score)
     if weights is None:
-        rows = np.diff(ends, prepend=0).astype(np.int64)
-        hits = np.diff(np.cumsum(hit, dtype=np.int64)[ends - 1], prepend=0)
+        rows, hits = np.zeros((2, ends.size + 1), dtype=np.int32)
+        rows[1:] = ends
+        hits[1:] = np.cumsum(hit, dtype=np.int32)[ends - 1]
+        misses = rows - hits
     else:
         starts = np.append(0, ends[:-1])
-        rows, hits = (np.add.reduceat(v, starts) for v in (weights, weights * hit))
-    upper = with_a_hit(rows, hits)
-    lower = 1 - with_a_hit(rows[::-1], (rows - hits)[::-1])[::-1]
-    at = score[ends - 1].astype(np.float64)
-    room = (ROUNDING if score.itemsize == 8 else _SINGLE) * np.abs(at)
-    middle = (at[1:] + at[:-1]) / 2
+        hits, misses = (
+            np.append(0, np.cumsum(np.add.reduceat(weights * own, starts))) for own in (hit, ~hit)
+        )
+        rows = hits + misses
+    upper, p1 = with_a_hit(rows, hits)
+    # The other way round: from the highest score down, and misses for hits.
+    lower, p0 = with_a_hit(rows[-1] - rows[::-1], misses[-1] - misses[::-1])
+    del rows, hits, misses
+    last = ends.size - 1
+
+    def distinct(group: IntArray) -> FloatArray:
+        return score[ends[np.clip(group, 0, last)] - 1].astype(np.float64)
+
+    def room(at: FloatArray) -> FloatArray:
+        return (ROUNDING if score.itemsize == 8 else _SINGLE) * np.abs(at)
+
     # Steps are open on the left: p0 changes just below a score, p1 just above it.
-    below = np.maximum(np.nextafter(at - room, -np.inf), np.append(-np.inf, middle))
-    above = np.minimum(at + room, np.append(middle, np.inf))
-    return Pair(steps_merged(below, lower), steps_merged(above, upper))
+    group = (last + 1 - lower[1:])[::-1]
+    at = distinct(group)
+    middle = np.where(group > 0, (at + distinct(group - 1)) / 2, -np.inf)
+    below = np.maximum(np.nextafter(at - room(at), -np.inf), middle)
+    group = upper[1:] - 1
+    at = distinct(group)
+    middle = np.where(group < last, (at + distinct(group + 1)) / 2, np.inf)
+    above = np.minimum(at + room(at), middle)
+    return Pair(steps_merged(below, 1 - p0[::-1]), steps_merged(above, p1))
 
 
-def with_a_hit(rows: IntArray | FloatArray, hits: IntArray | FloatArray) -> FloatArray:
-    """The isotonic regression at each group of equal scores with one hit added there.
+def with_a_hit(
+    rows: IntArray | FloatArray, hits: IntArray | FloatArray
+) -> tuple[IntArray, FloatArray]:
+    """The isotonic regression at each group of equal scores with one hit added there: where it changes, and to what.
 
     Parameters
     ----------
-    rows, hits : ndarray of int, shape (G,)
-        Of the groups, in ascending order of their scores; or sums of weights.
+    rows, hits : ndarray of int, shape (G + 1,)
+        Of all groups before each, in ascending order of their scores, and of all; or sums of weights.
 
     Returns
     -------
-    ndarray, shape (G + 1,)
-        The last one is for a hit above all scores, which is 1.
+    first : ndarray of int, shape (S,)
+        The groups from which a value holds. Group G is for a hit above all scores.
+    value : ndarray, shape (S,)
+        Ascending; the last one is 1.
     """
-    count = rows.size
-    blocks = isotonic_regression(hits / rows, weights=rows).blocks
-    # Whole numbers are compared exactly.
-    w, h = (np.append(np.zeros(1, dtype=v.dtype), np.cumsum(v)) for v in (rows, hits))
+    corner = _corners(rows, hits)[1:]
+    # Whole numbers are compared exactly, and their products need room.
+    exact = np.result_type(rows.dtype, np.int64)
     # Corners of the minorant behind the added hit.
-    cw, ch = w[blocks[1:]] + 1, h[blocks[1:]] + 1
+    cw, ch = (part[corner].astype(exact) + 1 for part in (rows, hits))
     dw, dh = np.diff(cw, append=0), np.diff(ch, append=0)
-    slope = np.empty(count + 1)
-    for part in runs(0, count + 1):
+    first, value, least = [], [], -1.0
+    for part in runs(0, rows.size):
         checkpoint()
-        x, y = w[part], h[part]
+        x, y = rows[part].astype(exact), hits[part].astype(exact)
         # Of every point the first corner to which the slope is no more than that of the edge behind it: slopes fall until there.
-        low = np.searchsorted(blocks[1:], np.arange(part.start, part.stop), side="right")
+        low = np.searchsorted(corner, np.arange(part.start, part.stop), side="right")
         low = np.minimum(low, cw.size - 1)
         high = np.full(low.size, cw.size - 1)
         while (open_ := np.flatnonzero(low < high)).size:
@@ -106,5 +127,22 @@ def with_a_hit(rows: IntArray | FloatArray, hits: IntArray | FloatArray) -> Floa
             there = (ch[middle] - y[open_]) * dw[middle] <= dh[middle] * (cw[middle] - x[open_])
             high[open_[there]] = middle[there]
             low[open_[~there]] = middle[~there] + 1
-        slope[part] = (ch[high] - y) / (cw[high] - x)
-    return np.asarray(np.maximum.accumulate(slope))
+        slope = np.minimum((ch[high] - y) / (cw[high] - x), 1)
+        slope = np.maximum.accumulate(np.maximum(slope, least))
+        new = np.diff(slope, prepend=least) > 0
+        first.append(np.flatnonzero(new) + part.start)
+        value.append(slope[new])
+        least = float(slope[-1])
+    return np.concatenate(first), np.concatenate(value)
+
+
+def _corners(rows: IntArray | FloatArray, hits: IntArray | FloatArray) -> IntArray:
+    """The corners of the greatest convex minorant of hits against rows, shape (G + 1,) each: that of the corners of its parts."""
+
+    def pooled(at: IntArray) -> IntArray:
+        count = np.diff(rows[at])
+        share = np.diff(hits[at]) / count
+        return np.asarray(at[isotonic_regression(share, weights=count).blocks])
+
+    parts = [pooled(np.arange(p.start, p.stop + 1)) for p in runs(0, rows.size - 1)]
+    return pooled(np.unique(np.concatenate(parts)))
