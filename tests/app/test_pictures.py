@@ -51,6 +51,28 @@ def test_a_bullet_stands_where_its_numbers_are(scale):
     assert (value - zero) / (high - low) == pytest.approx(0.6 / 0.3, rel=0.01)
 
 
+def test_a_column_of_bullets_has_one_scale_with_zero_on_it():
+    given = [drawing.Bullet(2.0, (1.0, 3.0), (-1.0, 1.0)), None, drawing.Bullet(-4.0)]
+    palette = PALETTES["light"]
+    first, none, second = drawing.column(given, palette)
+    assert none is None
+    assert not set("#<> ") & set(first)
+    at = []
+    for address in (first, second):
+        cell = unquote(address)
+        upright = [
+            (float(x), colour)
+            for x, colour in re.findall(r"d='M([\d.]+) \dV\d+' stroke='(#\w+)'", cell)
+        ]
+        zero, value = (
+            next(x for x, colour in upright if colour == c) for c in (palette.muted, palette.blue)
+        )
+        at.append((zero, value))
+    assert at[0][0] == at[1][0]
+    # Two to the right of 0, and four to its left.
+    assert at[0][1] - at[0][0] == pytest.approx((at[1][0] - at[1][1]) / 2, abs=0.11)
+
+
 def test_a_bullet_says_in_words_what_it_shows():
     error = MetricResult("ece", 0.06, Interval(0.05, 0.08), NoiseFloor(0.01, 0.02, 0.001))
     image = bullet.picture(error, PALETTES["dark"], noise="above noise: <b>")

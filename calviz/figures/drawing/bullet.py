@@ -13,12 +13,14 @@ from calviz.text.metric_values import Written
 
 #: Units of the drawing, which is stretched to its place; lines keep their thickness.
 WIDTH, HEIGHT = 200.0, 22.0
-#: Of a drawing that has no place to be stretched to: pixels of a cell.
+#: Pixels of a drawing in a cell of a table.
 CELL = (96, 22)
 #: Share of the width left free at both ends.
 _PAD = 0.04
 
 Scale = tuple[float, float]
+#: What an address may not hold as it is.
+_SIGNS = str.maketrans({"#": "%23", "<": "%3C", ">": "%3E", " ": "%20"})
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def shared_scale(bullets: Iterable[Bullet | None]) -> Scale:
     return low - room, high + room
 
 
-def svg(bullet: Bullet, palette: Palette, scale: Scale | None = None, *, cell: bool = False) -> str:
+def svg(bullet: Bullet, palette: Palette, scale: Scale | None = None) -> str:
     """Draw it: a thick upright is the value, the line its 95 % interval, grey what a calibrated model would show.
 
     Parameters
@@ -86,15 +88,8 @@ def svg(bullet: Bullet, palette: Palette, scale: Scale | None = None, *, cell: b
     palette : Palette
     scale : tuple of float, optional
         Both ends of a scale that it shares with others, on which 0 is marked; its own if left out.
-    cell : bool
-        Whether it has its own size, for a cell of a table.
     """
-    low, high = min(bullet.seen), max(bullet.seen)
-    span = (high - low) or abs(high) or 1.0
-    start = low - (0.0 if bullet.from_zero and low == 0 else _PAD * span)
-    end = high + _PAD * span
-    if scale is not None:
-        start, end = scale
+    start, end = scale or _own_scale(bullet)
 
     def x(value: float) -> float:
         return float(round(WIDTH * (value - start) / (end - start), 2))
@@ -118,13 +113,48 @@ def svg(bullet: Bullet, palette: Palette, scale: Scale | None = None, *, cell: b
             f'stroke="{palette.blue}" stroke-width="3" vector-effect="non-scaling-stroke"/>'
         )
     marks.append(_upright(x(bullet.value), 1, palette.blue, 4))
-    size = f'width="{CELL[0]}" height="{CELL[1]}" ' if cell else ""
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size}'
+        '<svg xmlns="http://www.w3.org/2000/svg" '
         f'viewBox="0 0 {WIDTH:g} {HEIGHT:g}" preserveAspectRatio="none">'
         f'<line x1="0" x2="{WIDTH:g}" y1="{middle:g}" y2="{middle:g}" stroke="{palette.grid}" stroke-width="1" '
         f'vector-effect="non-scaling-stroke"/>{"".join(marks)}</svg>'
     )
+
+
+def _own_scale(bullet: Bullet) -> Scale:
+    low, high = min(bullet.seen), max(bullet.seen)
+    span = (high - low) or abs(high) or 1.0
+    return low - (0.0 if bullet.from_zero and low == 0 else _PAD * span), high + _PAD * span
+
+
+def _cell(bullet: Bullet, palette: Palette, scale: Scale | None) -> str:
+    """The same in the size of a cell, in few characters, as there may be a thousand of them; as an address."""
+    start, end = scale or _own_scale(bullet)
+    wide, tall = CELL
+    unit = wide / (end - start)
+
+    def x(value: float) -> str:
+        return f"{(value - start) * unit:.1f}"
+
+    grey, blue = palette.neutral, palette.blue
+    marks = [f"<path d='M0 11H{wide}' stroke='{palette.grid}'/>"]
+    if scale is not None:
+        marks.append(f"<path d='M{x(0)} 0V{tall}' stroke='{palette.muted}'/>")
+    if bullet.usual is not None:
+        low, high = bullet.usual
+        if low == high:
+            marks.append(f"<path d='M{x(low)} 3V{tall - 3}' stroke='{grey}' stroke-width='4'/>")
+        else:
+            marks.append(
+                f"<path d='M{x(low)} 3H{x(high)}V{tall - 3}H{x(low)}Z' fill='{grey}' fill-opacity='.45' stroke='{grey}'/>"
+            )
+    if bullet.interval is not None:
+        low, high = bullet.interval
+        marks.append(f"<path d='M{x(low)} 11H{x(high)}' stroke='{blue}' stroke-width='2.5'/>")
+    marks.append(f"<path d='M{x(bullet.value)} 1V{tall - 1}' stroke='{blue}' stroke-width='3'/>")
+    size = f"width='{wide}' height='{tall}' viewBox='0 0 {wide} {tall}'"
+    drawing = f"<svg xmlns='http://www.w3.org/2000/svg' {size}>{''.join(marks)}</svg>"
+    return f"data:image/svg+xml,{drawing.translate(_SIGNS)}"
 
 
 def _upright(x: float, margin: float, colour: str, width: int) -> str:
@@ -152,6 +182,4 @@ def column(
         Whether all have one scale.
     """
     scale = shared_scale(bullets) if shared else None
-    return [
-        None if one is None else address(svg(one, palette, scale, cell=True)) for one in bullets
-    ]
+    return [None if one is None else _cell(one, palette, scale) for one in bullets]

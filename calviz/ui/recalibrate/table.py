@@ -181,7 +181,9 @@ def _styled(
     if any(pictures.values()):
         # After the metrics, whose cells are marked by their place.
         written.insert(
-            len(columns), bullet.COLUMN, [pictures.get(label, "") for label in frame.index]
+            len(columns),
+            bullet.COLUMN.replace(" ", NBSP),
+            [pictures.get(label, "") for label in frame.index],
         )
     return marked(written, **places)
 
