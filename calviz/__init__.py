@@ -3,7 +3,7 @@
 Begin with `audit`, which takes labels and what ``predict_proba`` gives, or predictions.
 
 - What there is: `Predictions` (`from_arrays`, `from_estimator`, `from_frame`), `ConfidencePredictions`; `load` reads a file or a folder of logs.
-- Is it right? `audit`, `verdict`, `evaluate`; `slices` and `over_time` for whom and since when; `conventions` is the ECE of other libraries.
+- Is it right? `audit`, `verdict`, `explain`, `evaluate`; `slices` and `over_time` for whom and since when; `conventions` is the ECE of other libraries.
 - What fixes it? `compare`, `recalibrate`, `learning_curve`; `Calibrated` and `recalibrators` are scikit-learn estimators.
 - Which model, and which answers? `compare_models`, `prediction_sets`.
 - Where does it go? `figures`, `scorer`, and `integrations` (MLflow, Weights & Biases, pytest).
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from calviz import figures as figures
     from calviz import integrations as integrations
     from calviz import recalibrators as recalibrators
-    from calviz.analysis import conventions, evaluate, verdict
+    from calviz.analysis import conventions, evaluate, explain, verdict
     from calviz.comparison import (
         Calibrated,
         compare,
@@ -58,6 +58,7 @@ __all__ = [
     "compare_models",
     "conventions",
     "evaluate",
+    "explain",
     "figures",
     "integrations",
     "learning_curve",
@@ -85,6 +86,7 @@ _HOMES = {
     "compare_models": "calviz.comparison",
     "conventions": "calviz.analysis",
     "evaluate": "calviz.analysis",
+    "explain": "calviz.analysis",
     "learning_curve": "calviz.comparison",
     "load": "calviz.data",
     "over_time": "calviz.comparison",

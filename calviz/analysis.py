@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from calviz.checks import find
 from calviz.checks import verdict as verdict_on
+from calviz.checks.explained import explained
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.factor import Factor
@@ -18,6 +19,7 @@ from calviz.core.options import check_choice, check_level, check_whole
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.core.watch import checkpoint
+from calviz.numerics.blocks import map_threads
 from calviz.numerics.threads import one_blas_thread
 from calviz.peers import measure
 from calviz.results.evaluation import ClassRow, Evaluation, Interval, MetricResult
@@ -196,6 +198,32 @@ def verdict(
     return _judged(sample).once(verdict_on)
 
 
+def explain(
+    data: Dataset | Sample,
+    *,
+    reduction: Reduction | str | None = None,
+    split: str | None = None,
+    bins: int | None = None,
+    scheme: Scheme | None = None,
+    seed: int | None = None,
+) -> tuple[str, ...]:
+    """Say what the verdict means, in five sentences for somebody who does not know the words.
+
+    Parameters
+    ----------
+    data, reduction, split, bins, scheme, seed
+        As of `verdict`, whose numbers the sentences hold.
+
+    Raises
+    ------
+    OptionError, InputError, NotAvailable
+        As `evaluate`.
+    """
+    asked = Sample.of(data, split=split, reduction=reduction, bins=bins, scheme=scheme, seed=seed)
+    sample = _judged(asked)
+    return explained(sample, sample.once(verdict_on))
+
+
 def other_view(
     data: Dataset | Sample,
     *,
@@ -327,8 +355,15 @@ class _Drawing:
             checkpoint()
             with one_blas_thread():
                 drawn = error_bars.resampled(view, how, seed=self.seed, resamples=self.resamples)
-                parts = drawn.parts() if hasattr(drawn, "parts") else [drawn]
-                values = [[value(m, part) for m in metrics] for part in parts]
+                parts = list(drawn.parts()) if hasattr(drawn, "parts") else [drawn]
+
+                def measured(number: int) -> list[FloatArray]:
+                    # What a part keeps for the next metric goes when all have been through.
+                    part, parts[number] = parts[number], None
+                    return [value(m, part) for m in metrics]
+
+                everything = range(len(parts))
+                values = list(map_threads(measured, everything, threaded=len(parts) > 1))
         except NotAvailable:
             return {}
         return {m.key: np.concatenate([row[i] for row in values]) for i, m in enumerate(metrics)}

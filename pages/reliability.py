@@ -61,7 +61,7 @@ with page_guard.boundary():
     st.markdown(md(strip.reading(), 1_000))
     diagram.chart(
         strip,
-        diagram.with_room_below(strip.plot(theme=diagram.theme(), width=diagram.page_width()), 50),
+        diagram.as_wide_as_the_page(strip.plot(theme=diagram.theme(), width=diagram.page_width())),
         key="reliability.strip",
         filename="ece-by-bins",
     )

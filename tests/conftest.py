@@ -1,8 +1,14 @@
 """What all kinds of tests share."""
 
+import os
+import sys
 from collections.abc import Iterator
 
 import pytest
+
+# The processes that tests start, and the next run, need not compile every module again, also where a container keeps no bytecode.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""CAL006: classes that no row has as its label."""
+"""CAL006: classes that no row has as its label, where several have some (of one class alone CAL005 says enough)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def empty_classes(sample: Sample) -> Iterator[Finding]:
         return
     rows = np.bincount(data.labels, minlength=data.n_classes)
     empty = [data.class_names[k] for k in np.flatnonzero(rows == 0)]
-    if not empty:
+    if not empty or len(empty) == data.n_classes - 1:
         return
     verb = "has" if len(empty) == 1 else "have"
     yield Finding(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
+from calviz.checks.of_profiles import SINGLE_ROWS, not_asked
 from calviz.core.errors import NotAvailable
 from calviz.core.finding import Finding
 from calviz.sample.sample import Sample
@@ -13,16 +16,22 @@ from calviz.specs.metric import takes_weights
 def find(sample: Sample) -> tuple[Finding, ...]:
     """Run every check that may be asked of these rows, in the order of their codes."""
     checks = sorted(CHECKS, key=lambda check: check.key)
+    if sample.data.cells is not None:
+        return tuple(_of_profile(checks, sample))
     return tuple(
-        found for check in checks if check.takes(sample.data) for found in _found(check, sample)
+        found for check in checks if check.takes(sample.data) for found in check.run(sample)
     )
 
 
-def _found(check: Check, sample: Sample) -> tuple[Finding, ...]:
-    if sample.data.cells is None:
-        return tuple(check.run(sample))
-    try:
-        return tuple(check.run(sample))
-    except NotAvailable:
-        # It looks at single rows, and a profile has none.
-        return ()
+def _of_profile(checks: Iterable[Check], sample: Sample) -> Iterator[Finding]:
+    """What is found in a profile, and which checks it has no answer to."""
+    reasons = {}
+    for check in checks:
+        if not check.takes(sample.data):
+            reasons[check.title] = SINGLE_ROWS
+            continue
+        try:
+            yield from tuple(check.run(sample))
+        except NotAvailable as error:
+            reasons[check.title] = str(error).rstrip(".")
+    yield from not_asked(reasons)

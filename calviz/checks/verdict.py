@@ -9,7 +9,7 @@ from calviz.checks.no_discrimination import shuffled
 from calviz.checks.other_view import other_view
 from calviz.core.reduction import Reduction
 from calviz.results.slices import Slices
-from calviz.results.verdict import CalibrationTest, Verdict, VerdictDirection
+from calviz.results.verdict import CalibrationTest, Verdict, VerdictDirection, mcs_decimals
 from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
 from calviz.specs.metric import METRICS, takes_weights
@@ -131,7 +131,7 @@ def _off(seen: Evidence, sample: Sample) -> str:
     rows = rows_words(sample)
     if seen.direction in ("over", "under"):
         worst = seen.too_high if seen.direction == "over" else seen.too_low
-        size = points(abs(seen.mcs), _decimals(seen))
+        size = points(abs(seen.mcs), mcs_decimals(seen.interval))
         tail = f"; worst between {worst.where}" if worst else ""
         head = _by(seen, sample, size, slight=abs(seen.mcs) < SLIGHT)
         return f"{head}{_interval(seen)} on {rows}{tail}"
@@ -142,7 +142,7 @@ def _off(seen: Evidence, sample: Sample) -> str:
             f"{strongest(seen)}"
         )
     if seen.off_on_average:
-        head = _by(seen, sample, points(abs(seen.mcs), _decimals(seen)))
+        head = _by(seen, sample, points(abs(seen.mcs), mcs_decimals(seen.interval)))
         head = f"{head} on average{_interval(seen)} on {rows}"
     else:
         head = f"{_other(seen, sample)}not off on average{_interval(seen, value=True)} on {rows}"
@@ -224,20 +224,13 @@ def _by(seen: Evidence, sample: Sample, size: str, *, slight: bool = False) -> s
 
 def _interval(seen: Evidence, *, value: bool = False) -> str:
     """The interval of the MCS in parentheses, in the direction that the sentence states; with the value if asked."""
-    decimals = _decimals(seen)
+    decimals = mcs_decimals(seen.interval)
     parts = [f"{points(seen.mcs, decimals)} points"] if value else []
     if seen.interval is not None:
         turned = -1 if seen.mcs < 0 and not value else 1
         low, high = sorted(turned * end for end in seen.interval)
         parts.append(f"95 % CI {points(low, decimals)} to {points(high, decimals)}")
     return f" ({', '.join(parts)})" if parts else ""
-
-
-def _decimals(seen: Evidence) -> int:
-    """The number of decimals that the uncertainty allows."""
-    if seen.interval is None:
-        return 1
-    return decimals_for(50 * (seen.interval.high - seen.interval.low), figures=1, most=2)
 
 
 def _size(value: float) -> str:

@@ -1,4 +1,4 @@
-"""The options that write a report: ``--html`` and ``--markdown``."""
+"""The options that write a report: ``--html``, ``--pdf`` and ``--markdown``."""
 
 from __future__ import annotations
 
@@ -24,6 +24,12 @@ _OPTIONS = (
         help="Write a report as one HTML file that opens anywhere, offline.",
     ),
     click.option(
+        "--pdf",
+        "pdf_path",
+        metavar="PATH",
+        help="Write it as PDF; needs Chromium, Chrome or Edge on this machine.",
+    ),
+    click.option(
         "--markdown",
         "markdown_path",
         metavar="PATH",
@@ -38,6 +44,7 @@ class Documents:
 
     html: str | None
     markdown: str | None
+    pdf: str | None = None
 
     @property
     def quiet(self) -> bool:
@@ -45,24 +52,34 @@ class Documents:
         return self.markdown == "-"
 
     def __bool__(self) -> bool:
-        return self.html is not None or self.markdown is not None
+        return any(path is not None for path in (self.html, self.markdown, self.pdf))
 
     def check(self) -> None:
         """Find out before the work is done whether they can be written; raises OptionError."""
         if self:
             needs(*REPORT)
-        for name, path in (("--html", self.html), ("--markdown", self.markdown)):
+        asked = {"--html": self.html, "--markdown": self.markdown, "--pdf": self.pdf}
+        for name, path in asked.items():
             if path is None or (path == "-" and name == "--markdown"):
                 continue
             if path in ("", "-") or Path(path).is_dir():
                 raise OptionError(f"{name} '{path}' is not a file; give the name of a file.")
             if not Path(path).absolute().parent.is_dir():
                 raise OptionError(f"{name} {path}: there is no such directory.")
+        if self.pdf is not None:
+            from calviz.report.pdf import why_not
+
+            if reason := why_not():
+                raise OptionError(f"--pdf: {reason}")
 
     def write(self, report: Report) -> None:
         """Write what was asked for, the same bytes on every system."""
         if self.html is not None:
             write_output(self.html, report.html())
+        if self.pdf is not None:
+            from calviz.report.pdf import to_pdf
+
+            write_output(self.pdf, to_pdf(report.html()))
         if self.markdown is not None:
             text = report.markdown()
             if self.quiet:
@@ -72,7 +89,7 @@ class Documents:
 
 
 def document_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--html`` and ``--markdown``."""
+    """Add ``--html``, ``--pdf`` and ``--markdown``."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 WIDE = 240
 LONGEST_NAME = 60
 #: Parameters of commands that name a file to write.
-WRITTEN = ("json_path", "html_path", "markdown_path", "state_path", "out")
+WRITTEN = ("json_path", "html_path", "markdown_path", "pdf_path", "state_path", "out")
 
 
 def short_name(name: str) -> str:

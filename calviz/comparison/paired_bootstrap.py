@@ -8,8 +8,9 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.watch import checkpoint
+from calviz.sample.rows_not_alike import GroupWeights, RowDraws, RowWeights
 
-#: Resampled rows are counted for at most this many (resample, row) pairs at a time.
+#: Resampled rows, or clusters, are counted for at most this many (resample, row) pairs at a time.
 _CELLS = 4_000_000
 #: In all no more than this many pairs: large samples need fewer resamples, since their noise is small.
 MAX_CELLS = 200_000_000
@@ -19,7 +20,7 @@ LEAST = 100
 _AT_A_TIME = 8
 
 #: Weights, shape (n, b), and the number of resamples made before, to arrays of shape (..., b).
-Metrics = Callable[[FloatArray, int], Mapping[str, FloatArray]]
+Metrics = Callable[[RowWeights, int], Mapping[str, FloatArray]]
 
 
 def resampled(
@@ -35,24 +36,26 @@ def resampled(
     """Metrics of every method over the same resamples: {method: {metric: (..., B)}}.
 
     n of the n rows are drawn with replacement, once for all methods, so that differences are paired; of rows that belong to
-    clusters, `cluster` of shape (n,), as many clusters as there are; of the rows behind the cells of a profile, `counts` of
+    clusters, `cluster` of shape (n,), as many clusters as there are (whole groups of these, where there are very many: `RowDraws.groups`), and
+    the weights are `GroupWeights`; of the rows behind the cells of a profile, `counts` of
     shape (n,), as many as these add up to, and a weight is then the share of a cell that was drawn.
     Where `hurry` says True, no more than `LEAST` resamples are made, or than there are by then.
     """
     resamples = max(LEAST, min(resamples, MAX_CELLS // n))
     out: dict[str, dict[str, list[FloatArray]]] = {name: {} for name in methods}
-    step = max(_AT_A_TIME, _CELLS // n)
-    units = n if cluster is None else int(cluster.max()) + 1
+    rows = None if cluster is None else RowDraws(n, cluster)
+    units = n if rows is None else rows.groups
+    step = max(_AT_A_TIME, _CELLS // units)
     start = 0
     while start < resamples and not (start >= LEAST and hurry()):
         size = min(step, (LEAST if start < LEAST and hurry() else resamples) - start)
-        drawn = np.empty((n, size))
+        times = np.empty((units, size))
         for b in range(size):
             if counts is not None:
-                drawn[:, b] = rng.multinomial(int(counts.sum()), counts / counts.sum()) / counts
+                times[:, b] = rng.multinomial(int(counts.sum()), counts / counts.sum()) / counts
                 continue
-            times = np.bincount(rng.integers(units, size=units), minlength=units)
-            drawn[:, b] = times if cluster is None else times[cluster]
+            times[:, b] = np.bincount(rng.integers(units, size=units), minlength=units)
+        drawn = times if rows is None else GroupWeights(rows, times)
         for name, metrics in methods.items():
             checkpoint()
             for key, values in metrics(drawn, start).items():

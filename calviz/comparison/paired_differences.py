@@ -23,6 +23,7 @@ from calviz.numerics.threads import one_blas_thread
 from calviz.results.comparison import Difference, Verdict
 from calviz.results.comparison_table import badness
 from calviz.results.evaluation import Interval
+from calviz.sample.rows_not_alike import RowWeights
 from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS
 
@@ -252,8 +253,8 @@ def pair(
 _WORLDS = "in worlds"
 
 
-def _resampler(weighted: Weighted) -> Callable[[FloatArray, int], dict[str, FloatArray]]:
-    def metrics(weights: FloatArray, made: int) -> dict[str, FloatArray]:
+def _resampler(weighted: Weighted) -> Callable[[RowWeights, int], dict[str, FloatArray]]:
+    def metrics(weights: RowWeights, made: int) -> dict[str, FloatArray]:
         out = weighted.values(weights, lambda m: not is_inverted(m) or m.direction == "zero")
         left = WORLD_RESAMPLES - made
         if left > 0:

@@ -11,7 +11,7 @@ many probabilities.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from calviz.comparison.difference_intervals import ALONE, MORE_SCALES, SCALES
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import NotAvailable
 from calviz.results.comparison_table import badness
+from calviz.sample.rows_not_alike import GroupWeights, RowDraws, RowWeights
 from calviz.sample.sample import Sample, metric_view
 from calviz.specs.metric import METRICS, Metric, Reweighted
 
@@ -36,10 +37,16 @@ def is_inverted(metric: Metric) -> bool:
 class _Shared:
     """A view that several metrics are functions of."""
 
-    reweighted: Reweighted
+    made_again: Reweighted
+    #: Whether it adds up rows by clusters; others look at each row.
+    grouped: bool
     metrics: list[Metric]
     #: The largest scale of each inverted metric; known after the first resamples.
     most: dict[str, float] | None = None
+
+    def reweighted(self, weights: RowWeights) -> Callable[[float | None], Any]:
+        """The view of weights, shape (n, b); see `calviz.specs.metric.Reweighting`."""
+        return self.made_again(weights if self.grouped else np.asarray(weights))
 
     def values(self, view: Any, metrics: list[Metric]) -> dict[str, FloatArray]:
         """Each metric, shape (b,)."""
@@ -61,6 +68,7 @@ class Weighted:
     def __init__(self, sample: Sample, metrics: Iterable[str]) -> None:
         self._weights = sample.weights
         self._n = sample.data.n
+        self._rows: dict[RowDraws, RowDraws] = {}
         self._shared: list[_Shared] = []
         known: dict[int, list[Metric]] = {}
         for metric in map(METRICS.__getitem__, metrics):
@@ -76,7 +84,9 @@ class Weighted:
                 continue
             if id(view) not in known:
                 known[id(view)] = []
-                self._shared.append(_Shared(again.make(sample, view), known[id(view)]))
+                self._shared.append(
+                    _Shared(again.make(sample, view), again.grouped, known[id(view)])
+                )
             known[id(view)].append(metric)
 
     @property
@@ -85,7 +95,7 @@ class Weighted:
         return tuple(m.key for shared in self._shared for m in shared.metrics)
 
     def values(
-        self, weights: FloatArray, wanted: Callable[[Metric], bool] = lambda _: True
+        self, weights: RowWeights, wanted: Callable[[Metric], bool] = lambda _: True
     ) -> dict[str, FloatArray]:
         """Every wanted metric where row i counts ``weights[i]`` times, shape (n, b) to (b,); beside the sample's own weights."""
         out: dict[str, FloatArray] = {}
@@ -96,7 +106,7 @@ class Weighted:
                 out |= shared.values(shared.reweighted(weights)(None), metrics)
         return out
 
-    def scaled(self, weights: FloatArray) -> dict[str, FloatArray]:
+    def scaled(self, weights: RowWeights) -> dict[str, FloatArray]:
         """How bad every inverted metric is in worlds whose gaps are scaled, shape (n, b) to (S, b).
 
         The deviations are those of the weights; the scales begin at 0 and are the same in all calls.
@@ -110,8 +120,14 @@ class Weighted:
                 out |= {key: np.stack(rows) for key, rows in table.items()}
         return out
 
-    def _times(self, weights: FloatArray) -> FloatArray:
-        return weights if self._weights is None else weights * self._weights[:, None]
+    def _times(self, weights: RowWeights) -> RowWeights:
+        if self._weights is None:
+            return weights
+        if isinstance(weights, GroupWeights):
+            # The same for all draws, as sums over the rows of a cluster are kept with it.
+            own = self._rows.setdefault(weights.rows, replace(weights.rows, weights=self._weights))
+            return GroupWeights(own, weights.times)
+        return weights * self._weights[:, None]
 
     def truths(self) -> dict[str, FloatArray]:
         """What the inverted metrics are in those worlds without any noise, shape (S,); after `scaled`."""

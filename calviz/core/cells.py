@@ -12,6 +12,8 @@ from calviz.core.arrays import FloatArray, read_only
 
 #: Cells of equal width: a multiple of every number of bins that divides it, 15 and 20 among them.
 FINE_CELLS = 15 << 12
+#: Distinct scores up to which a profile keeps each apart.
+FEW_SCORES = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)

@@ -102,6 +102,8 @@ MAX_CLASSES = Limit("CLASSES", 20_000, "classes")
 MAX_DOUBLE_CELLS = Limit("DOUBLE_CELLS", 25_000_000, "cells")
 #: Long computations of all sessions of a server that work at a time; the others wait in line.
 MAX_JOBS = Limit("JOBS", max(2, os.cpu_count() or 2), "computations at a time")
+#: One picture that a row names.
+MAX_PICTURE = Limit("PICTURE_BYTES", 5 << 20, "bytes")
 #: What one session may keep open; beyond, its oldest files are closed, with a message.
 MAX_OPEN_FILES = Limit("OPEN_FILES", 12, "open files")
 MAX_OPEN_BYTES = Limit("OPEN_BYTES", 4 << 30, "bytes")

@@ -44,6 +44,7 @@ class _Rows:
     groups: Mapping[str, Factor] = field(default_factory=dict)
     ids: npt.NDArray[Any] | None = None
     numbers: Mapping[str, FloatArray] = field(default_factory=dict)
+    texts: Mapping[str, Factor] = field(default_factory=dict)
     clusters: Factor | None = None
     weights: FloatArray | None = None
     times: npt.NDArray[np.datetime64] | None = None
@@ -67,7 +68,9 @@ class _Rows:
             object.__setattr__(self, "ids", read_only(np.asarray(self.ids)))
         numbers = {str(key): read_only(as_float(v, key)) for key, v in self.numbers.items()}
         object.__setattr__(self, "numbers", MappingProxyType(numbers))
-        columns: dict[str, int] = {key: len(column) for key, column in groups.items()}
+        texts = {str(key): Factor.of(column) for key, column in self.texts.items()}
+        object.__setattr__(self, "texts", MappingProxyType(texts))
+        columns: dict[str, int] = {key: len(c) for key, c in (*groups.items(), *texts.items())}
         columns |= {key: len(column) for key, column in numbers.items()}
         if self.clusters is not None:
             clusters = Factor.of(self.clusters)
@@ -139,6 +142,7 @@ class _Rows:
             "groups": {key: column.take(rows) for key, column in self.groups.items()},
             "ids": None if self.ids is None else self.ids[rows],
             "numbers": {key: read_only(column[rows]) for key, column in self.numbers.items()},
+            "texts": {key: column.take(rows) for key, column in self.texts.items()},
             "clusters": None if self.clusters is None else self.clusters.take(rows),
             "weights": None if self.weights is None else read_only(self.weights[rows]),
             "times": None if self.times is None else read_only(self.times[rows]),
@@ -167,7 +171,7 @@ class _Rows:
 
     def _hash_columns(self, digest: Any) -> None:
         digest.update(repr(self.class_names).encode())
-        factors = dict(self.groups)
+        factors = dict(self.groups) | {f"\0text {key}": t for key, t in self.texts.items()}
         if self.splits is not None:
             factors["\0split"] = self.splits
         for key in sorted(factors):
@@ -213,6 +217,9 @@ class Predictions(WaysIn, _Rows):
     numbers : mapping of str to array_like of float, optional
         Further numbers of each row, shape (n,), that are shown and written with it, such as the two probabilities between which a
         calibrated one lies.
+    texts : mapping of str to array_like, optional
+        Further texts of each row, too many different ones to slice by, that are shown with it: what was classified, or the name of
+        its picture.
     clusters : array_like, shape (n,), optional
         Which rows belong together (patients, sites): rows of one cluster may depend on each other, and intervals and
         p-values resample clusters.
@@ -302,7 +309,7 @@ class Predictions(WaysIn, _Rows):
         """The predictions of the chosen rows (a boolean mask or indices); nothing is re-checked."""
         new = object.__new__(type(self))
         columns = self._columns_at(rows)
-        for key in ("groups", "numbers"):
+        for key in ("groups", "numbers", "texts"):
             columns[key] = MappingProxyType(columns[key])
         for key, value in columns.items():
             object.__setattr__(new, key, value)
@@ -375,7 +382,7 @@ class ConfidencePredictions(_Rows):
         Whether the predicted class is the true one.
     labels, predicted : array_like of int, shape (n,), optional
         True and predicted classes, as indices into `class_names`.
-    splits, groups, ids, numbers, clusters, weights, times, cells, class_names, name
+    splits, groups, ids, numbers, texts, clusters, weights, times, cells, class_names, name
         As in `Predictions`.
     """
 

@@ -12,6 +12,8 @@ from calviz.core.errors import InputError, Repair
 
 #: Rows whose probabilities sum further from 1 than this are refused. Rounded files stay within it.
 ROW_SUM_TOLERANCE = 0.02
+#: Scores this far outside [0, 1] are rounding, where they are summed without being looked at one by one.
+SCORE_SLACK = 1e-6
 #: Rows are read in blocks of about this many bytes, so that a block stays in the cache.
 BLOCK_BYTES = 1 << 19
 

@@ -21,6 +21,7 @@ from calviz.figures.learning_curve import LearningCurves
 from calviz.figures.miscalibration_plane import MiscalibrationPlane
 from calviz.figures.model_differences import ModelDifferences
 from calviz.figures.net_benefit import NetBenefit
+from calviz.figures.of_a_hundred import OfAHundred
 from calviz.figures.outcome_histogram import OutcomeHistogram
 from calviz.figures.reliability import Reliability
 from calviz.figures.risk_coverage import Choice, RiskCoverage
@@ -44,6 +45,7 @@ __all__ = [
     "MiscalibrationPlane",
     "ModelDifferences",
     "NetBenefit",
+    "OfAHundred",
     "OutcomeHistogram",
     "Reliability",
     "RiskCoverage",

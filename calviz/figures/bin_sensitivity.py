@@ -195,6 +195,8 @@ class BinSensitivity(Figure):
 
     def reading(self) -> str:
         """The same without naming the data: from where to where the ECE goes, and what of it is noise."""
+        if self.n == 1:
+            return "A single row is in one bin, however many there are, and says nothing about calibration."
         every = np.stack(list(self.ece.values()))
         values = every[:, 1:] if self.counts.size > 1 else every
         low, high = float(values.min()), float(values.max())

@@ -150,12 +150,17 @@ class CalibrationCurve(Figure):
         )
 
     def _points(self) -> str:
-        if not np.isfinite(self.distance):
+        if not np.isfinite(self.distance) or self.n == 1:
             return "undefined"
         return f"{points(self.distance, points_decimals(self.distance))} points"
 
     def describe(self) -> str:
         """Say how far the curve is from the diagonal, and where most."""
+        if self.n == 1:
+            return (
+                f"Calibration curve of {named(self.name, self.split)}: a single row has no curve, and says nothing about "
+                "calibration."
+            )
         text = (
             f"Calibration curve ({NAMES[self.kind]}) of {named(self.name, self.split)}, "
             f"{counted(self.n, 'row')}: {self._points()} from the diagonal on average over the rows (ICI)."
@@ -187,6 +192,7 @@ class CalibrationCurve(Figure):
                 p.glaze(p.blue, 0.2),
                 name=f"{level_text(self.level)} band",
                 legendrank=2,
+                visible=self.n > 1,
             ),
             line(
                 ends,
@@ -215,7 +221,7 @@ class CalibrationCurve(Figure):
                 b.probability[inside],
                 p.blue,
                 width=3,
-                name="Calibration curve",
+                name="The row" if self.n == 1 else "Calibration curve",
                 legendrank=1,
                 hovertemplate="score %{x:.3f}: %{y:.3f} are hits<extra></extra>",
             )

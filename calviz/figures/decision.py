@@ -310,6 +310,8 @@ class Decision(Figure):
         c = self.costs
         costs = f"costs: wrong {c.wrong:g}, referred {c.referred:g}, right {c.right:g}"
         number = f"Miscalibration costs {self.per(self.excess)} per {PER:,} predictions"
+        if self.n == 1:
+            number = "A single row does not tell what miscalibration costs"
         return shorten(self.name, NAME), facts(self.split, counted(self.n, "row"), costs), number
 
     def per(self, cost: float) -> str:
@@ -332,6 +334,12 @@ class Decision(Figure):
     def reading(self) -> str:
         """What taking confidences at face value costs, against the best threshold, without naming the data."""
         face, best = self.face, self.best
+        if self.n == 1:
+            done = "kept" if face.kept else "referred"
+            return (
+                f"At face value ({_condition(face)}) the single row is {done}; it tells neither which threshold is best nor "
+                "what miscalibration costs."
+            )
         text = (
             f"At face value ({_condition(face)}) {PER:,} predictions cost {self.per(face.cost)}, "
             f"{percent(face.referred / self.n)} of them referred. With the best threshold "

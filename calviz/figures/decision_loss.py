@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from calviz.core.arrays import FloatArray
+from calviz.core.watch import checkpoint
 from calviz.figures.base import NAME, facts, named
 from calviz.figures.drawing.parts import area, line
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import axis
 from calviz.figures.score_figure import ScoreFigure
+from calviz.numerics.isotonic_fits import isotonic_fits
 from calviz.sample.error_bars import RESAMPLES, resampled
 from calviz.sample.sample import Sample
 from calviz.sample.steps import steps
@@ -64,7 +65,7 @@ class DecisionLoss(ScoreFigure):
     def _of(cls, sample: Sample, *, level: float, **head: Any) -> Self:
         view = sample.view(steps)
         drawn = resampled(view, "under_calibration", seed=sample.seed, resamples=RESAMPLES)
-        calm = np.array([decision_loss(drawn.score, drawn.count[0], hits) for hits in drawn.hits])
+        calm = decision_loss(drawn.score, drawn.count, drawn.hits)
         base = view.merged()
         return cls(
             level=level,
@@ -166,24 +167,36 @@ class DecisionLoss(ScoreFigure):
 def decision_loss(
     score: FloatArray, count: FloatArray, hits: FloatArray, cutoffs: FloatArray = CUTOFFS
 ) -> FloatArray:
-    """``mean |q - mu| 1{mu between p and q} / max(mu, 1 - mu)`` at cutoffs mu (P,), with q isotonic; shape (P,).
+    """``mean |q - mu| 1{mu between p and q} / max(mu, 1 - mu)`` at cutoffs mu (P,), with q isotonic; shape (..., P).
 
     Parameters
     ----------
-    score, count, hits : ndarray, shape (G,)
-        Ascending scores p, rows and hits; every step has rows.
+    score : ndarray, shape (G,)
+        Ascending scores p.
+    count, hits : ndarray, shape (..., G)
+        Rows and hits of one sample or of several.
     cutoffs : ndarray, shape (P,)
         Ascending, within [0, 1]. On a cutoff itself one does not act.
     """
-    q = isotonic_regression(hits / count, weights=count).x
-    # Those with p <= mu < q should act and do not, those with q <= mu < p should not.
-    starts = np.searchsorted(cutoffs, np.minimum(score, q), side="left")
-    ends = np.searchsorted(cutoffs, np.maximum(score, q), side="left")
-    weight = np.sign(q - score) * count
-    total = np.zeros((2, cutoffs.size + 1))
-    for row, value in zip(total, (weight * q, weight), strict=True):
-        row += np.bincount(starts, value, minlength=row.size)
-        row -= np.bincount(ends, value, minlength=row.size)
-    of_q, rows = np.cumsum(total, axis=1)[:, :-1]
-    loss = (of_q - rows * cutoffs) / count.sum()
-    return np.asarray(np.maximum(loss, 0) / np.maximum(cutoffs, 1 - cutoffs))
+    rows, right = np.atleast_2d(count), np.atleast_2d(hits)
+    loss = np.empty((len(right), cutoffs.size))
+    place = np.searchsorted(cutoffs, score, side="left")
+    wide = cutoffs.size + 1
+    for fits in isotonic_fits(rows, right):
+        checkpoint()
+        at = np.broadcast_to(place, fits.used.shape)[fits.used]
+        p = np.broadcast_to(score, fits.used.shape)[fits.used]
+        q = fits.along(fits.level)
+        found = fits.along(np.searchsorted(cutoffs, fits.level, side="left"))
+        # Those with p <= mu < q should act and do not, those with q <= mu < p should not.
+        weight = np.sign(q - p) * rows[fits.samples][fits.used]
+        line = fits.along(fits.sample * wide)
+        size = len(fits.used) * wide
+        total = np.zeros((2, size))
+        for ends, sign in ((np.minimum(at, found), 1), (np.maximum(at, found), -1)):
+            for sums, value in zip(total, (weight * q, weight), strict=True):
+                sums += sign * np.bincount(line + ends, value, minlength=size)
+        of_q, some = np.cumsum(total.reshape(2, -1, wide), axis=-1)[..., :-1]
+        loss[fits.samples] = (of_q - some * cutoffs) / rows[fits.samples].sum(axis=-1)[:, None]
+    loss = np.maximum(loss, 0) / np.maximum(cutoffs, 1 - cutoffs)
+    return np.asarray(loss.reshape(*np.shape(hits)[:-1], cutoffs.size))

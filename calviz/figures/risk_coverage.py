@@ -244,11 +244,17 @@ class RiskCoverage(Figure):
             )
         return self._choice(kept, threshold)
 
-    def at_risk(self, risk: float) -> Choice:
+    def at_risk(self, risk: float, *, others: bool = True) -> Choice:
         """Keep the largest number of predictions whose error rate is at most this.
 
         The threshold is chosen on these very rows, so that on others the risk is likely to be a little larger.
-        The sentence ends with the interval of the coverage that allows this risk.
+
+        Parameters
+        ----------
+        risk : float
+            From 0 to 1.
+        others : bool
+            Whether the sentence ends with the interval of the coverage that allows this risk, for which rows are resampled.
         """
         if not 0 <= risk <= 1:
             raise OptionError(f"'risk' must lie between 0 and 1, got {risk!r}.")
@@ -259,7 +265,7 @@ class RiskCoverage(Figure):
                 "are wrong more often."
             )
         choice = self._choice(kept)
-        interval = self.coverage_interval(risk)
+        interval = self.coverage_interval(risk) if others else None
         if interval is None:
             return choice
         low, high = (percent(end) for end in interval)

@@ -121,30 +121,56 @@ def sweep_steps(
     """
     shape = count.shape[:-1]
     count, hits = np.atleast_2d(count), np.atleast_2d(hits)
-    rows, right, mass = _upto(count), _upto(hits), _upto(count * base.score)
-    n = rows[:, -1]
+    # Redrawn hits leave the rows as they are: one column of them does for all resamples.
+    rows = _upto(count[:1] if count.strides[0] == 0 else count)
+    right = _upto(hits)
     upto = np.cumsum(base.count)
-    best = np.abs(mass[:, -1] - right[:, -1]) / n
-    counts = np.ones(n.size, dtype=np.intp)
-    active = np.arange(n.size)
+    every: IntArray = np.arange(upto.size + 1)
     cuts: IntArray = np.array([0, upto.size])
+    chosen = [cuts]
+    last = np.zeros(right.shape[1], dtype=np.intp)
+    active = np.arange(last.size)
+    going = rows, right
     for bins in range(2, min(int(upto[-1]), most) + 1):
         if bins == FINE_AFTER and fine:
             # Rates that rise from step to step rise however steps are put together: those sweeps
             # run to their end.
-            rising, gap = _bins_at(np.arange(upto.size + 1), rows, right, mass, active)
-            done, active = active[rising], active[~rising]
-            counts[done], best[done] = upto.size, gap[rising] / n[done]
+            rising = _rises(*going, every)
+            last[active[rising]] = len(chosen)
+            chosen.append(every)
+            active, going = active[~rising], _columns(*going, ~rising)
         if not active.size:
             break
-        before, cuts = cuts, _cuts(upto, bins)
+        before, cuts = cuts, _cuts_of(base, upto, bins)
         if np.array_equal(before, cuts):
             continue
-        rising, gap = _bins_at(cuts, rows, right, mass, active)
-        active = active[rising]
-        counts[active] = cuts.size - 1
-        best[active] = gap[rising] / n[active]
-    return counts.reshape(shape), best.reshape(shape)
+        rising = _rises(*going, cuts)
+        if not rising.all():
+            active, going = active[rising], _columns(*going, rising)
+        last[active] = len(chosen)
+        chosen.append(cuts)
+    gap = _upto(count * base.score) - right
+    error = np.empty(last.size)
+    for which in np.unique(last):
+        resamples = np.flatnonzero(last == which)
+        part = np.diff(gap[chosen[which]][:, resamples], axis=0)
+        error[resamples] = np.abs(part).sum(axis=0)
+    error /= rows[-1]
+    bins_of = np.array([cuts.size - 1 for cuts in chosen])[last]
+    return bins_of.reshape(shape), error.reshape(shape)
+
+
+def _cuts_of(base: Steps, upto: FloatArray, bins: int) -> IntArray:
+    """`_cuts`, kept with the steps that place them: blocks of resamples ask for the same ones."""
+    kept: dict[int, IntArray] = base.__dict__.setdefault("_cuts", {})
+    if bins not in kept:
+        kept[bins] = _cuts(upto, bins)
+    return kept[bins]
+
+
+def _columns(rows: FloatArray, right: FloatArray, kept: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Rows and hits of some resamples only."""
+    return rows if rows.shape[1] == 1 else rows[:, kept], right[:, kept]
 
 
 def _cuts(upto: FloatArray, bins: int) -> IntArray:
@@ -160,22 +186,22 @@ def _ends_of_bins(n: int, bins: int) -> IntArray:
     return m * size + np.minimum(m, larger)
 
 
-def _bins_at(
-    cuts: IntArray, rows: FloatArray, right: FloatArray, mass: FloatArray, chosen: IntArray
-) -> tuple[BoolArray, FloatArray]:
-    """Whether the hit rates of the bins never fall, and the sum of their absolute gaps, for some rows."""
-    at = np.ix_(chosen, cuts)
-    size, hit = np.diff(rows[at], axis=1), np.diff(right[at], axis=1)
-    rate = np.divide(hit, size, out=np.zeros_like(hit), where=size > 0)
-    # Bins that a resample left empty keep the rate before them: they cannot break the order.
-    rate = np.where(size > 0, rate, np.maximum.accumulate(rate, axis=1))
-    gap = np.abs(np.diff(mass[at], axis=1) - hit).sum(axis=1)
-    return np.asarray(~(np.diff(rate, axis=1) < 0).any(axis=1)), gap
+def _rises(rows: FloatArray, right: FloatArray, cuts: IntArray) -> BoolArray:
+    """Whether the hit rates of the bins never fall, for each resample."""
+    size, hit = np.diff(rows[cuts], axis=0), np.diff(right[cuts], axis=0)
+    if size.min(initial=1.0) > 0:
+        rate = np.divide(hit, size, out=hit)
+    else:
+        rate = np.divide(hit, size, out=np.zeros_like(hit), where=size > 0)
+        # Bins that a resample left empty keep the rate before them: they cannot break the order.
+        rate = np.where(size > 0, rate, np.maximum.accumulate(rate, axis=0))
+    return np.asarray((rate[1:] >= rate[:-1]).all(axis=0))
 
 
 def _upto(values: FloatArray) -> FloatArray:
-    out = np.zeros((values.shape[0], values.shape[1] + 1))
-    np.cumsum(values, axis=1, out=out[:, 1:])
+    """Sums up to each step, with a column for each resample, shape (G + 1, R)."""
+    out = np.zeros((values.shape[1] + 1, values.shape[0]))
+    np.cumsum(values.T, axis=0, out=out[1:])
     return out
 
 

@@ -72,6 +72,7 @@ def ks(view: Steps) -> FloatArray:
     reference="Gupta et al. 2021, eq. 11-12",
     tail="two-sided",
     details=_where,
+    bound=cell_bounds.of_signed_gap,
 )
 def ks_signed(view: Steps) -> FloatArray:
     """The cumulative gap where it is largest, with its sign: above 0, scores run ahead of the hits (overconfident).

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
-from scipy.special import ndtri
-from scipy.stats import chi2
+from scipy.special import chdtrc, ndtri
 
 from calviz.core.arrays import FloatArray
-from calviz.sample import logistic_recalibration
+from calviz.sample import cell_order, logistic_recalibration
 from calviz.sample.binning import BinSums
-from calviz.sample.sample import event_sums
+from calviz.sample.sample import Sample, event_sums
 from calviz.sample.steps import Steps, steps
 from calviz.specs.metric import metric
 
@@ -76,6 +75,11 @@ def _of_intercept(view: Steps, level: float) -> tuple[float, float] | None:
     return (low, high) if low < high else None
 
 
+def _bound_of_intercept(sample: Sample, view: Steps) -> float:
+    value = float(logistic_recalibration.intercept(view))
+    return cell_order.of_intercept(sample, value, logistic_recalibration.floor(view))
+
+
 @_validation(
     key="calibration_in_the_large",
     tail="two-sided",
@@ -86,6 +90,7 @@ def _of_intercept(view: Steps, level: float) -> tuple[float, float] | None:
     reference="Cox 1958; Van Calster et al. 2019",
     undefined="undefined: all hits are alike.",
     closed_interval=_of_intercept,
+    bound=_bound_of_intercept,
 )
 def calibration_in_the_large(view: Steps) -> FloatArray:
     """Intercept of the logistic recalibration with its slope held at 1: below 0 the scores are too high on the whole, above 0 too low.
@@ -100,7 +105,7 @@ def _joint(view: Steps) -> Mapping[str, float]:
     found = {"chi_squared": statistic, "degrees_of_freedom": 2.0}
     if view.weight is not None:  # a weighted likelihood ratio has another distribution
         return found
-    return {**found, "p_value": float(chi2.sf(max(statistic, 0.0), 2))}
+    return {**found, "p_value": float(chdtrc(2, max(statistic, 0.0)))}
 
 
 def _gain(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:

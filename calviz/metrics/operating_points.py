@@ -11,6 +11,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
+from calviz.sample import cell_order
 from calviz.sample.ranking import coverage_at, errors_at_coverage
 from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps, over_steps, top_label_steps
@@ -82,6 +83,7 @@ def at_risk(sample: Sample, *, risk: float = 0.05) -> PointOf:
     label="Accuracy at a coverage",
     formula=r"1 - \mathrm{risk}(c)",
     view=at_coverage,
+    bound=lambda sample, view: cell_order.of_coverage(sample, view.params["coverage"]),
 )
 def accuracy_at_coverage(view: PointOf) -> FloatArray:
     """Accuracy on the share c of the rows that is most confident (80 % unless said otherwise); inside a group of ties the expected value is taken.
@@ -98,6 +100,7 @@ def accuracy_at_coverage(view: PointOf) -> FloatArray:
     label="Coverage at a risk",
     formula=r"\max \{ c : \mathrm{risk}(c) \le r \}",
     view=at_risk,
+    bound=lambda sample, view: cell_order.of_coverage_at(sample, view.params["risk"]),
 )
 def coverage_at_risk(view: PointOf) -> FloatArray:
     """Largest share of the rows that a confidence threshold can keep with an error rate of at most r among them (5 % unless said otherwise); 0 where no threshold does.

@@ -8,7 +8,9 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.metrics.kernels.isotonic_levels import sum_over_levels
+from calviz.sample import cell_bounds, cell_order
 from calviz.sample.kept_results import once_per_view
+from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps, steps
 from calviz.specs.metric import metric
 
@@ -32,6 +34,10 @@ def _fitted_brier(view: Steps) -> FloatArray:
     return np.asarray((view.n_hits - _fitted_square(view)) / view.n)
 
 
+def _fitted_bound(sample: Sample, view: Steps) -> float:
+    return cell_order.of_isotonic(sample, _fitted_brier, view)
+
+
 def _brier(view: Steps) -> FloatArray:
     total = np.zeros(np.shape(view.n))
     for part in view.blocks():
@@ -49,6 +55,7 @@ def _base_rate(view: Steps) -> FloatArray:
     direction="lower",
     formula=r"\overline{(s-h)^2} - \overline{(\hat\pi(s)-h)^2}",
     interval="inverted",
+    bound=lambda sample, view: _fitted_bound(sample, view) + cell_order.of_square(sample),
 )
 def brier_miscalibration(view: Steps) -> FloatArray:
     """What isotonic recalibration would take off the Brier score of (score, hit): its miscalibration part.
@@ -69,6 +76,7 @@ def brier_miscalibration(view: Steps) -> FloatArray:
     bounds=(0.0, 0.25),
     formula=r"\bar h (1-\bar h) - \overline{(\hat\pi(s)-h)^2}",
     tail="two-sided",
+    bound=lambda sample, view: _fitted_bound(sample, view),
 )
 def brier_discrimination(view: Steps) -> FloatArray:
     """How much better than the constant base rate the isotonically recalibrated scores are, in Brier score.
@@ -87,6 +95,7 @@ def brier_discrimination(view: Steps) -> FloatArray:
     bounds=(0.0, 0.25),
     formula=r"\bar h (1 - \bar h)",
     tail="two-sided",
+    bound=cell_bounds.nothing_lost,
 )
 def brier_uncertainty(view: Steps) -> FloatArray:
     """Brier score of the constant base rate of hits: a property of the data, not of the model's ranking.

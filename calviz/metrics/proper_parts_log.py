@@ -11,9 +11,11 @@ from scipy.special import entr
 
 from calviz.core.arrays import FloatArray
 from calviz.metrics.kernels.isotonic_levels import sum_over_levels
+from calviz.sample import cell_bounds, cell_order
 from calviz.sample.kept_results import once_per_view
 from calviz.sample.log_steps import LogSteps, log_steps
 from calviz.sample.losses import infinite_words
+from calviz.sample.sample import Sample
 from calviz.specs.metric import metric
 
 
@@ -46,6 +48,10 @@ def _fitted(view: LogSteps) -> FloatArray:
     return np.asarray(sum_over_levels(view.steps, _entropy) / view.n)
 
 
+def _fitted_bound(sample: Sample, view: LogSteps) -> float:
+    return cell_order.of_isotonic(sample, lambda steps: _fitted(LogSteps(steps)), view.steps)
+
+
 def _constant(view: LogSteps) -> FloatArray:
     return _entropy(np.asarray(view.steps.n_hits / view.n))
 
@@ -59,6 +65,7 @@ def _constant(view: LogSteps) -> FloatArray:
     interval="inverted",
     details=_clipped,
     note=_infinite,
+    bound=lambda sample, view: _fitted_bound(sample, view) + cell_order.of_log(sample),
 )
 def nll_miscalibration(view: LogSteps) -> FloatArray:
     """What isotonic recalibration would take off the log loss of (score, hit), in nats: its miscalibration part.
@@ -78,6 +85,7 @@ def nll_miscalibration(view: LogSteps) -> FloatArray:
     bounds=(0.0, math.log(2)),
     formula=r"-\bar h \ln \bar h - (1 - \bar h) \ln (1 - \bar h) - \overline{L(\hat\pi(s), h)}",
     tail="two-sided",
+    bound=lambda sample, view: _fitted_bound(sample, view),
 )
 def nll_discrimination(view: LogSteps) -> FloatArray:
     """How much better than the constant base rate the isotonically recalibrated scores are, in log loss (nats).
@@ -94,6 +102,7 @@ def nll_discrimination(view: LogSteps) -> FloatArray:
     bounds=(0.0, math.log(2)),
     formula=r"-\bar h \ln \bar h - (1 - \bar h) \ln (1 - \bar h)",
     tail="two-sided",
+    bound=cell_bounds.nothing_lost,
 )
 def nll_uncertainty(view: LogSteps) -> FloatArray:
     """Log loss of the constant base rate of hits (nats): a property of the data, not of the model's ranking.

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
-from scipy.stats import chi2, norm
+from scipy.special import chdtrc, ndtr
 
 from calviz.core.arrays import FloatArray
 from calviz.numerics.zero_floor import EPSILON
-from calviz.sample import logistic_recalibration
+from calviz.sample import cell_order, logistic_recalibration
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample, bin_sums, binned
 from calviz.sample.steps import Steps, steps
@@ -21,7 +21,7 @@ _FAMILY = "Tests and summaries"
 
 
 def _spiegelhalter_p(view: Steps) -> Mapping[str, float]:
-    return {"p_value": float(2 * norm.sf(abs(float(spiegelhalter_z(view)))))}
+    return {"p_value": float(2 * ndtr(-abs(float(spiegelhalter_z(view)))))}
 
 
 @metric(
@@ -63,7 +63,7 @@ def groups(sample: Sample, *, groups: int = 10) -> BinSums:
 def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
     used = int((view.count > 0).sum())
     value = float(hosmer_lemeshow(view))
-    p = float(chi2.sf(value, used))
+    p = float(chdtrc(used, value))
     return {"degrees_of_freedom": float(used), "p_value": p}
 
 
@@ -108,6 +108,11 @@ def _floor(view: Steps) -> Mapping[str, float]:
     return {"floor": least} if least > EPSILON else {}
 
 
+def _bounds(sample: Sample, view: Steps) -> tuple[float, float]:
+    least, theta = logistic_recalibration.floor(view), logistic_recalibration.fit(view)
+    return cell_order.of_line(sample, theta, least)
+
+
 def wald_interval(of: int) -> Callable[[Steps, float], tuple[float, float] | None]:
     """The closed interval of the intercept (0) or the slope (1)."""
 
@@ -132,6 +137,7 @@ _logistic = partial(
     formula=r"b:\; \mathrm{logit}\,P(h=1) = a + b\,\mathrm{logit}\,s",
     reference="Cox 1958; Van Calster et al. 2019",
     closed_interval=wald_interval(1),
+    bound=lambda sample, view: _bounds(sample, view)[1],
 )
 def calibration_slope(view: Steps) -> FloatArray:
     """Slope of the logistic recalibration of the scores: 1 is calibrated, below 1 too extreme (overconfident), above 1 too modest.
@@ -154,6 +160,7 @@ def calibration_slope(view: Steps) -> FloatArray:
     formula=r"a:\; \mathrm{logit}\,P(h=1) = a + b\,\mathrm{logit}\,s",
     reference="Cox 1958; Van Calster et al. 2019",
     closed_interval=wald_interval(0),
+    bound=lambda sample, view: _bounds(sample, view)[0],
 )
 def calibration_intercept(view: Steps) -> FloatArray:
     """Intercept of the logistic recalibration, fitted together with the slope: 0 is calibrated.

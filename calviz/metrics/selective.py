@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.sample import cell_bounds
+from calviz.sample import cell_bounds, cell_order
 from calviz.sample.kept_results import once_per_view
 from calviz.sample.ranking import (
     average_precision,
@@ -39,6 +39,7 @@ def _divided(a: FloatArray, b: FloatArray) -> FloatArray:
     direction="lower",
     formula=r"\int_0^1 \mathrm{risk}(c)\, dc",
     reference="Geifman & El-Yaniv 2017; Ao et al. 2023, section 5.4",
+    bound=cell_order.of_area,
 )
 def aurc(view: Steps) -> FloatArray:
     """Area under the risk-coverage curve: the error rate of the kept rows, averaged over how many are kept, most confident first.
@@ -74,6 +75,7 @@ def _area(view: Steps) -> FloatArray:
     bounds=(-0.5, 1.0),
     formula=r"\mathrm{AURC} - \left( e + (1-e)\ln(1-e) \right)",
     reference="Geifman, Uziel & El-Yaniv 2019",
+    bound=cell_order.of_area,
 )
 def e_aurc(view: Steps) -> FloatArray:
     """Excess AURC: what remains after subtracting that of a perfect ranking with the same error rate e.
@@ -93,6 +95,7 @@ def e_aurc(view: Steps) -> FloatArray:
     direction="higher",
     formula=r"1 - \mathrm{risk}(0.9)",
     reference="Geifman & El-Yaniv 2017; Ao et al. 2023, section 5.4",
+    bound=lambda sample, view: cell_order.of_coverage(sample, 0.9),
 )
 def accuracy_at_90_coverage(view: Steps) -> FloatArray:
     """Accuracy on the 90 % most confident rows; inside a group of ties the expected value is taken.
@@ -126,6 +129,7 @@ def auroc_failure(view: Steps) -> FloatArray:
     direction="higher",
     formula=r"\sum_j (R_j - R_{j-1}) P_j",
     reference="Hendrycks & Gimpel 2017",
+    bound=lambda sample, view: cell_order.of_precision(sample.top_label, of="misses"),
 )
 def aupr_error(view: Steps) -> FloatArray:
     """Average precision of finding the wrong predictions by their low confidence; chance level is the error rate, and it is undefined without errors.
@@ -143,6 +147,7 @@ def aupr_error(view: Steps) -> FloatArray:
     direction="lower",
     formula=r"\mathrm{FPR}(t),\; t = \max\{t: \mathrm{TPR}(t) \ge 0.95\}",
     reference="Hendrycks & Gimpel 2017; Corbiere et al. 2019",
+    bound=lambda sample, view: cell_order.of_kept_misses(sample, 0.95),
 )
 def fpr95(view: Steps) -> FloatArray:
     """Share of the wrong predictions that are kept at the highest threshold that keeps 95 % of the right ones; undefined where all are right or all wrong.

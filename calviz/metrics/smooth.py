@@ -218,7 +218,9 @@ def smece(view: Steps) -> FloatArray:
         nodes, tolerance = SMECE_NODES, 1e-11
     else:
         # Single precision and fewer nodes: far below the noise of resampling.
-        cell = SMECE_CELL * float(np.mean(view.n)) ** (-1 / 3)
+        # The error is never below the mean residual, so that neither is the kernel.
+        mean = np.abs(view.score_sum.sum(axis=-1) - view.n_hits) / view.n
+        cell = SMECE_CELL * max(float(np.mean(view.n)) ** (-1 / 3), float(mean.min()))
         tolerance = 1e-5
         nodes = grid_size(cell, nodes=1, least=256, most=SMECE_NODES - 1)
 

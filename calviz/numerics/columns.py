@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.events import BinaryEvents, Ordered
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.events import BinaryEvents, Ordered, tied_scores
 from calviz.core.probabilities import BLOCK_BYTES
 from calviz.core.watch import checkpoint
 from calviz.numerics.blocks import THREADED_BYTES, map_threads
@@ -120,3 +120,11 @@ def ordered_events(column: FloatArray, own: IntArray) -> Ordered:
     ordered = BinaryEvents(column, hit).ordered
     column[:] = ordered.score
     return Ordered(column, ordered.hit)
+
+
+def ordered_rows(
+    score: FloatArray, hit: BoolArray, weights: FloatArray
+) -> tuple[Ordered, FloatArray]:
+    """Scores in ascending order with their hits, near ties as ties, and the weights in that order; all of shape (n,)."""
+    order = np.argsort(score, kind="stable")
+    return Ordered(tied_scores(score[order]), hit[order]), weights[order]

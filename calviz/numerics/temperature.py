@@ -58,7 +58,9 @@ class Temperature:
     passes: int
 
 
-def fit_temperature(scores: Scores, labels: IntArray, loss: Loss = "nll") -> Temperature:
+def fit_temperature(
+    scores: Scores, labels: IntArray, loss: Loss = "nll", weights: FloatArray | None = None
+) -> Temperature:
     """The T > 0 that minimises the mean loss of ``softmax(z / T)`` (Guo 2017, section 4.2).
 
     The likelihood is convex in 1/T; the squared error is not, and is searched on a grid first.
@@ -71,6 +73,8 @@ def fit_temperature(scores: Scores, labels: IntArray, loss: Loss = "nll") -> Tem
     labels : ndarray of int, shape (n,)
     loss : {"nll", "mse"}
         Negative log-likelihood, or squared distance to the one-hot label (Zhang 2020, section 5.2).
+    weights : ndarray, shape (n,), optional
+        How much each row counts, above 0.
     """
     n = scores.shape[0]
     levels = [n]
@@ -86,7 +90,8 @@ def fit_temperature(scores: Scores, labels: IntArray, loss: Loss = "nll") -> Tem
     bend = 0.0
     for i, rows in enumerate(levels):
         step = max(1, n // rows)
-        problem = _Problem(scores.every(step), labels[::step], loss)
+        own = None if weights is None else weights[::step]
+        problem = _Problem(scores.every(step), labels[::step], loss, own)
         problem.bend = bend
         if i == 0:
             beta = problem.best_of_grid(low, high) if loss == "mse" else 1.0 / scale
@@ -110,10 +115,14 @@ def _scale(scores: Scores) -> float:
 
 
 class _Problem:
-    def __init__(self, scores: Scores, labels: IntArray, loss: Loss) -> None:
+    def __init__(
+        self, scores: Scores, labels: IntArray, loss: Loss, weights: FloatArray | None = None
+    ) -> None:
         self.scores = scores
         self.labels = labels
         self.loss = loss
+        self.weights = weights
+        self.total = scores.shape[0] if weights is None else float(weights.sum())
         # The rounding of single numbers averages out over the rows; few rows are cheap anyway.
         self.dtype = np.float64 if scores.array.size <= 100_000 else scores.array.dtype.type
         #: How the curvature changes with 1/T, from the last two points, or from those of fewer rows.
@@ -127,17 +136,19 @@ class _Problem:
             block = self.scores.look(rows, self.dtype)
             raw = np.ascontiguousarray(block.T) if few else block
             z = raw - raw.max(axis=0 if few else 1, keepdims=True)
-            return _sums(z, self.labels[rows], beta, self.loss, 0 if few else 1)
+            own = None if self.weights is None else self.weights[rows]
+            return _sums(z, self.labels[rows], beta, self.loss, 0 if few else 1, own)
 
         total = sum_over_blocks(self.scores.array, work, block_bytes=_BLOCK_BYTES)
-        return Derivatives(*(total / self.scores.shape[0]).tolist())
+        return Derivatives(*(total / self.total).tolist())
 
     def best_of_grid(self, low: float, high: float) -> float:
         """The best of a few values of 1/T, to start the search near the global minimum."""
         grid = np.geomspace(low, high, 41)
         # Valleys are wide: few rows, as they come, tell them apart.
         step = max(1, 2 * self.scores.shape[0] // FIRST_ROWS)
-        few = _Problem(self.scores.every(step), self.labels[::step], self.loss)
+        own = None if self.weights is None else self.weights[::step]
+        few = _Problem(self.scores.every(step), self.labels[::step], self.loss, own)
         few.dtype = self.scores.array.dtype.type
         return float(grid[int(np.argmin([few.at(b).value for b in grid]))])
 
@@ -184,8 +195,19 @@ class _Problem:
         return beta, at, passes
 
 
-def _sums(z: FloatArray, labels: IntArray, beta: float, loss: Loss, axis: int) -> FloatArray:
+def _sums(
+    z: FloatArray,
+    labels: IntArray,
+    beta: float,
+    loss: Loss,
+    axis: int,
+    weights: FloatArray | None,
+) -> FloatArray:
     """Sums over the rows of a block of the loss and its two derivatives; classes lie along `axis`."""
+
+    def added(*parts: FloatArray) -> FloatArray:
+        return np.array([part.sum() if weights is None else weights @ part for part in parts])
+
     places = (labels, np.arange(labels.size)) if axis == 0 else (np.arange(labels.size), labels)
     own = z[places].astype(np.float64)
     e = z * z.dtype.type(beta)
@@ -197,13 +219,7 @@ def _sums(z: FloatArray, labels: IntArray, beta: float, loss: Loss, axis: int) -
         e *= z
         s1 = _total(e, axis) / s0
         s2 = _dot(e, z, axis) / s0
-        return np.array(
-            [
-                np.log(s0).sum() - beta * own.sum(),
-                s1.sum() - own.sum(),
-                s2.sum() - np.vecdot(s1, s1),
-            ]
-        )
+        return added(np.log(s0) - beta * own, s1 - own, s2 - s1 * s1)
     # p' = p (z - m) with m the mean of z under p; p'' = p ((z - m)^2 - v).
     e /= np.expand_dims(s0, axis).astype(e.dtype)
     m = _dot(e, z, axis)
@@ -214,12 +230,10 @@ def _sums(z: FloatArray, labels: IntArray, beta: float, loss: Loss, axis: int) -
     v = _dot(ez, z, axis)
     q1 = _dot(e, ez, axis)
     q2 = _dot(ez, ez, axis)
-    return np.array(
-        [
-            (q0 - 2 * own_p + 1).sum(),
-            2 * (q1 - own_p * own).sum(),
-            2 * (2 * q2 - v * q0 - own_p * (own * own - v)).sum(),
-        ]
+    return added(
+        q0 - 2 * own_p + 1,
+        2 * (q1 - own_p * own),
+        2 * (2 * q2 - v * q0 - own_p * (own * own - v)),
     )
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calviz.core.cells import FINE_CELLS
-from calviz.core.probabilities import ROW_SUM_TOLERANCE
+from calviz.core.cells import FEW_SCORES, FINE_CELLS
+from calviz.core.probabilities import ROW_SUM_TOLERANCE, SCORE_SLACK
 from calviz.profiles.layout import Every, Layout
 
 if TYPE_CHECKING:
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 #: What a 0 counts as in the log loss, as in `calviz.sample.losses`.
-_EPSILON, _TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
-#: Scores this far outside [0, 1] are rounding.
-_SLACK = 1e-6
+EPSILON, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 #: Names of what is made of the rows; no column of a file is called so.
 _OWN = "calviz:"
 
@@ -78,7 +76,7 @@ class _Rows:
     first: Mapping[str, Any] = field(default_factory=dict)
 
 
-def cells_of(frame: nw.LazyFrame[Any], layout: Layout) -> Any:
+def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, apart: bool = False) -> Any:
     """The sums of a lazy frame, still lazy: a row for each split, group, time, cell and hit that occurs (`finished`).
 
     Rows that cannot be used have the key -1.
@@ -87,6 +85,8 @@ def cells_of(frame: nw.LazyFrame[Any], layout: Layout) -> Any:
     ----------
     frame : narwhals.LazyFrame
     layout : Layout
+    apart : bool
+        Whether every distinct score has sums of its own.
 
     Notes
     -----
@@ -97,7 +97,7 @@ def cells_of(frame: nw.LazyFrame[Any], layout: Layout) -> Any:
 
     single = is_single(frame, layout)
     rows = _rows(layout, single)
-    keys = _keys(layout, frame)
+    keys = keys_of_rows(layout, frame)
     made = {"score": rows.score, "hit": rows.hit, "sound": rows.sound}
     made |= {"true": rows.true} if rows.true is not None else {}
     made |= {"square": rows.square} if rows.square is not None else {}
@@ -122,21 +122,50 @@ def cells_of(frame: nw.LazyFrame[Any], layout: Layout) -> Any:
     if rows.true is not None:
         true = nw.col(f"{_OWN}true")
         # What has no logarithm counts as in memory.
-        zero = true < _TINY
-        columns[f"{_OWN}log"] = nw.when(zero).then(nw.lit(_EPSILON)).otherwise(true).log()
+        zero = true < TINY
+        columns[f"{_OWN}log"] = nw.when(zero).then(nw.lit(EPSILON)).otherwise(true).log()
         sums["log_loss"] = nw.col(f"{_OWN}log").sum()
         if rows.square is not None:
             columns[f"{_OWN}zero"] = zero.cast(nw.Int32)
             sums["clipped"] = nw.col(f"{_OWN}zero").sum()
     if rows.square is not None:
         sums["squared_error"] = nw.col(f"{_OWN}square").sum()
-    return table.with_columns(**columns).group_by(*keys, "key").agg(**sums)
+    by = [*keys, "key", *([f"{_OWN}score"] if apart else [])]
+    return table.with_columns(**columns).group_by(*by).agg(**sums)
+
+
+def few_scores(frame: nw.LazyFrame[Any], layout: Layout) -> bool:
+    """Whether there are so few distinct scores that each is kept apart; looks at some rows first, and at all where these do not say."""
+    import narwhals as nw
+
+    rows = _rows(layout, is_single(frame, layout))
+    table = _with_first(frame, rows).select(score=rows.score)
+
+    def distinct(part: nw.LazyFrame[Any]) -> int:
+        found = part.select(distinct=nw.col("score").n_unique()).collect("polars")
+        return int(found["distinct"][0])
+
+    return distinct(table.head(2 * FEW_SCORES)) <= FEW_SCORES and distinct(table) <= FEW_SCORES
+
+
+def row_columns(layout: Layout, single: bool) -> dict[str, Any]:
+    """Score, hit, and whether the label is known, of each row of one column of scores, as expressions."""
+    import narwhals as nw
+
+    label, score = nw.col(layout.label), nw.col(layout.scores[-1])
+    hit = label == layout.classes[1]
+    return {
+        "score": score if single else score.cast(nw.Float64),
+        "hit": hit,
+        "known": hit | (label == layout.classes[0]),
+    }
 
 
 def finished(table: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, int]:
     """The cells that sums of any engine come to, with the columns of `Profile.cells`, and how many rows could not be used."""
     import polars as pl
 
+    table = table.drop(f"{_OWN}score", strict=False)
     kinds: Any = {"key": pl.Int32, "n": pl.Int64}
     kinds |= {name: pl.Float64 for name in table.columns if name in (*SUMS[1:], "low", "high")}
     kinds |= {"time": pl.Datetime("us")} if layout.time is not None else {}
@@ -207,7 +236,8 @@ def is_single(frame: nw.LazyFrame[Any], layout: Layout) -> bool:
     return all(schema[name] == nw.Float32 for name in layout.scores)
 
 
-def _keys(layout: Layout, frame: nw.LazyFrame[Any]) -> dict[str, Any]:
+def keys_of_rows(layout: Layout, frame: nw.LazyFrame[Any]) -> dict[str, Any]:
+    """Split, groups and time of each row, as expressions."""
     import narwhals as nw
 
     keys: dict[str, Any] = {}
@@ -251,7 +281,7 @@ def _missing(score: Any) -> Any:
 
 
 def _inside(score: Any) -> Any:
-    return (score >= -_SLACK) & (score <= 1 + _SLACK)
+    return (score >= -SCORE_SLACK) & (score <= 1 + SCORE_SLACK)
 
 
 def _confidences(layout: Layout) -> _Rows:

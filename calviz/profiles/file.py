@@ -130,7 +130,11 @@ def of_columns(facts: Facts, rows: int, columns: dict[str, Any]) -> Profile:
         sound &= (total >= n * low - rounding) & (total <= n * high + rounding)
     cell = cells["cell"].to_numpy()
     sound &= (cell >= 0) & (cell <= 2 * FINE_CELLS)
-    doubled = cells.select(keys_of(facts)).is_duplicated().any()
+    keys = keys_of(facts)
+    # Several scores of one cell stand apart only where all do.
+    doubled = cells.select(*keys, "low").is_duplicated().any()
+    if (low != high).any():
+        doubled = doubled or cells.select(keys).is_duplicated().any()
     if not sound.all() or doubled or int(n.sum()) != rows:
         raise InputError("the profile is damaged: its sums contradict each other", remedy=_DAMAGED)
     return Profile(facts, cells)

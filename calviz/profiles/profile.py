@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calviz.core.cells import Cells
+from calviz.core.cells import FEW_SCORES, Cells
 from calviz.core.errors import InputError, shortened
 from calviz.core.factor import Factor
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
@@ -67,7 +67,7 @@ class Profile:
     ----------
     facts : Facts
     cells : polars.DataFrame
-        A row per split, group, time, cell and hit that occurs. Keys: ``split``, ``group:NAME``, ``time`` where there are any,
+        A row per split, group, time, cell and hit that occurs, and per score where these are few (`FEW_SCORES`). Keys: ``split``, ``group:NAME``, ``time`` where there are any,
         ``cell``, ``hit``. Numbers: ``n`` rows, sums of scores, of their squares, of -log of the true class's probability, of
         those that were 0 (``clipped``) and of squared errors; the smallest and the largest score (``low``, ``high``).
     """
@@ -197,11 +197,15 @@ def summed(tables: Sequence[pl.DataFrame], facts: Facts) -> pl.DataFrame:
     import polars as pl
 
     keys = keys_of(facts)
-    # Cells of one score each stay apart from each other, as long as all tables have them so.
+    columns = (*keys, *SUMS, "low", "high")
     table = pl.concat(tables)
-    aggregated = [pl.col(name).sum() for name in SUMS]
-    aggregated += [pl.col("low").min(), pl.col("high").max()]
-    return table.group_by(keys).agg(aggregated).sort(keys).select(*keys, *SUMS, "low", "high")
+    totals = [pl.col(name).sum() for name in SUMS]
+    # What holds one score each stays apart, as long as all tables have it so and it is not much.
+    if (table["low"] == table["high"]).all() and table["low"].n_unique() <= FEW_SCORES:
+        apart = table.group_by([*keys, "low"]).agg(*totals, pl.col("high").first())
+        return apart.sort([*keys, "low"]).select(columns)
+    found = table.group_by(keys).agg(*totals, pl.col("low").min(), pl.col("high").max())
+    return found.sort(keys).select(columns)
 
 
 _WORDS = {

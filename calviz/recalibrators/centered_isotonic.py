@@ -64,7 +64,7 @@ class CenteredIsotonicRecalibrator(OneVsRest):
         return centred_map(pieces, column, smooth=self.smooth)
 
     def _weighted_column(
-        self, column: FloatArray, hit: BoolArray, weights: FloatArray
+        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
     ) -> Piecewise:
         order = np.argsort(column, kind="stable")
         pieces = weighted_pieces(column, hit, weights)

@@ -15,7 +15,6 @@ from calviz.numerics.temperature import fit_temperature, tempered
 from calviz.recalibrators import reasons_to_leave_out
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.fitting.mixture import likelihood_weights, squared_error_weights
-from calviz.recalibrators.fitting.weighted import weighted_temperature
 from calviz.recalibrators.temperature import bound_warning
 from calviz.specs.recalibrator import ANY_CLASSES, FloorChoice, Input, recalibrator
 
@@ -79,23 +78,17 @@ class EnsembleTemperatureScaling(BaseRecalibrator):
         self.input = input
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
-        optimum = fit_temperature(scores, labels, self.loss)
+        self._mix(scores, labels, None)
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
+        self._mix(scores, labels, weights)
+
+    def _mix(self, scores: Scores, labels: IntArray, of_rows: FloatArray | None) -> None:
+        optimum = fit_temperature(scores, labels, self.loss, of_rows)
         warning = bound_warning(optimum)
         if warning:
             self._warn(warning)
-        self._mix(optimum.value, scores, labels)
-
-    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        self._mix(weighted_temperature(scores, labels, weights, self.loss), scores, labels, weights)
-
-    def _mix(
-        self,
-        temperature: float,
-        scores: Scores,
-        labels: IntArray,
-        of_rows: FloatArray | None = None,
-    ) -> None:
-        self.temperature_ = temperature
+        self.temperature_ = optimum.value
         self.weights_, value = self._weights(scores, labels, self.temperature_, of_rows)
         if self.joint:
             self._refine(scores, labels, value, of_rows)

@@ -105,7 +105,7 @@ class HistogramBinning(OneVsRest):
         return steps_merged(halfway(ordered, edges[1:-1]), self._share(hits, rows))
 
     def _weighted_column(
-        self, column: FloatArray, hit: BoolArray, weights: FloatArray
+        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
     ) -> Piecewise:
         if self.scheme == "equal-mass":
             edges = weighted_mass_edges(column, weights, self.bins)

@@ -60,6 +60,6 @@ class IsotonicRecalibrator(OneVsRest):
         return isotonic_map(Between.of(column, positives), cap=self.cap)
 
     def _weighted_column(
-        self, column: FloatArray, hit: BoolArray, weights: FloatArray
+        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
     ) -> Piecewise:
         return through_pieces(weighted_pieces(column, hit, weights), cap=self.cap)

@@ -66,7 +66,7 @@ class OneVsRest(BaseRecalibrator):
             )
 
     def _weighted_column(
-        self, column: FloatArray, hit: BoolArray, weights: FloatArray
+        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
     ) -> Piecewise:
         """The map of a class from its probabilities, whether it is the label, and weights above 0 of the rows, shape (n,) each."""
         raise NotImplementedError
@@ -84,7 +84,7 @@ class OneVsRest(BaseRecalibrator):
         def work(k: int, column: FloatArray) -> None:
             hit = labels == k
             if hit.any():
-                maps[k - start] = self._weighted_column(column, hit, weights)
+                maps[k - start] = self._weighted_column(k, column, hit, weights)
 
         for_columns(scores.whole(), work, start=start, wide=True)
         self.maps_ = maps

@@ -41,7 +41,7 @@ class BinMeans(OneVsRest):
         return steps_merged(halfway(ordered, edges[1:-1]), mean)
 
     def _weighted_column(
-        self, column: FloatArray, hit: BoolArray, weights: FloatArray
+        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
     ) -> Piecewise:
         edges = weighted_mass_edges(column, weights, self.bins)
         bin_of = np.searchsorted(edges[1:-1], column)

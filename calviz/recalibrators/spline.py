@@ -6,10 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import OptionError
-from calviz.core.events import BinaryEvents
+from calviz.core.events import BinaryEvents, Ordered
 from calviz.numerics.blocks import for_row_blocks
+from calviz.numerics.columns import ordered_rows
 from calviz.numerics.scores import Scores, row_sums
 from calviz.numerics.zero_floor import smallest_normal
 from calviz.recalibrators import numpy_source
@@ -60,7 +61,6 @@ class SplineRecalibrator(OneMap):
     """
 
     key = "spline"
-    no_weights = "it is fitted over the ranks of the rows."
     needs = "probabilities"
 
     def __init__(
@@ -96,6 +96,14 @@ class SplineRecalibrator(OneMap):
         return ""
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
+        # In their order from here on; as they came, they would need as much room again.
+        self._through(BinaryEvents(*self._events(scores, labels)).ordered, None)
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
+        self._through(*ordered_rows(*self._events(scores, labels), weights))
+
+    def _events(self, scores: Scores, labels: IntArray) -> tuple[FloatArray, BoolArray]:
+        """What is recalibrated of each row, and whether the label is there, shape (n,) each."""
         n, k = scores.shape
         r = self._rank
         if r >= k:
@@ -116,9 +124,11 @@ class SplineRecalibrator(OneMap):
                 f"the top {r} classes of {'all' if hit.all() else 'none of the'} calibration rows hold "
                 "the label: the map is all but constant."
             )
-        # In their order from here on; as they came, they would need as much room again.
-        score, hit = ordered = BinaryEvents(score, hit).ordered
-        curve = spline_map(ordered, self.knots, self.run_out, bounded=self.bounded)
+        return score, hit
+
+    def _through(self, ordered: Ordered, weights: FloatArray | None) -> None:
+        curve = spline_map(ordered, self.knots, self.run_out, bounded=self.bounded, weights=weights)
+        n = ordered.score.size
         self.map_ = curve.within(1 / (2 * (n + 1))) if self.cap else curve
 
     def _apply(self, block: FloatArray) -> FloatArray:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from calviz.core.arrays import FloatArray, IntArray
-from calviz.numerics.columns import ordered_events
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.numerics.columns import ordered_events, ordered_rows
 from calviz.numerics.scores import Scores
 from calviz.recalibrators import reasons_to_leave_out
 from calviz.recalibrators.fitting.piecewise import UNCHANGED, Piecewise
@@ -42,7 +42,6 @@ class ClasswiseSpline(OneVsRest):
     """
 
     key = "spline-classwise"
-    no_weights = "it is fitted over the ranks of the rows."
 
     def __init__(
         self,
@@ -61,8 +60,14 @@ class ClasswiseSpline(OneVsRest):
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
         super()._fit(scores, labels)
+        self._hold(*scores.shape)
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
+        super()._fit_weighted(scores, labels, weights)
+        self._hold(*scores.shape)
+
+    def _hold(self, n: int, k: int) -> None:
         if self.cap:
-            n, k = scores.shape
             margin = 1 / (k * (n + 1))
             self.maps_ = [m if m is UNCHANGED else m.within(margin) for m in self.maps_]
 
@@ -70,3 +75,9 @@ class ClasswiseSpline(OneVsRest):
         return spline_map(
             ordered_events(column, own), self.knots, self.run_out, bounded=self.bounded
         )
+
+    def _weighted_column(
+        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
+    ) -> Piecewise:
+        ordered, own = ordered_rows(column, hit, weights)
+        return spline_map(ordered, self.knots, self.run_out, bounded=self.bounded, weights=own)

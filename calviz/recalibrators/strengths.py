@@ -74,7 +74,8 @@ class StrengthSearch(Generic[S]):
         lowest, reached = np.inf, self.reached
         for at, strengths in enumerate(paths, start=1):
             self.problem.penalty = self.penalty(self.problem, strengths)
-            shared = None
+            # The inverses of the strength before are as large as the rows: they go before the next ones come.
+            shared = inverse = None
             if self.blocks is not None and isinstance(self.problem, MatrixProblem):
                 shared = self.problem.by_class(self.blocks)
             losses.append(0.0)

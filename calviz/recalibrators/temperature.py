@@ -9,7 +9,6 @@ from calviz.numerics.scores import Scores
 from calviz.numerics.temperature import RANGE, Temperature, fit_temperature, tempered
 from calviz.recalibrators import reasons_to_leave_out
 from calviz.recalibrators.base import BaseRecalibrator
-from calviz.recalibrators.fitting.weighted import weighted_temperature
 from calviz.specs.recalibrator import ANY_CLASSES, FloorChoice, Input, recalibrator
 
 
@@ -75,14 +74,16 @@ class TemperatureScaling(BaseRecalibrator):
         self.input = input
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
-        optimum = fit_temperature(scores, labels, self.loss)
+        self._take(fit_temperature(scores, labels, self.loss))
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
+        self._take(fit_temperature(scores, labels, self.loss, weights))
+
+    def _take(self, optimum: Temperature) -> None:
         self.temperature_ = optimum.value
         warning = bound_warning(optimum)
         if warning:
             self._warn(warning)
-
-    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        self.temperature_ = weighted_temperature(scores, labels, weights, self.loss)
 
     def _apply(self, block: FloatArray) -> FloatArray:
         return tempered(block, self.temperature_)

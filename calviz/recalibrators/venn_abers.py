@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.numerics.blocks import for_row_blocks
-from calviz.numerics.columns import ordered_events
+from calviz.numerics.columns import ordered_events, ordered_rows
 from calviz.numerics.scores import Scores
 from calviz.recalibrators import numpy_source, reasons_to_leave_out
 from calviz.recalibrators.fitting.piecewise import UNCHANGED, Piecewise
@@ -49,12 +49,11 @@ class VennAbers(OneVsRest):
 
     Notes
     -----
-    The two are step functions, exact and for all scores at once. What differs from a calibration score by rounding only
+    The two are step functions, exact and for all scores at once. Where rows have weights the added row counts as an average one. What differs from a calibration score by rounding only
     counts as equal to it.
     """
 
     key = "venn-abers"
-    no_weights = "it adds the row itself to the calibration rows, which has no weight."
     fitted = ("lower_", "upper_")
     #: No probability is 0.
     epsilon = 0.0
@@ -65,15 +64,28 @@ class VennAbers(OneVsRest):
         self.input = input
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
-        k = scores.shape[1]
-        self._pairs = [Pair(UNCHANGED, UNCHANGED)] * k
+        self._pairs = [Pair(UNCHANGED, UNCHANGED)] * scores.shape[1]
         super()._fit(scores, labels)
+        self._keep_pairs(scores.shape[1])
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
+        self._pairs = [Pair(UNCHANGED, UNCHANGED)] * scores.shape[1]
+        super()._fit_weighted(scores, labels, weights)
+        self._keep_pairs(scores.shape[1])
+
+    def _keep_pairs(self, k: int) -> None:
         pairs = self._pairs[k - len(self.maps_) :]
         del self._pairs
         self.lower_, self.upper_ = [p.lower for p in pairs], [p.upper for p in pairs]
 
     def _fit_column(self, k: int, column: FloatArray, own: IntArray) -> Piecewise:
         pair = self._pairs[k] = venn_abers(ordered_events(column, own))
+        return pair.merged()
+
+    def _weighted_column(
+        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
+    ) -> Piecewise:
+        pair = self._pairs[k] = venn_abers(*ordered_rows(column, hit, weights))
         return pair.merged()
 
     def _restored(self) -> None:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 
 from calviz.core.finding import Finding
 from calviz.figures.base import Figure
+from calviz.figures.drawing.bullet import Bullet
 from calviz.results.comparison_table import Mark
 from calviz.results.evaluation import MetricResult
 from calviz.results.verdict import Verdict
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 #: Rows of a table that a page can show; the file of the table holds all of them.
 MOST_ROWS = 1_000
@@ -125,6 +129,10 @@ class Table:
         Headings inside the table, by the row that they stand before.
     folded : bool
         Whether it stands behind its title until a reader opens it.
+    bullets : sequence of Bullet or None
+        A picture of each row's number, behind its texts, which say the same; none if empty.
+    one_scale : bool
+        Whether these pictures have one scale, or each its own.
     """
 
     key: str
@@ -135,6 +143,8 @@ class Table:
     marks: Mapping[tuple[int, str], Mark] = field(default_factory=dict)
     groups: Mapping[int, str] = field(default_factory=dict)
     folded: bool = False
+    bullets: Sequence[Bullet | None] = ()
+    one_scale: bool = True
     kind: ClassVar[str] = "table"
 
     @property
@@ -218,7 +228,11 @@ def chart(
 
 def drawn(figure: Figure, **drawing: Any) -> str:
     """A figure in the colours of paper, as compact JSON with no byte that depends on the machine."""
-    plotted = figure.plot(theme="light", **drawing)
+    return plain_json(figure.plot(theme="light", **drawing))
+
+
+def plain_json(plotted: go.Figure) -> str:
+    """A plotly figure as compact JSON, with the number of digits that a screen can show."""
     return json.dumps(_plain(plotted.to_plotly_json()), separators=(",", ":"), allow_nan=False)
 
 

@@ -13,7 +13,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from calviz import __version__
-from calviz.report.blocks import MOST_ROWS, Chart
+from calviz.figures.drawing.bullet import Bullet, Scale, shared_scale, svg
+from calviz.figures.drawing.style import PALETTES
+from calviz.report.blocks import MOST_ROWS, Chart, Table
 from calviz.report.document import Report
 from calviz.results.evaluation import MetricResult
 from calviz.results.verdict import Verdict
@@ -43,6 +45,29 @@ def to_html(report: Report) -> str:
             scripts=[Markup(script) for script in scripts],
             policy=policy(scripts),
             version=__version__,
+        )
+    )
+
+
+def write_page(template: str, script: str, **values: Any) -> str:
+    """Write a page of its own with plotly.js and one script, under the same policy as a report.
+
+    Parameters
+    ----------
+    template, script : str
+        Their files.
+    **values
+        What the template holds.
+    """
+    scripts = [_plotly(), _text(script)]
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            scripts=[Markup(one) for one in scripts],
+            policy=policy(scripts),
+            version=__version__,
+            **values,
         )
     )
 
@@ -97,6 +122,7 @@ def _environment() -> Environment:
     made.filters["together"] = _together
     made.filters["mathml"] = _mathml
     made.filters["spec"] = _spec
+    made.filters["bullets"] = _bullets
     made.filters["sentence"] = as_sentence
     made.filters["capitalize_first"] = lambda text: text[:1].upper() + text[1:]
     made.globals["most_rows"] = MOST_ROWS
@@ -124,6 +150,21 @@ def _mathml(formula: str) -> Markup:
     return Markup(text)
 
 
+def _bullets(table: Table) -> list[Markup]:
+    """Drawings of the rows of a table; their numbers stand in the row, for those who do not see them."""
+    shown = table.bullets[:MOST_ROWS]
+    scale = shared_scale(shown) if table.one_scale else None
+    return [Markup("") if one is None else _inline(one, scale) for one in shown]
+
+
+def _inline(bullet: Bullet, scale: Scale | None = None) -> Markup:
+    """A drawing inside the page, which needs no name space and has its style sheet."""
+    drawing = svg(bullet, PALETTES["light"], scale)
+    for known in (' xmlns="http://www.w3.org/2000/svg"', ' vector-effect="non-scaling-stroke"'):
+        drawing = drawing.replace(known, "")
+    return Markup(drawing)
+
+
 def _card(result: MetricResult, rows: int, verdict: Verdict | None = None) -> dict[str, str]:
     metric, written = METRICS[result.key], Written(result)
     if not result.available:
@@ -133,6 +174,7 @@ def _card(result: MetricResult, rows: int, verdict: Verdict | None = None) -> di
             "unit": "",
             "interval": result.reason or "",
             "noise": "",
+            "drawing": "",
         }
     return {
         "label": name_of(result),
@@ -140,13 +182,18 @@ def _card(result: MetricResult, rows: int, verdict: Verdict | None = None) -> di
         "unit": written.unit_words,
         "interval": written.interval(result.interval) if rows > 1 else "n = 1: not meaningful",
         "noise": written.noise(tail=metric.tail, verdict=verdict) if rows > 1 else "",
+        "drawing": _inline(Bullet.of(result)) if rows > 1 else "",
     }
 
 
 def _spec(chart: Chart) -> Any:
     """What the page's script draws, as JSON that cannot end its element."""
     caption = json.dumps(list(chart.caption), separators=(",", ":"))
-    text = f'{{"figure":{chart.drawing},"caption":{caption}}}'
+    return as_element(f'{{"figure":{chart.drawing},"caption":{caption}}}')
+
+
+def as_element(text: str) -> Markup:
+    """JSON that cannot end the element that holds it."""
     for sign, code in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")):
         text = text.replace(sign, code)
     return Markup(text)

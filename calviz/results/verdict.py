@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from calviz.results.evaluation import Interval, NoiseFloor
-from calviz.text.words import ends
+from calviz.text.words import decimals_for, ends
 
 VerdictDirection = Literal["over", "under", "mixed", "off", "calibrated", "undecided"]
 
@@ -138,3 +138,15 @@ class Verdict:
     slices_off: int = 0
     tells_apart: bool = True
     other_view: str | None = None
+
+    @property
+    def mcs_decimals(self) -> int:
+        """Decimals of `mcs` in points."""
+        return mcs_decimals(self.interval)
+
+
+def mcs_decimals(interval: Interval | None) -> int:
+    """The number of decimals of an MCS in points that its uncertainty allows."""
+    if interval is None:
+        return 1
+    return decimals_for(50 * (interval.high - interval.low), figures=1, most=2)

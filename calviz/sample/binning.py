@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar, Self
@@ -401,8 +401,14 @@ def redrawn(events: BinaryEvents, view: BinSums) -> Redrawn:
 
 
 def bin_of_rows(events: BinaryEvents, edges: FloatArray) -> IntArray:
-    """The bin of each row, shape (n,)."""
-    return assign(events.score, edges) if edges.size > 2 else np.zeros(events.n, dtype=np.intp)
+    """The bin of each row, shape (n,); that of many bins is kept with the events, since several look at the same."""
+    if edges.size <= 2:
+        return np.zeros(events.n, dtype=np.intp)
+    kept: tuple[FloatArray, IntArray] | None = events.__dict__.get("_bin_of_rows")
+    if kept is None or not np.array_equal(kept[0], edges):
+        bin_of = assign(events.score, edges).astype(np.min_scalar_type(edges.size))
+        kept = events.__dict__["_bin_of_rows"] = edges, bin_of
+    return kept[1].astype(np.intp)
 
 
 def effective_rows(
@@ -418,32 +424,45 @@ def effective_rows(
     """
     bins = edges.size - 1
     bin_of = bin_of_rows(events, edges)
-    w = np.ones(events.n) if weights is None else weights
 
-    def total(values: FloatArray) -> FloatArray:
+    def total(values: FloatArray | None) -> FloatArray:
         return np.bincount(bin_of, values, minlength=bins).astype(np.float64)
 
-    mass = total(w)
-    rows = _divide(mass**2, total(w**2), empty=0.0)
+    mass = rows = total(weights)
+    if weights is not None:
+        rows = _divide(mass**2, total(weights**2), empty=0.0)
     if cluster is None:
         return rows
     residual: FloatArray = events.hit - events.score.astype(np.float64)
-    residual = w * (residual - _divide(total(w * residual), mass, empty=0.0)[bin_of])
-    # One number for each cluster in each bin.
-    clusters = int(cluster.max()) + 1
-    cell = bin_of * clusters + cluster
-    if bins * clusters > 8 * events.n:
-        cell = np.unique(cell, return_inverse=True)[1]
-    of_bin = np.zeros(int(cell.max()) + 1, dtype=np.intp)
-    of_bin[cell] = bin_of + 1  # 0 where a cluster has no row in a bin
-    sums = np.bincount(cell, residual)
-    groups = np.bincount(of_bin, minlength=bins + 1)[1:]
-    squares = np.bincount(of_bin, sums**2, minlength=bins + 1)[1:]
+    own = residual if weights is None else weights * residual
+    residual -= _divide(total(own), mass, empty=0.0)[bin_of]
+    if weights is not None:
+        residual *= weights
+    squares, groups = np.zeros(bins), np.zeros(bins)
+    for m, inside in enumerate(_rows_of_bins(bin_of, bins)):
+        # One number for each cluster in each bin.
+        there, some = cluster[inside], residual[inside]
+        if 8 * there.size < int(cluster.max()):
+            there = np.unique(there, return_inverse=True)[1]
+        sums = np.bincount(there, some)
+        squares[m] = sums @ sums
+        groups[m] = np.count_nonzero(np.bincount(there))
     spread = squares * groups / np.maximum(groups - 1, 1)
     alone = total(residual**2)
     # A single cluster is one observation; without any spread nothing is known but the rows.
     found = rows * _divide(alone, spread, empty=1.0)
     return np.where(groups == 1, 1.0, np.clip(found, 1.0, np.maximum(rows, 1.0)))
+
+
+def _rows_of_bins(bin_of: IntArray, bins: int) -> Iterator[IntArray | slice]:
+    """The rows of each bin, bin by bin."""
+    if bins == 1:
+        yield slice(None)
+        return
+    small = bin_of.astype(np.min_scalar_type(bins))  # sorted by radix
+    order = np.argsort(small, kind="stable")
+    ends = np.cumsum(np.bincount(bin_of, minlength=bins))
+    yield from np.split(order, ends[:-1])
 
 
 def reweighted(events: BinaryEvents, view: BinSums) -> Reweighted:

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray
+from calviz.core.arrays import BoolArray, FloatArray
 from calviz.core.cells import FINE_CELLS
-from calviz.core.events import CellEvents
+from calviz.core.events import ROUNDING, CellEvents
 from calviz.numerics.edges import assign
 from calviz.sample.binning import BinSums
 from calviz.sample.losses import MeanLoss
@@ -52,11 +52,13 @@ def precision(sample: Sample, metric: Metric, view: Any) -> Precision:
     if isinstance(view, BinSums) and not _torn(sample.scored, view).any():
         return Precision(exact=True, bound=0.0)
     bound = None if metric.bound is None else float(metric.bound(sample, view))
+    if bound is not None and math.isnan(bound):
+        bound = None
     return Precision(exact=bound == 0, bound=bound)
 
 
-class Mixed(NamedTuple):
-    """Cells of several scores, whose order inside is not known, shape (cells,) each.
+class CellTable(NamedTuple):
+    """Cells in ascending order of their scores, hits and misses of all groups together, shape (cells,) each.
 
     Attributes
     ----------
@@ -77,21 +79,30 @@ class Mixed(NamedTuple):
     down: FloatArray
 
     @property
+    def several(self) -> BoolArray:
+        """Which hold several scores, whose order inside is not known."""
+        return self.high > self.low
+
+    @property
     def move(self) -> FloatArray:
         """How far the sum of score minus hit may move inside a cell, shape (cells,)."""
         return np.maximum(self.up, self.down)
 
 
 @takes_weights
-def mixed_cells(sample: Sample) -> Mixed:
-    """The cells of several scores under the sample's reduction."""
+def cell_table(sample: Sample) -> CellTable:
+    """The cells under the sample's reduction; none where the rows themselves are at hand."""
     events, counts = sample.scored, sample.weights
     if not isinstance(events, CellEvents) or counts is None:
-        return Mixed(*np.zeros((6, 0)))
+        return CellTable(*np.zeros((6, 0)))
     score = np.clip(events.score.astype(np.float64), 0, 1)
     # Hits and misses of one cell are two rows, and those of each group two more.
-    cell = np.floor(score * FINE_CELLS).astype(np.intp)
-    size = FINE_CELLS + 1
+    # What is on an edge is apart from what is between two, as in a profile; what differs from it by rounding is tied with it.
+    nearest = np.rint(score * FINE_CELLS)
+    off = score - (nearest / FINE_CELLS).astype(events.edge_type).astype(np.float64)
+    side = np.where(np.abs(off) <= ROUNDING, 0, np.sign(off))
+    size = 2 * FINE_CELLS + 1
+    cell = np.clip(2 * nearest + side, 0, size - 1).astype(np.intp)
     low, high = np.full(size, np.inf), np.full(size, -np.inf)
     np.minimum.at(low, cell, events.low)
     np.maximum.at(high, cell, events.high)
@@ -100,8 +111,15 @@ def mixed_cells(sample: Sample) -> Mixed:
         np.bincount(cell, values, minlength=size)
         for values in (hits, misses, misses * score, hits * (1 - score))
     ]
-    several = high > low
-    return Mixed(*(column[several] for column in (low, high, *sums)))
+    filled = high >= low
+    return CellTable(*(column[filled] for column in (low, high, *sums)))
+
+
+@takes_weights
+def mixed_cells(sample: Sample) -> CellTable:
+    """The cells of several scores."""
+    table = sample.view(cell_table)
+    return CellTable(*(column[table.several] for column in table))
 
 
 def _torn(events: Any, view: BinSums) -> Any:
@@ -127,6 +145,19 @@ def of_cumulative(sample: Sample, _: Any) -> float:
 def of_cumulative_range(sample: Sample, view: Any) -> float:
     """Bound of the range of cumulative gaps."""
     return 2 * of_cumulative(sample, view)
+
+
+def of_signed_gap(sample: Sample, view: Any) -> float:
+    """Bound of the largest cumulative gap with its sign, which two nearly equal gaps on either side of 0 may exchange."""
+    bound = of_cumulative(sample, view)
+    gap = view.cumulative_gap
+    over, under = max(float(gap.max()), 0.0), max(float(-gap.min()), 0.0)
+    return bound if abs(over - under) > 2 * bound else over + under + bound
+
+
+def nothing_lost(sample: Sample, _: Any) -> float:
+    """Bound of what depends on the numbers of rows and hits alone."""
+    return 0.0
 
 
 def of_pairs(sample: Sample, _: Any) -> float:

@@ -16,6 +16,7 @@ R = TypeVar("R")
 
 #: Results larger than this, together, push the oldest out: metrics that share one follow each other.
 KEPT_BYTES = 1 << 24
+_MISSING: Any = object()
 
 
 def once_per_view(function: Callable[[V], R]) -> Callable[[V], R]:
@@ -24,18 +25,18 @@ def once_per_view(function: Callable[[V], R]) -> Callable[[V], R]:
 
     @wraps(function)
     def call(view: V) -> R:
+        # Several threads may ask the same view; at worst each computes it.
         kept: dict[str, Any] = view.__dict__.setdefault("_once_per_view", {})
-        if key not in kept:
-            result = function(view)
-            kept[key] = result
-            sizes = {name: _size(value) for name, value in kept.items()}
-            for name in list(kept)[:-1]:
+        found: R = kept.get(key, _MISSING)
+        if found is _MISSING:
+            found = kept[key] = function(view)
+            sizes = {name: _size(value) for name, value in list(kept.items())}
+            for name in list(sizes)[:-1]:
                 if sum(sizes.values()) <= KEPT_BYTES:
                     break
                 if sizes[name] > KEPT_BYTES // 16:
-                    del kept[name], sizes[name]
-            return result
-        found: R = kept[key]
+                    kept.pop(name, None)
+                    del sizes[name]
         return found
 
     return call

@@ -34,6 +34,7 @@ def _sample_floor(view: Steps) -> float:
         inner = part.score[first:last]
         if inner.size:
             smallest = min(smallest, float(inner[0]), float(1 - inner[-1]))
+    smallest = smallest if view.nearest is None else view.nearest
     if not any_ends:
         return EPSILON
     if smallest >= UNDERFLOW or not refuted:

@@ -265,6 +265,7 @@ class HitSums:
         self._score = events.score.astype(np.float64)
         self._hits = RowSums(cell, cells, None)
         self._residual = RowSums(cell, cells, events.hit - self._score)
+        self._mean: FloatArray | None = None
         self._moments: FloatArray | None = None
         self._cell, self._cells = cell, cells
 
@@ -275,7 +276,7 @@ class HitSums:
         variable with their mean, variance and skewness.
         """
         if rows.cluster is not None:
-            mean = self._of(rows)[0]  # of the scores
+            mean = self._scores(rows)
             return np.asarray(mean[:, None] + self._residual(rows.signs(rng, size))[0])
         if rows.n <= MOST_GROUPS:
             hits = (rng.random((self._score.size, size)) < self._score[:, None]).astype(np.float64)
@@ -286,6 +287,12 @@ class HitSums:
         shape = 4 / np.maximum(np.square(skewness), 1e-6)
         z = (rng.standard_gamma(shape, (self._cells, size)) - shape) / np.sqrt(shape)
         return np.asarray(mean + spread * np.where(skewness < 0, -z, z))
+
+    def _scores(self, rows: RowDraws) -> FloatArray:
+        """The sum of the scores of each cell, shape (C,)."""
+        if self._mean is None:
+            self._mean = RowSums(self._cell, self._cells, self._score).once(rows.weights)[0]
+        return self._mean
 
     def _of(self, rows: RowDraws) -> FloatArray:
         """Mean, variance and third cumulant of the hits of each cell, shape (3, C)."""

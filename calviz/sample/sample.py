@@ -387,7 +387,7 @@ def chosen_bins(sample: Sample) -> BinSums:
 @binned
 def event_sums(sample: Sample) -> BinSums:
     """Rows, scores and hits under the sample's reduction in one bin."""
-    return _with_effective(sample, sample.view(bin_sums, scheme="equal-width").pooled())
+    return _with_effective(sample, bin_events(sample.scored, weights=sample.weights).pooled())
 
 
 @reweighted_by(
@@ -398,7 +398,5 @@ def event_sums(sample: Sample) -> BinSums:
 )
 def top_label_sums(sample: Sample) -> BinSums:
     """Rows, confidence and hits of the predicted class in one bin."""
-    if sample.top_scored is sample.scored:
-        # The very same view, so that it is resampled once.
-        return sample.view(event_sums)
-    return bin_events(sample.top_scored, weights=sample.weights).pooled()
+    # The very same view under every reduction, so that it is resampled once.
+    return sample.top_label.view(event_sums)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
-from scipy.special import gammainc, gammaincc
+from scipy.special import gammainc, gammaincc, ndtr, stdtr
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents
@@ -144,7 +143,7 @@ def p_against_calibrated(sums: SliceSums) -> FloatArray:
     difference = sums.hits - sums.score
     if sums.between is not None and sums.clusters is not None:
         within = np.sqrt(np.maximum(np.maximum(sums.between, sums.variance), 1e-24))
-        p = 2 * stats.t.sf(np.abs(difference) / within, np.maximum(sums.clusters - 1, 1))
+        p = 2 * stdtr(np.maximum(sums.clusters - 1, 1), -np.abs(difference) / within)
         return np.where(sums.clusters >= FEWEST_CLUSTERS, p, 1.0)
     spread = np.sqrt(np.maximum(sums.variance, 0))
     varies = spread > 1e-12
@@ -164,7 +163,7 @@ def _upper_tail(z: FloatArray, skewness: FloatArray) -> FloatArray:
     shape = 4 / np.where(small, 1.0, skewness) ** 2
     at = np.maximum(shape + z * np.sqrt(shape) * np.sign(skewness), 0)
     tail = np.where(skewness > 0, gammaincc(shape, at), gammainc(shape, at))
-    return np.where(small, stats.norm.sf(z), tail)
+    return np.where(small, ndtr(-z), tail)
 
 
 def p_against_rest(sums: SliceSums, whole: SliceSums) -> FloatArray:
@@ -178,7 +177,7 @@ def p_against_rest(sums: SliceSums, whole: SliceSums) -> FloatArray:
         difference = np.where(some, sums.gap - rest.gap, 0.0)
         z = np.abs(difference) / np.sqrt(sums.spread**2 + np.where(some, rest.spread, 0.0) ** 2)
     same = np.abs(difference) <= 1e-12
-    return np.where(same, 1.0, 2 * stats.norm.sf(z))
+    return np.where(same, 1.0, 2 * ndtr(-z))
 
 
 def bins_of(events: BinaryEvents, bins: int) -> IntArray:

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import get_args
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtri
 
 from calviz.core.arrays import IntArray
 from calviz.core.errors import NotAvailable, OptionError
@@ -140,7 +140,7 @@ def _measured(
         )
     whole = slice_sums(events, np.zeros(data.n, dtype=np.intp), 1, cluster, weights)
     bin_of = bins_of(events, bins)
-    z = float(stats.norm.ppf(0.5 + level / 2))
+    z = float(ndtri(0.5 + level / 2))
     found: list[Slice] = []
     skipped: list[str] = []
     small = 0
@@ -248,6 +248,9 @@ def _adjusted(found: list[Slice]) -> tuple[Slice, ...]:
     """With p-values adjusted for their number; the most surely off first."""
     if not found:
         return ()
-    adjusted = stats.false_discovery_control([s.p_value for s in found], method="bh")
+    # Beside scipy.stats everything else that is imported at the start is quick.
+    from scipy.stats import false_discovery_control
+
+    adjusted = false_discovery_control([s.p_value for s in found], method="bh")
     named = [replace(s, adjusted=float(p)) for s, p in zip(found, adjusted, strict=True)]
     return tuple(sorted(named, key=lambda s: (s.p_value, -abs(s.gap), s.name)))

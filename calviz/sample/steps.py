@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import binom, pdtr
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents, CellEvents, tied_scores
-from calviz.sample.cell_bootstrap import random_rows
 from calviz.sample.error_bars import Draw
 from calviz.sample.kept_results import kept_draw, once_per_view
 from calviz.sample.rows_not_alike import MOST_GROUPS, HitSums, RowSums, RowWeights
 from calviz.sample.sample import Sample
+from calviz.sample.step_draws import BLOCK_ENTRIES, binomial, multinomial
 from calviz.specs.metric import (
     Redrawn,
     Reweighting,
@@ -31,14 +28,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: Resampled summaries hold at most this many steps. Each is then a group of neighbouring scores of
 #: (nearly) equal counts; a maximum over cut points is looked for at 2,048 of them.
 MAX_STEPS = 2_048
-#: Entries of the arrays that are gone through at a time, so that they stay in the cache.
-BLOCK_ENTRIES = 1 << 17
+#: Of more rows than `MANY_ROWS` this many do: what they could not tell apart is far below the noise of so many rows.
+FEW_STEPS, MANY_ROWS = 512, 10_000_000
 #: Steps of a large sample that are looked at at a time.
 STEP_BLOCK = 1 << 15
-#: Up to this many rows per step, hits are drawn with a table; up to this many per cell, rows are.
-TABLE_TRIALS, TABLE_ROWS = 64, 32
-#: From this variance on the hits of a step are drawn as a rounded normal: their skewness is below 0.2 then.
-NORMAL_VARIANCE = 25.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +55,8 @@ class Steps:
         The steps of the sample itself, where these are resamples of them, or some of them put together.
     weight : ndarray of float64, shape (G,), optional
         Of a sample whose rows have weights w, ``sum w^2 / sum w`` per step: what variances of sums are multiplied with.
+    nearest : float, optional
+        How near a score comes to 0 or 1 without reaching it, where steps are means of several scores.
     """
 
     #: What resamples differ in.
@@ -74,6 +69,7 @@ class Steps:
     params: Mapping[str, Any] = field(default_factory=dict)
     whole: Steps | None = None
     weight: FloatArray | None = None
+    nearest: float | None = None
 
     @property
     def row_weight(self) -> FloatArray | float:
@@ -131,16 +127,17 @@ class Steps:
 
     @once_per_view
     def merged(self) -> Steps:
-        """Neighbouring steps put together until there are at most `MAX_STEPS`; mass is kept."""
+        """Neighbouring steps put together where there are more than `MAX_STEPS`, into `most_steps`; mass is kept."""
         if self.size <= MAX_STEPS:
             return self
         n = float(self.n)
-        sums = np.zeros((5, MAX_STEPS))
+        most = most_steps(n)
+        sums = np.zeros((5, most))
         upto = 0.0
         for part in self.blocks():
             middle = np.cumsum(part.count) + (upto - part.count / 2)
             upto += float(part.count.sum())
-            group = np.minimum(middle * (MAX_STEPS / n), MAX_STEPS - 1).astype(np.intp)
+            group = np.minimum(middle * (most / n), most - 1).astype(np.intp)
             starts = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
             weighted = part.count * part.row_weight
             mass = part.score_sum, part.count, part.hits, part.count * part.square, weighted
@@ -156,7 +153,7 @@ class Steps:
 
         def draw() -> tuple[FloatArray, FloatArray]:
             cells = np.stack([base.count - base.hits, base.hits]).ravel()
-            drawn = _multinomial(rng, cells, resamples).reshape(resamples, 2, -1)
+            drawn = multinomial(rng, cells, resamples).reshape(resamples, 2, -1)
             hits = drawn[:, 1].astype(np.float64)
             return drawn[:, 0] + hits, hits
 
@@ -170,7 +167,7 @@ class Steps:
             self,
             f"calibrated {resamples}",
             rng,
-            lambda: _binomial(rng, base.count, np.clip(base.score, 0, 1), resamples),
+            lambda: binomial(rng, base.count, np.clip(base.score, 0, 1), resamples),
         )
         count = np.broadcast_to(base.count, hits.shape)
         return Steps(base.score, count, hits, base.merged_square, base.params, self.of_sample)
@@ -189,6 +186,11 @@ class Steps:
             yield replace(self, count=count, hits=hits)
 
 
+def most_steps(rows: float) -> int:
+    """How many steps resampled summaries of so many rows have at most."""
+    return MAX_STEPS if rows <= MANY_ROWS else FEW_STEPS
+
+
 class SampleSteps(Steps):
     """The steps of a sample itself, stored in as few bytes as possible.
 
@@ -198,7 +200,9 @@ class SampleSteps(Steps):
 
     def __init__(self, score: FloatArray, count: IntArray, hits: IntArray) -> None:
         columns: Any = (score, count, hits)
-        self.__dict__.update(columns=columns, merged_square=None, params={}, whole=None)
+        self.__dict__.update(
+            columns=columns, merged_square=None, params={}, whole=None, nearest=None
+        )
 
     @property
     def score(self) -> FloatArray:
@@ -243,101 +247,19 @@ class SampleSteps(Steps):
             yield Steps(score, count, hits, whole=self)
 
 
-def _multinomial(rng: np.random.Generator, cells: FloatArray, resamples: int) -> IntArray:
-    """Rows per cell of samples drawn with replacement, shape (resamples, cells)."""
-    used = np.flatnonzero(cells)
-    n = int(cells.sum())
-    if n >= 100 and cells.max() <= TABLE_ROWS:
-        return _poisson_and_rest(rng, cells, n, resamples)
-    if n > 8 * used.size:
-        out = np.zeros((resamples, cells.size), dtype=np.int64)
-        out[:, used] = rng.multinomial(n, cells[used] / n, size=resamples)
-        return out
-    cell_of_row = np.repeat(used, cells[used].astype(np.intp))
-    out = np.empty((resamples, cells.size), dtype=np.int64)
-    for drawn in out:
-        drawn[:] = np.bincount(cell_of_row[random_rows(rng, n, n)], minlength=cells.size)
-    return out
-
-
-def _poisson_and_rest(
-    rng: np.random.Generator, cells: FloatArray, n: int, resamples: int
-) -> IntArray:
-    """The same: independent Poisson numbers, given their total, are multinomial.
-
-    They are drawn, from a table, for a little less than n rows, so that their total stays below n;
-    the few rows that are missing are drawn one by one.
-    """
-    mean = cells * (1 - 5 / math.sqrt(n))
-    k = np.arange(int(mean.max() + 6 * math.sqrt(mean.max()) + 12))
-    upto = pdtr(k[:, None], mean).astype(np.float32)
-    upto = upto[(upto < 1).any(axis=1)]
-    cell_of_row = np.repeat(np.arange(cells.size), cells.astype(np.intp))
-    out = np.empty((resamples, cells.size), dtype=np.int64)
-    block = max(1, BLOCK_ENTRIES // cells.size)
-    for start in range(0, resamples, block):
-        part = out[start : start + block]
-        part[:] = _count_above(rng, upto, part.shape)
-        missing = n - part.sum(axis=1)
-        while (over := np.flatnonzero(missing < 0)).size:
-            part[over] = _count_above(rng, upto, (over.size, cells.size))
-            missing[over] = n - part[over].sum(axis=1)
-        place = cell_of_row[random_rows(rng, n, int(missing.sum()))]
-        place += np.repeat(np.arange(missing.size) * cells.size, missing)
-        part += np.bincount(place, minlength=part.size).reshape(part.shape)
-    return out
-
-
-def _count_above(
-    rng: np.random.Generator, upto: FloatArray, shape: tuple[int, ...]
-) -> npt.NDArray[np.uint8]:
-    """Numbers drawn by inversion: how many values ``upto[k]`` a uniform number reaches."""
-    uniform = rng.random(shape, dtype=np.float32)
-    out = np.zeros(shape, dtype=np.uint8)
-    for bound in upto:
-        out += (uniform >= bound).view(np.uint8)
-    return out
-
-
-def _binomial(
-    rng: np.random.Generator, count: FloatArray, p: FloatArray, resamples: int
-) -> FloatArray:
-    """Hits per step, shape (resamples, steps)."""
-    out = np.zeros((resamples, p.size))
-    most = int(count.max())
-    if most > TABLE_TRIALS:
-        trials = count.astype(np.int64)
-        wide = np.flatnonzero(count * p * (1 - p) >= NORMAL_VARIANCE)
-        narrow = np.setdiff1d(np.arange(p.size), wide)
-        mean, spread = (count * p)[wide], np.sqrt(count * p * (1 - p))[wide]
-        for hits in out:
-            hits[narrow] = rng.binomial(trials[narrow], p[narrow])
-            hits[wide] = np.rint(mean + spread * rng.standard_normal(wide.size))
-        return out
-    # Few rows per step: one uniform number against a table of the distribution functions.
-    k = np.arange(most)[:, None]
-    chance = binom(count, k) * p**k * (1 - p) ** np.maximum(count - k, 0)
-    upto = np.cumsum(chance, axis=0).astype(np.float32)
-    upto[k >= count] = 1  # exactly, so that no step has more hits than rows
-    block = max(1, BLOCK_ENTRIES // p.size)
-    for start in range(0, resamples, block):
-        part = out[start : start + block]
-        part[:] = _count_above(rng, upto, part.shape)
-    return out
-
-
 def _group_of_rows(events: BinaryEvents, view: Steps) -> IntArray:
     """The merged step of each row, shape (n,), kept with the steps."""
     kept: dict[str, IntArray] = view.__dict__.setdefault("_group_of_rows", {})
     if not kept:
         last = view.score
         if view.merged() is not view:
-            upto, share = 0.0, MAX_STEPS / float(view.n)
+            most = most_steps(float(view.n))
+            upto, share = 0.0, most / float(view.n)
             groups = []
             for part in view.blocks():  # as `merged` does
                 middle = np.cumsum(part.count) + (upto - part.count / 2)
                 upto += float(part.count.sum())
-                groups.append(np.minimum(middle * share, MAX_STEPS - 1).astype(np.int16))
+                groups.append(np.minimum(middle * share, most - 1).astype(np.int16))
             group = np.concatenate(groups)
             last = last[np.flatnonzero(np.append(group[1:] != group[:-1], True))]
         # A step holds the scores up to its own. Rows without weight have no step of their own.
@@ -439,7 +361,11 @@ def _weighted_steps(events: BinaryEvents, weights: FloatArray) -> Steps:
     hits = np.add.reduceat(of_rows * events.hit[order], starts)
     # Weights that count rows are of rows that count the same.
     weight = None if events.counted else np.add.reduceat(of_rows**2, starts) / count
-    return Steps(score[starts].astype(np.float64), count, hits, weight=weight)
+    nearest = None
+    if isinstance(events, CellEvents):
+        ends = np.concatenate([events.low, 1 - events.high])
+        nearest = float(ends.min(where=ends > 0, initial=1.0))
+    return Steps(score[starts].astype(np.float64), count, hits, weight=weight, nearest=nearest)
 
 
 def _ends(score: FloatArray) -> Iterator[tuple[slice, IntArray]]:
@@ -527,7 +453,5 @@ def reweighting(maker: Callable[..., Any]) -> Reweighting:
 )
 def top_label_steps(sample: Sample) -> Steps:
     """Steps of the top label, whatever the reduction."""
-    if sample.top_scored is sample.scored:
-        # The very same view, so that it is resampled once.
-        return sample.view(steps)
-    return make_steps(sample.top_scored, sample.weights)
+    # The very same view under every reduction, so that it is resampled once.
+    return sample.top_label.view(steps)

@@ -5,6 +5,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from calviz.figures.drawing import bullet as drawing
 from calviz.figures.drawing.style import PALETTES
 from calviz.results.evaluation import Interval, MetricResult, NoiseFloor
 from calviz.ui.session.navigation import PAGES
@@ -13,7 +14,7 @@ from calviz.ui.widgets import bullet, next_steps
 
 def places(result):
     """Shares of the width: the value, the ends of the interval, and what is grey."""
-    drawn = bullet.svg(result, PALETTES["light"])
+    drawn = drawing.svg(drawing.Bullet.of(result), PALETTES["light"])
     blue, grey = PALETTES["light"].blue, PALETTES["light"].neutral
     lines = re.findall(
         r'<line x1="([\d.]+)" x2="([\d.]+)"[^>]*stroke="(#\w+)"[^>]*stroke-width="(\d)"', drawn

@@ -236,8 +236,8 @@ def test_a_server_removes_its_folder_and_those_of_killed_servers_but_no_other(tm
 
 # ---------------------------------------------------------------- caches
 
-#: What belongs to everybody: the bundled samples.
-SHARED = {("open_files.py", "_sample")}
+#: What belongs to everybody: the bundled samples, and the simulated models that Learn draws.
+SHARED = {("open_files.py", "_sample"), ("learn_picture.py", "_figures")}
 
 
 def _caches():

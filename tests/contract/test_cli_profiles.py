@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 import calviz
 from calviz.cli import main
+from calviz.data.profiling import sources
 
 N = 500
 
@@ -104,3 +105,19 @@ def test_a_map_is_applied_to_files_block_by_block(days: Path, monkeypatch):
         np.testing.assert_allclose(after["p"], fitted.transform(both(before["p"].to_numpy()))[:, 1])
     code, _, said = run("apply", days / "day*.parquet", "--map", days / "map.json", "--out", days)
     assert (code, "the folder holds the files themselves" in said) == (2, True)
+
+
+def test_a_file_that_may_not_fit_is_judged_from_its_profile(days: Path, monkeypatch):
+    source = days / "day0.parquet"
+    rows = calviz.evaluate(calviz.load(source), ["ece", "ks"])
+    code, _, wrong = run("audit", source, "--json", days / "rows.json")
+    assert (code, "profile" in wrong) == (0, False)
+    monkeypatch.setattr(sources, "_memory", lambda: 1_000.0)
+    code, _, wrong = run("audit", source, "--json", days / "cells.json")
+    assert code == 0
+    assert "day0.parquet: it may not fit into memory, so it is summed part by part" in wrong
+    found = json.loads((days / "cells.json").read_text())
+    assert found["rows"] == N
+    for m in rows:
+        assert found["metrics"][m.key]["value"] == pytest.approx(m.value, abs=1e-9)
+        assert found["metrics"][m.key]["exact"] is True

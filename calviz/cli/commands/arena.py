@@ -67,6 +67,7 @@ def command(
     options: tuple[str, ...],
     json_path: str | None,
     html_path: str | None,
+    pdf_path: str | None,
     markdown_path: str | None,
     reading: ReadingOptions,
 ) -> int:
@@ -82,7 +83,7 @@ def command(
     own = parse(options)
     if json_path is not None:
         check_json(json_path)
-    documents = Documents(html_path, markdown_path)
+    documents = Documents(html_path, markdown_path, pdf_path)
     documents.check()
     quiet = only_one_output(json_path, documents)
     names = tuple(dict.fromkeys(name.strip() for name in methods.split(",")))

@@ -121,6 +121,7 @@ def command(
     files: tuple[str, ...],
     json_path: str | None,
     html_path: str | None,
+    pdf_path: str | None,
     markdown_path: str | None,
     preset: Preset | None,
     cutoff: float | None,
@@ -155,7 +156,7 @@ def command(
     }
     _check_writable("--json", json_path)
     _check_writable("--junit", junit_path)
-    documents = Documents(html_path, markdown_path)
+    documents = Documents(html_path, markdown_path, pdf_path)
     documents.check()
     if preset is not None and not documents:
         raise OptionError(

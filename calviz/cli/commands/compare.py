@@ -61,6 +61,7 @@ def command(
     model: str | None,
     json_path: str | None,
     html_path: str | None,
+    pdf_path: str | None,
     markdown_path: str | None,
     reading: ReadingOptions,
     labels: LabelFile | None,
@@ -78,7 +79,7 @@ def command(
     own = parse(options)
     if json_path is not None:
         check_json(json_path)
-    documents = Documents(html_path, markdown_path)
+    documents = Documents(html_path, markdown_path, pdf_path)
     documents.check()
     loaded = read(file, options=reading, labels=labels)
     quiet = only_one_output(json_path, documents)

@@ -52,6 +52,7 @@ def command(
     chosen: tuple[str, ...],
     json_path: str | None,
     html_path: str | None,
+    pdf_path: str | None,
     markdown_path: str | None,
     reading: ReadingOptions,
 ) -> int:
@@ -67,7 +68,7 @@ def command(
 
     if json_path is not None:
         check_json(json_path)
-    documents = Documents(html_path, markdown_path)
+    documents = Documents(html_path, markdown_path, pdf_path)
     documents.check()
     quiet = only_one_output(json_path, documents)
     loaded: list[Loaded] = []

@@ -313,6 +313,7 @@ class _Builder:
         layout = self.layout
         n = fetched.scores[0].shape[0]
         groups: dict[str, Factor] = {}
+        texts: dict[str, Factor] = {}
         unused = [f"{short(name)} (too many fractions)" for name in layout.unused]
         for name in layout.groups:
             factor = Factor.of(_one_dimensional(fetched.columns[name]))
@@ -322,6 +323,8 @@ class _Builder:
                 groups[name] = factor
             else:
                 count = len(factor.levels)
+                if count > 1 and self.table[name].type == "text":
+                    texts[name] = factor
                 unused.append(f"{short(name)} ({count:,} value{'s' if count != 1 else ''})")
         if unused:
             self.notices.append(
@@ -332,7 +335,7 @@ class _Builder:
                     + (f" and {len(unused) - 8} more" if len(unused) > 8 else ""),
                 )
             )
-        columns: dict[str, Any] = {"groups": groups}
+        columns: dict[str, Any] = {"groups": groups, "texts": texts}
         if layout.split is not None:
             columns["splits"] = Factor.of(_one_dimensional(fetched.columns[layout.split]))
         if layout.id is not None:
@@ -537,6 +540,7 @@ def _two_logits(array: FloatArray) -> FloatArray:
 def _taken(columns: dict[str, Any], keep: BoolArray) -> dict[str, Any]:
     taken = dict(columns)
     taken["groups"] = {key: factor.take(keep) for key, factor in columns["groups"].items()}
+    taken["texts"] = {key: factor.take(keep) for key, factor in columns["texts"].items()}
     taken["numbers"] = {key: column[keep] for key, column in columns["numbers"].items()}
     for key in ("weights", "times"):
         if key in columns:

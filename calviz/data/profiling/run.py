@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
+from calviz.core.cells import FEW_SCORES
 from calviz.core.errors import CalvizError, InputError, OptionError, shortened
 from calviz.core.extra_packages import needs
 from calviz.core.options import check_choice
@@ -18,8 +19,17 @@ from calviz.data.profile_files import read_profile
 from calviz.data.profiling.columns import recognised
 from calviz.data.profiling.sources import Engine, Files, find, scan
 from calviz.data.reading import options_of
-from calviz.profiles.aggregate import FAULTS, cells_of, faults_of, finished, first_fault, is_single
+from calviz.profiles.aggregate import (
+    FAULTS,
+    cells_of,
+    faults_of,
+    few_scores,
+    finished,
+    first_fault,
+    is_single,
+)
 from calviz.profiles.file import write_profile
+from calviz.profiles.in_blocks import cells_in_blocks
 from calviz.profiles.layout import Every, Layout
 from calviz.profiles.profile import VERSION, Facts, Profile, merge, summed
 
@@ -146,12 +156,24 @@ class _Summed:
         return not self.bad and not self.untimed
 
 
-def _summed(frame: Any, layout: Layout, name: str) -> _Summed:
+def _summed(frame: Any, layout: Layout, name: str, engine: Engine = "auto") -> _Summed:
     facts = _facts(layout, name, is_single(frame, layout))
+    blocks = cells_in_blocks(frame, layout) if engine == "auto" else None
+    table, bad = finished(_grouped(frame, layout) if blocks is None else blocks, layout)
+    return _Summed(Profile(facts, summed([table], facts)), bad)
+
+
+def _grouped(frame: Any, layout: Layout) -> Any:
+    """The sums that the engine makes, first of cells, then of the scores where these are few."""
     # Polars streams where it is asked to.
     how = {"engine": "streaming"} if frame.implementation.is_polars() else {}
-    table, bad = finished(cells_of(frame, layout).collect("polars", **how).to_native(), layout)
-    return _Summed(Profile(facts, summed([table], facts)), bad)
+    table = cells_of(frame, layout).collect("polars", **how).to_native()
+    several = bool((table["low"] != table["high"]).any())
+    if not several or (table["key"] < 0).any():
+        return table
+    if table["n"].sum() > FEW_SCORES and not few_scores(frame, layout):
+        return table
+    return cells_of(frame, layout, apart=True).collect("polars", **how).to_native()
 
 
 def _facts(layout: Layout, name: str, single: bool) -> Facts:
@@ -257,7 +279,7 @@ class _Run:
 
         try:
             frame = nw.from_native(scan(part, self.engine, self.memory)).lazy()
-            found = _summed(frame, layout, self.name)
+            found = _summed(frame, layout, self.name, self.engine)
         except CalvizError as error:
             raise _named(error, part.paths[0]) from None
         except Exception as error:

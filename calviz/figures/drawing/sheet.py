@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from calviz.figures.drawing.parts import LINE, Trace, caption_label, legend, wrapped
 from calviz.figures.drawing.style import Palette, layout
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 #: Traces and layout, the arguments of a plotly figure.
 Picture = dict[str, Any]
@@ -46,17 +49,7 @@ class Sheet:
 
     def _legend_room(self, traces: Sequence[Trace], beside: int) -> int:
         """Pixels for the legend below a panel with these margins; plotly sets entries in a row, or in columns of equal width."""
-        names = [
-            str(t["name"])
-            for t in traces
-            if t.get("name") and t.get("showlegend", True) and t.get("visible", True)
-        ]
-        if not names:
-            return 0
-        widths = [_ENTRY + _LETTER * len(re.sub("<[^>]*>", "", name)) for name in names]
-        width = (self.width or _USUAL) - beside
-        lines = 1 if sum(widths) <= width else -(-len(names) // max(1, int(width / max(widths))))
-        return LINE * lines + 10
+        return _legend_room(traces, (self.width or _USUAL) - beside)
 
     def picture(
         self,
@@ -100,7 +93,8 @@ class Sheet:
         shown: dict[str, Any] = {"showlegend": False}
         if below:
             place = {"xref": legend_over, "yref": "container", "y": below / height}
-            shown = {"legend": legend(self.palette, **place)}
+            # Of one entry alone plotly would draw none, and leave its room empty.
+            shown = {"legend": legend(self.palette, **place), "showlegend": True}
         return {
             "data": drawn,
             "layout": layout(
@@ -118,3 +112,43 @@ class Sheet:
         if self.width is None:
             return wrapped(self.caption)
         return wrapped(self.caption, max(_FEWEST, round((self.width - left) / _CHARACTER)))
+
+
+def _legend_room(traces: Iterable[Any], width: float) -> int:
+    names = [
+        str(t["name"])
+        for t in traces
+        if _of(t, "name") and _of(t, "showlegend") is not False and _of(t, "visible") is not False
+    ]
+    if not names:
+        return 0
+    widths = [_ENTRY + _LETTER * len(re.sub("<[^>]*>", "", name)) for name in names]
+    lines = 1 if sum(widths) <= width else -(-len(names) // max(1, int(width / max(widths))))
+    return LINE * lines + 10
+
+
+def _of(trace: Any, name: str) -> Any:
+    # A trace of plotly's own has no `get`.
+    return trace[name] if name in trace else None  # noqa: SIM401
+
+
+def with_legend_for(drawn: go.Figure, width: int) -> go.Figure:
+    """Give the legend below a drawing the room that it needs at this width, which is known only on the page.
+
+    Parameters
+    ----------
+    drawn : plotly.graph_objects.Figure
+        Drawn for no known width; changed in place.
+    width : int
+        Pixels, of the whole drawing.
+    """
+    layout = drawn.layout
+    if layout.legend.yref != "container" or not layout.height or layout.legend.y is None:
+        return drawn
+    beside = (layout.margin.l or 0) + (layout.margin.r or 0) if layout.legend.xref == "paper" else 0
+    below = round(layout.legend.y * layout.height)
+    change = _legend_room(drawn.data, width - beside) - below
+    layout.height += change
+    layout.margin.b += change
+    layout.legend.y = (below + change) / layout.height
+    return drawn

@@ -7,6 +7,7 @@ from scipy.optimize import isotonic_regression
 
 from calviz.core.arrays import FloatArray
 from calviz.core.watch import checkpoint
+from calviz.numerics.isotonic_fits import isotonic_fits
 from calviz.sample.steps import Steps
 
 
@@ -21,8 +22,22 @@ def isotonic_at(view: Steps, score: FloatArray) -> FloatArray:
 def isotonic_band(drawn: Steps, score: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
     """Pointwise quantiles of the curves of all resamples at some scores (P,), shape (P,) each."""
     curves = np.empty((drawn.count.shape[0], score.size))
-    for curve, count, hits in zip(curves, drawn.count, drawn.hits, strict=True):
-        curve[:] = isotonic_at(Steps(drawn.score, count, hits), score)
-    checkpoint("fitting isotonic curves again")
+    # Where the scores lie between two steps, if all steps have rows.
+    place = np.interp(score, drawn.score, np.arange(drawn.size))
+    below = place.astype(np.intp)
+    above = np.minimum(below + 1, drawn.size - 1)
+    for fits in isotonic_fits(drawn.count, drawn.hits):
+        checkpoint("fitting isotonic curves again")
+        fitted = np.asarray(fits.along(fits.level))
+        if fits.used.all():
+            along = fitted.reshape(fits.used.shape)
+            low = along[:, below]
+            curves[fits.samples] = low + (along[:, above] - low) * (place - below)
+            continue
+        ends = np.cumsum(np.count_nonzero(fits.used, axis=1))[:-1]
+        for curve, used, own in zip(
+            curves[fits.samples], fits.used, np.split(fitted, ends), strict=True
+        ):
+            curve[:] = np.interp(score, drawn.score[used], own)
     low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return low, high

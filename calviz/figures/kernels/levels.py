@@ -74,6 +74,6 @@ def levels_of(sample: Sample, column: str, risk: float) -> Levels:
     parts = (Sample.of(sample, where=s.where) for s in found.slices)
     return Levels(
         found,
-        tuple(RiskCoverage.compute(part, band=False).at_risk(risk) for part in parts),
+        tuple(RiskCoverage.compute(part, band=False).at_risk(risk, others=False) for part in parts),
         tuple(name for name, rows in counts.items() if rows < LEAST_ROWS),
     )

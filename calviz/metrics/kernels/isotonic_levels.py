@@ -8,10 +8,8 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from calviz.core.arrays import FloatArray
+from calviz.numerics.isotonic_fits import isotonic_fits
 from calviz.sample.steps import Steps
-
-#: Steps of all resamples that are fitted in one call.
-FITTED_AT_ONCE = 1 << 16
 
 
 def sum_over_levels(view: Steps, of: Callable[[FloatArray], FloatArray]) -> FloatArray:
@@ -30,29 +28,11 @@ def sum_over_levels(view: Steps, of: Callable[[FloatArray], FloatArray]) -> Floa
         fitted = isotonic_regression(levels, weights=weights)
         return np.asarray(weights @ of(fitted.x))
     count, hits = np.atleast_2d(view.count), np.atleast_2d(view.hits)
-    rows = max(1, FITTED_AT_ONCE // max(1, count.shape[-1]))
     sums = [
-        _sums(count[first : first + rows], hits[first : first + rows], of)
-        for first in range(0, len(count), rows)
+        np.bincount(fits.sample, fits.weight * of(fits.level), minlength=len(fits.used))
+        for fits in isotonic_fits(count, hits)
     ]
-    return np.reshape(np.concatenate(sums), np.shape(view.n))
-
-
-def _sums(
-    count: FloatArray, hits: FloatArray, of: Callable[[FloatArray], FloatArray]
-) -> FloatArray:
-    """The sums of resamples of shape (R, G), shape (R,).
-
-    They are fitted end to end, each raised above the one before, so that no level reaches across two of them.
-    """
-    used = count > 0
-    resample = np.repeat(np.arange(len(count)), np.count_nonzero(used, axis=1))
-    count, hits = count[used], hits[used]
-    fitted = isotonic_regression(hits / count + 2 * resample, weights=count)
-    first = fitted.blocks[:-1]
-    levels = np.add.reduceat(hits, first) / fitted.weights
-    parts = fitted.weights * of(levels)
-    return np.asarray(np.bincount(resample[first], parts, minlength=len(used)), dtype=np.float64)
+    return np.reshape(np.concatenate(sums).astype(np.float64), np.shape(view.n))
 
 
 def _fit(count: FloatArray, hits: FloatArray) -> tuple[FloatArray, FloatArray]:

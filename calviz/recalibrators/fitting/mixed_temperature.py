@@ -12,7 +12,6 @@ from calviz.numerics.blocks import for_row_blocks
 from calviz.numerics.scores import Scores
 from calviz.numerics.temperature import fit_temperature, tempered
 from calviz.recalibrators.fitting.softmax_loss import working_type
-from calviz.recalibrators.fitting.weighted import weighted_temperature
 
 #: Where the likelihood has no optimum, log(1/T) is this far from 0.
 FURTHEST = 16.0
@@ -73,11 +72,7 @@ def fit_mixed_temperature(
     weights : ndarray, shape (n,), optional
         How much each row counts, with a mean of 1.
     """
-    if weights is not None:
-        limits = math.exp(-FURTHEST), math.exp(FURTHEST)
-        value = min(max(weighted_temperature(scores, labels, weights, "nll"), limits[0]), limits[1])
-        return MixedTemperature(value, labels.size), ""
-    found = fit_temperature(scores, labels)
+    found = fit_temperature(scores, labels, weights=weights)
     value, said = found.value, ""
     if found.bound == "low":
         value = min(value, math.exp(-FURTHEST))

@@ -16,8 +16,8 @@ from calviz.numerics.runs import RUN, ends_of_ties
 from calviz.recalibrators.fitting.piecewise import Piecewise, thinned
 
 RunOut = Literal["natural", "parabolic", "cubic"]
-#: Runs of arguments, ascending, and the values there.
-Points = Iterable[tuple[FloatArray, FloatArray]]
+#: Runs of arguments, ascending, the values there, and how much each counts (if left out, as much as any other).
+Points = Iterable[tuple[FloatArray, ...]]
 
 #: The recalibrated score is computed at no more than this many calibration scores.
 MAX_POINTS = 4_000
@@ -58,8 +58,8 @@ def fit_spline(points: Points, knots: int, run_out: RunOut) -> FloatArray:
 
     Parameters
     ----------
-    points : iterable of (t, v)
-        Runs of points in [0, 1], ascending, and the values there.
+    points : iterable of (t, v, w)
+        Runs of points in [0, 1], ascending, the values there, and the weights of their squared residuals; all 1 if left out.
     """
     parts = pieces(knots, run_out)
     return parts @ np.linalg.lstsq(*_normal_equations(points, parts))[0]
@@ -71,14 +71,15 @@ def _normal_equations(points: Points, parts: FloatArray) -> tuple[FloatArray, Fl
     inner = np.arange(1, knots - 1) * h
     square, product = np.zeros((knots - 1, 4, 4)), np.zeros((knots - 1, 4))
     # Only sums of powers are needed: the design matrix is never there.
-    for t, v in points:
+    for t, v, *own in points:
         bounds = [0, *np.searchsorted(t, inner).tolist(), t.size]
         for j, (first, last) in enumerate(pairwise(bounds)):
             if first < last:
                 u = t[first:last] - j * h
                 powers = np.stack([np.ones_like(u), u, u * u, u * u * u])
-                square[j] += powers @ powers.T
-                product[j] += powers @ v[first:last]
+                weighed = powers * own[0][first:last] if own else powers
+                square[j] += powers @ weighed.T
+                product[j] += weighed @ v[first:last]
     turned = np.swapaxes(parts, 1, 2)
     return (turned @ square @ parts).sum(axis=0), (turned @ product[:, :, None]).sum(axis=(0, 2))
 
@@ -103,6 +104,16 @@ def _gaps(ordered: Ordered, *, bounded: bool) -> Points:
         before = float(gap[-1])
         yield (ranks + start) / n, gap / n
         start = stop
+
+
+def _weighted_gaps(
+    ordered: Ordered, weights: FloatArray, upto: FloatArray, ends: IntArray, *, bounded: bool
+) -> Points:
+    """The same at the shares of the weights, shape (n,), that rows up to each have; a row counts in the fit as it does in the sums."""
+    score, hit = ordered
+    gap = np.cumsum(weights * (hit - (0.0 if bounded else score.astype(np.float64))))
+    gap = np.interp(upto, np.append(0, upto[ends - 1]), np.append(0, gap[ends - 1]))
+    yield upto, gap / weights.sum(), weights
 
 
 def _some_points(score: FloatArray, ends: IntArray) -> IntArray:
@@ -162,7 +173,12 @@ def values(cubics: FloatArray, t: FloatArray) -> FloatArray:
 
 
 def spline_map(
-    ordered: Ordered, knots: int = 6, run_out: RunOut = "natural", *, bounded: bool = False
+    ordered: Ordered,
+    knots: int = 6,
+    run_out: RunOut = "natural",
+    *,
+    bounded: bool = False,
+    weights: FloatArray | None = None,
 ) -> Piecewise:
     """The recalibrated score as a function of the score (Gupta 2021, section 4).
 
@@ -170,23 +186,36 @@ def spline_map(
     what has to be added to the score. Where `bounded`, it is fitted to the cumulative hits themselves, and its derivative,
     held in [0, 1], is the recalibrated score. Tied scores share one value. The map is a line between as many of the calibration
     scores as it takes to be right to `TOLERANCE` at the others (of no more than `MAX_POINTS`, half of them evenly
-    spaced in rank and half in score).
+    spaced in rank and half in score). With `weights` above 0 of the rows, shape (n,) and in the same order, a fractile is the share of
+    the weights up to a row.
     """
     score = ordered.score
     n = score.size
     ends = ends_of_ties(score)
     knots = max(2, min(knots, ends.size))
     fit = fit_bounded if bounded else fit_spline
-    cubics = fit(_gaps(ordered, bounded=bounded), knots, run_out)
+    if weights is None:
+        upto = None
+        points = _gaps(ordered, bounded=bounded)
+    else:
+        upto = np.cumsum(weights) / weights.sum()
+        points = _weighted_gaps(ordered, weights, upto, ends, bounded=bounded)
+
+    def fractile(rank: IntArray) -> FloatArray:
+        if upto is None:
+            return rank / n
+        return np.where(rank > 0, upto[np.maximum(rank, 1) - 1], 0.0)
+
+    cubics = fit(points, knots, run_out)
     which = np.arange(ends.size) if ends.size <= MAX_POINTS else _some_points(score, ends)
     starts = np.where(which > 0, ends[which - 1], 0)
     ends = ends[which]
     x = score[ends - 1].astype(np.float64)
-    rise = slopes(cubics, ends / n)
+    rise = slopes(cubics, fractile(ends))
     tied = np.flatnonzero(ends - starts > 1)
     if tied.size:
         # The hit rate of tied scores is that of their group: the mean slope over its fractiles.
-        first, last = starts[tied] / n, ends[tied] / n
+        first, last = fractile(starts[tied]), fractile(ends[tied])
         rise[tied] = (values(cubics, last) - values(cubics, first)) / (last - first)
     y = np.clip(rise if bounded else x + rise, 0, 1)
     return thinned(x, y, TOLERANCE) if x.size > 1 else Piecewise(x, y)

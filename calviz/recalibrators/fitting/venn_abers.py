@@ -46,16 +46,22 @@ class Pair:
         return steps_merged(x, p1 / (1 - p0 + p1))
 
 
-def venn_abers(ordered: Ordered) -> Pair:
+def venn_abers(ordered: Ordered, weights: FloatArray | None = None) -> Pair:
     """The pair of maps, exact, from calibration scores and hits in ascending order; O(n log n) with the sort.
+
+    With `weights` of the rows, shape (n,), in the same order and with a mean of 1, the row that is added counts 1, as an average one.
 
     Scores between those of two neighbouring calibration rows have the p0 of the one below and the p1 of the one above.
     What differs from a calibration score by rounding only counts as equal to it.
     """
     score, hit = ordered
     ends = ends_of_ties(score)
-    rows = np.diff(ends, prepend=0).astype(np.int64)
-    hits = np.diff(np.cumsum(hit, dtype=np.int64)[ends - 1], prepend=0)
+    if weights is None:
+        rows = np.diff(ends, prepend=0).astype(np.int64)
+        hits = np.diff(np.cumsum(hit, dtype=np.int64)[ends - 1], prepend=0)
+    else:
+        starts = np.append(0, ends[:-1])
+        rows, hits = (np.add.reduceat(v, starts) for v in (weights, weights * hit))
     upper = with_a_hit(rows, hits)
     lower = 1 - with_a_hit(rows[::-1], (rows - hits)[::-1])[::-1]
     at = score[ends - 1].astype(np.float64)
@@ -67,13 +73,13 @@ def venn_abers(ordered: Ordered) -> Pair:
     return Pair(steps_merged(below, lower), steps_merged(above, upper))
 
 
-def with_a_hit(rows: IntArray, hits: IntArray) -> FloatArray:
+def with_a_hit(rows: IntArray | FloatArray, hits: IntArray | FloatArray) -> FloatArray:
     """The isotonic regression at each group of equal scores with one hit added there.
 
     Parameters
     ----------
     rows, hits : ndarray of int, shape (G,)
-        Of the groups, in ascending order of their scores.
+        Of the groups, in ascending order of their scores; or sums of weights.
 
     Returns
     -------
@@ -82,8 +88,8 @@ def with_a_hit(rows: IntArray, hits: IntArray) -> FloatArray:
     """
     count = rows.size
     blocks = isotonic_regression(hits / rows, weights=rows).blocks
-    w = np.append(0, np.cumsum(rows)).astype(np.int64)
-    h = np.append(0, np.cumsum(hits)).astype(np.int64)
+    # Whole numbers are compared exactly.
+    w, h = (np.append(np.zeros(1, dtype=v.dtype), np.cumsum(v)) for v in (rows, hits))
     # Corners of the minorant behind the added hit.
     cw, ch = w[blocks[1:]] + 1, h[blocks[1:]] + 1
     dw, dh = np.diff(cw, append=0), np.diff(ch, append=0)

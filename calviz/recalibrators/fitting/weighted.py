@@ -1,14 +1,13 @@
-"""Maximum likelihood with weights of the rows, for the maps of one or a few parameters."""
+"""Maximum likelihood with weights of the rows, for logistic maps."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy import optimize
-from scipy.special import expit, log_softmax
+from scipy.special import expit
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.numerics.scores import Scores
-from calviz.numerics.temperature import RANGE, Loss
 from calviz.recalibrators.fitting.per_class_logistic import (
     BOUND,
     Features,
@@ -16,63 +15,8 @@ from calviz.recalibrators.fitting.per_class_logistic import (
     log_parts,
 )
 
-#: Rows that a grid of temperatures is looked at with.
-_GRID_ROWS = 5_000
 #: Below this many nats in all the positives are separated.
 _SEPARATED = 1e-3
-
-
-def weighted_temperature(
-    scores: Scores, labels: IntArray, weights: FloatArray, loss: Loss
-) -> float:
-    """The T > 0 that minimises the weighted mean loss of ``softmax(z / T)``; weights have shape (n,).
-
-    As `calviz.numerics.temperature.fit_temperature`, on the same range.
-    """
-    z = scores.block(slice(0, scores.shape[0]), np.float64)
-    scale = float((weights @ (z.max(axis=1) - z.mean(axis=1))) / weights.sum()) or 1.0
-    low, high = np.log(scale / RANGE), np.log(scale * RANGE)
-    # The squared error is not convex: the best place of a grid, for some of the rows, is where to look.
-    grid = np.linspace(low, high, 57)
-    some = slice(None, None, max(1, labels.size // _GRID_ROWS))
-    few = _Tempered(z[some], labels[some], weights[some], loss)
-    best = int(np.argmin([few.mean(t) for t in grid]))
-    ends = grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
-    every = _Tempered(z, labels, weights, loss)
-    if every.slope(ends[0]) * every.slope(ends[1]) < 0:
-        # A flat minimum is known to half of the digits only; where the slope changes its sign, to all.
-        return float(np.exp(optimize.brentq(every.slope, *ends, xtol=1e-13)))
-    found = optimize.minimize_scalar(
-        every.mean, bounds=(low, high), method="bounded", options={"xatol": 1e-9}
-    )
-    return float(np.exp(found.x))
-
-
-class _Tempered:
-    """The weighted mean loss of ``softmax(z / T)`` and its slope, by log T."""
-
-    def __init__(self, z: FloatArray, labels: IntArray, weights: FloatArray, loss: Loss) -> None:
-        self.z, self.weights, self.loss = z, weights, loss
-        self.own = np.arange(z.shape[0]), labels
-
-    def mean(self, log_t: float) -> float:
-        """The loss, but for a constant."""
-        logs = log_softmax(self.z / np.exp(log_t), axis=1)
-        if self.loss == "nll":
-            return float(-(self.weights @ logs[self.own]) / self.weights.sum())
-        p = np.exp(logs)
-        loss = np.vecdot(p, p) - 2 * p[self.own]
-        return float(self.weights @ loss / self.weights.sum())
-
-    def slope(self, log_t: float) -> float:
-        """The derivative by log(1/T), but for a positive factor."""
-        z = self.z
-        p = np.exp(log_softmax(z / np.exp(log_t), axis=1))
-        mean = np.vecdot(p, z)
-        if self.loss == "nll":
-            return float(self.weights @ (mean - z[self.own]))
-        square = np.vecdot(p, p * (z - mean[:, None]))
-        return float(self.weights @ (square - p[self.own] * (z[self.own] - mean)))
 
 
 def weighted_logistic(

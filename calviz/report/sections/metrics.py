@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from calviz.figures.drawing.bullet import Bullet
 from calviz.report.blocks import Block, Facts, Heading, Note, Table
 from calviz.report.metric_tables import RIGHT, families, numbers, texts
 from calviz.report.section import SECTIONS, Section
@@ -20,11 +21,21 @@ def make(subject: Subject) -> Iterator[Block]:
     shown = texts(there).drop(columns=["family", "note"])
     shown = shown.loc[:, [c for c in shown.columns if shown[c].any()]]
     right = [c for c in shown.columns if c in RIGHT]
+    bullets = [Bullet.of(r) for r in there.values()] if subject.has_error_bars else []
     groups: dict[int, str] = {}
     for row, key in enumerate(there):
         if METRICS[key].family not in groups.values():
             groups[row] = METRICS[key].family
-    yield Table("metrics", "All metrics", shown, numbers(results), right, groups=groups)
+    yield Table(
+        "metrics",
+        "All metrics",
+        shown,
+        numbers(results),
+        right,
+        groups=groups,
+        bullets=bullets,
+        one_scale=False,
+    )
     yield Note(
         "Noise: the same metric if the model were perfectly calibrated, with the same number of rows: its mean, and what "
         "95 % of calibrated models stay below. p-value: how often such a model shows a value at least as "

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from calviz.figures.drawing.bullet import Bullet
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.report.blocks import Block, Format, Note, Table, Text, chart
 from calviz.report.section import SECTIONS, Section
@@ -69,7 +70,8 @@ def _all(found: Slices) -> Table:
     )
     right = [heading for name, (heading, _) in _COLUMNS.items() if name not in ("slice", "off")]
     title = f"All {counted(len(frame), 'slice')}"
-    return Table("slices", title, shown, frame, right, folded=True)
+    bullets = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in found.slices]
+    return Table("slices", title, shown, frame, right, folded=True, bullets=bullets)
 
 
 def _how(found: Slices) -> str:

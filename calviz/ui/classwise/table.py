@@ -12,6 +12,7 @@ import streamlit as st
 from calviz.core.predictions import Dataset, Predictions
 from calviz.figures import ClassBars
 from calviz.figures.class_bars import Mode, Order
+from calviz.figures.drawing.bullet import Bullet
 from calviz.text.export import csv_bytes
 from calviz.text.words import counted, decimal, decimals_for, distinct, number
 from calviz.ui.classwise.errors import ClassErrors
@@ -19,7 +20,7 @@ from calviz.ui.selection import state
 from calviz.ui.selection.rules import Labelled, Predicted, predicted_of
 from calviz.ui.session import navigation, results
 from calviz.ui.session.settings import Settings, look_at_class
-from calviz.ui.widgets import bin_details, diagram, tables
+from calviz.ui.widgets import bin_details, bullet, diagram, tables
 from calviz.ui.widgets.text import md
 
 #: What a click on a bar selects: the rows that it is about, and for one class against the rest those predicted as it.
@@ -117,7 +118,8 @@ def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int], mode: 
     shown["calibrated"] = _range(shown["band_low"], shown["band_high"])
     columns = ["class", "selected", "predicted_rows", "predicted_value", "predicted_beyond"]
     columns += ["one_vs_rest_value", "one_vs_rest_beyond"]
-    columns += ["rows", "mcs", "interval", "calibrated", "beyond"]
+    shown[bullet.COLUMN] = _pictures(shown)
+    columns += ["rows", "mcs", bullet.COLUMN, "interval", "calibrated", "beyond"]
     columns += ["accuracy", "confidence", "ece", "ks"]
     unknown = ("calibrated", "beyond") if shown["band_low"].isna().all() else ()
     columns = [name for name in columns if name in shown.columns and name not in unknown]
@@ -150,6 +152,22 @@ def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int], mode: 
         on_click="ignore",
         key="calviz.classes.download",
     )
+
+
+def _pictures(shown: pd.DataFrame) -> list[str | None]:
+    """The MCS of each class, its interval and its range, all on one scale."""
+    names = ["mcs", "ci_low", "ci_high", "band_low", "band_high"]
+    bullets = [
+        None
+        if np.isnan(value)
+        else Bullet(
+            value,
+            None if np.isnan(low) else (low, high),
+            None if np.isnan(band_low) else (band_low, band_high),
+        )
+        for value, low, high, band_low, band_high in shown[names].to_numpy(float).tolist()
+    ]
+    return bullet.column(bullets)
 
 
 def _selected(shown: pd.DataFrame, settings: Settings, mode: Mode) -> None:
@@ -217,6 +235,9 @@ _COLUMNS = {
         "MCS",
         width=62,
         help="Mean confidence minus accuracy on the rows of the class, in points.",
+    ),
+    bullet.COLUMN: bullet.config(
+        "The MCS, its interval and its range if calibrated; the thin line is at 0."
     ),
     "interval": st.column_config.TextColumn("95 % interval", width=96),
     "calibrated": st.column_config.TextColumn(

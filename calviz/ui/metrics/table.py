@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from calviz.figures.drawing.bullet import Bullet
 from calviz.report.metric_tables import OF_ROWS, families
 from calviz.report.metric_tables import texts as table
 from calviz.results.evaluation import MetricResult
@@ -17,7 +18,7 @@ from calviz.text.words import bound, counted, number
 from calviz.ui.session import page_guard
 from calviz.ui.session import results as cached
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import learn_links
+from calviz.ui.widgets import bullet, learn_links
 from calviz.ui.widgets.tables import sortable
 from calviz.ui.widgets.text import md
 
@@ -116,6 +117,7 @@ def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
     config = {
         "metric": st.column_config.TextColumn(width=190, pinned=True),
         "value": st.column_config.Column(width=96, alignment="right"),
+        bullet.COLUMN: bullet.config(),
         "95 % interval": st.column_config.TextColumn(width=130, help=INTERVAL_HELP),
         "noise: mean": st.column_config.Column(
             width=90,
@@ -141,6 +143,9 @@ def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
         "family": st.column_config.TextColumn(width=200),
     }
     texts = table(results)
+    if any(r.interval is not None for r in results.values()):
+        drawn = [Bullet.of(r) if r.available else None for r in results.values()]
+        texts.insert(2, bullet.COLUMN, bullet.column(drawn, shared=False))
     # Why something is not available stands below the table, each reason once.
     unused = ["note", *(c for c in OPTIONAL if not texts[c].any())]
     texts = texts.drop(columns=unused)

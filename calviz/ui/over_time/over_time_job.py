@@ -98,7 +98,7 @@ def _show(found: OverTime, settings: Settings) -> None:
         st.markdown(md(figure.past(), 1_000))
     diagram.chart(
         figure,
-        diagram.with_room_below(figure.plot(theme=diagram.theme(), width=diagram.page_width())),
+        diagram.as_wide_as_the_page(figure.plot(theme=diagram.theme(), width=diagram.page_width())),
         key=f"over_time.{found.metric}",
         filename=f"over-time-{found.metric}",
     )

@@ -135,7 +135,7 @@ def _view(outcome: Outcome, method: str, view: str, settings: Settings) -> None:
     elif view == "classes":
         drawn = figure.plot(theme=theme, width=HALF)
     else:
-        drawn = diagram.with_room_below(figure.plot(theme=theme, width=width))
+        drawn = diagram.as_wide_as_the_page(figure.plot(theme=theme, width=width))
     st.caption(md(figure.describe(), 600))
     diagram.chart(figure, drawn, key=f"recalibrate.{view}.{method}", filename=f"{view}-{method}")
 

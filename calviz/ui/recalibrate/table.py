@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from calviz.figures.drawing.bullet import Bullet, words
 from calviz.results.comparison import (
     AGAINST_WORDS,
     BEST_IN_WORDS,
@@ -24,6 +25,7 @@ from calviz.text.export import csv_bytes, latex_table, markdown_table
 from calviz.text.words import decimal, decimals_for, seconds_text
 from calviz.ui.recalibrate import comparison_job as results
 from calviz.ui.recalibrate.comparison_job import Outcome
+from calviz.ui.widgets import bullet
 from calviz.ui.widgets.table_marks import Cell, marked
 from calviz.ui.widgets.text import md
 
@@ -62,7 +64,7 @@ def draw(outcome: Outcome) -> None:
     with st.spinner("Measuring …", show_time=True):
         shown = measured(outcome, columns)
     frame = texts(outcome, shown, lead)
-    st.table(_styled(frame, comparison, shown), border="horizontal")
+    st.table(_styled(frame, comparison, shown, _pictures(outcome, lead)), border="horizontal")
     st.caption(
         f"{marks_words()} Change: from the uncalibrated model, with its 95 % "
         "interval; of errors that noise makes larger, without that noise, so that it may not be the difference of the "
@@ -154,7 +156,20 @@ def _change(scale: float, change: Difference) -> str:
     return f"{signed(change.value)} ({signed(interval.low)} to {signed(interval.high)})"
 
 
-def _styled(frame: pd.DataFrame, found: Comparison, columns: Sequence[Column]) -> Any:
+def _pictures(outcome: Outcome, lead: str) -> dict[str, str]:
+    """The lead metric of each method by its label, on one scale, as markdown."""
+    given = {m.label: m.metrics.get(lead) for m in outcome.comparison}
+    there = {label: r for label, r in given.items() if r is not None and r.available}
+    drawn = bullet.column([Bullet.of(r) for r in there.values()])
+    return {
+        label: bullet.cell(address, words(result, ""))
+        for (label, result), address in zip(there.items(), drawn, strict=True)
+    }
+
+
+def _styled(
+    frame: pd.DataFrame, found: Comparison, columns: Sequence[Column], pictures: Mapping[str, str]
+) -> Any:
     """Best in bold and second underlined; all texts escaped."""
     at = {label: row for row, label in enumerate(frame.index)}
     places: dict[Mark, list[Cell]] = {"best": [], "second": []}
@@ -162,7 +177,13 @@ def _styled(frame: pd.DataFrame, found: Comparison, columns: Sequence[Column]) -
         for m in found.ready:
             if (mark := column.mark(m.key)) is not None:
                 places[mark].append((at[m.label], number))
-    return marked(frame.map(_unbroken), **places)
+    written = frame.map(_unbroken)
+    if any(pictures.values()):
+        # After the metrics, whose cells are marked by their place.
+        written.insert(
+            len(columns), bullet.COLUMN, [pictures.get(label, "") for label in frame.index]
+        )
+    return marked(written, **places)
 
 
 def _unbroken(text: str) -> str:

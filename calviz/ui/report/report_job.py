@@ -23,7 +23,7 @@ from calviz.ui.session import jobs
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
 from calviz.ui.slices import slices_off
-from calviz.ui.widgets import long_work
+from calviz.ui.widgets import long_work, pdf_download
 from calviz.ui.widgets.long_work import Button, LongWork, Said
 from calviz.ui.widgets.text import md
 
@@ -314,6 +314,7 @@ def _take_home(report: Report, settings: Settings) -> None:
                 key=f"calviz.report.{label}",
                 help=help,
             )
+        pdf_download.draw(html, f"{stem}-report.pdf", key="calviz.report")
         preview = st.toggle("Preview", value=True, key="preview", bind="query-params")
     st.caption(
         "The file holds summaries, not the rows of your file; with few rows the points of a curve may be single "

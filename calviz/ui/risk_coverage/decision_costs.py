@@ -44,7 +44,7 @@ def explore(settings: Settings, method: str) -> None:
         st.caption(_said(costs, fit_words, judged_words))
         diagram.chart(
             figure,
-            diagram.with_room_below(
+            diagram.as_wide_as_the_page(
                 figure.plot(theme=diagram.theme(), others=others, width=diagram.page_width())
             ),
             key="decision",

@@ -113,7 +113,7 @@ def explore(settings: Settings, method: str) -> None:
         )
         diagram.chart(
             figure,
-            diagram.with_room_below(drawn),
+            diagram.as_wide_as_the_page(drawn),
             key=key,
             filename="risk-coverage",
             on_select=clicked,

@@ -11,12 +11,13 @@ from streamlit.navigation.page import Page
 
 @dataclass(frozen=True)
 class PageSpec:
-    """A page: its place in the address, its name, the question it answers and its script."""
+    """A page: its place in the address, its name, the question it answers, its icon, and its key after a g."""
 
     key: str
     title: str
     question: str
     icon: str
+    letter: str
 
     @property
     def file(self) -> str:
@@ -25,26 +26,38 @@ class PageSpec:
 
 
 PAGES = (
-    PageSpec("overview", "Overview", "Can I trust these probabilities?", ":material/speed:"),
-    PageSpec("data", "Data", "Did it read my file right?", ":material/table_view:"),
-    PageSpec("metrics", "Metrics", "What are all the numbers?", ":material/list_alt:"),
-    PageSpec("reliability", "Reliability", "Where is it off?", ":material/bar_chart:"),
+    PageSpec("overview", "Overview", "Can I trust these probabilities?", ":material/speed:", "o"),
+    PageSpec("explain", "Explain it", "How do I tell others?", ":material/forum:", "e"),
+    PageSpec("data", "Data", "Did it read my file right?", ":material/table_view:", "d"),
+    PageSpec("metrics", "Metrics", "What are all the numbers?", ":material/list_alt:", "m"),
+    PageSpec("reliability", "Reliability", "Where is it off?", ":material/bar_chart:", "r"),
     PageSpec(
-        "cumulative", "Cumulative & KS", "Binning aside, how far?", ":material/stacked_line_chart:"
+        "cumulative",
+        "Cumulative & KS",
+        "Binning aside, how far?",
+        ":material/stacked_line_chart:",
+        "k",
     ),
-    PageSpec("classwise", "Class-wise", "Which classes?", ":material/category:"),
-    PageSpec("risk_coverage", "Risk-coverage", "May I let it decide, and when?", ":material/rule:"),
-    PageSpec("decisions", "Decisions", "Is acting on it worth it?", ":material/balance:"),
-    PageSpec("recalibrate", "Recalibrate", "What fixes it?", ":material/tune:"),
+    PageSpec("classwise", "Class-wise", "Which classes?", ":material/category:", "c"),
     PageSpec(
-        "learning_curve", "Learning curve", "How many labels do I need?", ":material/trending_down:"
+        "risk_coverage", "Risk-coverage", "May I let it decide, and when?", ":material/rule:", "q"
     ),
-    PageSpec("compare_models", "Compare models", "Which model?", ":material/compare_arrows:"),
-    PageSpec("arena", "Arena", "Which recalibrator wins?", ":material/trophy:"),
-    PageSpec("slices", "Slices", "For whom is it wrong?", ":material/groups:"),
-    PageSpec("over_time", "Over time", "Does it stay right?", ":material/timeline:"),
-    PageSpec("report", "Report", "What do I put on file?", ":material/description:"),
-    PageSpec("learn", "Learn", "What does this mean?", ":material/school:"),
+    PageSpec("decisions", "Decisions", "Is acting on it worth it?", ":material/balance:", "i"),
+    PageSpec("recalibrate", "Recalibrate", "What fixes it?", ":material/tune:", "f"),
+    PageSpec(
+        "learning_curve",
+        "Learning curve",
+        "How many labels do I need?",
+        ":material/trending_down:",
+        "u",
+    ),
+    PageSpec("compare_models", "Compare models", "Which model?", ":material/compare_arrows:", "b"),
+    PageSpec("arena", "Arena", "Which recalibrator wins?", ":material/trophy:", "a"),
+    PageSpec("slices", "Slices", "For whom is it wrong?", ":material/groups:", "s"),
+    PageSpec("over_time", "Over time", "Does it stay right?", ":material/timeline:", "t"),
+    PageSpec("figures", "Figures", "What do I print?", ":material/dashboard:", "p"),
+    PageSpec("report", "Report", "What do I put on file?", ":material/description:", "h"),
+    PageSpec("learn", "Learn", "What does this mean?", ":material/school:", "l"),
 )
 #: The picture in the browser's tab. A material icon there would be fetched from the network.
 ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")

@@ -24,6 +24,7 @@ from calviz.figures.cumulative import Estimate
 from calviz.figures.kernels.levels import Levels, levels_of
 from calviz.figures.kernels.reliability_curves import CurveKind as Drawn
 from calviz.figures.kernels.uncertainty_ranking import Ranking
+from calviz.numerics.threads import one_blas_thread
 from calviz.results.evaluation import ClassRow, Evaluation
 from calviz.sample.flexible_curve import CurveKind
 from calviz.sample.sample import Sample
@@ -35,7 +36,7 @@ from calviz.ui.session.settings import Settings
 @contextmanager
 def computing(settings: Settings, words: str) -> Iterator[Sample]:
     """The sample, while it is said what is computed; visitors who look at the same sample set take turns."""
-    with st.spinner(words, show_time=True), settings.turn:
+    with st.spinner(words, show_time=True), settings.turn, one_blas_thread():
         yield settings.sample
 
 

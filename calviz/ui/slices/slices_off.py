@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.comparison import slices, usual_columns
+from calviz.figures.drawing.bullet import Bullet
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.results.slices import Against, Slice, Slices, where_words
 from calviz.sample.slices import FEW_VALUES, USUAL_RATE
@@ -19,7 +20,7 @@ from calviz.ui.selection import state
 from calviz.ui.selection.rules import Slice as RuleOfSlice
 from calviz.ui.session import navigation, results
 from calviz.ui.session.settings import Settings, look_at_slice
-from calviz.ui.widgets import bin_details, diagram
+from calviz.ui.widgets import bin_details, bullet, diagram
 from calviz.ui.widgets.text import md
 
 if TYPE_CHECKING:
@@ -164,7 +165,9 @@ def answer(found: Slices) -> None:
     if found.slices:
         diagram.chart(
             figure,
-            figure.plot(theme=diagram.theme(), width=diagram.page_width()),
+            diagram.as_wide_as_the_page(
+                figure.plot(theme=diagram.theme(), width=diagram.page_width())
+            ),
             key=key,
             filename="slices",
             on_select=clicked,
@@ -220,7 +223,7 @@ def table(found: Slices, settings: Settings) -> None:
         st.download_button(
             "All slices as CSV",
             csv_bytes(found.frame()),
-            "slices.csv",
+            f"{settings.file_stem}-slices.csv",
             "text/csv",
             on_click="ignore",
         )
@@ -248,6 +251,7 @@ _COLUMNS = {
     "score": _column(58, "Mean score."),
     "hits": _column(54, "Share of hits."),
     "gap": _column(58, "Score minus hits, in points."),
+    bullet.COLUMN: bullet.config("The gap and its interval; the thin line is at 0."),
     "95 % interval": st.column_config.Column(
         width=106, alignment="right", help="Of the gap, in points."
     ),
@@ -311,6 +315,8 @@ def _words(found: Slices) -> Styler:
         }
         for s in found.slices[:MOST]
     )
+    gaps = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in found.slices[:MOST]]
+    frame.insert(5, bullet.COLUMN, bullet.column(gaps))
     forms: Any = {
         **dict.fromkeys(("score", "hits"), decimal),
         **dict.fromkeys(("gap", "ECE", "noise"), points),

@@ -10,8 +10,9 @@ import streamlit as st
 
 from calviz.ui.session import open_files, settings, view_file
 
-#: Pixels of a page's content from which figures are drawn larger, and up to which they are drawn as for a phone.
-WIDE, NARROW = 1_200, 500
+#: Pixels of a page's content from which figures are drawn larger, from which a legend has one or two lines, and up to which they
+#: are drawn as for a phone.
+WIDE, USUAL, NARROW = 1_200, 760, 500
 _KEY = "calviz.browser"
 _HTML = """<div><button type="button" class="link"><span></span></button>
 <button type="button" class="save">Save this view</button></div>"""
@@ -86,7 +87,7 @@ export default function ({ parentElement, data, setStateValue }) {
     if (!main) return;
     const style = getComputedStyle(main);
     const width = main.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-    const size = width >= data.wide ? "wide" : width <= data.narrow ? "narrow" : "usual";
+    const size = width >= data.wide ? "wide" : width <= data.narrow ? "narrow" : width < data.usual ? "small" : "usual";
     if (size !== data.size) { data.size = size; setStateValue("size", size); }
     const now = getComputedStyle(app).backgroundColor;
     if (now !== theme) { theme = now; setStateValue("theme", now); }
@@ -115,6 +116,7 @@ def draw() -> None:
             "address": open_files.address(),
             "help": f"The link holds the settings and {what}{rest}.",
             "wide": WIDE,
+            "usual": USUAL,
             "narrow": NARROW,
             "save": "A small file with page, settings, selection and pinned state, never data; drop it where files are opened.",
             "view": view_file.head(
@@ -151,7 +153,7 @@ def _nothing() -> None:
 
 
 def size() -> str:
-    """How much room the page has: "narrow", "usual" or "wide"; of a phone it is known before the browser has said so."""
+    """How much room the page has: "narrow", "small", "usual" or "wide"; of a phone it is known before the browser has said so."""
     usual = "narrow" if "Mobi" in str(st.context.headers.get("User-Agent")) else "usual"
     state = st.session_state.get(_KEY)
     return (state and state.get("size")) or usual

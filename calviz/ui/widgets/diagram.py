@@ -9,6 +9,7 @@ import streamlit as st
 
 from calviz.figures import Reliability
 from calviz.figures.base import Figure
+from calviz.figures.drawing.sheet import with_legend_for
 from calviz.figures.kernels.beside import Beside
 from calviz.specs.figure import Theme
 from calviz.ui.widgets import browser, pictures
@@ -95,16 +96,11 @@ def chart(
     )
 
 
-def with_room_below(drawn: Any, pixels: int = 60) -> Any:
-    """Leave more room for the legend, whose entries are stacked on a narrow page.
+def as_wide_as_the_page(drawn: Any) -> Any:
+    """Fit the room of the legend to the width of the page.
 
-    A drawing for a known width has it already.
+    A drawing for a known width has it already; on a page of few pixels it stays as it is for a small one.
     """
-    if page_width() is not None:
+    if browser.size() in ("narrow", "small"):
         return drawn
-    layout = drawn.layout
-    height = layout.height
-    layout.legend.y = (layout.legend.y * height + pixels) / (height + pixels)
-    layout.margin.b += pixels
-    layout.height = height + pixels
-    return drawn
+    return with_legend_for(drawn, browser.USUAL)

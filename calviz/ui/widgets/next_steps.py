@@ -14,6 +14,7 @@ from calviz.ui.session.settings import Settings
 _SLICES, _CLASSES = {"CAL017"}, {"CAL013", "CAL020", "CAL023"}
 #: Where a page leads by itself, and what the link says.
 _USUAL: dict[str, tuple[tuple[str, str], ...]] = {
+    "explain": (("overview", "Back to the verdict"), ("report", "Put it on file")),
     "data": (("overview", "See the verdict"),),
     "metrics": (("reliability", "See where it is off"), ("report", "Put it on file")),
     "reliability": (("classwise", "See which classes"), ("recalibrate", "Recalibrate this")),
@@ -30,6 +31,7 @@ _USUAL: dict[str, tuple[tuple[str, str], ...]] = {
     "arena": (("recalibrate", "Recalibrate these data"),),
     "slices": (("recalibrate", "Recalibrate this"), ("report", "Put it on file")),
     "over_time": (("slices", "See for whom it is wrong"), ("recalibrate", "Recalibrate this")),
+    "figures": (("report", "Put it on file"),),
     "report": (("overview", "Back to the verdict"),),
     "learn": (("overview", "Back to the verdict"),),
 }

@@ -16,7 +16,7 @@ from calviz.text.export import csv_bytes
 from calviz.ui.selection import state
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import tables
+from calviz.ui.widgets import row_cards, tables
 from calviz.ui.widgets.text import md
 
 #: Rows that are listed.
@@ -78,6 +78,7 @@ def explore(settings: Settings) -> None:
             },
             alt=f"Rows: {_WHY[why][0]}",
         )
+        row_cards.explore(settings, rows)
         st.download_button(
             "Download these as CSV",
             csv_bytes(table),

@@ -10,12 +10,13 @@ import streamlit as st
 from calviz.figures import plot_config
 from calviz.figures.base import Figure
 from calviz.figures.drawing.captions import captioned
+from calviz.figures.drawing.printed import printed
 from calviz.figures.reliability import Marks
 from calviz.specs.figure import Theme
 from calviz.text.words import shorten
 from calviz.ui.session import settings
 
-_CAPTION, _FORMAT, _MARKS = "caption", "picture", "marks"
+_CAPTION, _FORMAT, _MARKS, _PRINT = "caption", "picture", "marks", "print"
 _FORMATS = {"png": "PNG", "svg": "SVG"}
 _MARKS_WORDS: dict[Marks, str] = {"points": "points", "bars": "bars"}
 
@@ -38,6 +39,13 @@ def options() -> None:
             bind="query-params",
             format_func=lambda key: _MARKS_WORDS.get(key, str(key)),
             help="Points with their intervals on the range of a calibrated model; or bars, as Guo et al. 2017 draw them.",
+        )
+        st.toggle(
+            "As a paper prints them",
+            key=_PRINT,
+            bind="query-params",
+            help="Without grey areas and grid. The page Figures puts several beside each other, in the size of a column, "
+            "as SVG, PNG and PDF. Pointing at a figure and pressing c copies it.",
         )
         st.segmented_control(
             "Save figures as",
@@ -70,6 +78,8 @@ def finished(
 
     Without `of_data` it is not about the data set that is looked at, and says all by itself.
     """
+    if st.session_state.get(_PRINT, False):
+        printed(drawn, theme=theme)
     if not st.session_state.get(_CAPTION, False):
         return drawn
     said = caption(figure) if of_data else figure.caption()

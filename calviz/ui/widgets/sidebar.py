@@ -11,7 +11,7 @@ from calviz.ui.pinned import chip as pin
 from calviz.ui.pinned import state as pinned
 from calviz.ui.selection import chip, state
 from calviz.ui.session import navigation, open_files, settings
-from calviz.ui.widgets import browser, pictures, upload
+from calviz.ui.widgets import browser, pictures, shortcuts, upload
 from calviz.ui.widgets.text import md
 
 #: The one action of the first page, in a colour that reads on both themes.
@@ -41,6 +41,7 @@ def draw(page: str) -> None:
         pin.draw(chosen)
         pictures.options()
         browser.draw()
+        shortcuts.draw()
         st.caption(stays_here())
 
 

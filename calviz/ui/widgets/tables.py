@@ -26,14 +26,32 @@ def sortable(texts: pd.DataFrame, numbers: Mapping[str, Sequence[float]]) -> Any
     """Texts together with their numbers, so that these columns sort by number."""
     shown = list(numbers)
     values = texts.copy()
+    written: dict[Hashable, Callable[[float], str]] = {}
+    # Styles are written by value: rows of equal values and other texts, of other units say, are written one by one.
+    apart: set[int] = set()
     for name in shown:
-        values[name] = np.asarray(numbers[name], dtype=np.float64)
-    styled = values.style
-    for at, row in enumerate(texts[shown].itertuples(index=False)):
+        column = np.asarray(numbers[name], dtype=np.float64)
+        values[name] = column
+        words: dict[float | None, str] = {}
+        for at, (value, text) in enumerate(zip(column.tolist(), texts[name], strict=True)):
+            if words.setdefault(_known(value), text) != text:
+                apart.add(at)
+        written[name] = partial(_text_of, words)
+    styled = values.style.format(written, subset=shown)  # type: ignore[arg-type]
+    for at in sorted(apart):
         # Functions and not format strings: a text may hold braces.
-        formats: dict[Any, Any] = dict(zip(shown, map(_always, row), strict=True))
+        formats: dict[Any, Any] = {name: _always(str(texts[name].iat[at])) for name in shown}
         styled = styled.format(formats, subset=pd.IndexSlice[[at], shown])
     return styled
+
+
+def _known(value: float) -> float | None:
+    """The value, or None if it is not a number: not-a-numbers are not equal to each other."""
+    return None if value != value else value
+
+
+def _text_of(words: Mapping[float | None, str], value: float) -> str:
+    return words[_known(value)]
 
 
 def _always(text: str) -> Callable[[object], str]:
@@ -145,4 +163,5 @@ def _facts(part: Dataset) -> dict[str, object]:
     for name, column in part.groups.items():
         columns[name if name not in columns else f"{name} (group)"] = column.values()
     columns |= {name: column for name, column in part.numbers.items() if name not in columns}
+    columns |= {name: text.values() for name, text in part.texts.items() if name not in columns}
     return columns

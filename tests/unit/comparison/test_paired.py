@@ -13,6 +13,7 @@ from calviz.comparison.rare_losses import RareLosses
 from calviz.comparison.reweighted_metrics import Weighted
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.sample import budget, one_vs_rest
+from calviz.sample.rows_not_alike import GroupWeights, RowDraws
 from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS
 
@@ -248,3 +249,22 @@ def test_very_many_cells_are_gone_through_in_parts(monkeypatch):
     in_parts = Weighted(sample, keys).scaled(weights)
     for key in keys:
         np.testing.assert_allclose(in_parts[key], at_once[key], atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_drawn_clusters_are_their_rows_drawn_so_often(weights):
+    rng = np.random.default_rng(3)
+    cluster = np.arange(300) % 40
+    own = {"weights": rng.uniform(0.5, 2, 300)} if weights else {}
+    p = data(300).take(np.arange(300))
+    p = Predictions(probs=p.probs, labels=p.labels, clusters=cluster, **own)
+    sample = Sample(p, "top-label")
+    drawn = GroupWeights(RowDraws(300, cluster), rng.poisson(1, (40, 5)) + 1.0)
+    by_cluster, by_row = Weighted(sample, METRICS.keys()), Weighted(sample, METRICS.keys())
+    for found, wanted in (
+        (by_cluster.values(drawn), by_row.values(np.asarray(drawn))),
+        (by_cluster.scaled(drawn), by_row.scaled(np.asarray(drawn))),
+    ):
+        assert found.keys() == wanted.keys()
+        for key in wanted:
+            np.testing.assert_allclose(found[key], wanted[key], atol=1e-9, err_msg=key)

@@ -38,12 +38,19 @@ def evaluated(score, hit, keys=KEYS, **options):
 def test_a_distortion_that_a_line_does_not_see():
     score, hit, truth = bent(20_000)
     true = np.abs(truth - score)
+
+    def apart(z):
+        return abs(expit(np.sign(z) * z * z / 2) - expit(z)) * stats.norm.pdf(z, scale=2)
+
+    # Of all scores, not only of these.
+    ici = sum(quad(apart, *ends)[0] for ends in ((-20, -2), (-2, 0), (0, 2), (2, 20)))
+    assert true.mean() == pytest.approx(ici, abs=5 * true.std() / 20_000**0.5)
     for kind, near in (("spline", 0.004), ("loess", 0.012)):
         e = evaluated(score, hit, curve=kind)
-        assert e["ici"].value == pytest.approx(true.mean(), abs=near)
+        assert e["ici"].value == pytest.approx(ici, abs=near)
         assert e["e90"].value == pytest.approx(np.quantile(true, 0.9), abs=2 * near)
         assert e["eci"].value == pytest.approx(100 * (true**2).mean(), abs=25 * near)
-    assert evaluated(score, hit, ["ici"], curve="logistic")["ici"].value < true.mean() / 2
+    assert evaluated(score, hit, ["ici"], curve="logistic")["ici"].value < ici / 2
 
 
 def test_the_spline_is_at_the_optimum_of_its_penalised_likelihood():

@@ -9,6 +9,7 @@ from scipy.special import log_softmax, softmax
 
 import calviz
 from benchmarks.record_refinement import RECORDED, cases
+from calviz.sample import cross_fitted_classes
 from calviz.sample.cross_fitted_classes import FOLDS, fit_folds, folds
 from calviz.sample.sample import Sample
 
@@ -97,3 +98,26 @@ def test_where_they_do_not_apply_they_say_why():
     assert "for two classes" in two.reason
     few = calviz.evaluate(rows(19), ["nll_calibration_all"])["nll_calibration_all"]
     assert "fewer than 20 rows" in few.reason
+
+
+def test_a_temperature_of_some_of_the_rows_loses_nothing_to_speak_of(monkeypatch):
+    rng = np.random.default_rng(8)
+    z = rng.normal(size=(20_000, 3))
+    labels = (2 * z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    p = calviz.Predictions(probs=np.exp(z) / np.exp(z).sum(axis=1, keepdims=True), labels=labels)
+    keys = ["nll_refinement_all", "nll_calibration_all"]
+    every = calviz.evaluate(p, keys)
+    monkeypatch.setattr(cross_fitted_classes, "FIT_BYTES", 2_000 * 24)
+    some = calviz.evaluate(p, keys)
+    for key in keys:
+        # A fit to m rows loses 1 / (2 m) nats on average; five times as much is beyond chance.
+        assert abs(some[key].value - every[key].value) < 5 / (2 * 2_000)
+
+
+def test_rows_are_put_in_order_by_the_first_key_that_differs():
+    rng = np.random.default_rng(9)
+    keys = [rng.integers(4, size=500).astype(float) for _ in range(3)]
+    order = cross_fitted_classes._in_order(*keys)
+    expected = np.lexsort(keys[::-1])
+    for key in keys:
+        np.testing.assert_array_equal(key[order], key[expected])

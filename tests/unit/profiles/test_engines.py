@@ -2,11 +2,15 @@
 
 import sys
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 import pytest
 
 import calviz
+from calviz.profiles import aggregate, in_blocks
+from calviz.profiles import profile as profile_module
+from calviz.profiles.layout import Layout
 from calviz.profiles.profile import Profile
 
 N = 2_000
@@ -59,6 +63,30 @@ def test_frames_of_other_libraries(engine: str):
         check(calviz.profile(native, **wanted), calviz.profile(rows, **wanted))
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("few", [0, 700, 1 << 17])
+def test_sorted_blocks_are_what_is_grouped(monkeypatch, kind, few: int):
+    for module in (in_blocks, aggregate, profile_module):
+        monkeypatch.setattr(module, "FEW_SCORES", few)
+    monkeypatch.setattr(in_blocks, "BLOCK_ROWS", 300)
+    rng = np.random.default_rng(1)
+    p = np.concatenate([np.arange(400) / 61_440, rng.random(600), rng.choice([0, 1, 0.25], 600)])
+    rows = pl.DataFrame(
+        {"p": p.astype(kind), "y": rng.integers(0, 2, p.size), "half": np.arange(p.size) % 2}
+    ).sample(fraction=1, shuffle=True, seed=0)
+    layout = Layout(label="y", scores=("p",), classes=(0, 1), class_names=("0", "1"))
+    assert in_blocks.cells_in_blocks(nw.from_native(rows.lazy()), layout) is not None
+    for wanted in ({}, {"by": ["half"]}):
+        found = calviz.profile(rows, label="y", scores=["p"], **wanted)
+        check(found, calviz.profile(rows.to_arrow(), label="y", scores=["p"], **wanted))
+        assert found.is_exact == (few > 700)
+        halves = [
+            calviz.profile(half, label="y", scores=["p"], **wanted)
+            for half in rows.partition_by("half")
+        ]
+        check(halves[1] + halves[0], found)
+
+
 def test_duckdb_reads_the_files_itself(tmp_path):
     pytest.importorskip("duckdb")
     table().write_parquet(tmp_path / "a.parquet")
@@ -80,10 +108,10 @@ def test_spark_sums_the_rows_and_the_driver_sees_cells_only(tmp_path, monkeypatc
                 spark.read.parquet(str(tmp_path / f"{name}.parquet")), name=name, **wanted
             )
             check(found, own)
-            # The head that columns are recognised by, and the cells.
-            assert len(seen) == 2
+            # The head that columns are recognised by, and the cells, of which each score is one then.
+            assert len(seen) == 3
             assert seen[0] <= 1_000
-            assert seen[1] == own.cells.height
+            assert seen[1] <= seen[2] == own.cells.height
     finally:
         spark.stop()
 

@@ -24,6 +24,9 @@ COUNTED = (
     "matrix-odir",
     "dirichlet-odir",
     "scaling-binning",
+    "spline",
+    "spline-classwise",
+    "venn-abers",
     "temperature+isotonic",
     "temperature+irm",
     "ets+isotonic",
@@ -87,6 +90,38 @@ def test_linear_maps_are_the_logistic_regression_of_scikit_learn(key):
     peer.fit(np.log(p), y, sample_weight=counts)
     own = RECALIBRATORS[key].make().fit(p, y, sample_weight=counts)
     np.testing.assert_allclose(own.transform(p), peer.predict_proba(np.log(p)), atol=2e-4)
+
+
+def test_the_pairs_of_venn_abers_are_regressions_with_an_average_row_added():
+    p, y, counts = rows(2)
+    w = counts / counts.mean()
+    own = RECALIBRATORS["venn-abers"].make().fit(p, y, sample_weight=counts)
+    for score in (0.0, 0.2, float(p[7, 1]), 0.9):
+        x, weights = np.append(p[:, 1], score), np.append(w, 1)
+        peers = [
+            IsotonicRegression().fit(x, np.append(y, hit), sample_weight=weights).predict([score])
+            for hit in (0, 1)
+        ]
+        (pair,) = own.intervals(np.array([[1 - score, score]]))
+        np.testing.assert_allclose(pair[-1], np.ravel(peers), atol=1e-9)
+
+
+@pytest.mark.parametrize("key", ["spline", "spline-classwise"])
+@pytest.mark.parametrize("bounded", [False, True])
+def test_splines_over_shares_of_weights_are_near_those_of_copies(key, bounded):
+    # The fit goes through the cumulative hits at each row: once for a weight, and once for each copy.
+    p, y, counts = rows(3)
+    weighted = RECALIBRATORS[key].make(bounded=bounded).fit(p, y, sample_weight=counts)
+    many = np.repeat(np.arange(N), counts)
+    copied = RECALIBRATORS[key].make(bounded=bounded).fit(p[many], y[many])
+    # Of the largest class: where it is near 1/3 the others of a row follow it with a jump.
+    top = np.arange(N), p.argmax(axis=1)
+    np.testing.assert_allclose(weighted.transform(p)[top], copied.transform(p)[top], atol=6 / N)
+    # Weights that hardly differ are none.
+    nearly = RECALIBRATORS[key].make(bounded=bounded)
+    nearly.fit(p, y, sample_weight=np.append(np.ones(N - 1), 1 + 1e-9))
+    plain = RECALIBRATORS[key].make(bounded=bounded).fit(p, y)
+    np.testing.assert_allclose(nearly.transform(p), plain.transform(p), atol=1e-5)
 
 
 @pytest.mark.parametrize("key", ["svs", "sms"])

@@ -1,0 +1,182 @@
+"""The verdict for somebody who does not know the words: five sentences without a symbol."""
+
+from __future__ import annotations
+
+from calviz.checks._verdict_evidence import MIN_ROWS, SLIGHT
+from calviz.checks.verdict import rows_words
+from calviz.core.reduction import Reduction
+from calviz.results.verdict import Verdict
+from calviz.sample.sample import Sample
+from calviz.text.words import counted, decimal, ends, points_decimals, shorten
+
+#: Of a hundred rows, which is how people take in a share.
+HUNDRED = 100
+
+
+def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
+    """Say what a verdict means: what was seen, what follows, where, an example, and what to do.
+
+    The numbers are those of the verdict, with its digits.
+
+    Parameters
+    ----------
+    sample : Sample
+        The rows that were judged.
+    verdict : Verdict
+        Of these rows.
+
+    Returns
+    -------
+    tuple of str
+        Five sentences.
+    """
+    reduction = Reduction.of(verdict.reduction)
+    says = _Said(verdict, reduction, _class_words(sample, reduction))
+    return (
+        says.seen(rows_words(sample)),
+        says.follows(),
+        says.where(),
+        says.example(),
+        says.to_do(),
+    )
+
+
+def _class_words(sample: Sample, reduction: Reduction) -> str:
+    names = sample.data.class_names
+    if reduction.kind == "positive" and len(names) > 1:
+        return f"'{shorten(names[1], 30)}'"
+    return f"'{shorten(reduction.class_name, 30)}'"
+
+
+class _Said:
+    """The sentences about one verdict."""
+
+    def __init__(self, verdict: Verdict, reduction: Reduction, name: str) -> None:
+        self.verdict = verdict
+        self.reduction = reduction
+        self.name = name
+        self.said, self.happened = _share(verdict.score), _share(verdict.observed)
+
+    @property
+    def few(self) -> bool:
+        return self.verdict.rows < MIN_ROWS
+
+    def seen(self, rows: str) -> str:
+        """What the model said, and what happened."""
+        r = self.reduction
+        if self.verdict.rows == 1:
+            held = "came true" if self.verdict.observed else "did not come true"
+            return f"On {rows}, the model gave what it was asked for a probability of {self.said}, and that {held}."
+        if r.kind == "top-label":
+            text = f"the model was {self.said} sure of its answer on average, and its answer was right in {self.happened} of the cases"
+        elif r.kind == "top-r":
+            text = (
+                f"the model gave its choice number {r.r} a probability of {self.said} on average, and that choice was "
+                f"right in {self.happened} of the cases"
+            )
+        elif r.kind == "within-top-r":
+            text = (
+                f"the model gave its {r.r} best choices a probability of {self.said} together on average, and one of them was "
+                f"right in {self.happened} of the cases"
+            )
+        else:
+            text = (
+                f"the model gave {self.name} a probability of {self.said} on average, and {self.name} came true in "
+                f"{self.happened} of the cases"
+            )
+        return f"On {rows}, {text}."
+
+    def follows(self) -> str:
+        """Whether that is a fault, and how large."""
+        v = self.verdict
+        if v.rows == 1:
+            return "A single row says nothing about calibration."
+        if self.few:
+            return (
+                f"{v.rows} rows are too few to say whether these probabilities can be trusted, which takes {MIN_ROWS} "
+                "at least."
+            )
+        if v.direction in ("over", "under"):
+            slightly = "slightly " if abs(v.mcs) < SLIGHT else ""
+            much = "too much" if v.direction == "over" else "too little"
+            return (
+                f"So it promises {slightly}{much}, by {_points(abs(v.mcs), v.mcs_decimals)} on average, which chance does not "
+                "explain."
+            )
+        if v.direction == "mixed":
+            return "So it promises too much in some places and too little in others, which chance does not explain."
+        if v.beyond_noise:
+            return "On average that is near enough, but in detail its probabilities are further off than chance explains."
+        if v.direction == "off":
+            off = list(v.classes_off)
+            if v.slices_off:
+                one = v.slices_off == 1
+                off.append(
+                    f"{v.slices_off:,} of {counted(v.slices, 'slice')} {'is' if one else 'are'} off"
+                )
+            return f"As a whole its probabilities hold, but {' and '.join(off)}."
+        below = f"below {_points(v.ece_below, points_decimals(v.ece))}"
+        if v.direction == "calibrated":
+            return f"No fault was found in its probabilities: if they are wrong, then by an error {below}."
+        return f"No fault was found in its probabilities, but there are so few rows that only an error {below} can be promised."
+
+    def where(self) -> str:
+        """Where it is worst, or that no place stands out."""
+        v, worst = self.verdict, self.verdict.worst
+        apart = _points(abs(v.mcs), v.mcs_decimals)
+        if worst is not None:
+            low, high = (_ends_percent(end) for end in ends(worst.low, worst.high, tolerance=0.06))
+            return (
+                f"It is worst where it says between {low} and {high} percent: on these {counted(worst.rows, 'row')} it said "
+                f"{_share(worst.mean_score)} on average, and {_share(worst.observed)} came true."
+            )
+        if v.beyond_noise:
+            return "No single range of its probabilities stands out: the fault is spread over many."
+        if self.few:
+            return f"What it said and what happened differ by {apart}, and with so few rows that says little."
+        return f"What it said and what happened differ by {apart} on average, which chance can explain."
+
+    def example(self) -> str:
+        """What it means for a hundred rows."""
+        v, worst = self.verdict, self.verdict.worst
+        if not v.tells_apart:
+            return "Its probabilities hardly tell the classes apart, so decisions gain little from them either way."
+        if self.few:
+            return "Until there are more, nothing should depend on them."
+        said, happened = (
+            (v.score, v.observed) if worst is None else (worst.mean_score, worst.observed)
+        )
+        promised, kept = round(HUNDRED * said), round(HUNDRED * happened)
+        if v.beyond_noise and promised != kept:
+            return f"Of {HUNDRED} such rows, expect about {kept} to come true and not the {promised} that it promises."
+        if v.beyond_noise:
+            return f"On average about {kept} of {HUNDRED} rows come true, but a single promise may be far off."
+        return f"Where it promises that {promised} of {HUNDRED} come true, expect about that many."
+
+    def to_do(self) -> str:
+        """What to do about it."""
+        v = self.verdict
+        if v.beyond_noise:
+            return (
+                "Before anybody acts on these probabilities, correct them with rows whose outcome is known; the model "
+                "itself stays as it is."
+            )
+        if v.direction == "off":
+            return "Look at these groups before anybody acts on their probabilities; for the others nothing has to be done."
+        if v.direction == "calibrated":
+            return "They can be used as they are, for as long as new rows are like these."
+        return "Collect more rows whose outcome is known, and look again."
+
+
+def _share(value: float) -> str:
+    """A share without a sign: "91.5 percent", with the digits that it has on all pages."""
+    return f"{decimal(HUNDRED * value, 1)} percent"
+
+
+def _points(value: float, decimals: int) -> str:
+    return f"{decimal(HUNDRED * value, decimals)} percentage points"
+
+
+def _ends_percent(end: str) -> str:
+    """An end of a range as it is written elsewhere, in percent: "0.87" is "87"."""
+    return f"{HUNDRED * float(end):.10g}"

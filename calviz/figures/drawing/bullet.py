@@ -1,0 +1,156 @@
+"""A number as a picture: the value, its interval, and what a calibrated model would show, on one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from calviz.figures.drawing.style import Palette
+from calviz.results.evaluation import MetricResult
+from calviz.specs.metric import METRICS
+from calviz.text.metric_values import Written
+
+#: Units of the drawing, which is stretched to its place; lines keep their thickness.
+WIDTH, HEIGHT = 200.0, 22.0
+#: Of a drawing that has no place to be stretched to: pixels of a cell.
+CELL = (96, 22)
+#: Share of the width left free at both ends.
+_PAD = 0.04
+
+Scale = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Bullet:
+    """What is drawn.
+
+    Attributes
+    ----------
+    value : float
+    interval : tuple of float, optional
+        Its ends.
+    usual : tuple of float, optional
+        The range of a calibrated model; a single place where both ends are the same.
+    from_zero : bool
+        Whether the range begins at 0, which is then the left end of the drawing.
+    """
+
+    value: float
+    interval: Scale | None = None
+    usual: Scale | None = None
+    from_zero: bool = False
+
+    @classmethod
+    def of(cls, result: MetricResult) -> Bullet:
+        """Take the numbers of a metric that has a value.
+
+        An error that noise makes larger has a grey range from 0 to where 95 % of calibrated models stay below; other
+        metrics have a grey upright at their mean.
+        """
+        floor, upper = result.noise_floor, METRICS[result.key].tail == "upper"
+        usual = None
+        if floor is not None:
+            usual = (0.0, floor.q95) if upper else (floor.mean, floor.mean)
+        low_high = result.interval
+        interval = None if low_high is None else (low_high.low, low_high.high)
+        return cls(result.value, interval, usual, upper)
+
+    @property
+    def seen(self) -> list[float]:
+        """All places that are drawn."""
+        return [self.value, *(self.interval or ()), *(self.usual or ())]
+
+
+def words(result: MetricResult, noise: str) -> str:
+    """What the picture says, in a sentence for those who do not see it."""
+    written = Written(result)
+    parts = [f"{METRICS[result.key].label} {written.value}", written.interval(result.interval)]
+    return "; ".join(part for part in (*parts, noise) if part) + "."
+
+
+def shared_scale(bullets: Iterable[Bullet | None]) -> Scale:
+    """A scale on which all of them are drawn, with 0 on it."""
+    seen = [0.0, *(place for one in bullets if one is not None for place in one.seen)]
+    low, high = min(seen), max(seen)
+    room = _PAD * ((high - low) or 1.0)
+    return low - room, high + room
+
+
+def svg(bullet: Bullet, palette: Palette, scale: Scale | None = None, *, cell: bool = False) -> str:
+    """Draw it: a thick upright is the value, the line its 95 % interval, grey what a calibrated model would show.
+
+    Parameters
+    ----------
+    bullet : Bullet
+    palette : Palette
+    scale : tuple of float, optional
+        Both ends of a scale that it shares with others, on which 0 is marked; its own if left out.
+    cell : bool
+        Whether it has its own size, for a cell of a table.
+    """
+    low, high = min(bullet.seen), max(bullet.seen)
+    span = (high - low) or abs(high) or 1.0
+    start = low - (0.0 if bullet.from_zero and low == 0 else _PAD * span)
+    end = high + _PAD * span
+    if scale is not None:
+        start, end = scale
+
+    def x(value: float) -> float:
+        return float(round(WIDTH * (value - start) / (end - start), 2))
+
+    middle = HEIGHT / 2
+    marks = []
+    if scale is not None:
+        marks.append(_upright(x(0.0), 0, palette.muted, 1))
+    if bullet.usual is not None and bullet.usual[0] != bullet.usual[1]:
+        left, right = (x(place) for place in bullet.usual)
+        marks.append(
+            f'<rect x="{left}" y="3" width="{max(right - left, 0.5):.2f}" height="{HEIGHT - 6:g}" '
+            f'fill="{palette.neutral}" fill-opacity="0.45"/>'
+        )
+    elif bullet.usual is not None:
+        marks.append(_upright(x(bullet.usual[0]), 3, palette.neutral, 5))
+    if bullet.interval is not None:
+        marks.append(
+            f'<line x1="{x(bullet.interval[0])}" x2="{x(bullet.interval[1])}" y1="{middle:g}" y2="{middle:g}" '
+            f'stroke="{palette.blue}" stroke-width="3" vector-effect="non-scaling-stroke"/>'
+        )
+    marks.append(_upright(x(bullet.value), 1, palette.blue, 4))
+    size = f'width="{CELL[0]}" height="{CELL[1]}" ' if cell else ""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size}'
+        f'viewBox="0 0 {WIDTH:g} {HEIGHT:g}" preserveAspectRatio="none">'
+        f'<line x1="0" x2="{WIDTH:g}" y1="{middle:g}" y2="{middle:g}" stroke="{palette.grid}" stroke-width="1" '
+        f'vector-effect="non-scaling-stroke"/>{"".join(marks)}</svg>'
+    )
+
+
+def _upright(x: float, margin: float, colour: str, width: int) -> str:
+    return (
+        f'<line x1="{x}" x2="{x}" y1="{margin:g}" y2="{HEIGHT - margin:g}" stroke="{colour}" '
+        f'stroke-width="{width}" vector-effect="non-scaling-stroke"/>'
+    )
+
+
+def address(drawing: str) -> str:
+    """A drawing as the address of an image, which nothing has to be fetched for."""
+    return f"data:image/svg+xml,{quote(drawing)}"
+
+
+def column(
+    bullets: Sequence[Bullet | None], palette: Palette, *, shared: bool = True
+) -> list[str | None]:
+    """Addresses of the drawings of a column, on one scale or each on its own.
+
+    Parameters
+    ----------
+    bullets : sequence of Bullet or None
+    palette : Palette
+    shared : bool
+        Whether all have one scale.
+    """
+    scale = shared_scale(bullets) if shared else None
+    return [
+        None if one is None else address(svg(one, palette, scale, cell=True)) for one in bullets
+    ]

@@ -1,0 +1,110 @@
+"""How squares of a hundred are drawn: filled what came true, framed what was promised and did not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calviz.core.arrays import IntArray
+from calviz.figures.drawing.parts import Trace, heading, markers
+from calviz.figures.drawing.sheet import Picture, Sheet
+from calviz.figures.drawing.style import Palette
+from calviz.figures.of_a_hundred import HUNDRED
+from calviz.text.escape import plotly_text
+
+if TYPE_CHECKING:
+    from calviz.figures.of_a_hundred import Kept, OfAHundred
+
+#: Squares in a row; pixels of a panel, of a square, and round the panels.
+_ROW, _PANEL, _SQUARE, _MARGINS = 10, 230, 15, (8, 8, 48, 8)
+#: Room between panels beside each other, and one above the other, as a share of all.
+_BESIDE, _ABOVE = 0.08, 0.13
+
+
+def draw(figure: OfAHundred, sheet: Sheet) -> Picture:
+    """Draw a panel for each promise, side by side or one above the other."""
+    count = len(figure.panels)
+    stacked = sheet.narrow and count > 1
+    axes: dict[str, Any] = {}
+    traces: list[Trace] = []
+    titles: list[dict[str, Any]] = []
+    named: set[str] = set()
+    for number, panel in enumerate(figure.panels):
+        own = "" if number == 0 else str(number + 1)
+        room = _ABOVE if stacked else _BESIDE
+        size = (1 - room * (count - 1)) / count
+        start = number * (size + room)
+        across, up = (
+            ([0, 1], [1 - start - size, 1 - start]) if stacked else ([start, start + size], [0, 1])
+        )
+        bare = {"visible": False, "fixedrange": True, "range": [-0.6, _ROW - 0.4]}
+        axes[f"xaxis{own}"] = {
+            **bare,
+            "domain": across,
+            "anchor": f"y{own}",
+            "constrain": "domain",
+            "constraintoward": "left",
+        }
+        axes[f"yaxis{own}"] = {
+            **bare,
+            "domain": up,
+            "anchor": f"x{own}",
+            "scaleanchor": f"x{own}",
+            "constrain": "domain",
+            "constraintoward": "top",
+        }
+        traces += _squares(panel, sheet.palette, own, named)
+        title = f"<b>{plotly_text(panel.title)}</b><br>{plotly_text(panel.words)}"
+        titles.append(
+            heading(
+                title,
+                sheet.palette,
+                (f"x{own} domain", f"y{own} domain"),
+                font={"size": 14, "color": sheet.palette.ink},
+            )
+        )
+    tall = _PANEL * count + round(_PANEL * _ABOVE * count) if stacked else _PANEL
+    return sheet.picture(
+        traces, inner=tall, margins=_MARGINS, above=_MARGINS[2] - 8, annotations=titles, **axes
+    )
+
+
+def _squares(panel: Kept, palette: Palette, own: str, named: set[str]) -> Iterator[Trace]:
+    """The squares by what became of them; the first row is full first."""
+    promised, happened = panel.squares
+    both, most = min(promised, happened), max(promised, happened)
+    over = promised > happened
+    kinds = (
+        ("came true", 0, both, palette.blue, "square", palette.blue),
+        (
+            "promised, did not come true" if over else "came true, not promised",
+            both,
+            most,
+            palette.vermillion if over else palette.purple,
+            "square-x-open" if over else "square-cross",
+            palette.vermillion if over else palette.purple,
+        ),
+        ("neither", most, HUNDRED, palette.neutral, "square-open", palette.neutral),
+    )
+    for name, first, last, colour, symbol, edge in kinds:
+        at: IntArray = np.arange(first, last)
+        if not at.size:
+            continue
+        yield markers(
+            at % _ROW,
+            _ROW - 1 - at // _ROW,
+            colour,
+            size=_SQUARE,
+            symbol=symbol,
+            edge=edge,
+            edge_width=1.2,
+            name=name,
+            xaxis=f"x{own}",
+            yaxis=f"y{own}",
+            hoverinfo="skip",
+            showlegend=name not in named,
+            legendgroup=name,
+        )
+        named.add(name)

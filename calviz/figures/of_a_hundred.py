@@ -1,0 +1,95 @@
+"""What a model promises and what happens, as squares of a hundred."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from calviz.core.reduction import Reduction
+from calviz.figures.base import Figure
+from calviz.results.verdict import Verdict
+from calviz.text.words import counted, ends, percent
+
+#: Squares of a panel.
+HUNDRED = 100
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A promise and what became of it.
+
+    Attributes
+    ----------
+    title : str
+    said, happened : float
+        Mean score and share of hits.
+    rows : int
+    """
+
+    title: str
+    said: float
+    happened: float
+    rows: int
+
+    @property
+    def squares(self) -> tuple[int, int]:
+        """Of a hundred: how many are promised, and how many come true."""
+        return round(HUNDRED * self.said), round(HUNDRED * self.happened)
+
+    @property
+    def words(self) -> str:
+        """Both as they are written elsewhere."""
+        return f"promised {percent(self.said)}, happened {percent(self.happened)}"
+
+
+@dataclass(frozen=True, eq=False)
+class OfAHundred(Figure):
+    """All rows, and those where the promise is furthest off, as squares of a hundred.
+
+    Attributes
+    ----------
+    reduction : Reduction
+    panels : tuple of Kept
+    """
+
+    reduction: Reduction
+    panels: tuple[Kept, ...]
+
+    @classmethod
+    def compute(cls, verdict: Verdict) -> Self:
+        """Take the numbers from a verdict.
+
+        Parameters
+        ----------
+        verdict : Verdict
+        """
+        panels = [Kept("All rows", verdict.score, verdict.observed, verdict.rows)]
+        worst = verdict.worst
+        if worst is not None:
+            low, high = (
+                f"{HUNDRED * float(end):.10g}"
+                for end in ends(worst.low, worst.high, tolerance=0.06)
+            )
+            title = f"Where it says {low} to {high} %"
+            panels.append(Kept(title, worst.mean_score, worst.observed, worst.rows))
+        return cls(Reduction.of(verdict.reduction), tuple(panels))
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per panel."""
+        return {
+            "rows_of": [panel.title for panel in self.panels],
+            "rows": [panel.rows for panel in self.panels],
+            "promised": [panel.said for panel in self.panels],
+            "happened": [panel.happened for panel in self.panels],
+        }
+
+    def caption(self) -> tuple[str, ...]:
+        """What was promised and what happened, on all rows."""
+        return "Promised and happened", self.panels[0].words
+
+    def describe(self) -> str:
+        """Say what the squares show."""
+        return " ".join(
+            f"{panel.title} ({counted(panel.rows, 'row')}): {panel.words}." for panel in self.panels
+        )

@@ -1,0 +1,61 @@
+"""Isotonic fits of many samples over the same steps, in few calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
+
+#: Steps of all samples that are fitted in one call.
+FITTED_AT_ONCE = 1 << 16
+
+
+class Fits(NamedTuple):
+    """The levels of the isotonic fits of R samples of G steps each, one sample after the other.
+
+    Attributes
+    ----------
+    samples : slice
+        Which of the samples they are.
+    used : ndarray of bool, shape (R, G)
+        Steps that have rows.
+    level, weight : ndarray, shape (L,)
+        The share of hits of each level, and its rows.
+    first : ndarray of int, shape (L + 1,)
+        Where each level begins among the steps that have rows; at the end, how many these are.
+    sample : ndarray of int, shape (L,)
+        The sample of each level, counted from the first of these.
+    """
+
+    samples: slice
+    used: BoolArray
+    level: FloatArray
+    weight: FloatArray
+    first: IntArray
+    sample: IntArray
+
+    def along(self, values: FloatArray | IntArray) -> FloatArray | IntArray:
+        """Something per level, shape (L,), for each of the steps that have rows, shape (used steps,)."""
+        return np.asarray(np.repeat(values, np.diff(self.first)))
+
+
+def isotonic_fits(count: FloatArray, hits: FloatArray) -> Iterator[Fits]:
+    """Fit samples of shape (R, G): rows, and hits, per ascending score; some samples at a time.
+
+    They are fitted end to end, each raised above the one before, so that no level reaches across two of them.
+    """
+    rows = max(1, FITTED_AT_ONCE // max(1, count.shape[-1]))
+    for start in range(0, len(hits), rows):
+        samples = slice(start, min(start + rows, len(hits)))
+        some, right = count[samples], hits[samples]
+        used = some > 0
+        sample = np.repeat(np.arange(len(some)), np.count_nonzero(used, axis=1))
+        some, right = some[used], right[used]
+        fitted = isotonic_regression(right / some + 2 * sample, weights=some)
+        first = fitted.blocks
+        level = np.add.reduceat(right, first[:-1]) / fitted.weights
+        yield Fits(samples, used, level, fitted.weights, first, sample[first[:-1]])

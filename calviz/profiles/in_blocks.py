@@ -1,0 +1,284 @@
+"""Rows to cells block by block: scores are sorted and cut at the edges, which takes a quarter of the time of a GROUP BY."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.cells import FEW_SCORES, FINE_CELLS
+from calviz.core.events import BinaryEvents
+from calviz.core.probabilities import SCORE_SLACK
+from calviz.core.watch import checkpoint
+from calviz.profiles.aggregate import EPSILON, TINY, is_single, keys_of_rows, row_columns
+from calviz.profiles.layout import Layout
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    import polars as pl
+
+#: Rows that are sorted at a time: enough of them that the edges are found with few steps each.
+BLOCK_ROWS = 1 << 22
+#: Groups that have sums in memory, 12 MB each; beyond, the engine groups.
+MOST_GROUPS = 8
+#: Cells of hits or of misses.
+_CELLS = 2 * FINE_CELLS + 1
+
+
+#: Distinct scores in ascending order, and their rows.
+_Distinct = tuple[FloatArray, IntArray]
+_NONE: _Distinct = np.zeros(0), np.zeros(0, np.intp)
+
+
+class Unsound(Exception):
+    """Some rows cannot be used, or there are too many groups: the engine has to look."""
+
+
+def cells_in_blocks(frame: nw.LazyFrame[Any], layout: Layout) -> pl.DataFrame | None:
+    """What ``cells_of(frame, layout).collect()`` is, of a polars frame; scores that are few are apart from each other.
+
+    None where the engine has to do it: of several columns of scores, of many groups, and where rows cannot be used.
+    """
+    if not frame.implementation.is_polars() or len(layout.scores) > 1:
+        return None
+    single = is_single(frame, layout)
+    keys = keys_of_rows(layout, frame)
+    table: pl.LazyFrame = frame.select(**keys, **row_columns(layout, single)).to_native()
+    sums: dict[tuple[Any, ...], _Sums] = {}
+    try:
+        for group, found in _found(table, list(keys), single, not layout.confidence):
+            if group not in sums and len(sums) == MOST_GROUPS:
+                return None
+            sums.setdefault(group, _Sums(single, not layout.confidence)).add(found)
+    except Unsound:
+        return None
+    return _as_table(sums, list(keys), table)
+
+
+def _found(
+    table: pl.LazyFrame, keys: list[str], single: bool, losses: bool
+) -> Iterator[tuple[tuple[Any, ...], tuple[_Block, _Block]]]:
+    """What there is in each block and group; blocks are gone through on several threads."""
+
+    def work(batch: pl.DataFrame) -> list[tuple[tuple[Any, ...], tuple[_Block, _Block]]]:
+        if not keys:
+            return [((), _blocks(batch, single, losses))]
+        groups = batch.partition_by(keys, as_dict=True, include_key=False)
+        if len(groups) > MOST_GROUPS:
+            raise Unsound
+        return [(group, _blocks(part, single, losses)) for group, part in groups.items()]
+
+    import polars as pl
+
+    workers = min(pl.thread_pool_size(), 4)
+    batches = table.collect_batches(chunk_size=BLOCK_ROWS, maintain_order=False, engine="streaming")
+    with ThreadPoolExecutor(workers) as pool:
+        waiting: deque[Future[Any]] = deque()
+        for batch in batches:
+            checkpoint()
+            waiting.append(pool.submit(work, batch))
+            if len(waiting) > workers:
+                yield from waiting.popleft().result()
+        while waiting:
+            yield from waiting.popleft().result()
+
+
+class _Block(NamedTuple):
+    """Hits, or misses, of a block.
+
+    Attributes
+    ----------
+    score, rows : ndarray or None
+        Distinct scores in ascending order and their rows; None where there are more than `FEW_SCORES`.
+    cell : ndarray
+        Cells that hold any.
+    columns : tuple of ndarray
+        Of these: rows, sums of scores, of their squares and of the logarithms, the smallest and the largest score.
+    """
+
+    score: FloatArray | None
+    rows: IntArray | None
+    cell: IntArray
+    columns: tuple[FloatArray, ...]
+
+
+def _blocks(batch: pl.DataFrame, single: bool, losses: bool) -> tuple[_Block, _Block]:
+    known, score = batch["known"], batch["score"]
+    if known.null_count() or not known.all() or score.null_count():
+        raise Unsound
+    hit: BoolArray = batch["hit"].to_numpy()
+    misses, hits = BinaryEvents(score.to_numpy(), hit).by_hit()
+    return _block(misses, False, single, losses), _block(hits, True, single, losses)
+
+
+def _block(score: FloatArray, hit: bool, single: bool, losses: bool) -> _Block:
+    if not score.size:
+        return _Block(score, np.zeros(0, np.intp), np.zeros(0, np.intp), (score,) * 6)
+    # What is no number comes last.
+    if not (score[0] >= -SCORE_SLACK and score[-1] <= 1 + SCORE_SLACK):
+        raise Unsound
+    new = score[1:] != score[:-1]
+    if np.count_nonzero(new) < FEW_SCORES:
+        ends = np.append(np.flatnonzero(new), score.size - 1)
+        distinct, count = score[ends], np.diff(ends, prepend=-1)
+        cell, starts = _cut(distinct, single)
+        columns = _sums(distinct.astype(np.float64), count, hit, single, losses, starts)
+        return _Block(distinct, count, cell, columns)
+    cell, starts = _cut(score, single)
+    return _Block(
+        None, None, cell, _sums(score.astype(np.float64), None, hit, single, losses, starts)
+    )
+
+
+@cache
+def _edges(single: bool) -> FloatArray:
+    """Edges of the cells, in the type of the scores."""
+    return (np.arange(FINE_CELLS + 1) / FINE_CELLS).astype(np.float32 if single else np.float64)
+
+
+def _cut(score: FloatArray, single: bool) -> tuple[IntArray, IntArray]:
+    """Cells that ascending scores lie in, and where each begins: as `calviz.profiles.aggregate` numbers them."""
+    edges = _edges(single)
+    first = np.searchsorted(score, edges)
+    on = np.flatnonzero(score[np.minimum(first, score.size - 1)] == edges)
+    bounds: IntArray = np.empty(_CELLS + 1, dtype=np.intp)
+    bounds[:-1:2], bounds[1::2] = first, first
+    bounds[2 * on + 1] = np.searchsorted(score, edges[on], side="right")
+    # Rounding may carry a score out of [0, 1].
+    bounds[0], bounds[-1] = 0, score.size
+    cell = np.flatnonzero(np.diff(bounds))
+    return cell, bounds[cell]
+
+
+def _sums(
+    score: FloatArray,
+    count: IntArray | None,
+    hit: bool,
+    single: bool,
+    losses: bool,
+    starts: IntArray,
+) -> tuple[FloatArray, ...]:
+    """The columns of a `_Block`, of ascending scores that are there `count` times each."""
+
+    def total(values: FloatArray) -> FloatArray:
+        return np.add.reduceat(values if count is None else values * count, starts)
+
+    ends = np.append(starts[1:], score.size)
+    rows = np.diff(starts, append=score.size) if count is None else np.add.reduceat(count, starts)
+    low, high = score[starts], score[ends - 1]
+    logs: FloatArray = np.zeros(starts.size)
+    if losses:
+        true = score.copy() if hit else 1 - score
+        if single and not hit:
+            # As a column of it would be.
+            true = true.astype(np.float32).astype(np.float64)
+        zero = true < TINY
+        if zero.any():
+            true[zero] = EPSILON
+        logs = total(np.log(true))
+    scores = total(score)
+    np.multiply(score, score, out=score)
+    return rows.astype(np.float64), scores, total(score), logs, low, high
+
+
+@dataclass
+class _Sums:
+    """The sums of one group so far: by distinct scores as long as these are few, by cells from then on."""
+
+    single: bool
+    losses: bool
+    distinct: list[_Distinct] | None = field(default_factory=lambda: [_NONE, _NONE])
+    cells: FloatArray | None = None
+
+    def add(self, blocks: tuple[_Block, _Block]) -> None:
+        """Add a block's misses and hits."""
+        if self.distinct is None:
+            self._add(blocks)
+            return
+        few = [(b.score, b.rows) for b in blocks if b.score is not None and b.rows is not None]
+        if len(few) == len(blocks):
+            self.distinct = [_united(*both) for both in zip(self.distinct, few, strict=True)]
+            if max(score.size for score, _ in self.distinct) <= FEW_SCORES:
+                return
+        else:
+            self._add(blocks)
+        self._add((self._block(False, self.distinct[0]), self._block(True, self.distinct[1])))
+        self.distinct = None
+
+    def _block(self, hit: bool, distinct: _Distinct) -> _Block:
+        score, count = distinct
+        if not score.size:
+            return _block(score, hit, self.single, self.losses)
+        cell, starts = _cut(score, self.single)
+        wide = score.astype(np.float64)
+        return _Block(None, None, cell, _sums(wide, count, hit, self.single, self.losses, starts))
+
+    def _add(self, blocks: tuple[_Block, _Block]) -> None:
+        if self.cells is None:
+            self.cells = np.zeros((2, 6, _CELLS))
+            self.cells[:, 4], self.cells[:, 5] = np.inf, -np.inf
+        for own, block in zip(self.cells, blocks, strict=True):
+            at = block.cell
+            for column, values in zip(own[:4], block.columns, strict=False):
+                column[at] += values
+            own[4][at] = np.minimum(own[4][at], block.columns[4])
+            own[5][at] = np.maximum(own[5][at], block.columns[5])
+
+    def columns(self) -> dict[str, Any]:
+        """As the engines name them."""
+        keys, found = [], []
+        for hit in (False, True):
+            if self.distinct is not None:
+                score, count = self.distinct[hit]
+                wide = score.astype(np.float64)
+                rows = np.arange(score.size)
+                found.append(_sums(wide.copy(), count, hit, self.single, self.losses, rows))
+                cell, starts = _cut(score, self.single) if score.size else (rows, rows)
+                cell = np.repeat(cell, np.diff(starts, append=score.size))
+            else:
+                assert self.cells is not None
+                cell = np.flatnonzero(self.cells[int(hit)][0])
+                found.append(tuple(self.cells[int(hit)][:, cell]))
+            keys.append(2 * cell + hit)
+        names = ("n", "score_sum", "square_sum", "log_loss", "low", "high")
+        columns = {
+            name: np.concatenate(both)
+            for name, both in zip(names, zip(*found, strict=True), strict=True)
+        }
+        if not self.losses:
+            del columns["log_loss"]
+        return {"key": np.concatenate(keys), **columns}
+
+
+def _united(one: _Distinct, other: _Distinct) -> _Distinct:
+    """Distinct scores of two blocks, and their rows."""
+    if not one[0].size:
+        return other
+    if not other[0].size:
+        return one
+    score, place = np.unique(np.concatenate([one[0], other[0]]), return_inverse=True)
+    count = np.zeros(score.size, dtype=np.intp)
+    np.add.at(count, place, np.concatenate([one[1], other[1]]))
+    return score, count
+
+
+def _as_table(
+    sums: dict[tuple[Any, ...], _Sums], keys: list[str], table: pl.LazyFrame
+) -> pl.DataFrame | None:
+    import polars as pl
+
+    if not sums:
+        return None
+    schema = table.collect_schema()
+    parts = []
+    for group, of in sums.items():
+        columns = pl.DataFrame(of.columns())
+        named = [pl.lit(v, dtype=schema[k]).alias(k) for k, v in zip(keys, group, strict=True)]
+        parts.append(columns.select(*named, *columns.columns))
+    return pl.concat(parts)

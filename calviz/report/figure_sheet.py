@@ -1,0 +1,97 @@
+"""Chosen figures beside each other, labelled, as a paper prints them: one page that makes SVG, PNG and PDF."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from calviz.core.errors import OptionError
+from calviz.figures.base import Figure
+from calviz.figures.drawing.printed import COLUMNS, drawn_width, printed
+from calviz.report.blocks import plain_json
+from calviz.report.html import as_element, write_page
+from calviz.text.words import as_sentence, shorten
+
+#: Letters of panels.
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+#: Pixels of the drawing between panels.
+GAP = 24
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A figure on the sheet.
+
+    Attributes
+    ----------
+    figure : Figure
+        Computed.
+    wide : bool
+        Whether it is as wide as the sheet.
+    """
+
+    figure: Figure
+    wide: bool = False
+
+
+def caption_of(panels: Sequence[Panel]) -> str:
+    """One caption that says what is seen, panel by panel, in the sentence of each figure."""
+    said = [as_sentence(panel.figure.describe()) for panel in panels]
+    if len(said) > 1:
+        said = [f"({letter}) {text}" for letter, text in zip(LETTERS, said, strict=False)]
+    return shorten(" ".join(said), 5_000)
+
+
+def to_sheet(
+    panels: Sequence[Panel],
+    *,
+    columns: int = 1,
+    name: str = "figure",
+    caption: bool = False,
+) -> str:
+    """Write a page that draws the panels, and hands them over as one SVG, one PNG, or to the clipboard.
+
+    The page prints as the figure alone, on paper of its size.
+
+    Parameters
+    ----------
+    panels : sequence of Panel
+        One to 26.
+    columns : {1, 2}
+        Whether the sheet is as wide as one column of a paper (3.25 in) or two (6.75 in, two panels in a row).
+    name : str
+        Of the files.
+    caption : bool
+        Whether the caption stands in the picture, below the panels.
+
+    Raises
+    ------
+    OptionError
+        Where there are no panels, or too many, or another number of columns.
+    """
+    if not 0 < len(panels) <= len(LETTERS):
+        raise OptionError(f"a figure has 1 to {len(LETTERS)} panels, got {len(panels)}.")
+    if columns not in COLUMNS:
+        raise OptionError(f"a figure is 1 or 2 columns wide, got {columns}.")
+    whole = drawn_width(columns)
+    part = whole if columns == 1 else (whole - GAP) // 2
+    spec = {
+        "name": re.sub(r"[^\w.-]+", "-", shorten(name, 80)).strip("-.") or "figure",
+        "width": whole,
+        "gap": GAP,
+        "inches": COLUMNS[columns],
+        "letters": LETTERS[: len(panels)] if len(panels) > 1 else "",
+        "caption": caption_of(panels) if caption else "",
+        "panels": [
+            _drawn(panel, whole if panel.wide or len(panels) == 1 else part) for panel in panels
+        ],
+    }
+    alt = " ".join(panel.figure.describe() for panel in panels)
+    return write_page("figure_sheet.html", "sheet.js", spec=as_element(json.dumps(spec)), alt=alt)
+
+
+def _drawn(panel: Panel, width: int) -> dict[str, object]:
+    picture = printed(panel.figure.plot(theme="light", width=width))
+    return {"width": width, "figure": json.loads(plain_json(picture))}

@@ -1,0 +1,39 @@
+"""The verdict for somebody who does not know the words: five sentences and a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from calviz import analysis
+from calviz.figures import OfAHundred
+from calviz.report.blocks import Block, Text, chart
+from calviz.report.section import SECTIONS, Section
+from calviz.report.subject import Subject
+from calviz.report.wording import WIDTH, caption
+from calviz.text.words import percent, whole
+
+
+def make(subject: Subject) -> Iterator[Block]:
+    """What the verdict means, what to do, and what is promised of a hundred rows."""
+    yield Text(" ".join(analysis.explain(subject.sample)))
+    if subject.verdict.rows > 1:
+        yield chart(
+            OfAHundred.compute(subject.verdict),
+            key="of-a-hundred",
+            title="Of a hundred rows",
+            caption=caption(subject, "Of a hundred rows"),
+            formats={
+                "rows_of": ("Which rows", str),
+                "rows": ("Rows", whole),
+                "promised": ("Promised", percent),
+                "happened": ("Happened", percent),
+            },
+            width=WIDTH,
+        )
+
+
+SECTIONS.register(
+    Section(
+        "explained", "In plain words", 15, "Five sentences without a symbol, and a picture", make
+    )
+)

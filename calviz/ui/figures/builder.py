@@ -1,0 +1,86 @@
+"""The page Figures: which panels, how wide, with one caption; SVG, PNG, PDF, or copied."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from calviz.core.errors import CalvizError
+from calviz.figures.drawing.printed import COLUMNS
+from calviz.report.figure_sheet import LETTERS, Panel, caption_of, to_sheet
+from calviz.specs.figure import FIGURES
+from calviz.ui.session import results
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import clipboard, pdf_download
+from calviz.ui.widgets.text import md
+
+#: What is there from the start.
+_FIRST = ("reliability", "risk-coverage")
+#: Pixels of the preview.
+_HEIGHT = 620
+
+
+def explore(settings: Settings) -> None:
+    """Choose, look, take home."""
+    keys, wide, columns, with_caption = _choices()
+    panels: list[Panel] = []
+    for key in keys:
+        spec = FIGURES[key]
+        try:
+            with results.computing(settings, f"Computing: {spec.label} …") as sample:
+                figure = sample.once(spec.compute)
+            panels.append(Panel(figure, wide=key in wide))
+        except CalvizError as reason:
+            st.caption(f"{md(spec.label)}: {md(str(reason), 300)}")
+    if not panels:
+        st.info("Choose at least one panel.", icon=":material/info:")
+        return
+    stem = f"{settings.file_stem}-figure"
+    with st.spinner("Drawing …"):
+        html = to_sheet(panels, columns=columns, name=stem, caption=with_caption)
+    # Its policy lets only its own two scripts run, and every text in it is escaped.
+    st.iframe(html, height=_HEIGHT, alt="Preview of the figure, with buttons that save and copy it")
+    pdf_download.draw(html, f"{stem}.pdf", key="calviz.figures")
+    caption = caption_of(panels)
+    st.subheader("Caption", anchor=False)
+    st.markdown(md(caption, 5_000))
+    clipboard.text(caption, "Copy the caption", key="calviz.figures.caption")
+
+
+def _choices() -> tuple[list[str], list[str], int, bool]:
+    """Panels in their order, those that are as wide as the sheet, its columns, and whether the caption is in it."""
+    labels = {spec.key: spec.label for spec in FIGURES}
+
+    def label(key: str) -> str:
+        return labels.get(key, str(key))
+
+    keys = st.multiselect(
+        "Panels, in their order",
+        list(labels),
+        default=[key for key in _FIRST if key in labels],
+        format_func=label,
+        max_selections=len(LETTERS),
+        key="panels",
+        bind="query-params",
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        columns = st.segmented_control(
+            "Width",
+            tuple(COLUMNS),
+            default=2,
+            required=True,
+            key="sheet",
+            bind="query-params",
+            format_func=lambda n: f"{n} column{'s' if n == 2 else ''}, {COLUMNS.get(n, 0):g} in",
+            help="Letters are 7 to 8 points high.",
+        )
+        wide = st.multiselect(
+            "As wide as both columns",
+            keys,
+            format_func=label,
+            key="wide",
+            bind="query-params",
+            disabled=columns == 1,
+            width=320,
+        )
+        with_caption = st.toggle("Caption in the picture", key="sheet-caption", bind="query-params")
+    return keys, wide, 1 if columns == 1 else 2, with_caption

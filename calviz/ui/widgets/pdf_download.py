@@ -1,0 +1,46 @@
+"""A page of HTML as PDF: a button that prints it, then one that hands it over."""
+
+from __future__ import annotations
+
+import hashlib
+
+import streamlit as st
+
+from calviz.report import pdf
+from calviz.text.words import file_size
+from calviz.ui.widgets.text import md
+
+
+def draw(html: str, filename: str, *, key: str) -> None:
+    """Print on request, as it takes seconds; a sentence where nothing on this machine prints.
+
+    Parameters
+    ----------
+    html : str
+        A self-contained page.
+    filename : str
+    key : str
+        Of the buttons, and of what is kept until the page is another one.
+    """
+    if reason := pdf.why_not():
+        st.button("PDF", disabled=True, key=f"{key}.no_pdf", help=md(reason, 300))
+        return
+    digest, kept = hashlib.sha256(html.encode()).hexdigest(), f"{key}.pdf_made"
+    made: tuple[str, bytes] | None = st.session_state.get(kept)
+    if made is None or made[0] != digest:
+        help = "Printed by the browser that is on this machine; takes some seconds."
+        icon = ":material/picture_as_pdf:"
+        if not st.button("Make a PDF", icon=icon, key=f"{key}.make_pdf", help=help):
+            return
+        with st.spinner("Printing …", show_time=True):
+            made = digest, pdf.to_pdf(html)
+        st.session_state[kept] = made
+    st.download_button(
+        f"PDF ({file_size(len(made[1]))})",
+        made[1],
+        filename,
+        "application/pdf",
+        icon=":material/download:",
+        on_click="ignore",
+        key=f"{key}.PDF",
+    )

@@ -1,0 +1,131 @@
+"""Rows with what was classified: the texts that the file holds, and the pictures that it names."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from calviz.core.arrays import IntArray
+from calviz.core.errors import InputError
+from calviz.core.predictions import Dataset
+from calviz.data.pictures import are_pictures, checked_folder, read_picture
+from calviz.text.words import as_sentence, decimal, shorten
+from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import tables
+from calviz.ui.widgets.text import md
+
+#: Rows that are shown so, and in a line of them.
+MOST, BESIDE = 12, 4
+#: Characters of a text.
+LONG = 1_200
+#: The folder of whoever started the server; visitors of a server that others can reach cannot name one.
+VARIABLE = "CALVIZ_PICTURES"
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_FOLDER = "calviz.pictures.folder"
+
+
+def explore(settings: Settings, rows: IntArray) -> None:
+    """Draw the first rows as cards, where the file has texts or names of pictures."""
+    data = settings.sample.data
+    columns = _columns(data)
+    if not columns:
+        return
+    name = st.segmented_control(
+        "Beside them",
+        list(columns),
+        default=None,
+        key="beside",
+        bind="query-params",
+        format_func=lambda key: shorten(key, 40),
+        help="What was classified, where a column of the file holds it.",
+    )
+    if name is None or name not in columns:
+        return
+    values = [str(columns[name][i]) for i in rows[:MOST]]
+    folder = _folder() if are_pictures(values) else None
+    if are_pictures(values) and folder is None:
+        return
+    table = tables.rows_table(data, rows[:MOST], settings.reduction, settings.row_numbers)
+    missing: dict[str, None] = {}
+    for start in range(0, len(values), BESIDE):
+        for place, at in zip(
+            st.columns(BESIDE), range(start, min(start + BESIDE, len(values))), strict=False
+        ):
+            with place, st.container(border=True):
+                if folder is None:
+                    st.markdown(md(values[at], LONG))
+                elif reason := _picture(folder, values[at]):
+                    missing[reason] = None
+                    st.caption("no picture")
+                st.caption(_said(table.iloc[at]))
+    if missing:
+        first, *others = missing
+        more = f" (and {len(others)} more)" if others else ""
+        st.caption(f"Not shown: {md(first, 300)}{more}")
+
+
+def _columns(data: Dataset) -> Mapping[str, Any]:
+    """What may be shown beside the rows: texts, and identifiers and groups that name pictures."""
+    found: dict[str, Any] = {name: factor.values() for name, factor in data.texts.items()}
+    if data.ids is not None and are_pictures(islice(data.ids, 50)):
+        found["id"] = data.ids
+    for name, factor in data.groups.items():
+        if are_pictures(factor.levels):
+            found[name] = factor.values()
+    return found
+
+
+def _folder() -> Path | None:
+    """The folder of the pictures: that of the server, or the one that is typed in on one's own machine."""
+    given = os.environ.get(VARIABLE, "")
+    host = urlsplit(st.context.url or "").hostname
+    own = st.get_option("server.address") in _LOOPBACK and host in (None, *_LOOPBACK)
+    if own:
+        given = st.text_input(
+            "Folder of the pictures",
+            value=given,
+            key=_FOLDER,
+            persist_state="session",
+            help="On this machine. Only PNG, JPEG, GIF and WebP files inside it are shown; nothing is fetched, and the folder is not "
+            "part of the link.",
+        )
+    if not given:
+        if not own:
+            st.caption(
+                f"Pictures are shown where whoever started this server named their folder, in {VARIABLE}."
+            )
+        return None
+    try:
+        return checked_folder(given)
+    except InputError as reason:
+        st.caption(md(as_sentence(str(reason)), 300))
+        return None
+
+
+def _picture(folder: Path, name: str) -> str:
+    """Draw a picture; else why there is none."""
+    try:
+        kind, content = read_picture(folder, name)
+    except InputError as reason:
+        return str(reason)
+    # By its address and not its bytes: the browser unpacks it, and not the server.
+    st.image(f"data:{kind};base64,{base64.b64encode(content).decode()}", width="stretch")
+    return ""
+
+
+def _said(row: Any) -> str:
+    """The row, what it is, and what was said of it."""
+    parts = [f"row {row['row']:,}"]
+    if "label" in row:
+        parts.append(f"true: {shorten(row['label'], 30)}")
+    if "predicted" in row:
+        parts.append(f"said: {shorten(row['predicted'], 30)}")
+    parts.append(decimal(float(row["score"]), 3))
+    return md(" · ".join(parts), 300)

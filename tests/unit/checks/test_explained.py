@@ -1,0 +1,60 @@
+"""Five sentences without a symbol, which say what the verdict says."""
+
+import re
+
+import numpy as np
+import pytest
+
+import calviz
+from calviz.figures import OfAHundred
+from calviz.text.words import percent
+
+
+def confidence(n, off, seed=0):
+    rng = np.random.default_rng(seed)
+    score = rng.uniform(0.3, 0.9, n)
+    return calviz.ConfidencePredictions(confidence=score, correct=rng.random(n) < score - off)
+
+
+def classes(n, k):
+    rng = np.random.default_rng(k)
+    return calviz.Predictions(
+        probs=rng.dirichlet(np.full(k, 0.3), n), labels=rng.integers(k, size=n)
+    )
+
+
+DATA = {
+    "over": confidence(4_000, 0.1),
+    "under": confidence(4_000, -0.08),
+    "calibrated": confidence(4_000, 0.0),
+    "blunt": confidence(80, 0.0),
+    "few": confidence(20, 0.0),
+    "one row": confidence(1, 0.0),
+    "two classes": classes(2_000, 2),
+    "many classes": classes(500, 300),
+}
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_five_sentences_that_agree_with_the_verdict(name):
+    verdict, said = calviz.verdict(DATA[name]), calviz.explain(DATA[name])
+    assert len(said) == 5
+    assert all(re.fullmatch(r"[A-Z0-9].*\.", sentence) for sentence in said)
+    text = " ".join(said)
+    assert not set("%=<>≤≥±−+") & set(text)
+    assert percent(verdict.score).removesuffix(" %") in said[0]
+    # What is said of its size is said with the digits of the verdict.
+    for size in re.findall(r"(?:by|below) (\d+\.\d+) points", verdict.sentence):
+        assert f"{size} percentage points" in text
+    assert ("correct them" in said[4]) == verdict.beyond_noise
+    assert ("used as they are" in said[4]) == (verdict.direction == "calibrated")
+
+
+def test_the_picture_has_the_numbers_of_the_verdict():
+    verdict = calviz.verdict(DATA["over"])
+    figure = OfAHundred.compute(verdict)
+    assert figure.frame()["promised"].tolist() == [verdict.score, verdict.worst.mean_score]
+    counts = {t.name: len(t.x) for t in figure.plot().data if t.xaxis == "x"}
+    assert counts["came true"] == round(100 * verdict.observed)
+    assert sum(counts.values()) == 100
+    assert percent(verdict.observed) in figure.describe()

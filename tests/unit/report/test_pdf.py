@@ -1,0 +1,48 @@
+"""A page as PDF: which browser prints, what it is told, and what is said where none does."""
+
+import sys
+
+import pytest
+
+from calviz.core.errors import NotAvailable
+from calviz.report import pdf
+
+FAKE = """#!{python}
+import sys
+asked = dict(a.lstrip("-").partition("=")[::2] for a in sys.argv[1:-1])
+page = open(sys.argv[-1].removeprefix("file://"), encoding="utf-8").read()
+if "print-to-pdf" in asked and "é" in page and "{works}":
+    open(asked["print-to-pdf"], "wb").write(b"%PDF-1.4 " + asked["host-resolver-rules"].encode())
+"""
+
+
+@pytest.fixture
+def browser(tmp_path, monkeypatch):
+    def made(works="yes"):
+        path = tmp_path / "browser"
+        path.write_text(FAKE.format(python=sys.executable, works=works))
+        path.chmod(0o755)
+        monkeypatch.setenv(pdf.VARIABLE, str(path))
+
+    return made
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the browser is a script")
+def test_the_page_is_printed_without_the_network(browser):
+    browser()
+    assert pdf.why_not() == ""
+    assert pdf.to_pdf("<p>é") == b"%PDF-1.4 MAP * ~NOTFOUND"
+    browser(works="")
+    with pytest.raises(NotAvailable, match="did not print; open the HTML file in any browser"):
+        pdf.to_pdf("<p>é")
+
+
+def test_where_there_is_no_browser_one_sentence_says_so(monkeypatch):
+    monkeypatch.setenv(pdf.VARIABLE, "/nowhere/chrome")
+    assert "CALVIZ_CHROMIUM names '/nowhere/chrome', which is no program" in pdf.why_not()
+    with pytest.raises(NotAvailable, match=r"^a PDF needs Chromium, Chrome or Edge.*print it\.$"):
+        pdf.to_pdf("<p>x")
+    monkeypatch.delenv(pdf.VARIABLE)
+    monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
+    monkeypatch.setattr(pdf, "_PLACES", {})
+    assert pdf.why_not().startswith("a PDF needs Chromium, Chrome or Edge, and there is none here;")
