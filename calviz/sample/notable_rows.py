@@ -28,7 +28,7 @@ def notable_rows(
         the true class. ``bin``: the distance between the outcome and the share of hits of the row's bin.
     most : int
         Rows at most.
-    among : ndarray of int, optional
+    among : ndarray of int, shape (A,), optional
         Only of these rows.
 
     Returns

@@ -60,7 +60,7 @@ def part_numbers(sample: Sample, rows: IntArray | None = None) -> PartNumbers:
     Parameters
     ----------
     sample : Sample
-    rows : ndarray of int, shape (m,), optional
+    rows : ndarray of int, shape (M,), optional
         Which; all if left out.
     """
     events, weights = sample.scored, sample.weights

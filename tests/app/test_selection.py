@@ -20,7 +20,7 @@ from calviz.ui.selection.rules import (
 )
 from tests.app.test_app import _app, _quiet, _words
 
-NAMES = st.text(min_size=1, max_size=12)
+NAMES = st.text(alphabet="ab0 ~!:-.,é%&=+#日\n", min_size=1, max_size=12)
 RULES = st.one_of(
     st.builds(lambda a, b: Bins(min(a, b), max(a, b)), st.integers(0, 999), st.integers(0, 999)),
     st.builds(Predicted, NAMES),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from weakref import ref
 
 import pandas as pd
 import streamlit as st
@@ -20,9 +21,6 @@ from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import diagram, tables
 from calviz.ui.widgets.text import md
 
-#: A CSV of up to this many rows is made at once, a longer one on request.
-AT_ONCE = 20_000
-_CSV = "calviz.selected.csv"
 #: The line of the table that is not about the selection.
 ALL = "all rows"
 HONEST = (
@@ -155,19 +153,17 @@ def table(
 
 
 def _download(settings: Settings, chosen: Selected) -> None:
-    n = chosen.rows.size
-    key = (*settings.rows_key, *settings.how_key, chosen.rule.link())
-    if (
-        n > AT_ONCE
-        and st.session_state.get(_CSV) != key
-        and not st.button(f"Prepare the CSV of {counted(n, 'row')}", key=f"{_CSV}.button")
-    ):
-        return
-    st.session_state[_CSV] = key
-    with st.spinner(f"Writing {counted(n, 'row')} as CSV …", show_time=True):
-        content = _csv(key, chosen, settings)
+    # What the button holds outlives a visitor who leaves; the data must not.
+    held, numbers, reduction = ref(settings.whole), settings.row_numbers, settings.reduction
+    rows = chosen.rows if numbers is None else numbers[chosen.rows]
+
+    def content() -> bytes:
+        data = held()
+        return b"" if data is None else csv_bytes(tables.rows_table(data, rows, reduction, None))
+
+    # Written when it is asked for: a selection is looked at more often than it is taken home.
     st.download_button(
-        f"Download {counted(n, 'row')} as CSV",
+        f"Download {counted(chosen.rows.size, 'row')} as CSV",
         content,
         file_name=f"{settings.file_stem}-selected.csv",
         mime="text/csv",
@@ -175,11 +171,3 @@ def _download(settings: Settings, chosen: Selected) -> None:
         on_click="ignore",
         key="calviz.selected.download",
     )
-
-
-@st.cache_resource(scope="session", max_entries=2, show_spinner=False)
-def _csv(key: tuple[str, ...], _chosen: Selected, _settings: Settings) -> bytes:
-    table = tables.rows_table(
-        _settings.sample.data, _chosen.rows, _settings.reduction, _settings.row_numbers
-    )
-    return csv_bytes(table)
