@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from calviz.figures.of_a_hundred import Kept, OfAHundred
 
 #: Squares in a row; pixels of a panel, of a square, and round the panels.
-_ROW, _PANEL, _SQUARE, _MARGINS = 10, 230, 15, (8, 8, 48, 8)
+_ROW, _PANEL, _SQUARE, _MARGINS = 10, 230, 15, (8, 8, 66, 8)
 #: Room between panels beside each other, and one above the other, as a share of all.
-_BESIDE, _ABOVE = 0.08, 0.13
+_BESIDE, _ABOVE = 0.08, 0.18
 
 
 def draw(figure: OfAHundred, sheet: Sheet) -> Picture:
@@ -56,7 +56,9 @@ def draw(figure: OfAHundred, sheet: Sheet) -> Picture:
             "constraintoward": "top",
         }
         traces += _squares(panel, sheet.palette, own, named)
-        title = f"<b>{plotly_text(panel.title)}</b><br>{plotly_text(panel.words)}"
+        # A line for each number: beside another panel both do not fit on one.
+        numbers = plotly_text(panel.words).replace(", ", ",<br>")
+        title = f"<b>{plotly_text(panel.title)}</b><br>{numbers}"
         titles.append(
             heading(
                 title,
