@@ -91,6 +91,7 @@ def read_facts(text: bytes) -> tuple[Facts, int]:
 
 
 def _facts(found: dict[str, Any]) -> Facts:
+    found.setdefault("true_class", False)
     if set(found) != {f.name for f in fields(Facts)}:
         raise KeyError
     for name in ("class_names", "groups", "skipped"):
