@@ -37,7 +37,9 @@ def draw(figure: OfAHundred, sheet: Sheet) -> Picture:
         size = (1 - room * (count - 1)) / count
         start = number * (size + room)
         across, up = (
-            ([0, 1], [1 - start - size, 1 - start]) if stacked else ([start, start + size], [0, 1])
+            ([0, 1], [max(0.0, 1 - start - size), 1 - start])
+            if stacked
+            else ([start, start + size], [0, 1])
         )
         bare = {"visible": False, "fixedrange": True, "range": [-0.6, _ROW - 0.4]}
         axes[f"xaxis{own}"] = {

@@ -58,3 +58,6 @@ def test_the_picture_has_the_numbers_of_the_verdict():
     assert counts["came true"] == round(100 * verdict.observed)
     assert sum(counts.values()) == 100
     assert percent(verdict.observed) in figure.describe()
+    # On a phone the panels stand one above the other, whatever rounding makes of their shares of the height.
+    layout = figure.plot(width=350).layout
+    assert layout.yaxis.domain[0] >= layout.yaxis2.domain[1] > layout.yaxis2.domain[0] >= 0
