@@ -21,9 +21,9 @@ from calviz.recalibrators.base import (
     saved_parameters,
 )
 from calviz.recalibrators.fitting.held_out import (
-    TWICE,
     HeldOut,
     best_shares,
+    divisions_of,
     folds_of,
     order_of_rows,
     rows_to_choose_on,
@@ -182,7 +182,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
         self._seconds = dict.fromkeys((s.key for s in specs), 0.0)
         self._failed: dict[str, str] = {}
         divisions: list[list[tuple[IntArray, dict[str, FloatArray]]]] = []
-        for _ in range(2 if labels.size < TWICE else 1):
+        for _ in range(divisions_of(labels.size)):
             fold_of = folds_of(labels, min(self.folds, labels.size), rng)
             divisions.append(
                 [

@@ -13,8 +13,8 @@ from calviz.core.arrays import FloatArray, IntArray
 MOST_ROWS = 20_000
 #: Bayesian bootstrap resamples, and how many are drawn at once.
 RESAMPLES, AT_ONCE = 1_000, 50
-#: Up to so many rows the division into folds is made twice: it decides, too, and fits take milliseconds.
-TWICE = 2_000
+#: Up to so many rows the division into folds is made so often: it decides, too, and fits take milliseconds.
+DIVISIONS = {1_000: 3, 2_000: 2}
 #: A held-out probability of 0 costs no more than this, as `nll` counts it.
 LEAST = np.finfo(np.float64).eps
 
@@ -36,6 +36,11 @@ def order_of_rows(probs: FloatArray, labels: IntArray) -> IntArray:
 def rows_to_choose_on(rows: int, most: int = MOST_ROWS) -> IntArray:
     """Evenly spaced of so many ordered rows, at most `most`."""
     return np.linspace(0, rows - 1, min(rows, most)).astype(np.intp)
+
+
+def divisions_of(rows: int) -> int:
+    """How often so many rows are divided into folds."""
+    return next((often for most, often in DIVISIONS.items() if rows < most), 1)
 
 
 def folds_of(labels: IntArray, folds: int, rng: np.random.Generator) -> IntArray:

@@ -8,7 +8,7 @@ from scipy.stats import norm
 from sklearn.metrics import log_loss
 
 from calviz.core.errors import InputError, OptionError
-from calviz.recalibrators.auto import AutomaticRecalibrator
+from calviz.recalibrators.auto import AutomaticRecalibrator, more_needed
 from calviz.recalibrators.fitting.held_out import (
     HeldOut,
     best_shares,
@@ -94,6 +94,13 @@ def test_few_rows_leave_the_model_alone_and_say_so():
     assert "too few" in fitted.warnings_[0]
 
 
+@pytest.mark.parametrize(
+    ("rows", "more"), [(50, 2.4), (200, 1.2), (400, 0.6), (800, 0), (10_000, 0)]
+)
+def test_few_rows_ask_for_more(rows, more):
+    assert more_needed(rows) == pytest.approx(more)
+
+
 @pytest.mark.slow
 def test_a_calibrated_model_is_hardly_changed_and_an_overconfident_one_is_mended():
     rng = np.random.default_rng(5)
@@ -128,7 +135,11 @@ def test_all_or_one_and_caution():
     careful = AutomaticRecalibrator(caution=100).fit(p, labels)
     assert [part.key for part in careful.parts_] == [UNCALIBRATED]
     np.testing.assert_allclose(careful.transform(p), p, atol=1e-12)
-    assert "left as it is" in careful.reason
+    assert "both have to be above" in careful.reason
+    # A map that was saved before it said how much it asks for.
+    old = careful.to_dict()
+    del old["fitted"]["evidence"]["counts_from"]
+    assert "no gain in both scores" in load_map(old).reason
 
 
 @pytest.mark.slow
