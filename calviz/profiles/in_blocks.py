@@ -169,6 +169,8 @@ def _sums(
     def total(values: FloatArray) -> FloatArray:
         return np.add.reduceat(values if count is None else values * count, starts)
 
+    if not starts.size:
+        return (np.zeros(0),) * 6
     ends = np.append(starts[1:], score.size)
     rows = np.diff(starts, append=score.size) if count is None else np.add.reduceat(count, starts)
     low, high = score[starts], score[ends - 1]

@@ -99,6 +99,13 @@ class Server:
         return [json.loads(line) for line in lines]
 
     @property
+    def faults(self) -> list[str]:
+        """Tracebacks that go through calviz; streamlit writes one of its own where a tab closes while it is being answered."""
+        ours = [str(ROOT / name) for name in ("app.py", "calviz", "pages")]
+        raised = self.log.read_text().split("Traceback")[1:]
+        return [text for text in raised if any(f'File "{path}' in text for path in ours)]
+
+    @property
     def temporary(self) -> Path:
         """The folder for temporary files of a server that was started with `audit`."""
         return self.log.parent / "tmp"

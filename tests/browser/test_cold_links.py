@@ -19,6 +19,9 @@ def test_a_cold_link_opens_its_page_and_keeps_its_settings(path, request, view):
     assert page.get_by_text("Page not found").count() == 0
     links = page.locator("[data-testid=stSidebarNavLink]").all_inner_texts()
     assert [text.strip().splitlines()[-1] for text in links] == NAMES
+    if path == "/learn":
+        # They change nothing there, and are folded away.
+        page.get_by_text("Settings of the data").click()
     from playwright.sync_api import expect  # here, so that the tests are collected without it
 
     expect(page.get_by_role("spinbutton", name="Number of bins")).to_have_value("7")
@@ -32,7 +35,7 @@ def test_a_cold_link_opens_its_page_and_keeps_its_settings(path, request, view):
     page.wait_for_url("**bins=9**")
     if path == "/reliability":
         view(at=at).open("/").expect(QUESTIONS["/"])
-    assert "Traceback" not in at.log.read_text()
+    assert at.faults == []
 
 
 def test_the_first_page_can_be_asked_for_by_its_name(view):

@@ -42,7 +42,7 @@ def test_it_works_from_disk_without_a_network(browser, file):
     for form in ("PNG", "SVG"):
         with page.expect_download() as download:
             page.get_by_role("button", name=form).first.click()
-        assert download.value.suggested_filename == f"reliability.{form.lower()}"
+        assert download.value.suggested_filename == f"of-a-hundred.{form.lower()}"
     svg = ElementTree.parse(download.value.path()).getroot()
     assert f"Model {HTML}" in "".join(svg.itertext())
     assert not svg.findall(".//{*}script") + svg.findall(".//{*}img")

@@ -63,9 +63,8 @@ def test_words():
     assert off.endswith("above what noise explains for every number of bins.")
     calm = BinSensitivity.compute(binary(2_000), reduction="positive").describe()
     assert "noise explains it" in calm
-    # However one row is binned, it is one bin.
     single = BinSensitivity.compute(binary(1), reduction="positive").reading()
-    assert single.startswith("From 2 to 100 bins of equal width or equal mass the ECE is ")
+    assert single.startswith("A single row is in one bin, however many there are")
     alone = BinSensitivity.compute(binary(1), reduction="positive", most=1, bins=15)
     assert alone.chosen is None
     assert "nan" not in alone.describe()
