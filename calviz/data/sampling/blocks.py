@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.errors import InputError
+from calviz.core.errors import CalvizError, InputError, shortened
 from calviz.core.extra_packages import needs
 from calviz.core.probabilities import ROW_SUM_TOLERANCE, SCORE_SLACK
 from calviz.core.watch import checkpoint
@@ -147,11 +147,10 @@ class Source:
                 return lambda: scan(Files((path,), files.kind, files.hive), engine, memory)
 
             frames = tuple((path.name, opener(path)) for path in files.paths)
-            first = nw.from_native(frames[0][1]()).lazy()
             try:
-                layout = recognised(first, reading, model=model)
-            except InputError as error:
-                raise error.in_file(frames[0][0]) from None
+                layout = recognised(nw.from_native(frames[0][1]()).lazy(), reading, model=model)
+            except Exception as error:
+                raise _said(error, frames[0][0]) from None
             return cls(name or files.name, layout, frames)
         try:
             frame = nw.from_native(source)
@@ -196,8 +195,8 @@ class Source:
                         raise self._refused(opened(), name)
                     done += table.height
                     yield block
-            except InputError as error:
-                raise (error.in_file(name) if name else error) from None
+            except Exception as error:
+                raise _said(error, name) from None
 
     @property
     def _columns(self) -> list[str]:
@@ -218,6 +217,18 @@ class Source:
             row, code = first_fault(frame, self.layout)
             place = f"; the first is row {row + 1:,}, with {FAULTS[code]}"
         return unusable(faults_of(frame, self.layout), total, place)
+
+
+def _said(error: Exception, name: str) -> Exception:
+    """What went wrong with a file (or a frame, without a name), in a sentence."""
+    if isinstance(error, CalvizError):
+        return error.in_file(name) if name and isinstance(error, InputError) else error
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return InputError(
+        f"it cannot be read ({shortened(lines[0])})",
+        file=name or None,
+        remedy="make it again, or leave it out",
+    )
 
 
 def _tables(native: Any, columns: list[str], rows: int) -> Iterator[pl.DataFrame]:

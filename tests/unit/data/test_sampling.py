@@ -191,6 +191,20 @@ def test_bad_input_is_a_sentence(tmp_path: Path, change, how, said):
         assert "rows.parquet" in str(found.value)
 
 
+def test_what_cannot_be_read_is_named(tmp_path: Path):
+    rows().write_parquet(tmp_path / "a.parquet")
+    for broken in (b"PAR1", rows().drop("y")):
+        if isinstance(broken, bytes):
+            (tmp_path / "b.parquet").write_bytes(broken)
+        else:
+            broken.write_parquet(tmp_path / "b.parquet")
+        with pytest.raises(InputError, match=r"b\.parquet: it cannot be read"):
+            calviz.sample_rows(tmp_path, 10, **HOW)
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match=r"a\.parquet: it cannot be read"):
+        calviz.sample_rows(tmp_path, 10, **HOW)
+
+
 def test_no_frame_is_a_sentence():
     with pytest.raises(InputError, match="got int, expected a path"):
         calviz.sample_rows(3, 10)
