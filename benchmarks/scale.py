@@ -3,6 +3,8 @@
     python benchmarks/scale.py --rows 100_000_000                # generated in 20 parts, removed at the end
     python benchmarks/scale.py --rows 10_000_000 --classes 100   # the top label of 100 columns
     python benchmarks/scale.py --folder data                     # files that are there: columns p (p0, p1, ...) and y
+    python benchmarks/scale.py --classes 100 --true-class        # the same with cells by true class
+    python benchmarks/scale.py --spark python                    # spark.ml's evaluators too, by an interpreter that has pyspark
 
 Each task is a process of its own; its time on the clock, that of the processor and the largest resident memory are
 printed. On a machine that does other things as well, compare the times of the processor.
@@ -78,6 +80,57 @@ said = f"{os.path.getsize(out + '.html') / 1e6:.1f} MB"
 }
 
 
+#: Spark in local mode on the same files: its time and memory are mostly those of the Java process, which is asked before it ends.
+_SPARK_HEAD = """
+import os, sys, time
+os.environ.update(PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
+from pyspark.sql import SparkSession, functions as F
+import pyspark
+builder = SparkSession.builder.master("local[*]").config("spark.driver.memory", "4g").config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
+spark = builder.config("spark.log.level", "ERROR").getOrCreate()
+rows = spark.read.parquet(*files).withColumn("label", F.col("y").cast("double")).withColumn("score", F.col("p").cast("double"))
+found, at = [], time.perf_counter()
+def took(name, value):
+    global at
+    now = time.perf_counter()
+    found.append(f"{name} {value} in {now - at:.1f} s")
+    at = now
+"""
+_SPARK_END = """
+java = spark.sparkContext._gateway.proc.pid
+with open(f"/proc/{java}/stat") as stat:
+    ticks = sum(map(int, stat.read().rsplit(")", 1)[1].split()[11:13]))
+with open(f"/proc/{java}/status") as status:
+    peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+said = f"{', '.join(found)}; Java: {ticks / os.sysconf('SC_CLK_TCK'):.1f} s, {peak * 1024 / 1e9:.2f} GB; PySpark {pyspark.__version__}"
+spark.stop()
+"""
+
+SPARK_TASKS = {
+    "spark.ml's evaluators": """
+from pyspark.ml.evaluation import BinaryClassificationEvaluator, MulticlassClassificationEvaluator, RegressionEvaluator
+from pyspark.ml.functions import array_to_vector
+binary = BinaryClassificationEvaluator(rawPredictionCol="score")
+took("area under ROC", binary.evaluate(rows))
+took("area under PR", binary.evaluate(rows, {binary.metricName: "areaUnderPR"}))
+took("mean squared error", RegressionEvaluator(predictionCol="score", metricName="mse").evaluate(rows))
+vectors = rows.withColumn("probability", array_to_vector(F.array(1 - F.col("score"), F.col("score"))))
+vectors = vectors.withColumn("prediction", (F.col("score") > 0.5).cast("double"))
+several = MulticlassClassificationEvaluator(metricName="logLoss")
+took("log loss", several.evaluate(vectors))
+took("accuracy", several.evaluate(vectors, {several.metricName: "accuracy"}))
+""",
+    "calviz.profile of the Spark frame, 54 metrics of it": """
+import calviz
+profile = calviz.profile(rows, label="y", scores=["p"])
+took("profile", f"{profile.cells.height:,} cells")
+of = calviz.evaluate(profile.predictions(), ci=True, findings=False, classes=False)
+took("metrics with intervals", sum(m.available for m in of))
+found.append(", ".join(f"{key} {of[key].value}" for key in ("auroc", "auprc", "brier", "nll", "accuracy")))
+""",
+}
+
+
 class Cost(NamedTuple):
     """What a process took."""
 
@@ -108,13 +161,22 @@ def generate(folder: Path, rows: int, classes: int) -> None:
         pq.write_table(pa.table(columns), folder / f"part{part:02d}.parquet")
 
 
-def run(code: str, files: list[str], out: Path, classes: int) -> Cost:
+def run(
+    code: str,
+    files: list[str],
+    out: Path,
+    classes: int,
+    *,
+    true_class: bool = False,
+    python: str = sys.executable,
+) -> Cost:
     """A task in a process of its own."""
     scores = ["p"] if classes == 2 else [f"p{k}" for k in range(classes)]
     head = f"import os\nfiles, out = {files!r}, {str(out)!r}\ncolumns = dict(label='y', scores={scores!r})\n"
+    head += "columns['true_class'] = True\n" if true_class else ""
     start = time.perf_counter()
     with subprocess.Popen(
-        [sys.executable, "-c", head + code + "\nprint(said)"],
+        [python, "-c", head + code + "\nprint(said)"],
         stdout=subprocess.PIPE,
         text=True,
         cwd=ROOT,
@@ -129,6 +191,14 @@ def run(code: str, files: list[str], out: Path, classes: int) -> Cost:
     return Cost(wall, cpu, usage.ru_maxrss * 1024, said if process.returncode == 0 else "failed")
 
 
+def show(name: str, cost: Cost) -> None:
+    """Print a line of the table."""
+    print(
+        f"| {name} | {cost.wall:.1f} s | {cost.cpu:.1f} s | {cost.memory / 1e9:.2f} GB | {cost.said} |",
+        flush=True,
+    )
+
+
 def main() -> None:
     """Print a table of all tasks."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
@@ -139,6 +209,8 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="without the tasks of the slower engines"
     )
+    parser.add_argument("--true-class", action="store_true", help="cells by true class")
+    parser.add_argument("--spark", metavar="PYTHON", help="an interpreter that has pyspark")
     chosen = parser.parse_args()
     work = Path(tempfile.mkdtemp(prefix="calviz-scale-"))
     try:
@@ -164,11 +236,10 @@ def main() -> None:
             left_out = (bare and chosen.classes > 2) or (slow and chosen.quick)
             if chosen.only not in name or left_out:
                 continue
-            cost = run(code, files, out, chosen.classes)
-            print(
-                f"| {name} | {cost.wall:.1f} s | {cost.cpu:.1f} s | {cost.memory / 1e9:.2f} GB | {cost.said} |",
-                flush=True,
-            )
+            show(name, run(code, files, out, chosen.classes, true_class=chosen.true_class))
+        for name, code in SPARK_TASKS.items() if chosen.spark else ():
+            whole = _SPARK_HEAD + code + _SPARK_END
+            show(name, run(whole, files, out, chosen.classes, python=chosen.spark))
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

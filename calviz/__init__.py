@@ -4,7 +4,7 @@ Begin with `audit`, which takes labels and what ``predict_proba`` gives, or pred
 
 - What there is: `Predictions` (`from_arrays`, `from_estimator`, `from_frame`), `ConfidencePredictions`; `load` reads a file or a folder of logs.
 - Is it right? `audit`, `verdict`, `explain`, `evaluate`; `slices` and `over_time` for whom and since when; `conventions` is the ECE of other libraries.
-- What fixes it? `compare`, `recalibrate`, `learning_curve`; `Calibrated` and `recalibrators` are scikit-learn estimators.
+- What fixes it? `compare`, `recalibrate`, `learning_curve`; of more rows than fit into memory `sample_rows` and `recalibrate_files`; `Calibrated` and `recalibrators` are scikit-learn estimators.
 - Which model, and which answers? `compare_models`, `prediction_sets`.
 - Where does it go? `figures`, `scorer`, and `integrations` (MLflow, Weights & Biases, pytest).
 
@@ -35,12 +35,14 @@ if TYPE_CHECKING:
         over_time,
         prediction_sets,
         recalibrate,
+        recalibrate_files,
         slices,
     )
     from calviz.core.predictions import ConfidencePredictions, Predictions
     from calviz.core.reduction import Reduction
     from calviz.data import load
     from calviz.data.profiling import profile
+    from calviz.data.sampling import sample_rows
     from calviz.one_line import audit, scorer
     from calviz.profiles.profile import Profile
 
@@ -67,7 +69,9 @@ __all__ = [
     "prediction_sets",
     "profile",
     "recalibrate",
+    "recalibrate_files",
     "recalibrators",
+    "sample_rows",
     "scorer",
     "slices",
     "verdict",
@@ -93,6 +97,8 @@ _HOMES = {
     "prediction_sets": "calviz.comparison",
     "profile": "calviz.data.profiling",
     "recalibrate": "calviz.comparison",
+    "recalibrate_files": "calviz.comparison",
+    "sample_rows": "calviz.data.sampling",
     "scorer": "calviz.one_line",
     "slices": "calviz.comparison",
     "verdict": "calviz.analysis",

@@ -157,5 +157,7 @@ def of_the_top_label(sample: Sample) -> str:
     """
     if sample.reduction.kind != "top-label":
         return ""
+    if sample.data.cells is not None:  # a profile does not have the other probabilities
+        return " of the top label"
     classes = sample.once(one_vs_rest)
     return " of the top label" if classes is None or classes.off else ""

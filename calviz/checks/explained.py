@@ -5,8 +5,10 @@ from __future__ import annotations
 from calviz.checks._verdict_evidence import MIN_ROWS, SLIGHT
 from calviz.checks.verdict import rows_words
 from calviz.core.reduction import Reduction
+from calviz.results.slices import Slice
 from calviz.results.verdict import Verdict
 from calviz.sample.sample import Sample
+from calviz.sample.slices import usual_slices
 from calviz.text.words import counted, decimal, ends, points_decimals, shorten
 
 #: Of a hundred rows, which is how people take in a share.
@@ -31,7 +33,9 @@ def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
         Five sentences.
     """
     reduction = Reduction.of(verdict.reduction)
-    says = _Said(verdict, reduction, _class_words(sample, reduction))
+    groups = usual_slices(sample) if verdict.direction == "off" and verdict.slices_off else None
+    off = groups.off if groups else ()
+    says = _Said(verdict, reduction, _class_words(sample, reduction), off[0] if off else None)
     return (
         says.seen(rows_words(sample)),
         says.follows(),
@@ -51,10 +55,13 @@ def _class_words(sample: Sample, reduction: Reduction) -> str:
 class _Said:
     """The sentences about one verdict."""
 
-    def __init__(self, verdict: Verdict, reduction: Reduction, name: str) -> None:
+    def __init__(
+        self, verdict: Verdict, reduction: Reduction, name: str, group: Slice | None
+    ) -> None:
         self.verdict = verdict
         self.reduction = reduction
         self.name = name
+        self.group = group
         self.said, self.happened = _share(verdict.score), _share(verdict.observed)
 
     @property
@@ -112,7 +119,7 @@ class _Said:
             if v.slices_off:
                 one = v.slices_off == 1
                 off.append(
-                    f"{v.slices_off:,} of {counted(v.slices, 'slice')} {'is' if one else 'are'} off"
+                    f"{v.slices_off:,} of {counted(v.slices, 'group')} of rows {'is' if one else 'are'} off"
                 )
             return f"As a whole its probabilities hold, but {' and '.join(off)}."
         below = f"below {_points(v.ece_below, points_decimals(v.ece))}"
@@ -134,6 +141,12 @@ class _Said:
             return "No single range of its probabilities stands out: the fault is spread over many."
         if self.few:
             return f"What it said and what happened differ by {apart}, and with so few rows that says little."
+        if (group := self.group) is not None:
+            which = " and ".join(f"{shorten(c, 40)} is {shorten(v, 60)}" for c, v in group.where)
+            return (
+                f"Most surely off are the rows whose {which}: on these {counted(group.rows, 'row')} it said "
+                f"{_share(group.score)} on average, and {_share(group.hits)} came true."
+            )
         return f"What it said and what happened differ by {apart} on average, which chance can explain."
 
     def example(self) -> str:

@@ -16,6 +16,7 @@ from calviz.comparison.models import compare_methods, compare_models, same_rows
 from calviz.comparison.over_time import over_time
 from calviz.comparison.plan import Plan
 from calviz.comparison.prediction_sets import prediction_sets
+from calviz.comparison.recalibrate_files import recalibrate_files
 from calviz.comparison.rows import Division, choose_rows
 from calviz.comparison.same_rows_of_models import align
 from calviz.results.advice import Advice, Guideline
@@ -41,6 +42,7 @@ __all__ = [
     "over_time",
     "prediction_sets",
     "recalibrate",
+    "recalibrate_files",
     "same_rows",
     "slices",
     "suggest",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,9 @@ from calviz.profiles.layout import Layout
 #: Numbers that are looked at at a time: rows times classes.
 BLOCK = 4_000_000
 
+#: Told a block and which column is what: the name of a column, and its values.
+Marks = Callable[[Any, Layout], tuple[str, Any]]
+
 
 def apply_to_files(
     sources: Sequence[str | os.PathLike[str]],
@@ -31,6 +34,7 @@ def apply_to_files(
     *,
     model: str | None = None,
     options: ReadingOptions | None = None,
+    marks: Marks | None = None,
 ) -> tuple[Path, ...]:
     """Write each file again with calibrated scores, as Parquet; all other columns stay as they are.
 
@@ -45,6 +49,8 @@ def apply_to_files(
     model : str, optional
         Whose scores, where there are several.
     options : ReadingOptions, optional
+    marks : callable, optional
+        Makes a column more of each block, with the rows in order.
 
     Returns
     -------
@@ -58,13 +64,8 @@ def apply_to_files(
     needs("pyarrow")
     import narwhals as nw
 
-    files = find(sources)
-    target = Path(folder)
-    names = [f"{path.stem}.parquet" for path in files.paths]
-    if len(set(names)) < len(names):
-        raise OptionError("two of the files have the same name, and would be one in the folder.")
-    if any(path.resolve().parent == target.resolve() for path in files.paths):
-        raise OptionError("the folder holds the files themselves; give another one.")
+    files, target = find(sources), Path(folder)
+    names = target_names(sources, folder)
     first = Files(files.paths[:1], files.kind, files.hive)
     layout = recognised(
         nw.from_native(scan(first, "polars")), options or ReadingOptions(), model=model
@@ -74,14 +75,27 @@ def apply_to_files(
     for number, (path, name) in enumerate(zip(files.paths, names, strict=True), start=1):
         checkpoint(f"file {number:,} of {len(names):,}: {path.name}")
         try:
-            _apply(Files((path,), files.kind), layout, record, target / name)
+            _apply(Files((path,), files.kind), layout, record, target / name, marks)
         except InputError as error:
             raise error.in_file(path.name) from None
         made.append(target / name)
     return tuple(made)
 
 
-def _apply(file: Files, layout: Layout, record: Any, out: Path) -> None:
+def target_names(
+    sources: Sequence[str | os.PathLike[str]], folder: str | os.PathLike[str]
+) -> list[str]:
+    """What files are called in the folder where they are written again; raises OptionError where two would be one."""
+    paths = find(sources).paths
+    names = [f"{path.stem}.parquet" for path in paths]
+    if len(set(names)) < len(names):
+        raise OptionError("two of the files have the same name, and would be one in the folder.")
+    if any(path.resolve().parent == Path(folder).resolve() for path in paths):
+        raise OptionError("the folder holds the files themselves; give another one.")
+    return names
+
+
+def _apply(file: Files, layout: Layout, record: Any, out: Path, marks: Marks | None) -> None:
     import polars as pl
     import pyarrow.parquet as pq
 
@@ -95,6 +109,8 @@ def _apply(file: Files, layout: Layout, record: Any, out: Path) -> None:
                 calibrated = apply_map(_predictions(block, layout, done), record)
                 scores = _scores(calibrated, layout)
                 columns = [pl.Series(name, scores[:, k]) for k, name in enumerate(layout.scores)]
+                if marks is not None:
+                    columns.append(pl.Series(*marks(block, layout)))
                 table = block.with_columns(columns).to_arrow()
                 writer = writer or pq.ParquetWriter(beside, table.schema)
                 writer.write_table(table)

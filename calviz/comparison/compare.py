@@ -18,10 +18,11 @@ from calviz.comparison.plan import Plan
 from calviz.comparison.rows import Division, Rows
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.bins import DEFAULT_BINS, Scheme, bins_used
-from calviz.core.errors import CalvizError, NotAvailable
+from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.reduction import Reduction
 from calviz.core.watch import Stopped, checkpoint, watching
+from calviz.data.sampling.sample import FIT, JUDGED, RowSample
 from calviz.numerics.blocks import available_cores
 from calviz.results.comparison import Comparison, MethodResult
 from calviz.sample.reduce import predicted_classes
@@ -33,7 +34,7 @@ Activity = Callable[[str, str], object]
 
 
 def compare(
-    data: Dataset,
+    data: Dataset | RowSample,
     methods: Iterable[str] | str = "all",
     *,
     fit_split: str | None = None,
@@ -61,7 +62,8 @@ def compare(
 
     Parameters
     ----------
-    data : Predictions or ConfidencePredictions
+    data : Predictions, ConfidencePredictions or RowSample
+        A sample of a source that does not fit into memory says itself which of its rows fit and which judge.
     methods : iterable of str or "all"
         Keys of recalibrators; the uncalibrated model always comes first.
     fit_split, eval_split, fit_fraction, cross_fit, seed, in_sample
@@ -115,7 +117,7 @@ def compare(
 
 def carry_out(
     plan: Plan,
-    data: Dataset,
+    data: Dataset | RowSample,
     *,
     jobs: int | None = None,
     progress: Progress | None = None,
@@ -123,6 +125,20 @@ def carry_out(
     stop: Callable[[], bool] | None = None,
 ) -> Comparison:
     """Fit and judge what is planned; parameters as of `compare`."""
+    if isinstance(data, RowSample):
+        found = carry_out(
+            _on_sample(plan, data),
+            data.data,
+            jobs=jobs,
+            progress=progress,
+            activity=activity,
+            stop=stop,
+        )
+        return replace(
+            found,
+            fit=replace(found.fit, how=data.how(0)),
+            evaluation=replace(found.evaluation, how=data.how(1)),
+        )
     specs = plan.specs
     rows = plan.division.rows(data)
     reduction = Reduction.of(plan.reduction, data)
@@ -179,6 +195,18 @@ def carry_out(
         advice=advise(comparison, data),
         advice_keeping_classes=advise(comparison, data, keep_classes=True),
     )
+
+
+def _on_sample(plan: Plan, sample: RowSample) -> Plan:
+    """The plan for drawn rows: they say which of them fit and which judge."""
+    seed = plan.division.seed
+    if plan.division.given.keys() - {"seed"}:
+        raise OptionError("a sample says itself which rows fit and which judge: leave that out.")
+    if not sample.judged.any():
+        raise InputError(
+            "the sample has no rows to judge on", remedy="draw some: sample_rows(..., judged=...)"
+        )
+    return replace(plan, division=Division(fit_split=FIT, eval_split=JUDGED, seed=seed))
 
 
 def _failed(spec: RecalibratorSpec, reason: str) -> MethodResult:

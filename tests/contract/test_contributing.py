@@ -313,7 +313,7 @@ ALONE = {
 
 @cache
 def days() -> dict[str, bytes]:
-    """Two days of a table of clicks, and the profiles of two months, by name."""
+    """Two days of a table of clicks, the profiles of two months, and rows of three classes as they came and calibrated, by name."""
     files = {}
     for number, (day, month) in enumerate((("monday", "october"), ("tuesday", "november"))):
         clicks = pd.DataFrame({"y": [0, 1, 0, 1] * 20, "p": [0.2, 0.7, 0.4, 0.45] * 20})
@@ -326,6 +326,12 @@ def days() -> dict[str, bytes]:
             path = Path(folder) / month
             calviz.profile(clicks, by=["country"], time="date").save(path)
             files[f"{month}.parquet"] = path.read_bytes()
+    rng = np.random.default_rng(0)
+    types = pd.DataFrame(rng.dirichlet([1, 1, 1], 2_000), columns=["p_cat", "p_dog", "p_fox"])
+    types["y"] = np.resize(["cat", "dog", "fox"], 2_000)
+    files["types/all.parquet"] = types.to_parquet()
+    types["split"] = ["calibration"] * 500 + ["evaluation"] * 1_500
+    files["calibrated/all.parquet"] = types.to_parquet()
     return files
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from calviz.cli.drawn_rows import drawn, judge_option, sample_option, say_drawn, why_drawn
 from calviz.cli.fit_row_options import fitting_options, one_model
 from calviz.cli.group import FINE
 from calviz.cli.method_options import method_options, parse
@@ -13,6 +15,7 @@ from calviz.cli.reading import label_file_options, reading_options
 from calviz.cli.reduction import reduction_option
 from calviz.cli.report_options import Documents, document_options, only_one_output
 from calviz.cli.text import say
+from calviz.core.errors import OptionError
 from calviz.core.whole_files import write_output
 
 if TYPE_CHECKING:
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
     help="Keys of recalibrators (see 'calviz methods'), or all; first+second is a composition.",
 )
 @fitting_options(judging=True)
+@sample_option
+@judge_option
 @method_options
 @reduction_option
 @click.option("--bins", default=15, show_default=True, type=click.IntRange(min=1))
@@ -54,6 +59,8 @@ def command(
     file: str,
     methods: str,
     division: Division,
+    sample: int | None,
+    judge_sample: int | None,
     options: tuple[str, ...],
     reduction: Reduction | None,
     bins: int,
@@ -68,7 +75,8 @@ def command(
 ) -> int:
     """Fit recalibrators on some rows of FILE and compare them on others.
 
-    A method that fails is a line with its reason; the others still finish.
+    A method that fails is a line with its reason; the others still finish. Of a folder, a pattern, or a file that may not fit into
+    memory, rows are drawn to fit on, and others to judge on.
     """
     from calviz.cli.audit_text import print_recognition
     from calviz.cli.compare_text import print_comparison
@@ -81,16 +89,28 @@ def command(
         check_json(json_path)
     documents = Documents(html_path, markdown_path, pdf_path)
     documents.check()
-    loaded = read(file, options=reading, labels=labels)
     quiet = only_one_output(json_path, documents)
-    if not quiet:
-        print_recognition(file, loaded)
+    rows, loaded = None, None
+    if why := why_drawn(file, sample, labels):
+        if documents:
+            raise OptionError(
+                "a report is made of rows that are all read: leave out --sample, or write --json."
+            )
+        rows = drawn(file, sample, judge_sample, model, reading, division)
+        division = replace(division, fit_split=None, eval_split=None)
+        if not quiet:
+            say_drawn(file, why, rows)
+    else:
+        if judge_sample is not None:
+            raise OptionError("--judge-sample goes with --sample.")
+        loaded = read(file, options=reading, labels=labels)
+        if not quiet:
+            print_recognition(file, loaded)
 
     def progress(result: MethodResult, done: int, total: int) -> None:
         state = "" if result.ok else f": {result.reason}"
         say(f"[{done}/{total}] {result.key}{state}")
 
-    data = one_model(loaded, model)
     names = tuple(name.strip() for name in methods.split(","))
     plan = Plan(
         methods="all" if methods == "all" else names,
@@ -100,6 +120,8 @@ def command(
         refits=refits,
         options=own,
     )
+    data = one_model(loaded, model) if loaded is not None else rows
+    assert data is not None
     comparison = carry_out(plan, data, progress=progress)
     if not quiet:
         print_comparison(comparison)
@@ -107,12 +129,14 @@ def command(
         from calviz.report.comparison_json import comparison_record
         from calviz.report.json import to_json
 
-        text = to_json(comparison_record(comparison, file=file, digest=loaded.digest))
+        extra: dict[str, Any] = {"digest": loaded.digest} if loaded is not None else {}
+        extra |= {"sample": rows.record()} if rows is not None else {}
+        text = to_json(comparison_record(comparison, file=file, **extra))
         if json_path == "-":
             click.echo(text, nl=False)
         else:
             write_output(json_path, text)
-    if documents:
+    if documents and loaded is not None:
         documents.write(_report(comparison, loaded, reading))
     return FINE
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from calviz.cli.drawn_rows import draw_options, sample_option, say_drawn, why_drawn
 from calviz.cli.fit_row_options import fitting_options, one_model
 from calviz.cli.group import FINE
 from calviz.cli.method_options import method_options, parse
@@ -17,6 +19,7 @@ from calviz.core.whole_files import write_output
 from calviz.specs.recalibrator import zero_words
 
 if TYPE_CHECKING:
+    from calviz.comparison.recalibrate_files import RecalibratedFiles
     from calviz.comparison.rows import Division
     from calviz.data import LabelFile, ReadingOptions
 
@@ -28,8 +31,12 @@ if TYPE_CHECKING:
 @method_options
 @click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
 @click.option(
-    "--out", required=True, metavar="FILE", help="The calibrated file: .csv, .parquet or .npz."
+    "--out",
+    required=True,
+    metavar="FILE|FOLDER",
+    help="The calibrated file: .csv, .parquet or .npz; where rows are drawn to fit on, a folder.",
 )
+@sample_option
 @click.option("--save-map", metavar="MAP.json", help="Save the fitted map for 'calviz apply'.")
 @click.option(
     "--save-snippet", metavar="MAP.py", help="Save it as Python code that needs only NumPy."
@@ -43,6 +50,7 @@ def command(
     options: tuple[str, ...],
     model: str | None,
     out: str,
+    sample: int | None,
     save_map: str | None,
     save_snippet: str | None,
     reading: ReadingOptions,
@@ -50,7 +58,8 @@ def command(
 ) -> int:
     """Fit a recalibrator on some rows of FILE and write all rows, calibrated.
 
-    The rows that fitted the map stay under their split: judge the result on the others.
+    The rows that fitted the map stay under their split: judge the result on the others. Of a folder, a pattern, or a file that may not
+    fit into memory a stratified sample of the rows fits, and all rows are written, block by block.
     """
     from calviz.cli.audit_text import print_recognition
     from calviz.comparison import calibrate
@@ -60,10 +69,14 @@ def command(
     own = parse(options)
     if others := [name for name in own if name != method]:
         raise OptionError(f"--option names '{others[0]}', but the method is '{method}'.")
-    check_target(out)
     for path in (save_map, save_snippet):
         if path is not None:
             check_json(path)
+    if why := why_drawn(file, sample, labels):
+        made = _block_by_block(file, method, why, out, sample, model, reading, division, own)
+        _save(made.map, made.recalibrator, save_map, save_snippet)
+        return FINE
+    check_target(out)
     if division.cross_fit is not None and (save_map or save_snippet):
         raise OptionError("cross-fitting has one map per fold: there is none to save.")
     loaded = read(file, options=reading, labels=labels)
@@ -75,9 +88,56 @@ def command(
     for sentence in done.warnings:
         say(f"{method}: {sentence}")
     write_predictions(done.calibrated, out)
-    if save_map is not None:
+    if done.recalibrator is not None:
         record = done.recalibrator.to_dict() | {"class_names": list(data.class_names)}
+        _save(record, done.recalibrator, save_map, save_snippet)
+    return FINE
+
+
+def _save(record: Any, recalibrator: Any, save_map: str | None, save_snippet: str | None) -> None:
+    if save_map is not None:
         write_output(save_map, json.dumps(record, allow_nan=False) + "\n")
     if save_snippet is not None:
-        write_output(save_snippet, done.recalibrator.snippet())
-    return FINE
+        write_output(save_snippet, recalibrator.snippet())
+
+
+def _block_by_block(
+    source: str,
+    method: str,
+    why: str,
+    out: str,
+    rows: int | None,
+    model: str | None,
+    reading: ReadingOptions,
+    division: Division,
+    own: dict[str, dict[str, Any]],
+) -> RecalibratedFiles:
+    from calviz.cli.progress import showing_progress
+    from calviz.comparison.recalibrate_files import recalibrate_files
+    from calviz.data.sampling.sample import ROWS
+    from calviz.text.words import counted
+
+    if Path(out).suffix:
+        raise OptionError(
+            f"--out {out} must be a folder, without an end such as .csv: the files are written one by one."
+        )
+    with showing_progress():
+        done = recalibrate_files(
+            source,
+            method,
+            out,
+            rows=rows or ROWS,
+            model=model,
+            parameters=own.get(method, {}),
+            **draw_options(reading, division),
+        )
+    say_drawn(source, why, done.sample)
+    for sentence in done.recalibrator.warnings_:
+        say(f"{method}: {sentence}")
+    click.echo(f"wrote {counted(len(done.files), 'file')} to {out}")
+    if done.judge_column is not None:
+        click.echo(
+            f"rows that did not fit the map have '{done.judge_split}' in the column '{done.judge_column}': judge on these, "
+            f"calviz audit {out} --split-column {done.judge_column} --split {done.judge_split}"
+        )
+    return done

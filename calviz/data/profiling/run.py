@@ -17,6 +17,7 @@ from calviz.core.watch import checkpoint
 from calviz.data.loaded import ReadingOptions
 from calviz.data.profile_files import read_profile
 from calviz.data.profiling.columns import recognised
+from calviz.data.profiling.faults import unusable
 from calviz.data.profiling.sources import Engine, Files, find, scan
 from calviz.data.reading import options_of
 from calviz.profiles.aggregate import (
@@ -230,12 +231,7 @@ def _refuse(frame: Any, layout: Layout, found: _Summed, place: str = "") -> None
     """Say how many rows cannot be used, and why."""
     faults = {-6: found.untimed} if found.untimed else {}
     faults = {**(faults_of(frame, layout) if found.bad else {}), **faults}
-    said = ", ".join(f"{rows:,} with {FAULTS[code]}" for code, rows in faults.items())
-    total = found.profile.n + found.bad
-    raise InputError(
-        f"{sum(faults.values()):,} of {total:,} rows cannot be used: {said}{place}",
-        remedy="correct them or leave them out",
-    )
+    raise unusable(faults, found.profile.n + found.bad, place)
 
 
 @dataclass

@@ -90,7 +90,14 @@ def _squares(panel: Kept, palette: Palette, own: str, named: set[str]) -> Iterat
             "square-x-open" if over else "square-cross-open",
             palette.vermillion if over else palette.purple,
         ),
-        ("neither", most, HUNDRED, palette.neutral, "square-open", palette.neutral),
+        (
+            "neither promised nor true",
+            most,
+            HUNDRED,
+            palette.neutral,
+            "square-open",
+            palette.neutral,
+        ),
     )
     for name, first, last, colour, symbol, edge in kinds:
         at: IntArray = np.arange(first, last)

@@ -9,7 +9,7 @@ from calviz.core.predictions import Dataset
 from calviz.figures.risk_coverage import Choice, RiskCoverage
 from calviz.results.slices import Slice, Slices
 from calviz.sample.sample import Sample
-from calviz.sample.slices import slices
+from calviz.sample.slices import USUAL_RATE, slices
 from calviz.text.words import shorten
 
 #: Levels with fewer rows are named and not judged, as nothing could be said of them.
@@ -68,7 +68,7 @@ def levels_of(sample: Sample, column: str, risk: float) -> Levels:
     check_column(sample.data, column)
     counts = sample.data.groups[column].counts()
     try:
-        found = slices(sample, [column], pairs=False, min_rows=LEAST_ROWS)
+        found = slices(sample, [column], pairs=False, min_rows=LEAST_ROWS, rate=USUAL_RATE)
     except NotAvailable as error:
         raise OptionError(f"nothing can be said by '{shorten(column)}': {error}") from None
     parts = (Sample.of(sample, where=s.where) for s in found.slices)

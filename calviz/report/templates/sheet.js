@@ -119,5 +119,12 @@
     }
     setTimeout(() => { made.textContent = "Copy figure"; }, 2500);
   });
+  // A preview is as high as what it shows, which only is known here, and changes with the width.
+  const frame = window.frameElement;
+  if (frame) {
+    const fit = () => { frame.style.height = `${Math.ceil(document.body.getBoundingClientRect().bottom) + 8}px`; };
+    fit();
+    addEventListener("resize", fit);
+  }
   document.body.dataset.ready = "1";
 })();

@@ -15,8 +15,6 @@ from calviz.ui.widgets.text import md
 
 #: What is there from the start.
 _FIRST = ("reliability", "risk-coverage")
-#: Pixels of the preview.
-_HEIGHT = 620
 
 
 def explore(settings: Settings) -> None:
@@ -37,8 +35,10 @@ def explore(settings: Settings) -> None:
     stem = f"{settings.file_stem}-figure"
     with st.spinner("Drawing …"):
         html = to_sheet(panels, columns=columns, name=stem, caption=with_caption)
-    # Its policy lets only its own two scripts run, and every text in it is escaped.
-    st.iframe(html, height=_HEIGHT, alt="Preview of the figure, with buttons that save and copy it")
+    # Its policy lets only its own two scripts run, and every text in it is escaped. Once drawn it sets the height of its frame.
+    st.iframe(
+        html, height="content", alt="Preview of the figure, with buttons that save and copy it"
+    )
     pdf_download.draw(html, f"{stem}.pdf", key="calviz.figures")
     caption = caption_of(panels)
     st.subheader("Caption", anchor=False)

@@ -118,7 +118,7 @@ def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
         "metric": st.column_config.TextColumn(width=190, pinned=True),
         "value": st.column_config.Column(width=96, alignment="right"),
         bullet.COLUMN: bullet.config(),
-        "95 % interval": st.column_config.TextColumn(width=130, help=INTERVAL_HELP),
+        "95 % interval": st.column_config.TextColumn(width=160, help=INTERVAL_HELP),
         "noise: mean": st.column_config.Column(
             width=90,
             alignment="right",

@@ -239,7 +239,7 @@ def _selected(shown: Sequence[Slice]) -> int | None:
 def _names() -> Any:
     # A pinned column must leave room for the numbers, also on a phone.
     phone = diagram.page_width() is not None
-    return st.column_config.TextColumn(width=150 if phone else 300, pinned=True)
+    return st.column_config.TextColumn(width=150 if phone else 272, pinned=True)
 
 
 def _column(width: int, help: str | None = None) -> Any:

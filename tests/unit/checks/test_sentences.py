@@ -3,6 +3,8 @@
 `benchmarks/sentences.py` is the longer study; `docs/uncertainty.md` says what it found.
 """
 
+import re
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -13,6 +15,7 @@ import calviz
 from calviz.checks import find, verdict
 from calviz.checks._verdict_evidence import evidence
 from calviz.checks.classes_off import classes_off
+from calviz.checks.explained import explained
 from calviz.checks.kernels.label_shuffling import label_shuffling
 from calviz.figures import Reliability
 from calviz.numerics.min_p import westfall_young
@@ -232,6 +235,14 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
     assert v.sentence.endswith("with 95 % confidence, but 2 of 10 slices are off.")
     (f,) = [f for f in find(sample) if f.code == "CAL017"]
     assert f.message.startswith("2 of 10 slices by 'region' are off beyond chance")
+    # Told to somebody who does not know what a slice is, with the group that is meant.
+    said = explained(sample, v)
+    named = re.search(r"region = (\w)", f.message)[1]
+    assert named in "cd"
+    assert said[1] == "As a whole its probabilities hold, but 2 of 10 groups of rows are off."
+    assert said[2].startswith(
+        f"Most surely off are the rows whose region is {named}: on these {np.sum(region == named):,} rows it said"
+    )
 
 
 def test_the_worst_bin_and_mce_are_judged_alike():

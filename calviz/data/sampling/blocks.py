@@ -1,0 +1,257 @@
+"""A source of any size as blocks of rows, whatever engine holds it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import CalvizError, InputError, shortened
+from calviz.core.extra_packages import needs
+from calviz.core.probabilities import ROW_SUM_TOLERANCE, SCORE_SLACK
+from calviz.core.watch import checkpoint
+from calviz.data.loaded import ReadingOptions
+from calviz.data.profiling.columns import recognised
+from calviz.data.profiling.faults import unusable
+from calviz.data.profiling.sources import Engine, Files, find, scan
+from calviz.profiles.aggregate import FAULTS, faults_of, first_fault
+from calviz.profiles.layout import Layout
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    import polars as pl
+
+#: Numbers that are looked at at a time: rows times columns of scores.
+BLOCK = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some rows.
+
+    Attributes
+    ----------
+    labels : ndarray of int, shape (n,)
+        The number of the class; -1 where it is none of them.
+    scores : tuple of ndarray, shape (n,) each
+    splits : ndarray of str, shape (n,), or None
+    """
+
+    labels: IntArray
+    scores: tuple[FloatArray, ...]
+    splits: np.ndarray[Any, Any] | None
+
+    @classmethod
+    def of(cls, table: pl.DataFrame, layout: Layout) -> Block:
+        """The rows of a polars frame that has the columns."""
+        import polars as pl
+
+        splits = None
+        if layout.split is not None:
+            splits = table[layout.split].cast(pl.String).fill_null("").to_numpy()
+        return cls(
+            _class_numbers(table[layout.label], layout.classes),
+            tuple(_floats(table[name]) for name in layout.scores),
+            splits,
+        )
+
+    @property
+    def sound(self) -> bool:
+        """Whether all rows can be used."""
+        if (self.labels < 0).any():
+            return False
+        # Written so that NaN is outside.
+        if not all(
+            c.min() >= -SCORE_SLACK and c.max() <= 1 + SCORE_SLACK for c in self.scores if c.size
+        ):
+            return False
+        if len(self.scores) == 1:
+            return True
+        total = np.zeros(self.labels.size)
+        for column in self.scores:
+            total += column
+        return bool((np.abs(total - 1) <= ROW_SUM_TOLERANCE).all())
+
+
+def _floats(column: pl.Series) -> FloatArray:
+    import polars as pl
+
+    kept = column if column.dtype == pl.Float32 else column.cast(pl.Float64)
+    return np.asarray(kept.to_numpy())
+
+
+def _class_numbers(column: pl.Series, classes: Sequence[Any]) -> IntArray:
+    import polars as pl
+
+    if isinstance(classes[0], str):
+        numbers = column.cast(pl.String).replace_strict(
+            list(classes), list(range(len(classes))), default=-1, return_dtype=pl.Int64
+        )
+        return np.asarray(numbers.fill_null(-1).to_numpy()).astype(np.intp)
+    values = column.cast(pl.Float64).to_numpy()
+    known = np.array(classes, dtype=np.float64)
+    order = np.argsort(known)
+    at = order[np.minimum(np.searchsorted(known[order], values), known.size - 1)]
+    return np.where(known[at] == values, at, -1)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows that can be gone through again and again.
+
+    Attributes
+    ----------
+    name : str
+    layout : Layout
+        Which column is what.
+    frames : tuple of (str, callable)
+        The name of each file ("" of a frame), and how it is opened.
+    """
+
+    name: str
+    layout: Layout
+    frames: tuple[tuple[str, Callable[[], Any]], ...]
+
+    @classmethod
+    def of(
+        cls,
+        source: Any,
+        reading: ReadingOptions,
+        *,
+        engine: Engine = "auto",
+        memory: str | None = None,
+        model: str | None = None,
+        name: str | None = None,
+    ) -> Source:
+        """A path, a pattern, a folder, a list of these, or a frame.
+
+        Raises
+        ------
+        InputError, OptionError
+            Where there is none, or its columns cannot be told.
+        """
+        import narwhals as nw
+
+        if isinstance(source, str | os.PathLike):
+            source = [source]
+        if isinstance(source, list | tuple):
+            needs("pyarrow")
+            files = find(source)
+
+            def opener(path: Path) -> Callable[[], Any]:
+                return lambda: scan(Files((path,), files.kind, files.hive), engine, memory)
+
+            frames = tuple((path.name, opener(path)) for path in files.paths)
+            try:
+                layout = recognised(nw.from_native(frames[0][1]()).lazy(), reading, model=model)
+            except Exception as error:
+                raise _said(error, frames[0][0]) from None
+            return cls(name or files.name, layout, frames)
+        try:
+            frame = nw.from_native(source)
+        except TypeError:
+            raise InputError(
+                f"got {type(source).__name__}, expected a path, a list of paths or a data frame"
+            ) from None
+        if frame.implementation.is_pyspark() or frame.implementation.is_pyspark_connect():
+            raise InputError(
+                "rows of Spark are not drawn here: they would all reach the driver",
+                remedy="write them as Parquet and name the folder",
+            )
+        return cls(
+            name or "sample",
+            recognised(frame.lazy(), reading, model=model),
+            (("", lambda: source),),
+        )
+
+    def blocks(self, doing: str, *, check: bool = False) -> Iterator[Block]:
+        """All rows, some at a time.
+
+        Parameters
+        ----------
+        doing : str
+            What is said of it.
+        check : bool
+            Whether rows that cannot be used are refused.
+
+        Raises
+        ------
+        InputError
+            Naming the file, the number of such rows and the first of them.
+        """
+        done = 0
+        for name, opened in self.frames:
+            frame = opened()
+            try:
+                for table in _tables(frame, self._columns, self._block_rows):
+                    checkpoint(f"{doing}, {done:,} rows so far")
+                    block = Block.of(table, self.layout)
+                    if check and not block.sound:
+                        raise self._refused(opened(), name)
+                    done += table.height
+                    yield block
+            except Exception as error:
+                raise _said(error, name) from None
+
+    @property
+    def _columns(self) -> list[str]:
+        split = [] if self.layout.split is None else [self.layout.split]
+        return list(dict.fromkeys([self.layout.label, *self.layout.scores, *split]))
+
+    @property
+    def _block_rows(self) -> int:
+        return max(1_000, BLOCK // max(2, len(self.layout.scores)))
+
+    def _refused(self, native: Any, name: str) -> InputError:
+        import narwhals as nw
+
+        frame = nw.from_native(native).lazy()
+        total = int(frame.select(rows=nw.len()).collect("polars")["rows"][0])
+        place = ""
+        if name and frame.implementation.is_polars():
+            row, code = first_fault(frame, self.layout)
+            place = f"; the first is row {row + 1:,}, with {FAULTS[code]}"
+        return unusable(faults_of(frame, self.layout), total, place)
+
+
+def _said(error: Exception, name: str) -> Exception:
+    """What went wrong with a file (or a frame, without a name), in a sentence."""
+    if isinstance(error, CalvizError):
+        return error.in_file(name) if name and isinstance(error, InputError) else error
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return InputError(
+        f"it cannot be read ({shortened(lines[0])})",
+        file=name or None,
+        remedy="make it again, or leave it out",
+    )
+
+
+def _tables(native: Any, columns: list[str], rows: int) -> Iterator[pl.DataFrame]:
+    """Blocks of the columns, as frames of polars."""
+    import narwhals as nw
+    import polars as pl
+
+    frame: nw.LazyFrame[Any] | nw.DataFrame[Any] = nw.from_native(native)
+    chosen: Any = frame.select(*columns)
+    if isinstance(frame, nw.DataFrame):
+        yield from chosen.to_polars().iter_slices(rows)
+        return
+    table = chosen.to_native()
+    if frame.implementation.is_polars():
+        yield from table.collect_batches(chunk_size=rows, maintain_order=True)
+        return
+    if hasattr(table, "to_arrow_reader"):
+        reader = table.to_arrow_reader(rows)
+    elif hasattr(table, "to_pyarrow_batches"):
+        reader = table.to_pyarrow_batches(chunk_size=rows)
+    else:
+        raise InputError(f"frames of {frame.implementation} cannot be gone through in batches")
+    for batch in reader:
+        found = pl.from_arrow(batch)
+        assert isinstance(found, pl.DataFrame)
+        yield found

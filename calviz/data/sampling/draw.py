@@ -1,0 +1,150 @@
+"""Which rows are drawn: a stratified sample that is a function of the rows alone, not of their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.data.sampling.hashes import Hashes, apart, uniform
+
+#: Counters of rows; how many rows share one is at least how many copies a row has.
+COUNTERS = 1 << 24
+#: Candidates that are kept before copies are put together.
+_PENDING = 1 << 21
+
+
+def proportional(counts: IntArray, rows: int) -> IntArray:
+    """`rows` divided among classes of `counts` rows, to a row (largest remainders; of equal ones the first), shape as `counts`."""
+    exact = counts * (rows / counts.sum())
+    found: IntArray = np.minimum(np.floor(exact).astype(np.intp), counts)
+    order = np.argsort(-(exact - found), axis=None, kind="stable")
+    room = (counts.ravel()[order] - found.ravel()[order]) > 0
+    found.ravel()[order[room][: rows - int(found.sum())]] += 1
+    return found
+
+
+def counted_rows(counters: np.ndarray[tuple[int], np.dtype[np.uint32]], hashes: Hashes) -> IntArray:
+    """How many rows have the counter of each row."""
+    return counters[(hashes & np.uint64(counters.size - 1)).astype(np.intp)].astype(np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """The contents that were drawn, in ascending order, and how many rows of each fit and judge.
+
+    Attributes
+    ----------
+    hashes : ndarray of uint64, shape (m,)
+    fit, judged : ndarray of int, shape (m,)
+    """
+
+    hashes: Hashes
+    fit: IntArray
+    judged: IntArray
+
+    def roles(self) -> Callable[[Hashes], IntArray]:
+        """A function that is told the rows block by block and says of each: 0, it fits; 1, it judges; -1, it is not drawn.
+
+        Of copies the first ones that come are taken: they differ in nothing that counts.
+        """
+        seen = np.zeros(self.hashes.size, dtype=np.intp)
+
+        def of(hashes: Hashes) -> IntArray:
+            found = np.full(hashes.size, -1, dtype=np.intp)
+            if not self.hashes.size:
+                return found
+            at = np.minimum(np.searchsorted(self.hashes, hashes), self.hashes.size - 1)
+            rows = np.flatnonzero(self.hashes[at] == hashes)
+            order = rows[np.argsort(at[rows], kind="stable")]
+            content = at[order]
+            new = np.flatnonzero(np.diff(content, prepend=-1))
+            lengths = np.diff(new, append=content.size)
+            number = np.arange(content.size) - np.repeat(new, lengths) + seen[content]
+            seen[content[new]] += lengths
+            fits = number < self.fit[content]
+            judges = ~fits & (number < self.fit[content] + self.judged[content])
+            found[order[fits]], found[order[judges]] = 0, 1
+            return found
+
+        return of
+
+
+def draw(
+    blocks: Callable[[], Iterable[tuple[Hashes, IntArray, IntArray]]],
+    counts: IntArray,
+    fit: IntArray,
+    judged: IntArray,
+    seed: int,
+) -> Drawn:
+    """Draw from each stratum as many rows as are asked for.
+
+    Parameters
+    ----------
+    blocks : callable
+        Gives all rows, block by block: their hashes, strata, and at least how many copies of each there are at most.
+    counts, fit, judged : ndarray of int, shape (S,)
+        Of each stratum: its rows, how many of them fit and how many judge.
+    seed : int
+
+    Notes
+    -----
+    Copy j = 0, ..., m - 1 of a content has the place (j + u) / m, with u in (0, 1] from the hash of the content and the seed. The
+    rows of a stratum with the smallest places are drawn: each with the same chance, and of m copies m times that, to a row,
+    so that rows which occur often (saturated or rounded scores) are neither all drawn nor all left out.
+    A smaller sample with the same seed is part of a larger one.
+    """
+    wanted = fit + judged
+    # A place is uniform: more than eight standard deviations above what is needed.
+    limit = np.minimum((wanted + 8 * np.sqrt(wanted) + 16) / np.maximum(counts, 1), 1.0)
+    while True:
+        hashes, strata, copies = _candidates(blocks, limit, seed)
+        place, content = _places(hashes, copies, limit[strata], seed)
+        stratum = strata[content]
+        found = np.bincount(stratum, minlength=counts.size)
+        if ((found >= wanted) | (limit >= 1)).all():
+            break
+        limit = np.where(found < wanted, np.minimum(2 * limit, 1.0), limit)
+    order = np.lexsort((content, place, stratum))
+    rank = np.arange(order.size) - np.searchsorted(stratum[order], stratum[order])
+    fits = rank < fit[stratum[order]]
+    judges = ~fits & (rank < wanted[stratum[order]])
+    size = hashes.size
+    taken = [np.bincount(content[order[chosen]], minlength=size) for chosen in (fits, judges)]
+    kept = np.flatnonzero(taken[0] + taken[1])
+    return Drawn(hashes[kept], taken[0][kept], taken[1][kept])
+
+
+def _candidates(
+    blocks: Callable[[], Iterable[tuple[Hashes, IntArray, IntArray]]], limit: FloatArray, seed: int
+) -> tuple[Hashes, IntArray, IntArray]:
+    """Contents whose first copy may be within the limit: their hashes, ascending, strata and exact numbers of copies."""
+    pending: list[tuple[Hashes, IntArray, IntArray]] = []
+    rows = 0
+    for hashes, strata, most in blocks():
+        near: BoolArray = uniform(apart(hashes, seed)) <= limit[strata] * most
+        pending.append((hashes[near], strata[near], np.ones(np.count_nonzero(near), dtype=np.intp)))
+        rows += pending[-1][0].size
+        if rows > _PENDING:
+            pending, rows = [_together(pending)], 0
+    return _together(pending)
+
+
+def _together(parts: list[tuple[Hashes, IntArray, IntArray]]) -> tuple[Hashes, IntArray, IntArray]:
+    hashes, strata, copies = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    found, first, place = np.unique(hashes, return_index=True, return_inverse=True)
+    summed = np.bincount(place, copies, minlength=found.size).astype(np.intp)
+    return found, strata[first], summed
+
+
+def _places(
+    hashes: Hashes, copies: IntArray, limit: FloatArray, seed: int
+) -> tuple[FloatArray, IntArray]:
+    """The places of all copies that may be within the limit, and which content each is of."""
+    u = uniform(apart(hashes, seed))
+    within = np.clip(np.floor(copies * limit - u).astype(np.intp) + 1, 0, copies)
+    content = np.repeat(np.arange(hashes.size), within)
+    number = np.arange(content.size) - np.repeat(np.cumsum(within) - within, within)
+    return (number + u[content]) / copies[content], content

@@ -1,0 +1,325 @@
+"""`sample_rows`: some rows of a source that does not fit into memory, to fit on and to judge on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import InputError, OptionError, shortened
+from calviz.core.factor import Factor
+from calviz.core.options import check_whole
+from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
+from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, ReadingOptions
+from calviz.data.profiling.sources import Engine
+from calviz.data.reading import options_of
+from calviz.data.sampling.blocks import Block, Source
+from calviz.data.sampling.draw import COUNTERS, Drawn, counted_rows, draw, proportional
+from calviz.data.sampling.hashes import Hashes, apart, content_hashes
+
+#: Rows that are drawn to fit on, where nothing is said.
+ROWS = 100_000
+#: What drawn rows are called.
+FIT, JUDGED = "calibration", "evaluation"
+
+
+@dataclass(frozen=True, eq=False)
+class RowSample:
+    """Rows that were drawn from a source, and from how many.
+
+    Attributes
+    ----------
+    data : Predictions or ConfidencePredictions
+        The rows; where some judge, with the splits "calibration" and "evaluation".
+    classes : tuple of str
+        What the strata are called.
+    counts : ndarray of int, shape (2, S)
+        Rows of the source by class that the fitting rows and the judging rows were drawn from.
+    fit, judged : ndarray of int, shape (S,)
+        Rows drawn, by class.
+    splits : tuple of (str or None, str or None)
+        The splits that they were drawn from; None for all rows.
+    seed : int
+    drawn : Drawn
+        Which contents these are.
+    """
+
+    data: Dataset
+    classes: tuple[str, ...]
+    counts: IntArray
+    fit: IntArray
+    judged: IntArray
+    splits: tuple[str | None, str | None]
+    seed: int
+    drawn: Drawn
+
+    def how(self, role: Literal[0, 1]) -> str:
+        """How the rows that fit (0) or judge (1) were drawn, in words."""
+        total = int(self.counts[role].sum())
+        split = self.splits[role]
+        other = "other " if role == 1 and self.splits == (None, None) else ""
+        of = f"{total:,} {other}rows" + (f" of split '{shortened(split)}'" if split else "")
+        return f"a stratified sample of {of}, by a hash of each row, seed {self.seed}"
+
+    def sentence(self) -> str:
+        """How many rows were drawn, of how many, and how many of each class."""
+        said = f"{self.fit.sum():,} rows to fit on: {self.how(0)}"
+        shares = [
+            f"{shortened(name)} {drawn:,} of {there:,}"
+            for name, drawn, there in zip(self.classes, self.fit, self.counts[0], strict=True)
+        ]
+        if len(shares) > 10:
+            least, most = int(self.fit.argmin()), int(self.fit.argmax())
+            shares = [f"{len(shares):,} classes, from {shares[least]} to {shares[most]}"]
+        said += f" ({', '.join(shares)})"
+        if self.judged.sum():
+            said += f"; {self.judged.sum():,} to judge on: {self.how(1)}"
+        return f"{said}."
+
+    def record(self) -> dict[str, Any]:
+        """The same as plain values, for JSON."""
+        by_class = zip(
+            self.classes, *(x.tolist() for x in (*self.counts, self.fit, self.judged)), strict=True
+        )
+        return {
+            "seed": self.seed,
+            "rows_of_source": int(self.counts[0].sum()),
+            "fit_rows": int(self.fit.sum()),
+            "eval_rows": int(self.judged.sum()),
+            "fit_split": self.splits[0],
+            "eval_split": self.splits[1],
+            "classes": {
+                name: {"fit_rows": f, "of": of_fit, "eval_rows": j, "eval_of": of_judged}
+                for name, of_fit, of_judged, f, j in by_class
+            },
+        }
+
+
+def sample_rows(
+    source: Any,
+    rows: int = ROWS,
+    *,
+    judged: int = 0,
+    fit_split: str | None = None,
+    eval_split: str | None = None,
+    seed: int = 0,
+    engine: Engine = "auto",
+    memory: str | None = None,
+    model: str | None = None,
+    name: str | None = None,
+    **options: Any,
+) -> RowSample:
+    """Draw rows of a source of any size, stratified by class: the same ones however it is divided into files, in any order.
+
+    The source is gone through three times, block by block; memory is that of the sample and 64 MB.
+
+    Parameters
+    ----------
+    source : str, PathLike, list of these, or a frame
+        As of `profile`, except frames of Spark.
+    rows : int
+        How many are drawn to fit on. Shares of classes are kept to a row; a class with less than half a row's share has none.
+    judged : int
+        How many others are drawn to judge on.
+    fit_split, eval_split : str, optional
+        The splits to draw from. Where the source has splits and none is named, those whose names say so; all rows otherwise.
+    seed : int
+        Of the hash. The same seed draws the same rows, and a smaller sample is part of a larger one.
+    engine, memory, model, name
+        As of `profile`.
+    **options
+        Fields of `ReadingOptions` (``label="y"``, ``scores=["p0", "p1", "p2"]``).
+
+    Returns
+    -------
+    RowSample
+
+    Raises
+    ------
+    InputError, OptionError
+        Where rows cannot be used, or there are not so many.
+
+    Examples
+    --------
+    >>> import calviz, polars
+    >>> frame = polars.DataFrame({"p": [k / 1000 for k in range(1000)], "y": [0, 0, 0, 1] * 250})
+    >>> sample = calviz.sample_rows(frame, 100, label="y", scores=["p"])
+    >>> sample.fit.tolist(), sample.data.n
+    ([75, 25], 100)
+    """
+    check_whole("rows", rows, least=1)
+    check_whole("judged", judged, least=0)
+    check_whole("seed", seed, least=0)
+    if fit_split is not None and fit_split == eval_split:
+        raise OptionError(f"'{shortened(fit_split)}' cannot both fit and judge; name two splits.")
+    reading: ReadingOptions = options_of(options)
+    opened = Source.of(source, reading, engine=engine, memory=memory, model=model, name=name)
+    return _Drawing(opened, seed).sample(rows, judged, fit_split, eval_split)
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawing:
+    source: Source
+    seed: int
+
+    def sample(
+        self, rows: int, judged: int, fit_split: str | None, eval_split: str | None
+    ) -> RowSample:
+        by_split, counters = self._counted()
+        splits = self._splits(tuple(by_split), fit_split, eval_split, judged > 0)
+        pools = pools_of(splits)
+        counts = np.zeros((2, len(self.source.layout.classes)), dtype=np.intp)
+        for level, found in by_split.items():
+            if (pool := pools(level)) >= 0:
+                counts[pool] += found
+        fit, other = _shares(counts, rows, judged, apart=splits != (None, None))
+
+        def blocks() -> Iterator[tuple[Hashes, IntArray, IntArray]]:
+            for block in self.source.blocks("choosing rows"):
+                content = content_hashes(block.labels, block.scores)
+                kept, pool = _pooled(block, pools)
+                strata = pool * counts.shape[1] + block.labels[kept]
+                most = counted_rows(counters, content[kept])
+                yield apart(content[kept], pool), strata, most
+
+        nothing = np.zeros_like(fit)
+        if splits == (None, None):
+            wanted = np.concatenate([fit, nothing]), np.concatenate([other, nothing])
+        else:
+            wanted = np.concatenate([fit, nothing]), np.concatenate([nothing, other])
+        drawn = draw(blocks, counts.ravel(), *wanted, self.seed)
+        of_each = counts if splits != (None, None) else np.stack([counts[0], counts[0] - fit])
+        return RowSample(
+            self._collected(drawn, pools, bool(other.any())),
+            self._names(),
+            of_each,
+            fit,
+            other,
+            splits,
+            self.seed,
+            drawn,
+        )
+
+    def _names(self) -> tuple[str, ...]:
+        layout = self.source.layout
+        if layout.confidence:
+            return ("wrong", "right")
+        return layout.class_names or tuple(str(c) for c in layout.classes)
+
+    def _counted(self) -> tuple[dict[str, IntArray], Any]:
+        """Rows of each split by class, and counters of contents."""
+        k = len(self.source.layout.classes)
+        found: dict[str, IntArray] = {}
+        counters = np.zeros(COUNTERS, dtype=np.uint32)
+        for block in self.source.blocks("counting rows", check=True):
+            content = content_hashes(block.labels, block.scores)
+            np.add.at(counters, (content & np.uint64(COUNTERS - 1)).astype(np.intp), 1)
+            levels = {"": np.ones(block.labels.size, dtype=np.bool_)}
+            if block.splits is not None:
+                levels = {str(s): block.splits == s for s in np.unique(block.splits)}
+            for level, rows in levels.items():
+                counted = np.bincount(block.labels[rows], minlength=k)
+                found[level] = found.get(level, np.zeros(k, dtype=np.intp)) + counted
+        if not found or not sum(c.sum() for c in found.values()):
+            raise InputError("there are no rows", remedy="give a source with at least one")
+        return dict(sorted(found.items())), counters
+
+    def _splits(
+        self, levels: tuple[str, ...], fit: str | None, judged: str | None, judging: bool
+    ) -> tuple[str | None, str | None]:
+        """The splits to draw from: those that are named, or whose names say so."""
+        for name in (fit, judged):
+            if name is not None and (self.source.layout.split is None or name not in levels):
+                known = ", ".join(shortened(level) for level in levels[:10] if level)
+                raise InputError(
+                    f"there is no split '{shortened(name)}'",
+                    remedy=f"known: {known}" if known else "there are no splits: leave it out",
+                )
+        if fit is not None or judged is not None:
+            return fit, judged
+        by_name = {level.casefold(): level for level in reversed(levels)}
+        usual = next((by_name[n] for n in FIT_SPLITS if n in by_name), None)
+        other = next((by_name[n] for n in EVAL_SPLITS if n in by_name), None)
+        if usual is None or (other is None and judging):
+            return None, None
+        return usual, other
+
+    def _collected(self, drawn: Drawn, pools: Callable[[str], int], judging: bool) -> Dataset:
+        """The rows that were drawn, in an order that is a function of them alone."""
+        roles = drawn.roles()
+        parts: list[tuple[Hashes, IntArray, IntArray, FloatArray]] = []
+        for block in self.source.blocks("taking rows"):
+            kept, pool = _pooled(block, pools)
+            hashes = apart(content_hashes(block.labels, block.scores)[kept], pool)
+            role = roles(hashes)
+            rows = np.flatnonzero(role >= 0)
+            at = kept[rows]
+            scores = np.stack([column[at] for column in block.scores], axis=1)
+            parts.append((hashes[rows], role[rows], block.labels[at], scores))
+        hashes, role, labels, scores = (
+            np.concatenate(columns) for columns in zip(*parts, strict=True)
+        )
+        order = np.lexsort((apart(hashes, self.seed), role))
+        splits = Factor.of(np.array([FIT, JUDGED], dtype=object)[role[order]]) if judging else None
+        return self._built(labels[order], scores[order], splits)
+
+    def _built(self, labels: IntArray, scores: FloatArray, splits: Factor | None) -> Dataset:
+        name, layout = self.source.name, self.source.layout
+        probs = scores[:, 0] if scores.shape[1] == 1 else scores
+        if layout.confidence:
+            return ConfidencePredictions(
+                confidence=probs, correct=labels == 1, splits=splits, name=name
+            )
+        return Predictions(
+            probs=probs, labels=labels, splits=splits, class_names=layout.class_names, name=name
+        )
+
+
+def pools_of(splits: tuple[str | None, str | None]) -> Callable[[str], int]:
+    """A function from the split of a row to what the row may do: 0 fit, 1 judge, -1 neither; both fit and judge are drawn of 0 without splits."""
+    fit, judged = splits
+
+    def pool(level: str) -> int:
+        if splits == (None, None):
+            return 0
+        if level == fit or (fit is None and level != judged):
+            return 0
+        return 1 if level == judged or judged is None else -1
+
+    return pool
+
+
+def _pooled(block: Block, pools: Callable[[str], int]) -> tuple[IntArray, IntArray]:
+    """The rows of a block that may do something, and what, shape (m,) each."""
+    n = block.labels.size
+    if block.splits is None:
+        return np.arange(n), np.zeros(n, dtype=np.intp)
+    levels, codes = np.unique(block.splits, return_inverse=True)
+    pool = np.array([pools(str(level)) for level in levels], dtype=np.intp)[codes]
+    kept = np.flatnonzero(pool >= 0)
+    return kept, pool[kept]
+
+
+def _shares(counts: IntArray, rows: int, judged: int, *, apart: bool) -> tuple[IntArray, IntArray]:
+    """How many rows of each class fit, and judge."""
+    there = int(counts[0].sum())
+    if not apart:
+        if rows >= there:
+            raise InputError(
+                f"there are {there:,} rows, and {rows:,} are to be drawn: none are left to judge on",
+                remedy="draw fewer, or read the source whole",
+            )
+        fit = proportional(counts[0], rows)
+        return fit, _some(counts[0] - fit, judged)
+    if not there:
+        raise InputError("no rows are left to fit on", remedy="name another split")
+    return _some(counts[0], rows), _some(counts[1], judged)
+
+
+def _some(counts: IntArray, rows: int) -> IntArray:
+    """Shares of at most as many rows as there are."""
+    most = min(rows, int(counts.sum()))
+    return proportional(counts, most) if most else np.zeros_like(counts)
