@@ -79,6 +79,7 @@ def explore(settings: Settings) -> None:
             height="content" if len(every) <= 12 else "auto",
             alt="Coverage and mean size of the prediction sets, by true class",
             column_config={
+                "rows": st.column_config.NumberColumn(format="localized"),
                 "coverage": st.column_config.NumberColumn(format="%.1f %%"),
                 "mean size": st.column_config.NumberColumn(format="%.2f"),
             },
