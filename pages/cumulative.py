@@ -107,8 +107,8 @@ with page_guard.boundary():
             filename="decision-loss",
         )
     words.caption(
-        f"{md(cost.reading(), 1_000)} The stake is the most that acting can make a difference; whoever acts above a cutoff finds the cost of "
-        "theirs, and those who do not know it look at the highest point."
+        f"{md(cost.reading(), 1_000)} The stake is the most that a decision can gain or lose. Those who know their cutoff read "
+        "the loss there; those who do not, read the highest point."
     )
 
 with page_guard.boundary(), st.expander("What is drawn, as a table", icon=":material/table:"):

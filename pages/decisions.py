@@ -20,8 +20,8 @@ st.title(navigation.BY_KEY["decisions"].question, anchor=False)
 with page_guard.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.rows_words}")
     st.caption(
-        "Rows whose probability reaches the cutoff are acted on: treated, investigated, refused. What a calibrated "
-        "probability is worth shows where such decisions cost something."
+        "Rows whose probability reaches the cutoff are acted on: treated, investigated, refused. Acting and not "
+        "acting both have a cost when they turn out wrong: what calibration is worth shows in these costs."
     )
 
 with page_guard.boundary():

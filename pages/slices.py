@@ -24,7 +24,8 @@ with page_guard.boundary():
     if not chosen.whole.groups:
         st.info(
             "This file has no group column. Any column that is not a score, the label, a split or an "
-            "identifier is one, such as region, device or month."
+            "identifier is one, such as region, device or month.",
+            icon=":material/info:",
         )
     else:
         question = slices_off.ask(chosen)

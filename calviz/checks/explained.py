@@ -72,8 +72,11 @@ class _Said:
         """What the model said, and what happened."""
         r = self.reduction
         if self.verdict.rows == 1:
+            if r.kind == "top-label":
+                held = "right" if self.verdict.observed else "wrong"
+                return f"On {rows}, the model was {self.said} sure of its answer, and the answer was {held}."
             held = "came true" if self.verdict.observed else "did not come true"
-            return f"On {rows}, the model gave what it was asked for a probability of {self.said}, and that {held}."
+            return f"On {rows}, the model gave the outcome in question a probability of {self.said}, and that {held}."
         if r.kind == "top-label":
             text = f"the model was {self.said} sure of its answer on average, and its answer was right in {self.happened} of the cases"
         elif r.kind == "top-r":

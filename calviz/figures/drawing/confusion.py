@@ -79,7 +79,8 @@ def _click(f: Confusion, by: By, shown: IntArray) -> Trace:
         "marker": {"symbol": "square", "size": _ROW - 2, "opacity": 0},
         "selected": {"marker": {"opacity": 0}},
         "unselected": {"marker": {"opacity": 0}},
-        "customdata": np.stack([f.true[at], f.predicted[at]], axis=1),
+        # Lists: of a two-dimensional array the browser sends a click's row back as an object, {"0": true, "1": predicted}.
+        "customdata": np.stack([f.true[at], f.predicted[at]], axis=1).tolist(),
         "hoverinfo": "text",
         "hovertext": [_hover(f, int(i), float(share[i]), by) for i in at],
         "showlegend": False,

@@ -48,11 +48,13 @@ def explore(settings: Settings) -> None:
                 format_func=lambda key: BY.get(key, str(key)),
             )
             names = distinct(figure.class_names)
+            first = min(SHOWN, len(names))
+            usual = f"{first} of the most frequent mistakes" if figure.wrong else f"{first} classes"
             wanted = st.multiselect(
                 "Classes",
                 figure.class_names,
                 format_func=lambda name: names.get(name, str(name)),
-                placeholder=f"{min(SHOWN, len(names))} of the most frequent mistakes; type to search",
+                placeholder=f"{usual}; type to search",
                 max_selections=MOST,
                 key=f"calviz.confusion.classes.{settings.entry.content}",
             )
