@@ -15,6 +15,8 @@ from calviz.ui.widgets.text import md
 
 #: What is there from the start.
 _FIRST = ("reliability", "risk-coverage")
+#: Pixels of the preview until it is drawn.
+_HEIGHT = 620
 
 
 def explore(settings: Settings) -> None:
@@ -35,10 +37,9 @@ def explore(settings: Settings) -> None:
     stem = f"{settings.file_stem}-figure"
     with st.spinner("Drawing …"):
         html = to_sheet(panels, columns=columns, name=stem, caption=with_caption)
-    # Its policy lets only its own two scripts run, and every text in it is escaped. Once drawn it sets the height of its frame.
-    st.iframe(
-        html, height="content", alt="Preview of the figure, with buttons that save and copy it"
-    )
+    # Its policy lets only its own two scripts run, not the one with which streamlit measures contents, and every text in it is
+    # escaped. Once drawn it sets the height of its frame.
+    st.iframe(html, height=_HEIGHT, alt="Preview of the figure, with buttons that save and copy it")
     pdf_download.draw(html, f"{stem}.pdf", key="calviz.figures")
     caption = caption_of(panels)
     st.subheader("Caption", anchor=False)
