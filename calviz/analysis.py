@@ -218,12 +218,14 @@ def explain(
     bins: int | None = None,
     scheme: Scheme | None = None,
     seed: int | None = None,
+    clusters: str | Factor | npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
 ) -> tuple[str, ...]:
     """Say what the verdict means, in five sentences for somebody who does not know the words.
 
     Parameters
     ----------
-    data, reduction, split, bins, scheme, seed
+    data, reduction, split, bins, scheme, seed, clusters, sample_weight
         As of `verdict`, whose numbers the sentences hold.
 
     Raises
@@ -231,7 +233,16 @@ def explain(
     OptionError, InputError, NotAvailable
         As `evaluate`.
     """
-    asked = Sample.of(data, split=split, reduction=reduction, bins=bins, scheme=scheme, seed=seed)
+    asked = Sample.of(
+        data,
+        split=split,
+        reduction=reduction,
+        bins=bins,
+        scheme=scheme,
+        seed=seed,
+        clusters=clusters,
+        weights=sample_weight,
+    )
     sample = _judged(asked)
     return explained(sample, sample.once(verdict_on))
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import InputError, OptionError, shortened
+from calviz.core.record_batches import record_batches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,12 +61,7 @@ def transform_frame(
             for name, column in zip(new, made, strict=True)
         ]
         return known.with_columns(*added).to_native()
-    if hasattr(frame, "to_arrow_reader"):
-        reader = frame.to_arrow_reader(BATCH_ROWS)
-    elif hasattr(frame, "to_pyarrow_batches"):
-        reader = frame.to_pyarrow_batches(chunk_size=BATCH_ROWS)
-    else:
-        raise InputError(f"frames of {known.implementation} cannot be gone through in batches")
+    reader = record_batches(frame, BATCH_ROWS, known.implementation)
     return _reader(fitted, reader, columns, new)
 
 

@@ -14,6 +14,7 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import CalvizError, InputError, shortened
 from calviz.core.extra_packages import needs
 from calviz.core.probabilities import ROW_SUM_TOLERANCE, SCORE_SLACK
+from calviz.core.record_batches import record_batches
 from calviz.core.watch import checkpoint
 from calviz.data.loaded import ReadingOptions
 from calviz.data.profiling.columns import recognised
@@ -245,13 +246,7 @@ def _tables(native: Any, columns: list[str], rows: int) -> Iterator[pl.DataFrame
     if frame.implementation.is_polars():
         yield from table.collect_batches(chunk_size=rows, maintain_order=True)
         return
-    if hasattr(table, "to_arrow_reader"):
-        reader = table.to_arrow_reader(rows)
-    elif hasattr(table, "to_pyarrow_batches"):
-        reader = table.to_pyarrow_batches(chunk_size=rows)
-    else:
-        raise InputError(f"frames of {frame.implementation} cannot be gone through in batches")
-    for batch in reader:
+    for batch in record_batches(table, rows, frame.implementation):
         found = pl.from_arrow(batch)
         assert isinstance(found, pl.DataFrame)
         yield found

@@ -61,3 +61,13 @@ def test_the_picture_has_the_numbers_of_the_verdict():
     # On a phone the panels stand one above the other, whatever rounding makes of their shares of the height.
     layout = figure.plot(width=350).layout
     assert layout.yaxis.domain[0] >= layout.yaxis2.domain[1] > layout.yaxis2.domain[0] >= 0
+
+
+def test_what_counts_differently_is_explained_as_it_is_judged():
+    data = DATA["over"]
+    weights = np.where(np.arange(data.n) % 2, 3.0, 0.5)
+    verdict = calviz.verdict(data, sample_weight=weights)
+    assert verdict.score != calviz.verdict(data).score
+    assert (
+        percent(verdict.score).removesuffix(" %") in calviz.explain(data, sample_weight=weights)[0]
+    )
