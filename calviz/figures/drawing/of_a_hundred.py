@@ -91,7 +91,7 @@ def _squares(panel: Kept, palette: Palette, own: str, named: set[str]) -> Iterat
             palette.vermillion if over else palette.purple,
         ),
         (
-            "neither promised nor true",
+            "neither",
             most,
             HUNDRED,
             palette.neutral,

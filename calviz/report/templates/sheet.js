@@ -122,7 +122,13 @@
   // A preview is as high as what it shows, which only is known here, and changes with the width.
   const frame = window.frameElement;
   if (frame) {
-    const fit = () => { frame.style.height = `${Math.ceil(document.body.getBoundingClientRect().bottom) + 8}px`; };
+    const fit = () => {
+      const height = `${Math.ceil(document.body.getBoundingClientRect().bottom) + 8}px`;
+      // What holds the frame was given the height that it had before.
+      for (const part of [frame, frame.parentElement, frame.parentElement?.parentElement]) {
+        if (part && (part === frame || part.children.length === 1)) part.style.height = height;
+      }
+    };
     fit();
     addEventListener("resize", fit);
   }
