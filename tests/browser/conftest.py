@@ -230,6 +230,8 @@ def view(browser: Any, server: Server) -> Iterator[Callable[..., View]]:
         context = browser.new_context(
             viewport={"width": width, "height": height},
             color_scheme="dark" if dark else "light",
+            # Nothing here looks at a transition, and each is drawn frame by frame.
+            reduced_motion="reduce",
             accept_downloads=True,
         )
         context.set_default_timeout(PATIENCE)

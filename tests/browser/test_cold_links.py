@@ -29,10 +29,11 @@ def test_a_cold_link_opens_its_page_and_keeps_its_settings(path, request, view):
         assert part in page.url.replace("%20", "+")
     assert page.url.startswith(at.url + path)
 
-    # The widgets are the same from the first run on: a change is not lost.
-    page.get_by_role("spinbutton", name="Number of bins").fill("9")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**bins=9**")
+    if path in ALONE:
+        # The widgets are the same from the first run on: a change is not lost.
+        page.get_by_role("spinbutton", name="Number of bins").fill("9")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**bins=9**")
     if path == "/reliability":
         view(at=at).open("/").expect(QUESTIONS["/"])
     assert at.faults == []
