@@ -148,7 +148,7 @@ def test_another_data_set_brings_its_default_where_nothing_was_chosen():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("reduction", ["top-r", "within-top-r", "class"])
+@pytest.mark.parametrize("reduction", ["within-top-r", "class"])
 def test_reductions(reduction):
     app = _app(page="reliability")
     app.selectbox(key="reduction").set_value(reduction).run()
@@ -234,12 +234,19 @@ def test_a_file_is_read_and_looked_at():
     assert "mine.csv · 3 rows" in _words(_quiet(app))
 
 
+#: Every page with one row, with many classes and with confidences alone; of the others, the pages that divide by what may be 0.
+EVERYWHERE = ("one row", "a thousand classes", "one confidence")
+ELSEWHERE = ("overview", "metrics", "reliability", "classwise", "recalibrate")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in FILES if "two columns" not in kind])
 def test_unusual_files_are_shown_on_every_page(kind):
     app = _quiet(_upload(_app(), "mine.csv", FILES[kind]))
     for page in PAGES:
         if page.key in ("learn", "arena"):  # they do not show the file
+            continue
+        if kind not in EVERYWHERE and page.key not in ELSEWHERE:
             continue
         app.switch_page(page.file).run()
         _quiet(app)
@@ -409,7 +416,7 @@ def test_what_is_not_available_says_why():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("reduction", ["top-r", "within-top-r", "class"])
+@pytest.mark.parametrize("reduction", ["top-r", "class"])
 def test_the_cumulative_plot_follows_the_reduction(reduction):
     app = _app(page="cumulative")
     app.selectbox(key="reduction").set_value(reduction).run()
@@ -496,7 +503,7 @@ def test_the_table_of_classes_is_in_the_order_of_the_bars():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("scheme", "name"), [("equal-mass", " (equal mass)"), ("sturges", " (Sturges)"), ("", "")]
+    ("scheme", "name"), [("equal-mass", " (equal mass)"), ("", "")]
 )
 def test_numbers_are_of_the_bins_that_are_drawn_on_every_page(scheme, name):
     def value(words):

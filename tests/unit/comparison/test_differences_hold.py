@@ -27,7 +27,7 @@ def compared(sets, labels, keys, rng):
 @pytest.mark.slow
 def test_two_calibrated_models_are_not_called_different():
     # Sharp and constant: noise lifts the errors of the sharp one much more. Each metric in at most 5 % of samples.
-    runs, rng = 40, np.random.default_rng(0)
+    runs, rng = 20, np.random.default_rng(0)
     false = dict.fromkeys(ERRORS, 0)
     for _ in range(runs):
         q, y = truth(500, rng)
@@ -41,7 +41,7 @@ def test_two_calibrated_models_are_not_called_different():
 @pytest.mark.slow
 def test_a_difference_is_covered_declared_and_hardly_biased():
     # Logits x 1.5 against the true probabilities, which have no error at all.
-    runs, rng = 40, np.random.default_rng(1)
+    runs, rng = 20, np.random.default_rng(1)
     keys = ("ece", "ks", "smece", "classwise_ece")
     q, _ = truth(400_000, rng)
     p = softmax(1.5 * np.log(q + 1e-300), axis=1)
@@ -71,7 +71,7 @@ def test_a_difference_is_covered_declared_and_hardly_biased():
 
 @pytest.mark.slow
 def test_none_of_eight_equal_models_is_called_worse():
-    runs, rng = 40, np.random.default_rng(2)
+    runs, rng = 20, np.random.default_rng(2)
     keys = ("nll", "ece", "ks")
     worse = dict.fromkeys(keys, 0)
     for _ in range(runs):
