@@ -41,7 +41,7 @@ def test_two_calibrated_models_are_not_called_different():
 @pytest.mark.slow
 def test_a_difference_is_covered_declared_and_hardly_biased():
     # Logits x 1.5 against the true probabilities, which have no error at all.
-    runs, rng = 20, np.random.default_rng(1)
+    runs, rng = 40, np.random.default_rng(1)
     keys = ("ece", "ks", "smece", "classwise_ece")
     q, _ = truth(400_000, rng)
     p = softmax(1.5 * np.log(q + 1e-300), axis=1)
