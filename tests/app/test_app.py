@@ -502,9 +502,7 @@ def test_the_table_of_classes_is_in_the_order_of_the_bars():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("scheme", "name"), [("equal-mass", " (equal mass)"), ("", "")]
-)
+@pytest.mark.parametrize(("scheme", "name"), [("equal-mass", " (equal mass)"), ("", "")])
 def test_numbers_are_of_the_bins_that_are_drawn_on_every_page(scheme, name):
     def value(words):
         return re.search(rf"\*\*MCE{re.escape(name)} ([\d.]+) points", words)[1]
