@@ -112,7 +112,7 @@ def three(tmp_path_factory):
     return file
 
 
-@pytest.mark.parametrize("options", [(), ("--ci",), ("--ci", "--bins", "7", "--conventions")])
+@pytest.mark.parametrize("options", [(), ("--ci", "--bins", "7", "--conventions")])
 def test_an_audit_with_its_report_measures_once(measured, three, tmp_path, options):
     html = tmp_path / "report.html"
     done = CliRunner().invoke(main, ["audit", str(three), "--html", str(html), *options])

@@ -220,10 +220,14 @@ def with_zeros():
 
 
 def test_what_is_too_large_to_keep_is_drawn_before_it_goes(monkeypatch):
-    content = overconfident()
-    kept = compared(opened(content))
+    def both():
+        app = opened(overconfident())
+        app.multiselect(key="methods").set_value(["temperature", "isotonic"]).run()
+        return compared(app)
+
+    kept = both()
     monkeypatch.setattr(comparison_job, "KEPT_BYTES", 0)
-    gone = compared(opened(content))
+    gone = both()
     assert kept.drawn == {}
     assert {m.calibrated for m in gone.comparison} == {None}
     methods = [m.key for m in kept.fitted]

@@ -59,7 +59,7 @@ def true_ece(slope, shift, spread=1.5):
 @pytest.mark.slow
 def test_what_is_overconfident_everywhere_is_never_called_underconfident_in_others():
     # Logits x 1.05 make every largest probability larger: no confidence is too low.
-    runs, wrong, spoken = 40, 0, 0
+    runs, wrong, spoken = 24, 0, 0
     for seed in range(runs):
         data = several(5_000, 5, np.random.default_rng([1, seed]), sharpen=1.05)
         seen = evidence(Sample(data, resamples=FEW, seed=seed))
@@ -73,11 +73,11 @@ def test_what_is_overconfident_everywhere_is_never_called_underconfident_in_othe
 @pytest.mark.slow
 def test_both_directions_are_said_where_both_are_there():
     said = 0
-    for seed in range(20):
+    for seed in range(10):
         data = binary(3_000, np.random.default_rng([2, seed]), slope=1.6)
         f = next(iter(find(Sample(data, "positive", resamples=FEW, seed=seed))))
         said += f.message.startswith("Forecast too high in places, forecast too low in others")
-    assert said >= 18
+    assert said >= 9
 
 
 @pytest.mark.slow
@@ -103,7 +103,7 @@ def test_both_views_of_two_classes_say_what_the_worse_one_shows(reduction):
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["two classes", "five classes"])
 def test_a_calibrated_file_rarely_gets_any_statement(case):
-    runs, said, overall = 60, 0, 0
+    runs, said, overall = 40, 0, 0
     for seed in range(runs):
         rng = np.random.default_rng([4, seed])
         data = binary(400, rng) if case == "two classes" else several(400, 5, rng)
@@ -129,7 +129,7 @@ def test_a_calibrated_file_rarely_gets_any_statement(case):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "slope", "shift"),
-    [(100, 1.0, 0.0), (100, 1.1, 0.1), (1_000, 1.0, 0.0), (1_000, 1.1, 0.1)],
+    [(100, 1.1, 0.1), (1_000, 1.1, 0.1)],  # without an error the bound always holds
 )
 def test_the_error_is_below_what_is_said(n, slope, shift):
     runs, truth = 60, true_ece(slope, shift)
@@ -154,11 +154,11 @@ def test_sure_scores_that_all_hit_may_still_be_off():
 def test_useless_probabilities_are_said_to_be():
     # Calibrated, and all about 1/2.
     said = 0
-    for seed in range(40):
+    for seed in range(20):
         data = binary(1_000, np.random.default_rng([6, seed]), spread=0.02)
         codes = [f.code for f in find(Sample(data, "positive", resamples=FEW, seed=seed))]
         said += "CAL016" in codes
-    assert said >= 36
+    assert said >= 18
     sample = Sample(binary(1_000, np.random.default_rng(6), spread=0.02), "positive")
     assert "the probabilities hardly tell the classes apart" in verdict(sample).sentence
 
@@ -176,7 +176,7 @@ def test_few_rare_events_are_no_reason_to_call_a_model_useless():
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [50, 200, 1_000])
 def test_models_with_skill_are_not_called_useless(n):
-    runs = 200
+    runs = 100
     wrong = sum(
         not tells_apart(binary(n, np.random.default_rng([7, n, seed]))) for seed in range(runs)
     ) + sum(
@@ -209,7 +209,7 @@ def test_shuffling_against_all_orders_of_the_labels():
 
 @pytest.mark.slow
 def test_slices_of_rare_events_are_not_called_off_by_chance():
-    runs, called = 200, 0
+    runs, called = 120, 0
     for seed in range(runs):
         rng = np.random.default_rng([9, seed])
         score = rng.beta(0.5, 20, 3_000)

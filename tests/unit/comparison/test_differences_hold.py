@@ -27,7 +27,7 @@ def compared(sets, labels, keys, rng):
 @pytest.mark.slow
 def test_two_calibrated_models_are_not_called_different():
     # Sharp and constant: noise lifts the errors of the sharp one much more. Each metric in at most 5 % of samples.
-    runs, rng = 40, np.random.default_rng(0)
+    runs, rng = 20, np.random.default_rng(0)
     false = dict.fromkeys(ERRORS, 0)
     for _ in range(runs):
         q, y = truth(500, rng)
@@ -71,7 +71,7 @@ def test_a_difference_is_covered_declared_and_hardly_biased():
 
 @pytest.mark.slow
 def test_none_of_eight_equal_models_is_called_worse():
-    runs, rng = 40, np.random.default_rng(2)
+    runs, rng = 20, np.random.default_rng(2)
     keys = ("nll", "ece", "ks")
     worse = dict.fromkeys(keys, 0)
     for _ in range(runs):

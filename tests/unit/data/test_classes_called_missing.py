@@ -82,8 +82,12 @@ def test_wherever_they_stand(load, columns, labels, names, indices):
     assert data.labels.tolist() == indices
 
 
-@pytest.mark.parametrize("word", [*WORDS, ""])
-@pytest.mark.parametrize("classes", [("US", "EU"), ("NAN_", "EU"), ("X", "is_NA")])
+@pytest.mark.parametrize(
+    ("word", "classes"),
+    [(word, ("US", "EU")) for word in (*WORDS, "")]
+    + [("NA", classes) for classes in (("NAN_", "EU"), ("X", "is_NA"))]
+    + [("nan", ("NAN_", "EU"))],
+)
 def test_without_such_a_class_they_are_missing(load, word, classes):
     rows = [(classes[0], 0.7, 0.3), (classes[1], 0.2, 0.8), (word, 0.5, 0.5)]
     with pytest.raises(InputError, match="1 of 3 rows have no label"):

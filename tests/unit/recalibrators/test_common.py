@@ -50,8 +50,7 @@ def test_it_is_described(key):
 
 
 @pytest.mark.parametrize("key", [*KEYS, *EXTRA])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize(("dtype", "k"), [(np.float64, 2), (np.float32, 4)])
 def test_gives_distributions_of_the_same_type(key, dtype, k):
     p, y = probabilities(k=k, dtype=dtype)
     before = p.copy()
@@ -65,8 +64,7 @@ def test_gives_distributions_of_the_same_type(key, dtype, k):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", [*KEYS, *EXTRA])
-@pytest.mark.parametrize("given", ["probabilities", "logits"])
-@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize(("given", "k"), [("logits", 2), ("logits", 4), ("probabilities", 4)])
 def test_the_snippet_does_the_same(key, given, k):
     z, y = simulate(300, k, temperature=1.7, seed=3)
     x = z.astype(np.float32) if given == "logits" else softmax(z).astype(np.float32)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -63,6 +64,13 @@ def zeros(request):
     return trees.predict_proba(x[fit]), y[fit], trees.predict_proba(x[judge]), y[judge]
 
 
+@pytest.fixture(scope="module")
+def fits(zeros):
+    """What each method makes of them, fitted once for all tests that only look at it."""
+    p, y, *_ = zeros
+    return cache(lambda key: RECALIBRATORS[key].make().fit(p, y))
+
+
 def refuted(p, y):
     return int((p[np.arange(y.size), y] == 0).sum())
 
@@ -73,9 +81,9 @@ def test_true_classes_have_zeros(zeros):
 
 
 @pytest.mark.parametrize("key", LOGARITHMS)
-def test_the_automatic_floor_makes_the_map_better_than_nothing(zeros, key):
+def test_the_automatic_floor_makes_the_map_better_than_nothing(zeros, fits, key):
     p, y, q, t = zeros
-    fitted = RECALIBRATORS[key].make().fit(p, y)
+    fitted = fits(key)
     out = fitted.transform(q)
     assert nll(out, t) < nll(q, t)
     old = RECALIBRATORS[key].make(floor=None).fit(p, y).transform(q)
@@ -88,9 +96,9 @@ def test_the_automatic_floor_makes_the_map_better_than_nothing(zeros, key):
 
 
 @pytest.mark.parametrize("key", LOGARITHMS)
-def test_the_floor_is_half_of_the_smallest_score_and_is_said(zeros, key):
+def test_the_floor_is_half_of_the_smallest_score_and_is_said(zeros, fits, key):
     p, y, q, _ = zeros
-    fitted = RECALIBRATORS[key].make().fit(p, y)
+    fitted = fits(key)
     half = min(p[p > 0].min() / 2, 0.01)
     assert fitted.floor_ == fitted.describe()["floor"] == fitted.to_dict()["floor"]
     assert fitted.floor_ == pytest.approx(half)
@@ -100,9 +108,8 @@ def test_the_floor_is_half_of_the_smallest_score_and_is_said(zeros, key):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", MAPS)
-def test_no_true_class_is_left_with_an_infinite_loss(zeros, key):
-    p, y, q, _ = zeros
-    fitted = RECALIBRATORS[key].make().fit(p, y)
+def test_no_true_class_is_left_with_an_infinite_loss(zeros, fits, key):
+    q, fitted = zeros[2], fits(key)
     k = q.shape[1]
     new = np.concatenate([q, np.eye(k), np.eye(k)[:1] * (1 - 1e-9) + 1e-9 / k])
     for array in (new, new.astype(np.float32)):
@@ -111,9 +118,8 @@ def test_no_true_class_is_left_with_an_infinite_loss(zeros, key):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", [*MAPS, "platt+spline", "vector+gp"])
-def test_json_and_snippet_read_zeros_as_the_map_does(zeros, key):
-    p, y, q, _ = zeros
-    fitted = RECALIBRATORS[key].make().fit(p, y)
+def test_json_and_snippet_read_zeros_as_the_map_does(zeros, fits, key):
+    q, fitted = zeros[2], fits(key)
     new = np.concatenate([q, np.eye(q.shape[1])])
     out = fitted.transform(new)
     back = load_map(json.loads(json.dumps(fitted.to_dict(), allow_nan=False)))
