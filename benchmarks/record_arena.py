@@ -1,6 +1,7 @@
 """Record what the arenas say about methods, by classes and calibration rows: the evidence of suggestions and advice.
 
     python benchmarks/record_arena.py STATE CALARENA
+    python benchmarks/record_arena.py - CALARENA     # keeps what is recorded of our own experiments
 
 STATE is what ``calviz arena FOLDER --state STATE`` kept of experiments with our own methods; CALARENA is the folder with the
 results of CalArena (https://arxiv.org/abs/2605.30188), one CSV file per benchmark and method. Writes
@@ -52,6 +53,7 @@ OWN = (
     ((3, 20), (1_000, 20_000)),
 )
 PUBLISHED = (
+    ((2, 3), (20_000, None)),
     ((2, 3), (0, None)),
     ((3, 10), (0, None)),
     ((10, 500), (0, None)),
@@ -96,17 +98,24 @@ def group(table: ResultTable, source: str, classes, rows, names=None):
     }
 
 
+def _table(folder: str) -> ResultTable:
+    found = find([folder])
+    return ResultTable.of(found.results, baseline=found.baseline)
+
+
 def main() -> None:
     """Read both arenas and write the record."""
     state, calarena = sys.argv[1:]
-    tables = [
-        ResultTable.of(f.results, baseline=f.baseline) for f in (find([state]), find([calarena]))
-    ]
-    # A state of `benchmarks/arena.py` holds other libraries' methods too.
-    ours = [m for m in tables[0].methods if m in RECALIBRATORS]
-    own = tables[0].take(range(len(tables[0])), ours)
-    groups = [group(own, OURS, *ranges) for ranges in OWN]
-    groups += [group(tables[1], THEIRS, *ranges, NAMES) for ranges in PUBLISHED]
+    published = _table(calarena)
+    if state == "-":
+        kept = json.loads(OUT.read_text(encoding="utf-8"))["groups"]
+        groups = [g for g in kept if g["source"] == OURS]
+    else:
+        table = _table(state)
+        # A state of `benchmarks/arena.py` holds other libraries' methods too.
+        own = table.take(range(len(table)), [m for m in table.methods if m in RECALIBRATORS])
+        groups = [group(own, OURS, *ranges) for ranges in OWN]
+    groups += [group(published, THEIRS, *ranges, NAMES) for ranges in PUBLISHED]
     record = {"groups": [g for g in groups if g is not None]}
     OUT.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 

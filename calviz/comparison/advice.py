@@ -101,15 +101,15 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
 
 
 def _objection(comparison: Comparison, key: str) -> str | None:
-    """Why a method that is tied with the best is no improvement all the same."""
+    """Why a method that is tied with the best is no improvement all the same: what of it is worse or not better."""
     differences = comparison[key].differences
     nll = differences.get("nll")
     if nll is not None and nll.verdict == "worse":
-        return "its NLL is worse than that of the uncalibrated model beyond noise"
+        return "NLL is worse than that of the uncalibrated model beyond noise"
     criterion = comparison.criterion
     change = differences.get(criterion) if criterion else None
     if criterion and change is not None and change.verdict != "better":
-        return f"its {METRICS[criterion].label} is not better than that of the uncalibrated model beyond noise"
+        return f"{METRICS[criterion].label} is not better than that of the uncalibrated model beyond noise"
     return None
 
 
@@ -164,7 +164,7 @@ def _measured(
         if not any(m.ok for m in comparison if m.key != UNCALIBRATED):
             return ["No method was fitted, so there is no ground for a choice."]
         if UNCALIBRATED not in equal and (said := _objection(comparison, best)):
-            return [f"{_label(best)} has the best {name} on {rows}, but {said}."]
+            return [f"{_label(best)} has the best {name} on {rows}, but its {said}."]
         if best == UNCALIBRATED:
             return [f"No method has a better {name} than the uncalibrated model on {rows}."]
         return [
@@ -202,10 +202,13 @@ def _held_against(
     if not recommended.ok:
         return f"{rule.reason} There is no result of it here: {recommended.reason}"
     if rule.method in equal and (said := _objection(comparison, str(rule.method))):
-        return f"{rule.reason} Here {said}."
-    if chosen == UNCALIBRATED or rule.method in equal:
+        return f"{rule.reason} Here the {said} ({_label(str(rule.method))})."
+    criterion = str(comparison.criterion)
+    # Ties are those with the best of all, which may be ruled out where classes must stay.
+    if chosen == UNCALIBRATED or rule.method in (*equal, *comparison.tied[criterion]):
         return rule.reason
-    return f"{rule.reason} Here its {name} is worse beyond noise."
+    best = comparison.ranking(criterion)[0]
+    return f"{rule.reason} Here the {name} of {_label(str(rule.method))} is worse than that of {_label(best)} beyond noise."
 
 
 def _not_compared(method: str, comparison: Comparison, data: Dataset) -> str:

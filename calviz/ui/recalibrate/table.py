@@ -129,10 +129,8 @@ def texts(outcome: Outcome, columns: Sequence[Column], lead: str) -> pd.DataFram
             row["Best in"] = f"{100 * share:.0f} %" if share is not None else ""
         if outcome.data.kind != "confidence":
             row["Predictions changed"] = f"{m.predictions_changed:,}" if m.ok else ""
-        times = f"{seconds_text(m.fit_seconds)} / {seconds_text(m.apply_seconds)}"
-        if m.key == UNCALIBRATED:
-            times = "–"
-        row["Fit / apply"] = times if m.ok else m.reason or "failed"
+        fit = "–" if m.key == UNCALIBRATED else seconds_text(m.fit_seconds)
+        row["Fit"] = fit if m.ok else m.reason or "failed"
         rows[m.label] = row
     return pd.DataFrame.from_dict(rows, orient="index")
 
