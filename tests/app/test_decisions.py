@@ -32,6 +32,8 @@ def test_more_than_two_classes_are_told_what_to_choose():
     assert app.selectbox(key="class").value == "3"
     app.selectbox(key="class").set_value("5").run()
     assert _quiet(app).selectbox(key="calviz.one_class").value == 5
+    app.selectbox(key="calviz.one_class").set_value(None).run()
+    assert _quiet(app).selectbox(key="reduction").value == "top-label"
 
 
 def test_a_column_of_grades_has_its_tests():

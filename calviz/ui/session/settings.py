@@ -364,12 +364,21 @@ def choose_class(chosen: Settings, label: str, placeholder: str) -> None:
         index=None,
         format_func=lambda index: shown[data.class_names[index]],
         key=_ONE_CLASS,
-        on_change=lambda: look_at_class(data, st.session_state[_ONE_CLASS]),
+        on_change=_look_at_chosen_class,
+        args=(chosen,),
         filter_mode="contains",
         placeholder=placeholder,
         width=420,
         help="One class against the rest, as the reduction in the sidebar says. Type to search.",
     )
+
+
+def _look_at_chosen_class(chosen: Settings) -> None:
+    index: int | None = st.session_state[_ONE_CLASS]
+    if index is None:  # cleared
+        st.session_state[_SEED] = {"reduction": Reduction.default(chosen.whole).kind}
+    else:
+        look_at_class(chosen.whole, index)
 
 
 def other_view_of_two_classes(chosen: Settings, said: str | None = None) -> None:
