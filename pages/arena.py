@@ -3,6 +3,7 @@
 import streamlit as st
 
 from calviz.ui.arena import arena_job
+from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, settings
 
 page_guard.enter()
@@ -14,6 +15,7 @@ with page_guard.boundary():
         "One data set says little about a method. Here every recalibrator is fitted on the calibration rows of each model, judged "
         "on rows that no fit has seen, and ranked over all of them by the Brier score and NLL."
     )
+    panel.not_followed(chosen, "Methods are judged on all rows that no fit has seen")
 
 with page_guard.boundary():
     arena_job.explore(chosen)

@@ -18,10 +18,14 @@ chosen = settings.current()
 
 st.title(navigation.BY_KEY["decisions"].question, anchor=False)
 with page_guard.boundary():
-    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.rows_words}")
+    about = chosen.words if chosen.reduction.kind == "class" else chosen.rows_words
+    st.markdown(f"{md(chosen.entry.title, 80)} · {about}")
     st.caption(
         "Rows whose probability reaches the cutoff are acted on: treated, investigated, refused. Acting and not "
         "acting both have a cost when they turn out wrong: what calibration is worth shows in these costs."
+    )
+    settings.choose_class(
+        chosen, "Decide for or against the class", "choose the class that is decided on"
     )
 
 with page_guard.boundary():

@@ -4,6 +4,7 @@ import streamlit as st
 
 from calviz import analysis
 from calviz.figures import OfAHundred
+from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import clipboard, diagram
 from calviz.ui.widgets.text import md
@@ -14,6 +15,7 @@ chosen = settings.current()
 st.title(navigation.BY_KEY["explain"].question, anchor=False)
 with page_guard.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
+    panel.not_followed(chosen, "These sentences are of all rows")
 
 with page_guard.boundary():
     verdict = results.evaluation(chosen).verdict

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from calviz.ui.learning_curve import learning_curve_job
+from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, settings
 from calviz.ui.widgets.text import md
 
@@ -12,6 +13,7 @@ chosen = settings.current()
 st.title(navigation.BY_KEY["learning_curve"].question, anchor=False)
 with page_guard.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
+    panel.not_followed(chosen, "The curve is of all rows that judge")
     st.caption(
         "Recalibrators are fitted to few labels and to many, several times each, and always judged on "
         "the same rows, which no fit has seen."

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from calviz.ui.report import report_job
+from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, settings
 from calviz.ui.widgets.text import md
 
@@ -13,6 +14,7 @@ st.title(navigation.BY_KEY["report"].question, anchor=False)
 with page_guard.boundary():
     words = chosen.words
     st.markdown(f"{md(chosen.entry.title, 80)} · {words} · {chosen.bins_words}")
+    panel.not_followed(chosen, "The report is of all rows")
 
 with page_guard.boundary():
     report_job.explore(chosen)

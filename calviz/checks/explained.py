@@ -62,7 +62,16 @@ class _Said:
         self.reduction = reduction
         self.name = name
         self.group = group
-        self.said, self.happened = _share(verdict.score), _share(verdict.observed)
+        # More digits where the two, as shown, would not differ by what is said to be between them.
+        v, decimals, digits = verdict, verdict.mcs_decimals, 1
+        shown = round(HUNDRED * v.score, 1) - round(HUNDRED * v.observed, 1)
+        apart = _points(abs(v.mcs), decimals)
+        if (
+            _points(abs(shown) / HUNDRED, decimals) != apart
+            and apart in self.follows() + self.where()
+        ):
+            digits = max(2, decimals)
+        self.said, self.happened = (_share(x, digits) for x in (v.score, v.observed))
 
     @property
     def few(self) -> bool:
@@ -184,9 +193,9 @@ class _Said:
         return "Collect more rows whose outcome is known, and look again."
 
 
-def _share(value: float) -> str:
+def _share(value: float, digits: int = 1) -> str:
     """A share without a sign: "91.5 percent", with the digits that it has on all pages."""
-    return f"{decimal(HUNDRED * value, 1)} percent"
+    return f"{decimal(HUNDRED * value, digits)} percent"
 
 
 def _points(value: float, decimals: int) -> str:

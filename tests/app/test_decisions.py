@@ -26,8 +26,14 @@ def test_more_than_two_classes_are_told_what_to_choose():
         "decisions at a cutoff are about one of two classes"
         in "".join(i.value for i in app.info).lower()
     )
-    app.selectbox(key="reduction").set_value("class").run()
+    app.selectbox(key="calviz.one_class").set_value(3).run()
     assert "AUROC" in _words(_quiet(app))
+    assert "class '3' against the rest" in _words(app)
+    assert app.selectbox(key="class").value == "3"
+    app.selectbox(key="class").set_value("5").run()
+    assert _quiet(app).selectbox(key="calviz.one_class").value == 5
+    app.selectbox(key="calviz.one_class").set_value(None).run()
+    assert _quiet(app).selectbox(key="reduction").value == "top-label"
 
 
 def test_a_column_of_grades_has_its_tests():

@@ -67,6 +67,13 @@ def draw(settings: Settings, *, how: str = "", rows: bool = True) -> None:
         _download(settings, chosen)
 
 
+def not_followed(settings: Settings, what: str) -> None:
+    """On a page that is `what` it is whichever rows are selected, say so; nothing without a selection."""
+    chosen = state.among(settings)
+    if chosen is not None:
+        st.caption(f"{what}, not of the selected ones ({md(chosen.name, 200)}).")
+
+
 def numbers(settings: Settings, chosen: Selected) -> None:
     """Their numbers beside those of all rows, and what they hold of the mistakes and of the loss."""
     some, every = measured(settings, chosen)

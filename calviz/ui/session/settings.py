@@ -36,6 +36,7 @@ _CONDITIONS = (
 )
 _CHOSEN = "calviz.chosen"
 _SEED = "calviz.settings"
+_ONE_CLASS = "calviz.one_class"
 _DEFAULT = "calviz.default_reduction"
 _IN_USE = "calviz.samples"
 _HELP: Mapping[ReductionKind, str] = {
@@ -344,6 +345,40 @@ def _slice(data: Dataset, seed: Mapping[str, str]) -> Where:
         value = _choose(f"Rows where {shorten(column, 30)} is", value_key, factor.levels, seed)
         found.append((column, value))
     return tuple(found)
+
+
+def choose_class(chosen: Settings, label: str, placeholder: str) -> None:
+    """On a page about one class, ask which where there are more than two.
+
+    It is the reduction of the sidebar that is chosen here, so that link, title and other pages follow.
+    """
+    data = chosen.whole
+    if data.kind == "confidence" or data.n_classes == 2:
+        return
+    shown = distinct(data.class_names)
+    is_one = chosen.reduction.kind == "class"
+    st.session_state[_ONE_CLASS] = chosen.reduction.class_index(data) if is_one else None
+    st.selectbox(
+        label,
+        range(data.n_classes),
+        index=None,
+        format_func=lambda index: shown[data.class_names[index]],
+        key=_ONE_CLASS,
+        on_change=_look_at_chosen_class,
+        args=(chosen,),
+        filter_mode="contains",
+        placeholder=placeholder,
+        width=420,
+        help="One class against the rest, as the reduction in the sidebar says. Type to search.",
+    )
+
+
+def _look_at_chosen_class(chosen: Settings) -> None:
+    index: int | None = st.session_state[_ONE_CLASS]
+    if index is None:  # cleared
+        st.session_state[_SEED] = {"reduction": Reduction.default(chosen.whole).kind}
+    else:
+        look_at_class(chosen.whole, index)
 
 
 def other_view_of_two_classes(chosen: Settings, said: str | None = None) -> None:

@@ -1,0 +1,17 @@
+"""Pages that are of all rows, where rows are selected."""
+
+import pytest
+
+from tests.app.test_app import _app, _quiet
+
+SAID = "not of the selected ones"
+
+
+@pytest.mark.parametrize("page", ["explain", "learning_curve", "arena"])
+def test_pages_that_are_of_all_rows_say_so_of_a_selection(page):
+    assert SAID not in _captions(_quiet(_app("data=breast_cancer", page)))
+    assert SAID in _captions(_quiet(_app("data=breast_cancer&bin=15", page)))
+
+
+def _captions(app):
+    return "".join(c.value for c in app.caption)
