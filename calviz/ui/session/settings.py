@@ -391,14 +391,14 @@ def other_view_of_two_classes(chosen: Settings, said: str | None = None) -> None
     if chosen.reduction.kind == "positive":
         this = f"the positive class, {second}"
     words = f"Two classes: this page looks at {this}."
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"{words} {md(together(said))}" if said else words, width="content")
-        st.button(
-            f"Show the {other.label}",
-            on_click=_set_reduction,
-            args=(other.key,),
-            key="calviz.other_view",
-        )
+    text, button = st.columns([4, 1], vertical_alignment="center")
+    text.markdown(f"{words} {md(together(said))}" if said else words)
+    button.button(
+        f"Show the {other.label}",
+        on_click=_set_reduction,
+        args=(other.key,),
+        key="calviz.other_view",
+    )
 
 
 def _set_reduction(key: str) -> None:
