@@ -124,10 +124,10 @@
   if (frame) {
     const fit = () => {
       const height = `${Math.ceil(document.body.getBoundingClientRect().bottom) + 8}px`;
-      // What holds the frame was given the height that it had before.
-      for (const part of [frame, frame.parentElement, frame.parentElement?.parentElement]) {
-        if (part && (part === frame || part.children.length === 1)) part.style.height = height;
-      }
+      frame.style.height = height;
+      // What holds it was given the height that it had before, as the basis of a flexible column.
+      const holder = frame.parentElement;
+      if (holder?.children.length === 1) Object.assign(holder.style, { height, flexBasis: height, minHeight: "0" });
     };
     fit();
     addEventListener("resize", fit);
