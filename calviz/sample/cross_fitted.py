@@ -331,7 +331,7 @@ def _of_weighted_rows(events: BinaryEvents, weights: FloatArray, view: Steps) ->
     kept, fold = kept[order], np.arange(kept.size) % FOLDS
     at = fold * view.size + step
     sums = [
-        np.bincount(at, w, minlength=FOLDS * view.size).reshape(FOLDS, -1)
+        np.bincount(at, w, minlength=FOLDS * view.size).reshape(FOLDS, -1) * 1.0
         for w in (weights[kept], weights[kept] * events.hit[kept])
     ]
     cells: list[IntArray] = []

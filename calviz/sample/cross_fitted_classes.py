@@ -14,6 +14,7 @@ from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.numerics.automatic_zero_floor import automatic_floor
 from calviz.numerics.blocks import for_row_blocks, sum_over_blocks
+from calviz.numerics.effective_number import effective_number
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
 from calviz.sample.cross_fitted import FEWEST_ROWS, FOLDS
@@ -248,7 +249,7 @@ class Folds:
             return np.asarray(self.data.n - np.bincount(self.fold, minlength=FOLDS), np.float64)
         w = self.weights
         own, squares = (np.bincount(self.fold, v, minlength=FOLDS) for v in (w, w * w))
-        return (w.sum() - own) ** 2 / ((w @ w) - squares)
+        return np.asarray((w.sum() - own) ** 2 / ((w @ w) - squares))
 
     def _sums_of_labels(self, rng: np.random.Generator, resamples: int) -> FloatArray:
         """Sums of u, s and t (`Moments`) of labels drawn one by one, shape (3, B, F)."""
@@ -308,7 +309,7 @@ def fit_folds(data: Predictions, fold: IntArray, weights: FloatArray | None = No
         part = Scores(scores.array[kept], scores.given, scores.wanted, scores.floor)
         own = None if weights is None else weights[kept]
         value = 1 / fit_temperature(part, data.labels[kept], weights=own).value
-        rows = kept.size if own is None else own.sum() ** 2 / (own @ own)
+        rows = kept.size if own is None else effective_number(own)
         fitted.append((min(max(value, 1 / FURTHEST), FURTHEST), rows))
     sharpness, counts = np.array(fitted, dtype=np.float64).T
     return Folds(data, scores, fold, sharpness, counts, weights)

@@ -52,7 +52,10 @@ def test_a_weight_of_two_is_the_row_twice(binning):
     # Cuts of equal mass fall on rows, of which there are others.
     by_rank = ["ece_equal_mass", "ece_sturges", "ece_sweep", "tace", "ece_debiased"]
     # Statistics of tests grow with the rows, and pairs of copies are pairs.
-    by_rank += ["hosmer_lemeshow", "spiegelhalter_z", "skce"]
+    by_rank += ["hosmer_lemeshow", "spiegelhalter_z", "skce", "tcal"]
+    # Folds are dealt out row by row.
+    by_rank += ["ce_l1_unbiased"]
+    by_rank += [f"{s}_{part}" for s in ("nll", "brier") for part in ("refinement", "calibration")]
     # What parameters gain by chance is divided by the number of rows, and the penalty of a curve is for so many.
     by_rank += ["unreliability", "discrimination_index", "quality_index"]
     by_rank += ["ici", "e50", "e90", "emax", "eci"]
@@ -199,19 +202,11 @@ def test_proper_scores_are_those_of_scikit_learn():
     assert found["auroc_failure"].value == pytest.approx(auroc, rel=1e-12)
 
 
-def test_what_does_not_take_weights_says_so():
+def test_every_metric_takes_weights():
     found = evaluate(two_classes(weights=np.linspace(1, 2, 600)), classes=False)
-    missing = {m.key: m.reason for m in found if not m.available}
-    assert "tcal" in missing
-    assert all("weighted rows" in reason for reason in missing.values())
+    assert all("weight" not in m.reason for m in found if not m.available)
     assert found.verdict is not None
     assert "600 weighted rows" in found.verdict.sentence
-    with pytest.raises(NotAvailable, match="'bbq' does not take weights"):
-        RECALIBRATORS["bbq"].make().fit(
-            np.tile([[0.3, 0.7], [0.6, 0.4]], (20, 1)),
-            [1, 0] * 20,
-            sample_weight=np.linspace(1, 2, 40),
-        )
 
 
 def test_weighted_maps_are_those_of_repeated_rows_and_of_scikit_learn():
