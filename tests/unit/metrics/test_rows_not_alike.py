@@ -336,3 +336,17 @@ def test_columns_that_cannot_be_used_are_refused(columns, said):
 def test_counts_have_to_be_whole():
     with pytest.raises(InputError, match=r"row 2: the count is 1\.5"):
         repeated(two_classes(2), [1, 1.5])
+
+
+def test_a_missing_interval_says_what_is_missing():
+    # With two classes one is over and the other underconfident, whichever rows are drawn; with three it depends.
+    for data in (two_classes(), three_classes()):
+        w = np.random.default_rng(7).exponential(size=data.n)
+        found = evaluate(with_rows(data, weights=w), ["over_share"], ci=True, findings=False)
+        share = found["over_share"]
+        if data.n_classes == 2:
+            assert share.interval is None
+            assert share.note == "no interval: nearly all resamples have the same value."
+        else:
+            assert share.interval.low < share.interval.high
+            assert share.note is None
