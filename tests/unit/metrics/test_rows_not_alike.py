@@ -339,8 +339,10 @@ def test_counts_have_to_be_whole():
 
 
 def test_a_missing_interval_says_what_is_missing():
-    # With two classes one is over and the other underconfident, whichever rows are drawn; with three it depends.
-    for data in (two_classes(), three_classes()):
+    # Far off, one of two classes is over and the other underconfident, whichever rows are drawn; with three it depends.
+    p = np.random.default_rng(6).random(600)
+    far = calviz.Predictions(probs=p, labels=(np.random.default_rng(8).random(600) < p**4))
+    for data in (far, three_classes()):
         w = np.random.default_rng(7).exponential(size=data.n)
         found = evaluate(with_rows(data, weights=w), ["over_share"], ci=True, findings=False)
         share = found["over_share"]
