@@ -24,6 +24,7 @@ from calviz.core.events import BinaryEvents
 from calviz.core.watch import checkpoint
 from calviz.numerics.threads import one_blas_thread
 from calviz.sample.cell_bootstrap import resample_rows
+from calviz.sample.kept_results import kept_draw
 from calviz.specs.metric import Reweighting
 
 V = TypeVar("V", bound=Any)
@@ -78,8 +79,13 @@ class RowDraws:
 
     def counts(self, rng: np.random.Generator, size: int) -> GroupWeights:
         """How much each row counts in samples drawn with replacement, shape (n, size)."""
-        times = resample_rows(rng, self.groups, size).T
-        return GroupWeights(self, np.ascontiguousarray(times))
+
+        def draw() -> GroupWeights:
+            times = resample_rows(rng, self.groups, size).T
+            return GroupWeights(self, np.ascontiguousarray(times))
+
+        # The same object of the same draws: what was added up with it need not be added up again.
+        return kept_draw(self, f"counts {size}", rng, draw)
 
     def signs(self, rng: np.random.Generator, size: int) -> GroupWeights:
         """1 or -1 for each row, the same in a cluster, times how much it counts, shape (n, size)."""

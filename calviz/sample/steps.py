@@ -279,10 +279,16 @@ def _group_of_rows(events: BinaryEvents, view: Steps) -> IntArray:
 def redrawn(events: BinaryEvents, view: Steps) -> Redrawn:
     """The (merged) steps of rows that are not alike under calibration (see `Reweighting`)."""
     base = view.merged()
-    hits_of = HitSums(events, _group_of_rows(events, view), base.size)
+    made: list[HitSums] = []
 
     def draw(rng: np.random.Generator, rows: Any, size: int) -> Steps:
-        hits = np.ascontiguousarray(hits_of(rng, rows, size).T)
+        def drawn() -> FloatArray:
+            if not made:
+                made.append(HitSums(events, _group_of_rows(events, view), base.size))
+            return np.ascontiguousarray(made[0](rng, rows, size).T)
+
+        # Views that consist of the same steps share them.
+        hits = kept_draw(view, f"redrawn {size}", rng, drawn)
         count = np.broadcast_to(base.count, hits.shape)
         return Steps(base.score, count, hits, base.merged_square, base.params, view.of_sample)
 
@@ -361,7 +367,7 @@ def make_steps(events: BinaryEvents, weights: FloatArray | None = None) -> Steps
 
 def _weighted_steps(events: BinaryEvents, weights: FloatArray) -> Steps:
     kept = np.flatnonzero(weights)
-    order = kept[np.argsort(events.score[kept], kind="stable")]
+    order = kept[np.argsort(events.score[kept])]
     score = tied_scores(events.score[order])
     starts = np.flatnonzero(np.diff(score, prepend=-1))
     of_rows = weights[order]
