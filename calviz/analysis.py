@@ -312,7 +312,9 @@ def conventions(
             "the ECE of other libraries needs the rows: a profile holds their sums only."
         )
     if sample.data.weights is not None:
-        raise NotAvailable("the ECE of other libraries is not computed for weighted rows.")
+        raise NotAvailable(
+            "the ECE of other libraries is not available for weighted rows: none of their functions takes weights."
+        )
     return sample.once(measure, noise=noise)
 
 
