@@ -275,7 +275,7 @@ def make_cross_fitted(
     dealt : callable, optional
         If left out, whole rows are dealt out, at random those that tie.
     cells : list, optional
-        Where the cell of each step is put down.
+        Where the cell of each step is put down, shape (G,) for each block of them.
     """
     if dealt is None:
         # Any seed: the folds are the same whatever the order of the rows.

@@ -36,6 +36,8 @@ LEAST = 100
 #: More clusters than this, and more rows without clusters, are put together at random and drawn by groups: the sum over a group
 #: of independent ones has the variance of their sum, and with so many groups it is known to 1 %.
 MOST_GROUPS = 1 << 14
+#: Bytes of draws that are kept for the next view: 1,000 of so many groups.
+KEPT_TIMES = 1 << 24
 #: Sums per cell and group are kept as a plain table up to this many.
 _PLAIN_CELLS = 1 << 22
 
@@ -81,11 +83,24 @@ class RowDraws:
         """How much each row counts in samples drawn with replacement, shape (n, size)."""
 
         def draw() -> GroupWeights:
-            times = resample_rows(rng, self.groups, size).T
-            return GroupWeights(self, np.ascontiguousarray(times))
+            return GroupWeights(self, self._times(rng, size).astype(np.float64))
 
         # The same object of the same draws: what was added up with it need not be added up again.
         return kept_draw(self, f"counts {size}", rng, draw)
+
+    def _times(self, rng: np.random.Generator, size: int) -> IntArray:
+        """How often each group is drawn, shape (G, size), in few bytes: every view starts from the same seed, and draws the same."""
+        kept: dict[str, tuple[IntArray, Any]] = self.__dict__.setdefault("_kept_times", {})
+        key = f"{size} {rng.bit_generator.state!r}"
+        if key in kept:
+            times, rng.bit_generator.state = kept[key]
+            return times
+        drawn = resample_rows(rng, self.groups, size).T
+        times = np.ascontiguousarray(drawn, dtype=np.min_scalar_type(int(drawn.max())))
+        if times.nbytes + sum(one.nbytes for one, _ in kept.values()) > KEPT_TIMES:
+            kept.clear()
+        kept[key] = times, rng.bit_generator.state
+        return times
 
     def signs(self, rng: np.random.Generator, size: int) -> GroupWeights:
         """1 or -1 for each row, the same in a cluster, times how much it counts, shape (n, size)."""
