@@ -11,6 +11,7 @@ from calviz.comparison.rows import Division
 from calviz.core.errors import InputError, NotAvailable
 from calviz.core.rows_not_alike import repeated, with_rows
 from calviz.sample.error_bars import resampled
+from calviz.sample.rows_not_alike import RowDraws
 from calviz.sample.sample import Sample, event_sums, metric_view
 from calviz.specs.metric import METRICS, reweighting_of
 from calviz.specs.recalibrator import RECALIBRATORS
@@ -352,3 +353,22 @@ def test_a_missing_interval_says_what_is_missing():
         else:
             assert share.interval.low < share.interval.high
             assert share.note is None
+
+
+def test_draws_that_are_kept_are_those_that_would_be_drawn_again(monkeypatch):
+    w = np.random.default_rng(9).exponential(size=50)
+    kept, found = RowDraws(50, None, w), []
+    for rows in (kept, kept, RowDraws(50, None, w)):
+        rng = np.random.default_rng(3)
+        drawn = [np.asarray(rows.counts(rng, size)) for size in (7, 7, 5)]
+        found.append([*drawn, rng.random(1)])
+    monkeypatch.setattr("calviz.sample.rows_not_alike.KEPT_TIMES", 400)  # one of them only
+    rng = np.random.default_rng(3)
+    few = RowDraws(50, None, w)
+    found.append([*(np.asarray(few.counts(rng, size)) for size in (7, 7, 5)), rng.random(1)])
+    for other in found[1:]:
+        for one, same in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(one, same)
+    assert not np.array_equal(found[0][0], found[0][1])
+    # As often as there are rows.
+    np.testing.assert_allclose((found[0][0] / w[:, None]).sum(axis=0), 50)
