@@ -58,7 +58,8 @@ def _scales(view: Steps) -> _Scales:
         if part.powers is None:
             squares = squares * each
         else:
-            squares, fourth = part.powers[0] * (1 - 2 * score) + own * square, part.powers[1]
+            of_hits, fourth = part.powers()
+            squares = of_hits * (1 - 2 * score) + own * square
         columns = (
             part.hits - count * score,
             squares,

@@ -55,8 +55,8 @@ class Steps:
         The steps of the sample itself, where these are resamples of them, or some of them put together.
     weight : ndarray of float64, shape (G,), optional
         Of a sample whose rows have weights w, ``sum w^2 / sum w`` per step: what variances of sums are multiplied with.
-    powers : ndarray of float64, shape (2, G), optional
-        Of such a sample, ``sum w^2`` of the hits and ``sum w^4`` of all rows per step, for sums over pairs of rows.
+    powers : callable, optional
+        Of such a sample, gives ``sum w^2`` of the hits and ``sum w^4`` of all rows per step, shape (2, G), for sums over pairs of rows.
     nearest : float, optional
         How near a score comes to 0 or 1 without reaching it, where steps are means of several scores.
     """
@@ -72,7 +72,7 @@ class Steps:
     whole: Steps | None = None
     weight: FloatArray | None = None
     nearest: float | None = None
-    powers: FloatArray | None = None
+    powers: Callable[[], FloatArray] | None = None
 
     @property
     def row_weight(self) -> FloatArray | float:
@@ -374,12 +374,15 @@ def _weighted_steps(events: BinaryEvents, weights: FloatArray) -> Steps:
     count = np.add.reduceat(of_rows, starts)
     hits = np.add.reduceat(of_rows * events.hit[order], starts)
     # Weights that count rows are of rows that count the same.
-    weight = powers = None
+    weight, powers = None, None
     if not events.counted:
-        square = of_rows**2
-        weight = np.add.reduceat(square, starts) / count
-        over = square * events.hit[order], square**2
-        powers = np.stack([np.add.reduceat(column, starts) for column in over])
+        weight = np.add.reduceat(of_rows**2, starts) / count
+
+        def powers_of() -> FloatArray:
+            over = of_rows**2 * events.hit[order], of_rows**4
+            return np.stack([np.add.reduceat(column, starts) for column in over])
+
+        powers = powers_of
     nearest = None
     if isinstance(events, CellEvents):
         ends = np.concatenate([events.low, 1 - events.high])
