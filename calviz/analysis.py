@@ -312,7 +312,9 @@ def conventions(
             "the ECE of other libraries needs the rows: a profile holds their sums only."
         )
     if sample.data.weights is not None:
-        raise NotAvailable("the ECE of other libraries is not computed for weighted rows.")
+        raise NotAvailable(
+            "the ECE of other libraries is not available for weighted rows: none of their functions takes weights."
+        )
     return sample.once(measure, noise=noise)
 
 
@@ -426,23 +428,30 @@ def _results(
         for m, found in _error_bars(sample, view, family, values, drawing):
             bars[m.key] = sample.kept[sample.reduction, asked[m.key], drawing] = found
     made = {key: replace(value, **(bars[key] or {})) for key, value in values.items()}
-    return made if sample.data.alike else {k: _said(r, sample, drawing) for k, r in made.items()}
+    if sample.data.alike:
+        return made
+    return {
+        key: _said(result, sample, drawing, drawn="interval" in (bars[key] or {}))
+        for key, result in made.items()
+    }
 
 
-def _said(result: MetricResult, sample: Sample, drawing: _Drawing) -> MetricResult:
-    """Of rows that are not alike, say how the error bars are meant, or why there are none."""
+def _said(result: MetricResult, sample: Sample, drawing: _Drawing, *, drawn: bool) -> MetricResult:
+    """Of rows that are not alike, say how the error bars are meant, or why there are none; `drawn`: whether rows were resampled."""
     if not result.available:
         return result
     missing = [
         what
         for what, wanted, there in (
-            ("interval", drawing.intervals, result.interval),
+            ("interval", drawing.intervals and not drawn, result.interval),
             ("noise floor", drawing.noise_floors, result.noise_floor),
         )
         if wanted and there is None
     ]
     said = [] if result.note is None else [result.note]
     how = "by clusters" if sample.data.clusters is not None else "with weights"
+    if drawn and drawing.intervals and result.interval is None:
+        said.append("no interval: nearly all resamples have the same value.")
     if missing:
         said.append(f"no {' and no '.join(missing)}: it cannot be resampled {how}.")
     elif drawing.noise_floors and sample.data.clusters is not None:

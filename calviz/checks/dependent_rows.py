@@ -79,13 +79,17 @@ def dependence(residual: FloatArray, rate: FloatArray, cluster: IntArray) -> Dep
     independent; its variance and third moment follow from those of the residuals (v = p (1 - p), t = v (1 - 2p)):
     over clusters, ``2 [(sum v)^2 - sum v^2]`` and ``8 [ordered triples of v] + 4 [(sum t)^2 - sum t^2]``.
     """
+    rows = np.bincount(cluster)
+    # A row alone is no pair: it adds nothing to any of these sums.
+    several = np.flatnonzero(rows[cluster] > 1)
+    if 2 * several.size < cluster.size:
+        residual, rate, cluster = residual[several], rate[several], cluster[several]
     v = rate * (1 - rate)
     t = v * (1 - 2 * rate)
 
     def total(weight: FloatArray) -> FloatArray:
         return np.bincount(cluster, weight).astype(np.float64)
 
-    rows = np.bincount(cluster)
     value = float((total(residual) ** 2 - total(residual**2)).sum())
     v1, v2, v3, t1, t2 = (total(w) for w in (v, v**2, v**3, t, t**2))
     variance = 2 * (v1**2 - v2).sum()
@@ -141,11 +145,21 @@ def _candidates(sample: Sample) -> Iterator[tuple[str, IntArray, float]]:
     if isinstance(data, Predictions):
         # Rows that are nearly certain are equal by rounding: they stay out.
         open_ = np.flatnonzero(sample.top_events.score < CERTAIN)
-        codes = _codes(row_hashes(data.probs)[open_])
-        if codes.size and np.count_nonzero(np.bincount(codes) > 1) >= LEVELS:
-            alone = np.arange(codes.max() + 1, codes.max() + 1 + data.n)
-            alone[open_] = codes
-            yield "with exactly the same scores", _codes(alone), COPIES
+        keys = row_hashes(data.probs)[open_]
+        if _repeated(keys) >= LEVELS:
+            found = _codes(keys)
+            alone = np.ones(data.n, dtype=np.bool_)
+            alone[open_] = False
+            every = np.cumsum(alone) + found.max()
+            every[open_] = found
+            yield "with exactly the same scores", every, COPIES
+
+
+def _repeated(keys: npt.NDArray[Any]) -> int:
+    """How many different keys are there more than once."""
+    ordered = np.sort(keys)
+    same = ordered[1:] == ordered[:-1]
+    return int(np.count_nonzero(same[1:] & ~same[:-1]) + np.count_nonzero(same[:1]))
 
 
 def _codes(keys: npt.NDArray[Any]) -> IntArray:

@@ -7,7 +7,6 @@ from functools import partial
 
 from calviz.core.arrays import FloatArray
 from calviz.sample.cross_fitted_classes import HeldOutLoss, Part, Score, held_out
-from calviz.sample.sample import Sample
 from calviz.specs.metric import metric
 
 _parts = partial(
@@ -20,11 +19,7 @@ _parts = partial(
 
 
 def _rows_of(score: Score, part: Part) -> partial[HeldOutLoss]:
-    return partial(_held_out, score=score, part=part)
-
-
-def _held_out(sample: Sample, /, score: Score, part: Part) -> HeldOutLoss:
-    return held_out(sample, score=score, part=part)
+    return partial(held_out, score=score, part=part)
 
 
 @_parts(

@@ -36,14 +36,16 @@ class _Scales(NamedTuple):
 @once_per_view
 def _scales(view: Steps) -> _Scales:
     n = view.n
-    levels = min(FINEST, int(math.log2(max(float(np.max(n)), 1.0))))
+    # Weights have a mean of 1; resampled ones are not as many as the rows.
+    levels = min(FINEST, int(math.log2(max(float(view.of_sample.n.max()), 1.0))))
     bins = 1 << levels
     edges = equal_width_edges(bins, np.dtype(np.float64))
     # Redrawn hits leave the rows as they are: one row of them does for all resamples.
     fixed = n.ndim > 0 and view.count.strides[0] == 0
     every, one = n.shape, (1,) if fixed else n.shape
-    # Residuals and their squares; rows, variances of the hits and their squares, per bin.
-    sums = [np.zeros((*shape, bins)) for shape in (every, every, one, one, one)]
+    # Residuals and their squares; rows, variances of the hits and their squares, squared weights, per bin.
+    weighted = not isinstance(view.row_weight, float)
+    sums = [np.zeros((*shape, bins)) for shape in (every, every, one, one, one, one)]
     for part in view.blocks():
         score = np.clip(part.score, 0, 1)
         bin_of = assign(score, edges)
@@ -51,20 +53,29 @@ def _scales(view: Steps) -> _Scales:
         square = np.maximum(part.square, score**2)
         variance = np.maximum(score - square, 0)
         count = part.count[:1] if fixed else part.count
+        each, squares = part.row_weight, part.hits * (1 - 2 * score) + count * square
+        own, fourth = count * each, count * each**3
+        if part.powers is None:
+            squares = squares * each
+        else:
+            of_hits, fourth = part.powers()
+            squares = of_hits * (1 - 2 * score) + own * square
         columns = (
             part.hits - count * score,
-            part.hits * (1 - 2 * score) + count * square,
+            squares,
             count,
-            count * variance,
-            count * variance**2,
+            own * variance,
+            fourth * variance**2,
+            own,
         )
         for total, column in zip(sums, columns, strict=True):
             total[..., bin_of[starts]] += np.add.reduceat(column, starts, axis=-1)
     error, standardised = [], []
     for level in range(levels, -1, -1):
-        residual, squares, rows, variance, its_square = sums
+        residual, squares, rows, variance, its_square, own = sums
         # Of a single row nothing is left without its square.
-        share = np.divide(1.0, rows, out=np.zeros_like(rows), where=rows > 1.5)
+        several = rows**2 > own * (1 + 1e-9) if weighted else rows > 1.5
+        share = np.divide(1.0, rows, out=np.zeros_like(rows), where=several)
         total_error = ((residual**2 - squares) * share).sum(axis=-1)
         # Of independent residuals, the sum over all pairs has this variance.
         pairs = 2 * np.maximum(variance**2 - its_square, 0)
@@ -97,7 +108,6 @@ def _at(view: Steps) -> Mapping[str, float]:
     reference="Lee et al. 2023 (adaptive T-Cal)",
     view=steps,
     details=_at,
-    no_weights="its correction counts rows that count the same.",
     undefined="undefined: no two rows whose scores are neither 0 nor 1 share a bin.",
 )
 def tcal(view: Steps) -> FloatArray:
@@ -107,7 +117,8 @@ def tcal(view: Steps) -> FloatArray:
 
     It finds errors of any width without being told how wide they are. Its p-value is that of the noise floor: labels are redrawn, and the
     largest is taken again. The details ``bins`` and ``squared_error`` say at how many bins it is largest, and the error there, which
-    noise does not make larger. There are no more bins than rows; the paper begins with two, here with one.
+    noise does not make larger. There are no more bins than rows; the paper begins with two, here with one. With weights w a
+    pair of rows counts as the product of theirs, n_b and n are sums of weights, and the variance has w^2 in place of 1.
     """
     largest = _scales(view).standardised.max(axis=-1)
     return np.where(np.isfinite(largest), largest, math.nan)

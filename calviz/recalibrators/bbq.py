@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray, IntArray
-from calviz.numerics.columns import ordered_events
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.numerics.columns import ordered_events, ordered_rows
+from calviz.numerics.effective_number import effective_number
 from calviz.recalibrators import reasons_to_leave_out
 from calviz.recalibrators.fitting.binning_average import averaged_binnings
 from calviz.recalibrators.fitting.piecewise import Piecewise
@@ -31,10 +32,14 @@ class BayesianBinning(OneVsRest):
     ----------
     input : {"probabilities", "logits"}
         What X holds.
+
+    Notes
+    -----
+    The paper counts rows. With weights, our reading is: bins of equal weight, and rows and hits that are sums of weights, scaled so that
+    all rows together are as many as they know as much as (Kish's effective number): unequal weights are less evidence.
     """
 
     key = "bbq"
-    no_weights = "its evidence counts rows."
 
     def __init__(self, *, input: Input = "probabilities") -> None:
         self.input = input
@@ -46,3 +51,11 @@ class BayesianBinning(OneVsRest):
         np.cumsum(hit, out=hits[1:])
         del hit
         return averaged_binnings(score, hits)
+
+    def _weighted_column(
+        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
+    ) -> Piecewise:
+        ordered, own = ordered_rows(column, hit, weights)
+        own = own * (effective_number(own) / own.sum())
+        rows, hits = (np.append(0.0, np.cumsum(values)) for values in (own, own * ordered.hit))
+        return averaged_binnings(ordered.score, hits, rows)

@@ -55,11 +55,11 @@ class ClasswiseTemperature(BaseRecalibrator):
     Notes
     -----
     Logits and their log-probabilities are not the same model, since the temperatures differ. The score of a class is
-    that of the rows whose label it is: mean confidence minus accuracy (Ao 2023, eq. 5).
+    that of the rows whose label it is: mean confidence minus accuracy (Ao 2023, eq. 5). With weights, of which the paper does not
+    speak, likelihood, means and ECE are those of the weighted rows.
     """
 
     key = "cwmcs-ts"
-    no_weights = "it was defined by errors of classes of rows that count the same."
     needs = "logits"
     fitted = ("temperature_", "gamma_", "temperatures_")
     temperature_: float
@@ -80,25 +80,30 @@ class ClasswiseTemperature(BaseRecalibrator):
         self.input = input
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
-        self.temperature_ = self._common(scores, labels)
-        counts = np.bincount(labels, minlength=scores.shape[1])
-        direction = self._direction(self._miscalibration(scores, labels, counts))
-        self.gamma_, _ = best_gamma(scores, labels, self.temperature_, direction)
+        self._fit_weighted(scores, labels, None)
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
+        self.temperature_ = self._common(scores, labels, weights)
+        direction = self._direction(self._miscalibration(scores, labels, weights))
+        self.gamma_, _ = best_gamma(scores, labels, self.temperature_, direction, weights)
         self.temperatures_ = self.temperature_ * (1 + self.gamma_ * direction)
+        counts = np.bincount(labels, minlength=scores.shape[1])
         self._warn_absent(counts, "they keep the common temperature")
 
-    def _common(self, scores: Scores, labels: IntArray) -> float:
+    def _common(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> float:
         if self.temperature is not None:
             if not self.temperature > 0:
                 raise OptionError(f"'temperature' must be above 0, got {self.temperature!r}.")
             return float(self.temperature)
-        optimum = fit_temperature(scores, labels)
+        optimum = fit_temperature(scores, labels, weights=weights)
         warning = bound_warning(optimum)
         if warning:
             self._warn(warning)
         return optimum.value
 
-    def _miscalibration(self, scores: Scores, labels: IntArray, counts: IntArray) -> FloatArray:
+    def _miscalibration(
+        self, scores: Scores, labels: IntArray, weights: FloatArray | None
+    ) -> FloatArray:
         gap = np.empty(scores.shape[0])
 
         def work(rows: slice) -> None:
@@ -107,8 +112,11 @@ class ClasswiseTemperature(BaseRecalibrator):
             gap[rows] = block[np.arange(winner.size), winner] - (winner == labels[rows])
 
         for_row_blocks(scores.array, work)
-        total = np.bincount(labels, weights=gap, minlength=counts.size)
-        return np.asarray(total / np.maximum(counts, 1))
+        if weights is not None:
+            gap *= weights
+        size = scores.shape[1]
+        total, rows = (np.bincount(labels, values, minlength=size) for values in (gap, weights))
+        return np.asarray(total / np.where(rows > 0, rows, 1))
 
     def _direction(self, mcs: FloatArray) -> FloatArray:
         if self.normalize == "iqr-max":

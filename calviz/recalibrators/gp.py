@@ -8,6 +8,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import InputError
+from calviz.numerics.effective_number import effective_number
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
 from calviz.recalibrators import numpy_source, reasons_to_leave_out
@@ -30,7 +31,9 @@ from calviz.specs.recalibrator import FloorChoice, Input, recalibrator
 class GaussianProcess(BaseRecalibrator):
     """A latent function with a Gaussian-process prior about temperature scaling, one for all classes, under a softmax likelihood.
 
-    Sparse and variational: inducing points, no sampling. The map uses the posterior mean of the function.
+    Sparse and variational: inducing points, no sampling. The map uses the posterior mean of the function. The paper knows no weights;
+    our reading is that the likelihood of a row is raised to its weight, with all weights scaled so that the rows together are as many as
+    they know as much as (Kish's effective number).
 
     Parameters
     ----------
@@ -50,7 +53,6 @@ class GaussianProcess(BaseRecalibrator):
     """
 
     key = "gp"
-    no_weights = "its noise is that of single rows."
     needs = "log-probabilities"
     fitted = ("scale_", "grid_", "latent_", "deviation_")
     scale_: float
@@ -72,19 +74,25 @@ class GaussianProcess(BaseRecalibrator):
         self.input = input
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
+        self._fit_weighted(scores, labels, None)
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         n, k = scores.shape
         step = max(1, -(-n * k // self.max_pairs))
         some, own = scores.every(step), labels[::step]
         if step > 1:
             self._warn(f"fitted on every {step}. row ({own.size:,} of {n:,}), for its cost.")
-        warm = fit_temperature(some, own)
+        each = None if weights is None else weights[::step]
+        if each is not None:
+            each = each * (effective_number(each) / each.sum())
+        warm = fit_temperature(some, own, weights=each)
         warning = bound_warning(warm)
         if warning:
             self._warn(warning)
         self.scale_ = 1 / warm.value
         x = some.block(slice(0, own.size), np.float32)
         x *= np.float32(self.scale_)
-        latent = LatentProblem(x, own, self.inducing).fit(max_passes=300)
+        latent = LatentProblem(x, own, self.inducing, each).fit(max_passes=300)
         self.grid_, self.latent_, self.deviation_ = latent.grid, latent.mean, latent.deviation
         if not latent.converged:
             self._warn(f"not converged after {latent.passes} passes.")

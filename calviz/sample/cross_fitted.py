@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -11,12 +12,15 @@ from scipy.special import expit
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.errors import NotAvailable
+from calviz.core.events import BinaryEvents, tied_scores
 from calviz.numerics.natural_spline import Basis
 from calviz.numerics.penalised_logistic import penalised_logistic
 from calviz.sample.kept_results import kept_draw, once_per_view
 from calviz.sample.log_steps import losses_of
+from calviz.sample.rows_not_alike import HitSums, RowSums, RowWeights, refuse_clusters
 from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps, steps
+from calviz.specs.metric import Redrawn, Reweighted, needs_rows, reweighted_by
 
 #: Rows are dealt out to so many folds; with fewer rows than this a fold says nothing.
 FOLDS, FEWEST_ROWS = 5, 20
@@ -66,6 +70,8 @@ class CrossFitted:
     theta : ndarray, shape (..., F, D), optional
         Weights of the functions in the fit without each fold; fitted when they are first needed.
     params : mapping
+    place : ndarray of int, shape (n,), optional
+        Of weighted rows, which count as often as they weigh: the cell and fold of each.
     """
 
     z: FloatArray
@@ -78,6 +84,18 @@ class CrossFitted:
     expected: Losses
     theta: FloatArray | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
+    place: IntArray | None = None
+
+    @property
+    def DRAWN(self) -> tuple[str, ...]:  # noqa: N802  # as of other views
+        """What resamples differ in: redrawn hits leave the rows as they are."""
+        return ("hits",) if self.rows.ndim == 2 else ("rows", "hits", "score_sum")
+
+    @property
+    def mean_score(self) -> FloatArray:
+        """Mean score per cell and fold, shape (..., C, F); 0 without rows."""
+        out = np.zeros_like(self.score_sum)
+        return np.divide(self.score_sum, self.rows, out=out, where=self.rows > 0)
 
     @property
     def n(self) -> FloatArray:
@@ -166,19 +184,16 @@ class CrossFitted:
             return out.reshape(resamples, 2, *self.rows.shape)
 
         drawn = kept_draw(self, f"bootstrap {resamples}", rng, draw)
-        rows = drawn.sum(axis=1)
-        mean = np.divide(
-            self.score_sum, self.rows, out=np.zeros_like(self.score_sum), where=self.rows > 0
-        )
-        return replace(
-            self, rows=rows, hits=drawn[:, 1], score_sum=rows * mean, theta=self.weights()
-        )
+        return self.resampled(drawn.sum(axis=1), drawn[:, 1])
+
+    def resampled(self, rows: FloatArray, hits: FloatArray) -> Self:
+        """With other rows and hits per cell and fold, shape (..., C, F) each, and the fits as they are."""
+        score_sum, theta = rows * self.mean_score, self.weights()
+        return replace(self, rows=rows, hits=hits, score_sum=score_sum, theta=theta)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Hits redrawn from the scores, and everything fitted again."""
-        mean = np.divide(
-            self.score_sum, self.rows, out=np.zeros_like(self.score_sum), where=self.rows > 0
-        )
+        mean = self.mean_score
         trials = np.rint(self.rows).astype(np.int64)
 
         def draw() -> FloatArray:
@@ -197,11 +212,40 @@ class CrossFitted:
             yield replace(self, rows=rows, hits=self.hits[some], score_sum=score_sum)
 
 
+def _reweighted(sample: Sample, view: CrossFitted) -> Reweighted:
+    """See `Reweighting`."""
+    assert view.place is not None
+    size = view.rows.size
+    sums_of = RowSums(view.place + size * sample.scored.hit.astype(np.intp), 2 * size, None)
+
+    def made(weights: RowWeights) -> Callable[[float | None], CrossFitted]:
+        misses, hits = sums_of(weights)[0].T.reshape(-1, 2, *view.rows.shape).swapaxes(0, 1)
+        drawn = view.resampled(misses + hits, hits)
+        return lambda _: drawn
+
+    return made
+
+
+def _redrawn(sample: Sample, view: CrossFitted) -> Redrawn:
+    """See `Reweighting`: everything is fitted again."""
+    assert view.place is not None
+    hits_of = HitSums(sample.scored, view.place, view.rows.size)
+
+    def made(rng: np.random.Generator, rows: Any, size: int) -> CrossFitted:
+        hits = hits_of(rng, rows, size).T.reshape(size, *view.rows.shape)
+        return replace(view, hits=np.ascontiguousarray(hits), losses=view.expected)
+
+    return made
+
+
+@needs_rows
+@reweighted_by(_reweighted, refuse_clusters, redrawn=_redrawn, weighted=True, grouped=True)
 def cross_fitted(sample: Sample) -> CrossFitted:
     """Cells and folds of the sample's own reduction.
 
     Rows are dealt out to the folds in the order of their scores; the hits among tied ones fall into the folds at random, as
-    folds that are alike in their noise would make a fit look better than it is.
+    folds that are alike in their noise would make a fit look better than it is. Weighted rows count in every sum and fit by
+    their weights, which have a mean of 1.
 
     Raises
     ------
@@ -210,12 +254,32 @@ def cross_fitted(sample: Sample) -> CrossFitted:
     """
     if sample.data.n < FEWEST_ROWS:
         raise NotAvailable(f"not available for fewer than {FEWEST_ROWS} rows: it is cross-fitted.")
-    return make_cross_fitted(sample.view(steps))
+    weights = sample.weights
+    if weights is None:
+        return make_cross_fitted(sample.view(steps))
+    return _of_weighted_rows(sample.scored, weights, sample.view(steps))
 
 
-def make_cross_fitted(view: Steps) -> CrossFitted:
-    """Put the steps of a sample into cells and folds."""
-    rng = np.random.default_rng(0)  # any: the folds are the same whatever the order of the rows
+#: ``dealt(part, start)`` gives rows and hits of some steps in each fold, shape (F, G) each; `start` are the rows before each step.
+Dealt = Callable[[Steps, FloatArray], tuple[FloatArray, FloatArray]]
+
+
+def make_cross_fitted(
+    view: Steps, dealt: Dealt | None = None, cells: list[IntArray] | None = None
+) -> CrossFitted:
+    """Put the steps of a sample into cells and folds.
+
+    Parameters
+    ----------
+    view : Steps
+    dealt : callable, optional
+        If left out, whole rows are dealt out, at random those that tie.
+    cells : list, optional
+        Where the cell of each step is put down, shape (G,) for each block of them.
+    """
+    if dealt is None:
+        # Any seed: the folds are the same whatever the order of the rows.
+        dealt = partial(_dealt, rng=np.random.default_rng(0))
     n, least = float(view.n), _nearest(view)
     ends = [_log_odds(part.score[[0, -1]], least) for part in view.blocks()]
     lowest, spread = ends[0][0], max(ends[-1][1] - ends[0][0], 1e-300)
@@ -230,7 +294,9 @@ def make_cross_fitted(view: Steps) -> CrossFitted:
         by_value = ((z - lowest) * (_CELLS / spread)).astype(np.intp)
         key = by_rank * (_CELLS + 2) + by_value
         of = cell + np.cumsum(np.append(key[0] != last, key[1:] != key[:-1]))
-        rows, hits = _dealt(part, after - part.count, rng)
+        if cells is not None:
+            cells.append(of)
+        rows, hits = dealt(part, after - part.count)
         for f in range(FOLDS):
             for total, column in zip(folds, (rows[f], hits[f], rows[f] * part.score), strict=True):
                 total[f] += np.bincount(of, column, minlength=size)
@@ -253,6 +319,26 @@ def make_cross_fitted(view: Steps) -> CrossFitted:
     )
     penalty = STRENGTH * basis.bent + 1e-6
     return CrossFitted(z, basis.at(z), penalty, rows, hits, score_sum, observed, expected)
+
+
+def _of_weighted_rows(events: BinaryEvents, weights: FloatArray, view: Steps) -> CrossFitted:
+    """Cells and folds of rows with weights, shape (n,)."""
+    kept = np.flatnonzero(weights)
+    # Rows that are alike in everything may change places; others that tie are put into an order by chance.
+    kept = kept[np.lexsort([weights[kept], events.hit[kept], events.score[kept]])]
+    step = np.cumsum(np.diff(tied_scores(events.score[kept]), prepend=-1) != 0) - 1
+    order = np.lexsort([np.random.default_rng(0).random(kept.size), step])
+    kept, fold = kept[order], np.arange(kept.size) % FOLDS
+    at = fold * view.size + step
+    sums = [
+        np.bincount(at, w, minlength=FOLDS * view.size).reshape(FOLDS, -1) * 1.0
+        for w in (weights[kept], weights[kept] * events.hit[kept])
+    ]
+    cells: list[IntArray] = []
+    found = make_cross_fitted(view, lambda *_: (sums[0], sums[1]), cells)
+    place = np.zeros(events.n, dtype=np.intp)
+    place[kept] = np.concatenate(cells)[step] * FOLDS + fold
+    return replace(found, place=place)
 
 
 def _columns(part: Steps, z: FloatArray) -> Iterator[FloatArray]:

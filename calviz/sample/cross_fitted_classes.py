@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.numerics.automatic_zero_floor import automatic_floor
 from calviz.numerics.blocks import for_row_blocks, sum_over_blocks
+from calviz.numerics.effective_number import effective_number
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
 from calviz.sample.cross_fitted import FEWEST_ROWS, FOLDS
@@ -23,10 +24,13 @@ from calviz.sample.losses import (
     MeanLoss,
     full_predictions,
     negative_log_likelihood,
+    reweighted_losses,
     squared_error,
 )
 from calviz.sample.redrawn_rows_and_labels import redrawn_labels
+from calviz.sample.rows_not_alike import refuse_clusters
 from calviz.sample.sample import Sample
+from calviz.specs.metric import Redrawn, needs_rows, reweighted_by, takes_weights
 
 #: Bytes of the rows that a temperature is fitted to: one number needs no more. A fit to m rows loses about 1 / (2 m) nats.
 FIT_BYTES = 1 << 23
@@ -36,6 +40,8 @@ FEW_NUMBERS = 1 << 20
 FURTHEST = 1e4
 #: The least second derivative per row that a fit is a step from.
 FLAT = 1e-9
+#: Columns of `Folds._columns` that are products of two deviations.
+_PRODUCTS = 6
 #: Logits beyond it are read from their probabilities, as sums of them would overflow.
 LARGEST_LOGIT = 1e30
 
@@ -72,7 +78,7 @@ class Moments:
     Attributes
     ----------
     covariance : ndarray, shape (F, 3, 3)
-        Of the sums of u, s and t.
+        Of the sums of u, s and t; every sum counts a row by its weight.
     bend : ndarray, shape (2, F)
         Expected second derivatives of both losses.
     own, mixing : ndarray, shape (2,)
@@ -98,7 +104,9 @@ class Folds:
     sharpness : ndarray, shape (F,)
         1/T of the fit without each fold.
     rows : ndarray, shape (F,)
-        Rows of each fit.
+        Rows of each fit; weighted ones count as so many that weigh the same (Kish 1965).
+    weights : ndarray, shape (n,), optional
+        How much each row counts, with a mean of 1.
     """
 
     data: Predictions
@@ -106,6 +114,7 @@ class Folds:
     fold: IntArray
     sharpness: FloatArray
     rows: FloatArray
+    weights: FloatArray | None = None
 
     def losses(self, rows: slice) -> FloatArray:
         """Log loss and squared error of some rows by their held-out probabilities, shape (2, b)."""
@@ -129,8 +138,13 @@ class Folds:
 
     def mean(self) -> FloatArray:
         """Means of both losses, shape (2,)."""
-        total = sum_over_blocks(self.data.probs, lambda rows: self.losses(rows).sum(axis=1))
-        return total / self.data.n
+        w = self.weights
+
+        def work(rows: slice) -> FloatArray:
+            losses = self.losses(rows)
+            return np.asarray(losses.sum(axis=1) if w is None else losses @ w[rows])
+
+        return sum_over_blocks(self.data.probs, work) / self.data.n
 
     def of_rows(self, score: Score) -> FloatArray:
         """One of the losses of each row, shape (n,)."""
@@ -147,10 +161,15 @@ class Folds:
         size = 8
 
         def work(rows: slice) -> FloatArray:
-            fold, of_fold, whole = self.fold[rows], np.zeros((size, FOLDS)), np.zeros(4)
-            for column, values in enumerate(self._columns(rows, whole)):
-                of_fold[column] = np.bincount(fold, values, minlength=FOLDS)
-            return np.append(of_fold.ravel(), whole)
+            fold, of_fold = self.fold[rows], np.zeros((size, FOLDS))
+            columns, whole = self._columns(rows)
+            w = None if self.weights is None else self.weights[rows]
+            for at, values in enumerate(columns):
+                # Six products of deviations, then two second derivatives.
+                by = 1.0 if w is None else w * w if at < _PRODUCTS else w
+                of_fold[at] = np.bincount(fold, values * by, minlength=FOLDS)
+            sums = [v.sum() if w is None else (v @ w).sum() for v in whole]
+            return np.append(of_fold.ravel(), sums)
 
         total = sum_over_blocks(self.data.probs, work)
         uu, us, ut, ss, st, tt, bend, curve = total[:-4].reshape(size, FOLDS)
@@ -159,8 +178,8 @@ class Folds:
             np.moveaxis(covariance, -1, 0), np.stack([bend, curve]), total[-4:-2], total[-2:]
         )
 
-    def _columns(self, rows: slice, whole: FloatArray) -> tuple[FloatArray, ...]:
-        """Variances and bends per row; the sums of a block go to `whole`: both losses, and what mixing adds."""
+    def _columns(self, rows: slice) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
+        """Variances and bends per row, (b,) each; and both losses, and what mixing adds, in parts of shape (..., b)."""
         p: FloatArray = self.data.probs[rows].astype(self._type)
         np.maximum(p, 0, out=p)
         p /= p.sum(axis=1, keepdims=True)
@@ -174,13 +193,13 @@ class Folds:
         tt = 4 * (np.einsum("ij,ij,ij->i", p, p, p) - square**2)
         mixed = self._mixed(p, self.fold[rows])
         safe = np.where(p > 0, p, 1)
-        whole += [
-            -(p * np.log(safe)).sum(),
-            (1 - square).sum(),
-            (p * (np.log(safe) - np.log(mixed))).sum(),
-            np.square(mixed - p).sum(),
-        ]
-        return uu, 2 * qq, 2 * cross, ss, st, tt, uu, 2 * qq
+        whole = (
+            -(p * np.log(safe)).T,
+            1 - square,
+            (p * (np.log(safe) - np.log(mixed))).T,
+            np.square(mixed - p).T,
+        )
+        return (uu, 2 * qq, 2 * cross, ss, st, tt, uu, 2 * qq), whole
 
     def redrawn(
         self, rng: np.random.Generator, resamples: int, *, score: Score, part: Part
@@ -216,13 +235,21 @@ class Folds:
         bend = known.bend
         others, slopes = bend[0].sum() - bend[0], u.sum(axis=1, keepdims=True) - u
         # Fewer rows in a fit leave more noise in it.
-        outside = self.data.n - np.bincount(self.fold, minlength=FOLDS)
+        outside = self._outside()
         step = -slopes / np.maximum(others, FLAT * outside) * np.sqrt(outside / self.rows)
         # Where rows say little of the temperature, a parabola would lead anywhere.
         step = np.clip(step, -1, 1)
         gain = np.stack([-(step * v + step**2 * b / 2).sum(axis=1) for v, b in zip((u, s), bend, strict=True)])  # fmt: skip
         loss = np.stack([u.sum(axis=1), t.sum(axis=1)]) + known.own[:, None]
         return loss, gain - known.mixing[:, None]
+
+    def _outside(self) -> FloatArray:
+        """Rows outside of each fold, as `rows` counts them, shape (F,)."""
+        if self.weights is None:
+            return np.asarray(self.data.n - np.bincount(self.fold, minlength=FOLDS), np.float64)
+        w = self.weights
+        own, squares = (np.bincount(self.fold, v, minlength=FOLDS) for v in (w, w * w))
+        return np.asarray((w.sum() - own) ** 2 / ((w @ w) - squares))
 
     def _sums_of_labels(self, rng: np.random.Generator, resamples: int) -> FloatArray:
         """Sums of u, s and t (`Moments`) of labels drawn one by one, shape (3, B, F)."""
@@ -238,10 +265,14 @@ class Folds:
             2 * (np.einsum("ij,ij->i", p, p)[:, None] - p),
         )
         belongs = (self.fold[:, None] == np.arange(FOLDS)).astype(np.float64)
+        if self.weights is not None:
+            belongs *= self.weights[:, None]
         at = np.arange(self.data.n)
         return np.stack([table[at, labels] @ belongs for table in tables])
 
 
+@needs_rows
+@takes_weights
 def folds(sample: Sample) -> Folds:
     """Folds and fits of all classes.
 
@@ -257,11 +288,12 @@ def folds(sample: Sample) -> Folds:
         )
     if data.n < FEWEST_ROWS:
         raise NotAvailable(f"not available for fewer than {FEWEST_ROWS} rows: it is cross-fitted.")
-    return fit_folds(data, _fold_of_rows(data))
+    weights = sample.weights
+    return fit_folds(data, _fold_of_rows(data, weights), weights)
 
 
-def fit_folds(data: Predictions, fold: IntArray) -> Folds:
-    """A temperature for each of the folds of `fold`, shape (n,), of the rows outside of it."""
+def fit_folds(data: Predictions, fold: IntArray, weights: FloatArray | None = None) -> Folds:
+    """A temperature for each of the folds of `fold`, shape (n,), of the rows outside of it, with the weights of the rows, shape (n,)."""
     if data.logits is not None and max(data.logits.max(), -data.logits.min()) < LARGEST_LOGIT:
         scores = Scores(data.logits, "logits", "logits")
     else:
@@ -270,16 +302,20 @@ def fit_folds(data: Predictions, fold: IntArray) -> Folds:
     most = max(1, FIT_BYTES // scores.array[:1].nbytes)
     fitted = []
     for one in range(FOLDS):
-        kept = np.flatnonzero(fold != one)
+        out = fold != one
+        # A row without weight says nothing.
+        kept = np.flatnonzero(out if weights is None else out & (weights > 0))
         kept = kept[:: -(-kept.size // most)]
         part = Scores(scores.array[kept], scores.given, scores.wanted, scores.floor)
-        value = 1 / fit_temperature(part, data.labels[kept]).value
-        fitted.append((min(max(value, 1 / FURTHEST), FURTHEST), kept.size))
-    sharpness, rows = np.array(fitted, dtype=np.float64).T
-    return Folds(data, scores, fold, sharpness, rows)
+        own = None if weights is None else weights[kept]
+        value = 1 / fit_temperature(part, data.labels[kept], weights=own).value
+        rows = kept.size if own is None else effective_number(own)
+        fitted.append((min(max(value, 1 / FURTHEST), FURTHEST), rows))
+    sharpness, counts = np.array(fitted, dtype=np.float64).T
+    return Folds(data, scores, fold, sharpness, counts, weights)
 
 
-def _fold_of_rows(data: Predictions) -> IntArray:
+def _fold_of_rows(data: Predictions, weights: FloatArray | None = None) -> IntArray:
     """A fold for every row, at random, the same whatever the order of the rows and of the classes."""
     dealt = np.random.default_rng(0).permutation(data.n) % FOLDS
     cubes, own, top = (np.empty(data.n) for _ in range(3))
@@ -292,7 +328,8 @@ def _fold_of_rows(data: Predictions) -> IntArray:
 
     for_row_blocks(data.probs, work)
     fold = np.empty(data.n, dtype=np.intp)
-    fold[_in_order(cubes, own, top)] = dealt
+    others = (own, top) if weights is None else (own, top, weights)
+    fold[_in_order(cubes, *others)] = dealt
     return fold
 
 
@@ -307,6 +344,17 @@ def _in_order(first: FloatArray, *others: FloatArray) -> IntArray:
     return order
 
 
+def _redrawn(_: Sample, view: HeldOutLoss) -> Redrawn:
+    """See `Reweighting`."""
+
+    def draw(rng: np.random.Generator, rows: Any, size: int) -> HeldOutLoss:
+        return view.under_calibration(rng, size)
+
+    return draw
+
+
+@needs_rows
+@reweighted_by(reweighted_losses, refuse_clusters, redrawn=_redrawn, weighted=True, grouped=True)
 def held_out(sample: Sample, *, score: Score, part: Part) -> HeldOutLoss:
     """What is lost with held-out probabilities of all classes ("refinement"), or less than with the rows' own ("calibration").
 
@@ -328,6 +376,7 @@ def held_out(sample: Sample, *, score: Score, part: Part) -> HeldOutLoss:
     )
 
 
+@takes_weights
 def _means(sample: Sample) -> FloatArray:
     found: Folds = sample.view(folds)
     return found.mean()

@@ -205,7 +205,7 @@ class MeanLoss:
         return np.stack([np.diff([*starts, n]), total, squares])
 
 
-def _reweighted(_: Sample, view: MeanLoss) -> Reweighted:
+def reweighted_losses(_: Sample, view: MeanLoss) -> Reweighted:
     """See `Reweighting`."""
     losses = view.losses.astype(np.float64)
     sums_of = RowSums(np.zeros(losses.size, dtype=np.intp), 1, losses, None)
@@ -239,7 +239,7 @@ def _redrawn(_: Sample, view: MeanLoss) -> Redrawn:
     return draw
 
 
-_by_row = reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
+_by_row = reweighted_by(reweighted_losses, redrawn=_redrawn, weighted=True, grouped=True)
 
 
 @_by_row

@@ -24,6 +24,7 @@ from calviz.core.events import BinaryEvents
 from calviz.core.watch import checkpoint
 from calviz.numerics.threads import one_blas_thread
 from calviz.sample.cell_bootstrap import resample_rows
+from calviz.sample.kept_results import kept_draw
 from calviz.specs.metric import Reweighting
 
 V = TypeVar("V", bound=Any)
@@ -35,6 +36,8 @@ LEAST = 100
 #: More clusters than this, and more rows without clusters, are put together at random and drawn by groups: the sum over a group
 #: of independent ones has the variance of their sum, and with so many groups it is known to 1 %.
 MOST_GROUPS = 1 << 14
+#: Bytes of draws that are kept for the next view: 1,000 of so many groups.
+KEPT_TIMES = 1 << 24
 #: Sums per cell and group are kept as a plain table up to this many.
 _PLAIN_CELLS = 1 << 22
 
@@ -78,8 +81,26 @@ class RowDraws:
 
     def counts(self, rng: np.random.Generator, size: int) -> GroupWeights:
         """How much each row counts in samples drawn with replacement, shape (n, size)."""
-        times = resample_rows(rng, self.groups, size).T
-        return GroupWeights(self, np.ascontiguousarray(times))
+
+        def draw() -> GroupWeights:
+            return GroupWeights(self, self._times(rng, size).astype(np.float64))
+
+        # The same object of the same draws: what was added up with it need not be added up again.
+        return kept_draw(self, f"counts {size}", rng, draw)
+
+    def _times(self, rng: np.random.Generator, size: int) -> IntArray:
+        """How often each group is drawn, shape (G, size), in few bytes: every view starts from the same seed, and draws the same."""
+        kept: dict[str, tuple[IntArray, Any]] = self.__dict__.setdefault("_kept_times", {})
+        key = f"{size} {rng.bit_generator.state!r}"
+        if key in kept:
+            times, rng.bit_generator.state = kept[key]
+            return times
+        drawn = resample_rows(rng, self.groups, size).T
+        times = np.ascontiguousarray(drawn, dtype=np.min_scalar_type(int(drawn.max())))
+        if times.nbytes + sum(one.nbytes for one, _ in kept.values()) > KEPT_TIMES:
+            kept.clear()
+        kept[key] = times, rng.bit_generator.state
+        return times
 
     def signs(self, rng: np.random.Generator, size: int) -> GroupWeights:
         """1 or -1 for each row, the same in a cluster, times how much it counts, shape (n, size)."""
@@ -362,6 +383,12 @@ class Drawing:
 
 #: Why a metric of such rows has no error bars.
 REFUSED = "this metric cannot be resampled by clusters or with weights."
+
+
+def refuse_clusters(sample: Any) -> None:
+    """Raise NotAvailable where rows depend on each other: for views that are made again from weights of independent rows only."""
+    if sample.data.clusters is not None:
+        raise NotAvailable(REFUSED)
 
 
 def joined(views: list[V]) -> V:

@@ -55,6 +55,8 @@ class Steps:
         The steps of the sample itself, where these are resamples of them, or some of them put together.
     weight : ndarray of float64, shape (G,), optional
         Of a sample whose rows have weights w, ``sum w^2 / sum w`` per step: what variances of sums are multiplied with.
+    powers : callable, optional
+        Of such a sample, gives ``sum w^2`` of the hits and ``sum w^4`` of all rows per step, shape (2, G), for sums over pairs of rows.
     nearest : float, optional
         How near a score comes to 0 or 1 without reaching it, where steps are means of several scores.
     """
@@ -70,6 +72,7 @@ class Steps:
     whole: Steps | None = None
     weight: FloatArray | None = None
     nearest: float | None = None
+    powers: Callable[[], FloatArray] | None = None
 
     @property
     def row_weight(self) -> FloatArray | float:
@@ -201,7 +204,12 @@ class SampleSteps(Steps):
     def __init__(self, score: FloatArray, count: IntArray, hits: IntArray) -> None:
         columns: Any = (score, count, hits)
         self.__dict__.update(
-            columns=columns, merged_square=None, params={}, whole=None, nearest=None
+            columns=columns,
+            merged_square=None,
+            params={},
+            whole=None,
+            nearest=None,
+            powers=None,
         )
 
     @property
@@ -271,10 +279,16 @@ def _group_of_rows(events: BinaryEvents, view: Steps) -> IntArray:
 def redrawn(events: BinaryEvents, view: Steps) -> Redrawn:
     """The (merged) steps of rows that are not alike under calibration (see `Reweighting`)."""
     base = view.merged()
-    hits_of = HitSums(events, _group_of_rows(events, view), base.size)
+    made: list[HitSums] = []
 
     def draw(rng: np.random.Generator, rows: Any, size: int) -> Steps:
-        hits = np.ascontiguousarray(hits_of(rng, rows, size).T)
+        def drawn() -> FloatArray:
+            if not made:
+                made.append(HitSums(events, _group_of_rows(events, view), base.size))
+            return np.ascontiguousarray(made[0](rng, rows, size).T)
+
+        # Views that consist of the same steps share them.
+        hits = kept_draw(view, f"redrawn {size}", rng, drawn)
         count = np.broadcast_to(base.count, hits.shape)
         return Steps(base.score, count, hits, base.merged_square, base.params, view.of_sample)
 
@@ -353,19 +367,29 @@ def make_steps(events: BinaryEvents, weights: FloatArray | None = None) -> Steps
 
 def _weighted_steps(events: BinaryEvents, weights: FloatArray) -> Steps:
     kept = np.flatnonzero(weights)
-    order = kept[np.argsort(events.score[kept], kind="stable")]
+    order = kept[np.argsort(events.score[kept])]
     score = tied_scores(events.score[order])
     starts = np.flatnonzero(np.diff(score, prepend=-1))
     of_rows = weights[order]
     count = np.add.reduceat(of_rows, starts)
     hits = np.add.reduceat(of_rows * events.hit[order], starts)
     # Weights that count rows are of rows that count the same.
-    weight = None if events.counted else np.add.reduceat(of_rows**2, starts) / count
+    weight, powers = None, None
+    if not events.counted:
+        weight = np.add.reduceat(of_rows**2, starts) / count
+
+        def powers_of() -> FloatArray:
+            over = of_rows**2 * events.hit[order], of_rows**4
+            return np.stack([np.add.reduceat(column, starts) for column in over])
+
+        powers = powers_of
     nearest = None
     if isinstance(events, CellEvents):
         ends = np.concatenate([events.low, 1 - events.high])
         nearest = float(ends.min(where=ends > 0, initial=1.0))
-    return Steps(score[starts].astype(np.float64), count, hits, weight=weight, nearest=nearest)
+    return Steps(
+        score[starts].astype(np.float64), count, hits, weight=weight, nearest=nearest, powers=powers
+    )
 
 
 def _ends(score: FloatArray) -> Iterator[tuple[slice, IntArray]]:

@@ -28,15 +28,19 @@ def bin_counts(n: int) -> range:
     return range(max(1, math.floor(root / 10)), min(math.ceil(10 * root), n) + 1)
 
 
-def averaged_binnings(ordered: FloatArray, hits: IntArray) -> Piecewise:
+def averaged_binnings(
+    ordered: FloatArray, hits: IntArray | FloatArray, below: FloatArray | None = None
+) -> Piecewise:
     """The posterior mean of the hit rate, as a step function of the score.
 
     Parameters
     ----------
     ordered : ndarray, shape (n,)
         Scores, ascending.
-    hits : ndarray of int, shape (n + 1,)
+    hits : ndarray, shape (n + 1,)
         ``hits[i]`` is the number of hits among the first i of them.
+    below : ndarray, shape (n + 1,), optional
+        ``below[i]`` is the number of rows that the first i of them count as; i if left out.
 
     Notes
     -----
@@ -44,13 +48,13 @@ def averaged_binnings(ordered: FloatArray, hits: IntArray) -> Piecewise:
     the bin and whose weight is `PRIOR_ROWS` / bins, so that its marginal likelihood is a product of ratios of
     gamma functions. Many binnings stand in one long array: each needs no more than its cuts and the sums.
     """
-    counts = np.array(bin_counts(ordered.size))
+    counts = np.array(bin_counts(ordered.size if below is None else max(1, round(below[-1]))))
     groups = np.split(counts, np.flatnonzero(np.diff(np.cumsum(counts) // _BINS_AT_A_TIME)) + 1)
-    score = np.concatenate([_Bins.of(ordered, hits, some).evidence() for some in groups])
+    score = np.concatenate([_Bins.of(ordered, hits, some, below).evidence() for some in groups])
     weight = np.exp(score - score.max())
     weight[weight < _NEGLIGIBLE] = 0
     weight /= weight.sum()
-    used = _Bins.of(ordered, hits, counts[weight > 0])
+    used = _Bins.of(ordered, hits, counts[weight > 0], below)
     # The average steps wherever a binning does: add up the steps, in the order of the ranks.
     rate = (used.won + used.alpha) / (used.rows + used.alpha + used.beta)
     step = rate - np.where(used.start == 0, 0.0, np.roll(rate, 1))
@@ -67,15 +71,21 @@ class _Bins:
 
     model: IntArray
     start: IntArray
-    rows: IntArray
-    won: IntArray
+    rows: IntArray | FloatArray
+    won: IntArray | FloatArray
     alpha: FloatArray
     beta: FloatArray
 
     @classmethod
-    def of(cls, ordered: FloatArray, hits: IntArray, counts: IntArray) -> Self:
+    def of(
+        cls,
+        ordered: FloatArray,
+        hits: IntArray | FloatArray,
+        counts: IntArray,
+        below: FloatArray | None,
+    ) -> Self:
         checkpoint()
-        cuts, model, sizes = _all_cuts(ordered, counts)
+        cuts, model, sizes = _all_cuts(ordered, counts, below)
         # Bins start and end at ranks; the first of a binning starts at 0, its last ends at n.
         first = np.append(True, model[1:] != model[:-1])
         start = np.where(first, 0, np.roll(cuts, 1))
@@ -84,7 +94,11 @@ class _Bins:
         centre = np.clip((before + border) / 2, 1e-6, 1 - 1e-6)
         prior = PRIOR_ROWS / sizes[model]
         won = hits[cuts] - hits[start]
-        return cls(model, start, cuts - start, won, prior * centre, prior * (1 - centre))
+        rows: IntArray | FloatArray = cuts - start
+        if below is not None:
+            # Two sums of the same weights may differ in their last digit.
+            rows = np.maximum(below[cuts] - below[start], won)
+        return cls(model, start, rows, won, prior * centre, prior * (1 - centre))
 
     def evidence(self) -> FloatArray:
         """Log marginal likelihood of each binning."""
@@ -96,7 +110,7 @@ class _Bins:
         return np.asarray(np.bincount(self.model, weights=parts))
 
 
-def log_rising(a: FloatArray, m: IntArray) -> FloatArray:
+def log_rising(a: FloatArray, m: IntArray | FloatArray) -> FloatArray:
     """``log(Gamma(a + m) / Gamma(a))`` for a > 0, to 12 digits and several times as fast as by SciPy's ``gammaln``."""
     ends = np.stack([a, a + m])
     # The product x (x + 1) ... (x + 7), in pairs from its ends, leads to x + 8, where Stirling's series is exact.
@@ -123,16 +137,24 @@ def _border(ordered: FloatArray, rank: IntArray) -> FloatArray:
     return np.where(rank == ordered.size, 1.0, (below + above) / 2)
 
 
-def _all_cuts(ordered: FloatArray, counts: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+def _all_cuts(
+    ordered: FloatArray, counts: IntArray, below: FloatArray | None
+) -> tuple[IntArray, IntArray, IntArray]:
     """Ends of the bins of binnings with the given numbers of bins, the binning of each, and the bins per binning.
 
-    Cuts as ``np.array_split`` makes them; one inside a group of ties moves to the end of the group.
+    Cuts as ``np.array_split`` makes them, of rows that count as many as `below` says; one inside a group of ties, or a row, moves to its
+    end.
     """
     model = np.repeat(np.arange(counts.size), counts)
     m = np.arange(model.size) - np.repeat(np.cumsum(counts) - counts, counts) + 1
     n = ordered.size
-    size, larger = (part[model] for part in divmod(n, counts))
+    whole = n if below is None else max(1, round(below[-1]))
+    size, larger = (part[model] for part in divmod(whole, counts))
     cuts: IntArray = m * size + np.minimum(m, larger)
+    if below is not None:
+        # Up to the rounding of the sums.
+        cuts = np.searchsorted(below, cuts * (below[-1] / whole) * (1 - 1e-12))
+        cuts = np.clip(cuts, 1, n)
     inside = np.flatnonzero(ordered[cuts - 1] == ordered[np.minimum(cuts, n - 1)])
     cuts[inside] = np.searchsorted(ordered, ordered[cuts[inside] - 1], side="right")
     keep = np.append((cuts[1:] != cuts[:-1]) | (model[1:] != model[:-1]), True)

@@ -58,6 +58,8 @@ class LatentProblem:
     labels : ndarray of int, shape (n,)
     inducing : int
         Number of inducing points.
+    weights : ndarray, shape (n,), optional
+        As how many rows each counts: the power of its likelihood.
 
     Notes
     -----
@@ -65,9 +67,11 @@ class LatentProblem:
     likelihood from below, so that nothing is sampled and all gradients are exact.
     """
 
-    def __init__(self, x: FloatArray, labels: IntArray, inducing: int) -> None:
-        self.x, self.labels, self.inducing = x, labels, inducing
-        self.n = x.shape[0]
+    def __init__(
+        self, x: FloatArray, labels: IntArray, inducing: int, weights: FloatArray | None = None
+    ) -> None:
+        self.x, self.labels, self.inducing, self.weights = x, labels, inducing, weights
+        self.n = x.shape[0] if weights is None else float(weights.sum())
         low = min(float(warp(np.asarray(x.min(), dtype=np.float64))), -1e-3)
         self.grid = np.linspace(low, 0.0, GRID)
         self.points = np.linspace(low, 0.0, inducing)
@@ -80,10 +84,13 @@ class LatentProblem:
         self.passes = 0
 
     def _labelled(self) -> FloatArray:
-        own = self.place[np.arange(self.n), self.labels]
+        own = self.place[np.arange(self.labels.size), self.labels]
         left = own.astype(np.intp)
         right = own - left
-        counts = np.asarray(np.bincount(left, weights=1 - right, minlength=GRID), np.float64)
+        on_left = 1 - right
+        if self.weights is not None:
+            on_left, right = on_left * self.weights, right * self.weights
+        counts = np.asarray(np.bincount(left, weights=on_left, minlength=GRID), np.float64)
         counts[1:] += np.bincount(left, weights=right, minlength=GRID)[:-1]
         return counts
 
@@ -105,13 +112,17 @@ class LatentProblem:
             np.maximum(u, -80, out=u)
             np.exp(u, out=u)
             total = u.sum(axis=1)
+            logs = np.log(total)
             u /= total[:, None]
+            if self.weights is not None:
+                each = self.weights[rows]
+                logs, top, u = logs * each, top * each, u * each[:, None]
             flat = left.ravel()
             on_right = (u * right).ravel()
             sums = np.zeros(GRID + 1)
             sums[:GRID] = np.bincount(flat, weights=u.ravel() - on_right, minlength=GRID)
             sums[1:GRID] += np.bincount(flat, weights=on_right, minlength=GRID)[:-1]
-            sums[-1] = float(np.log(total).sum(dtype=np.float64) + top.sum(dtype=np.float64))
+            sums[-1] = float(logs.sum(dtype=np.float64) + top.sum(dtype=np.float64))
             return sums
 
         total = sum_over_blocks(self.x, work, block_bytes=_BLOCK_BYTES)

@@ -19,15 +19,18 @@ _FIRST_CELLS, _COARSE, _VALLEYS = 2_000_000, 10, 4
 _BLOCK_BYTES = 1 << 17
 
 
-def ece_of_temperatures(scores: Scores, labels: IntArray, inverse: FloatArray) -> FloatArray:
-    """Top-label ECE (15 equal-width bins) for each row of `inverse`, shape (G, K), of 1/T_k."""
-    n = scores.shape[0]
+def ece_of_temperatures(
+    scores: Scores, labels: IntArray, inverse: FloatArray, weights: FloatArray | None = None
+) -> FloatArray:
+    """Top-label ECE (15 equal-width bins) for each row of `inverse`, shape (G, K), of 1/T_k; with weights of the rows, shape (n,)."""
+    n = scores.shape[0] if weights is None else weights.sum()
     dtype = scores.array.dtype
     inverse = inverse.astype(dtype)
     edges = (np.arange(1, BINS) / BINS).astype(dtype)
 
     def work(rows: slice) -> FloatArray:
         z, own = scores.block(rows), labels[rows]
+        each = None if weights is None else weights[rows]
         sums = np.empty((inverse.shape[0], BINS))
         ones = np.ones(z.shape[1], dtype=dtype)
         a = np.empty_like(z)
@@ -42,6 +45,8 @@ def ece_of_temperatures(scores: Scores, labels: IntArray, inverse: FloatArray) -
             confidence = 1 / (a @ ones)
             # One code for bin and hit would need two sums: the gap itself is what is summed.
             gap = confidence - (winner == own)
+            if each is not None:
+                gap = gap * each
             bin_of = np.searchsorted(edges, confidence, side="left")
             sums[g] = np.bincount(bin_of, weights=gap, minlength=BINS)
         return sums
@@ -51,9 +56,13 @@ def ece_of_temperatures(scores: Scores, labels: IntArray, inverse: FloatArray) -
 
 
 def best_gamma(
-    scores: Scores, labels: IntArray, temperature: float, direction: FloatArray
+    scores: Scores,
+    labels: IntArray,
+    temperature: float,
+    direction: FloatArray,
+    weights: FloatArray | None = None,
 ) -> tuple[float, float]:
-    """The gamma whose temperatures ``T (1 + gamma * direction)`` have the lowest ECE, and that ECE.
+    """The gamma whose temperatures ``T (1 + gamma * direction)`` have the lowest ECE, and that ECE; with weights of the rows, shape (n,).
 
     Small data: the whole grid. Larger data: every tenth gamma, on some of the rows where there are very many; then every
     gamma around the best few, on all rows. Of equals, the one nearest to 0.
@@ -62,7 +71,8 @@ def best_gamma(
 
     def look(which: IntArray, step: int = 1) -> FloatArray:
         inverse = 1 / (temperature * (1 + GRID[which, None] * direction))
-        return ece_of_temperatures(scores.every(step), labels[::step], inverse)
+        own = None if weights is None else weights[::step]
+        return ece_of_temperatures(scores.every(step), labels[::step], inverse, own)
 
     every = np.arange(GRID.size)
     if n * k * GRID.size > _EXHAUSTIVE:

@@ -9,6 +9,7 @@ from scipy.special import log_softmax, softmax
 
 import calviz
 from benchmarks.record_refinement import RECORDED, cases
+from calviz.core.rows_not_alike import with_rows
 from calviz.sample import cross_fitted_classes
 from calviz.sample.cross_fitted_classes import FOLDS, fit_folds, folds
 from calviz.sample.sample import Sample
@@ -34,24 +35,29 @@ def test_they_are_those_of_probmetrics(name):
     assert brier == pytest.approx(expected["refinement_brier_ts-mix_ours"], abs=1e-7)
 
 
-def test_they_add_up_and_leave_the_own_fold_out():
-    data = rows(120, sharpness=1.7)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_they_add_up_and_leave_the_own_fold_out(weighted):
+    data, w = rows(120, sharpness=1.7), np.ones(120)
+    if weighted:
+        w = np.random.default_rng(1).integers(1, 5, 120)
+        data, w = with_rows(data, weights=w), w / w.mean()
     found = calviz.evaluate(data, [*KEYS, "nll", "brier"])
     for score in ("nll", "brier"):
         parts = found[f"{score}_calibration_all"].value + found[f"{score}_refinement_all"].value
         assert parts == pytest.approx(found[score].value, abs=1e-12)
     fold, z = Sample(data).view(folds).fold, np.log(data.probs)
-    losses = []
+    losses = np.zeros(120)
     for f in range(FOLDS):
         out, y = fold == f, data.labels
 
         def loss(beta, kept=~out, y=y):
-            return -log_softmax(beta * z[kept], axis=1)[np.arange(kept.sum()), y[kept]].sum()
+            return -w[kept] @ log_softmax(beta * z[kept], axis=1)[np.arange(kept.sum()), y[kept]]
 
-        beta, m = minimize_scalar(loss, bounds=(0.1, 3), method="bounded").x, (~out).sum()
+        beta = minimize_scalar(loss, bounds=(0.1, 3), method="bounded").x
+        m = w[~out].sum() ** 2 / (w[~out] ** 2).sum()
         p = m / (m + 1) * softmax(beta * z[out], axis=1) + 1 / ((m + 1) * 5)
-        losses += list(-np.log(p[np.arange(out.sum()), y[out]]))
-    assert found["nll_refinement_all"].value == pytest.approx(np.mean(losses), abs=1e-5)
+        losses[out] = -np.log(p[np.arange(out.sum()), y[out]])
+    assert found["nll_refinement_all"].value == pytest.approx(np.mean(w * losses), abs=1e-5)
 
 
 def test_the_order_of_rows_and_logits_change_nothing():
@@ -63,6 +69,19 @@ def test_the_order_of_rows_and_logits_change_nothing():
     for key in KEYS:
         assert other[key].value == pytest.approx(whole[key].value, abs=1e-12)
         assert same[key].value == pytest.approx(whole[key].value, abs=1e-6)
+
+
+@pytest.mark.parametrize("n", [200, 600])  # labels drawn one by one, and their sums
+def test_p_values_of_weighted_calibrated_rows_are_uniform(n):
+    p_values = []
+    for seed in range(40):
+        w = np.random.default_rng(seed).exponential(size=n)
+        data = with_rows(rows(n, 3, seed=seed), weights=w)
+        found = calviz.evaluate(data, KEYS[::2], noise_floor=True, findings=False, resamples=80)
+        p_values.append([found[key].noise_floor.p_value for key in KEYS[::2]])
+    # Of 40 uniform numbers 7 are below .05 in 0.3 % of cases; the mean has a standard error of .046.
+    assert np.sum(np.array(p_values) <= 0.05, axis=0).max() < 7
+    np.testing.assert_allclose(np.mean(p_values, axis=0), 0.5, atol=0.14)
 
 
 @pytest.mark.slow

@@ -10,33 +10,36 @@ from scipy.special import expit, xlogy
 from sklearn.metrics import brier_score_loss, log_loss
 
 import calviz
-from calviz.sample.cross_fitted import FOLDS, OWN_ROWS, cross_fitted, make_cross_fitted
+from calviz.sample.cross_fitted import FOLDS, OWN_ROWS, cross_fitted
 from calviz.sample.sample import Sample
-from calviz.sample.steps import steps
 
 KEYS = ("nll_calibration", "nll_refinement", "brier_calibration", "brier_refinement")
 KEYS += ("ce_l1_unbiased",)
 
 
-def predictions(score, hit):
-    return calviz.Predictions(probs=np.asarray(score, dtype=float), labels=np.asarray(hit))
+def predictions(score, hit, weights=None):
+    probs = np.asarray(score, dtype=float)
+    return calviz.Predictions(probs=probs, labels=np.asarray(hit), weights=weights)
 
 
-def values(score, hit, **options):
-    found = calviz.evaluate(predictions(score, hit), KEYS, reduction="positive", **options)
+def values(score, hit, weights=None, **options):
+    data = predictions(score, hit, weights)
+    found = calviz.evaluate(data, KEYS, reduction="positive", **options)
     return {key: found[key].value for key in KEYS}
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("decimals", [8, 1])
-def test_calibration_and_refinement_add_up_to_the_score(decimals):
+def test_calibration_and_refinement_add_up_to_the_score(decimals, weighted):
     rng = np.random.default_rng(0)
+    w = rng.exponential(size=900) if weighted else None
     score = rng.uniform(0.06, 0.94, 900).round(decimals)
     hit = (rng.random(900) < score**1.5).astype(int)
-    found = values(score, hit)
+    found = values(score, hit, w)
     whole = found["nll_calibration"] + found["nll_refinement"]
-    assert whole == pytest.approx(log_loss(hit, score), abs=1e-12)
+    assert whole == pytest.approx(log_loss(hit, score, sample_weight=w), abs=1e-12)
     whole = found["brier_calibration"] + found["brier_refinement"]
-    assert whole == pytest.approx(brier_score_loss(hit, score), abs=1e-12)
+    assert whole == pytest.approx(brier_score_loss(hit, score, sample_weight=w), abs=1e-12)
 
 
 def test_truths_in_closed_form():
@@ -58,33 +61,36 @@ def test_truths_in_closed_form():
     assert found["brier_refinement"] == pytest.approx(1 / 3 - 1 / 5, abs=0.003)
 
 
-def test_each_row_has_a_fit_that_did_not_see_its_fold():
+@pytest.mark.parametrize("weighted", [False, True])
+def test_each_row_has_a_fit_that_did_not_see_its_fold(weighted):
     rng = np.random.default_rng(2)
     score = np.sort(rng.uniform(0.05, 0.95, 60))
     hit = (rng.random(60) < score**2).astype(int)
-    view = make_cross_fitted(Sample(predictions(score, hit), "positive").view(steps))
+    counts = rng.integers(1, 5, 60) if weighted else None
+    w = np.ones(60) if counts is None else counts / counts.mean()
+    view = Sample(predictions(score, hit, counts), "positive").view(cross_fitted)
     z = np.log(score) - np.log1p(-score)
     cell = np.searchsorted((view.z[1:] + view.z[:-1]) / 2, z)
-    losses, gaps = [], []
+    losses, gaps = np.zeros(60), np.zeros(60)
     for fold in range(FOLDS):
         # Rows are dealt out in the order of their scores.
         out = np.arange(60) % FOLDS == fold
         x = view.x[cell]
-        own = OWN_ROWS / (~out).sum()
+        own = OWN_ROWS / w[~out].sum()
 
         def loss(theta, x=x, out=out, own=own):
             margin = view.z[cell] + x @ theta
             fit = np.logaddexp(0, margin) - hit * margin
             self = np.logaddexp(0, margin) - expit(view.z[cell]) * margin
-            return (fit + own * self)[~out].sum() + view.penalty @ theta**2 / 2
+            return w[~out] @ (fit + own * self)[~out] + view.penalty @ theta**2 / 2
 
         theta = minimize(loss, np.zeros(x.shape[1]), method="BFGS", tol=1e-9).x
         margin = view.z[cell] + x @ theta
-        losses += list((np.logaddexp(0, margin) - hit * margin)[out])
-        gaps += list((np.sign(x @ theta) * (hit - score))[out])
-    found = values(score, hit)
-    assert found["nll_refinement"] == pytest.approx(np.mean(losses), abs=1e-5)
-    assert found["ce_l1_unbiased"] == pytest.approx(np.mean(gaps), abs=1e-12)
+        losses[out] = (np.logaddexp(0, margin) - hit * margin)[out]
+        gaps[out] = (np.sign(x @ theta) * (hit - score))[out]
+    found = values(score, hit, counts)
+    assert found["nll_refinement"] == pytest.approx(np.mean(w * losses), abs=1e-5)
+    assert found["ce_l1_unbiased"] == pytest.approx(np.mean(w * gaps), abs=1e-12)
 
 
 @pytest.mark.parametrize("levels", [None, 6])
@@ -109,6 +115,51 @@ def test_redrawn_hits_are_fitted_as_the_rows_are():
     for at, theta in enumerate(part.weights()):
         one = replace(part, hits=part.hits[at])
         np.testing.assert_allclose(theta @ part.x.T, one.weights() @ part.x.T, atol=0.05)
+
+
+def test_weighted_rows_fall_into_the_same_folds_whatever_their_order():
+    rng = np.random.default_rng(5)
+    score, w = rng.random(200).round(1) * 0.9 + 0.05, rng.exponential(size=200)
+    w[:10] = 0
+    hit, order = (rng.random(200) < score).astype(int), rng.permutation(200)
+    one, other = values(score, hit, w), values(score[order], hit[order], 8 * w[order])
+    fewer = values(score[10:], hit[10:], w[10:])
+    assert other == pytest.approx(one, abs=1e-12)
+    # The penalty of a curve is for as many rows as there are.
+    assert fewer == pytest.approx(one, abs=1e-3)
+
+
+@pytest.mark.parametrize("n", [250, 900])  # hits drawn one by one, and as sums over cells
+def test_p_values_of_weighted_calibrated_rows_are_uniform(n, monkeypatch):
+    monkeypatch.setattr("calviz.sample.rows_not_alike.MOST_GROUPS", 500)
+    keys, p_values = ["nll_calibration", "ce_l1_unbiased", "tcal"], []
+    for seed in range(40):
+        rng = np.random.default_rng([seed, n])
+        score, w = rng.uniform(0.05, 0.95, n), rng.exponential(size=n)
+        data = predictions(score, rng.random(n) < score, w)
+        found = calviz.evaluate(
+            data, keys, reduction="positive", noise_floor=True, findings=False, resamples=40
+        )
+        p_values.append([found[key].noise_floor.p_value for key in keys])
+    # Of 40 uniform numbers 7 are below .05 in 0.3 % of cases; the mean has a standard error of .046.
+    assert np.sum(np.array(p_values) <= 0.05, axis=0).max() < 7
+    np.testing.assert_allclose(np.mean(p_values, axis=0), 0.5, atol=0.14)
+
+
+def test_intervals_of_weighted_rows_are_those_of_fewer():
+    # The width is that of Kish's effective number of rows.
+    rng = np.random.default_rng(6)
+    n = 1_500
+    score, w = rng.random(n), rng.exponential(size=n)
+    hit = rng.random(n) < score**2
+    how = {"reduction": "positive", "ci": True, "findings": False, "resamples": 200}
+    widths = []
+    for weights in (None, w):
+        found = calviz.evaluate(predictions(score, hit, weights), ["brier_refinement"], **how)
+        inside = found["brier_refinement"].interval
+        widths.append(inside.high - inside.low)
+    effective = w.sum() ** 2 / (w @ w)
+    assert widths[1] / widths[0] == pytest.approx(np.sqrt(n / effective), rel=0.25)
 
 
 def test_few_rows_are_refused_with_a_reason():

@@ -11,6 +11,7 @@ from calviz.comparison.rows import Division
 from calviz.core.errors import InputError, NotAvailable
 from calviz.core.rows_not_alike import repeated, with_rows
 from calviz.sample.error_bars import resampled
+from calviz.sample.rows_not_alike import RowDraws
 from calviz.sample.sample import Sample, event_sums, metric_view
 from calviz.specs.metric import METRICS, reweighting_of
 from calviz.specs.recalibrator import RECALIBRATORS
@@ -52,7 +53,10 @@ def test_a_weight_of_two_is_the_row_twice(binning):
     # Cuts of equal mass fall on rows, of which there are others.
     by_rank = ["ece_equal_mass", "ece_sturges", "ece_sweep", "tace", "ece_debiased"]
     # Statistics of tests grow with the rows, and pairs of copies are pairs.
-    by_rank += ["hosmer_lemeshow", "spiegelhalter_z", "skce"]
+    by_rank += ["hosmer_lemeshow", "spiegelhalter_z", "skce", "tcal"]
+    # Folds are dealt out row by row.
+    by_rank += ["ce_l1_unbiased"]
+    by_rank += [f"{s}_{part}" for s in ("nll", "brier") for part in ("refinement", "calibration")]
     # What parameters gain by chance is divided by the number of rows, and the penalty of a curve is for so many.
     by_rank += ["unreliability", "discrimination_index", "quality_index"]
     by_rank += ["ici", "e50", "e90", "emax", "eci"]
@@ -199,19 +203,11 @@ def test_proper_scores_are_those_of_scikit_learn():
     assert found["auroc_failure"].value == pytest.approx(auroc, rel=1e-12)
 
 
-def test_what_does_not_take_weights_says_so():
+def test_every_metric_takes_weights():
     found = evaluate(two_classes(weights=np.linspace(1, 2, 600)), classes=False)
-    missing = {m.key: m.reason for m in found if not m.available}
-    assert "tcal" in missing
-    assert all("weighted rows" in reason for reason in missing.values())
+    assert all("weight" not in m.reason for m in found if not m.available)
     assert found.verdict is not None
     assert "600 weighted rows" in found.verdict.sentence
-    with pytest.raises(NotAvailable, match="'bbq' does not take weights"):
-        RECALIBRATORS["bbq"].make().fit(
-            np.tile([[0.3, 0.7], [0.6, 0.4]], (20, 1)),
-            [1, 0] * 20,
-            sample_weight=np.linspace(1, 2, 40),
-        )
 
 
 def test_weighted_maps_are_those_of_repeated_rows_and_of_scikit_learn():
@@ -341,3 +337,38 @@ def test_columns_that_cannot_be_used_are_refused(columns, said):
 def test_counts_have_to_be_whole():
     with pytest.raises(InputError, match=r"row 2: the count is 1\.5"):
         repeated(two_classes(2), [1, 1.5])
+
+
+def test_a_missing_interval_says_what_is_missing():
+    # Far off, one of two classes is over and the other underconfident, whichever rows are drawn; with three it depends.
+    p = np.random.default_rng(6).random(600)
+    far = calviz.Predictions(probs=p, labels=(np.random.default_rng(8).random(600) < p**4))
+    for data in (far, three_classes()):
+        w = np.random.default_rng(7).exponential(size=data.n)
+        found = evaluate(with_rows(data, weights=w), ["over_share"], ci=True, findings=False)
+        share = found["over_share"]
+        if data.n_classes == 2:
+            assert share.interval is None
+            assert share.note == "no interval: nearly all resamples have the same value."
+        else:
+            assert share.interval.low < share.interval.high
+            assert share.note is None
+
+
+def test_draws_that_are_kept_are_those_that_would_be_drawn_again(monkeypatch):
+    w = np.random.default_rng(9).exponential(size=50)
+    kept, found = RowDraws(50, None, w), []
+    for rows in (kept, kept, RowDraws(50, None, w)):
+        rng = np.random.default_rng(3)
+        drawn = [np.asarray(rows.counts(rng, size)) for size in (7, 7, 5)]
+        found.append([*drawn, rng.random(1)])
+    monkeypatch.setattr("calviz.sample.rows_not_alike.KEPT_TIMES", 400)  # one of them only
+    rng = np.random.default_rng(3)
+    few = RowDraws(50, None, w)
+    found.append([*(np.asarray(few.counts(rng, size)) for size in (7, 7, 5)), rng.random(1)])
+    for other in found[1:]:
+        for one, same in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(one, same)
+    assert not np.array_equal(found[0][0], found[0][1])
+    # As often as there are rows.
+    np.testing.assert_allclose((found[0][0] / w[:, None]).sum(axis=0), 50)

@@ -9,34 +9,37 @@ from calviz.sample.steps import steps
 from calviz.specs.metric import METRICS
 
 
-def predictions(score, hit):
-    return calviz.Predictions(probs=np.asarray(score, dtype=float), labels=np.asarray(hit))
+def predictions(score, hit, weights=None):
+    probs = np.asarray(score, dtype=float)
+    return calviz.Predictions(probs=probs, labels=np.asarray(hit), weights=weights)
 
 
-def brute(score, hit, most=10):
+def brute(score, hit, w, most=10):
     """The largest over scales, and its number of bins, from all pairs of rows."""
-    r, v = hit - score, score * (1 - score)
+    r, v = w * (hit - score), w**2 * score * (1 - score)
     found = {}
     for j in range(min(most, int(np.log2(score.size))) + 1):
         bins = 2**j
         bin_of = np.maximum(np.ceil(score * bins), 1)
         same = (bin_of[:, None] == bin_of) & ~np.eye(score.size, dtype=bool)
-        rows = (bin_of[:, None] == bin_of).sum(axis=1)
+        rows = (bin_of[:, None] == bin_of) @ w
         spread = np.sqrt(2 * (np.outer(v, v) * same / rows[:, None] ** 2).sum())
         if spread > 0:
             total = (np.outer(r, r) * same / rows[:, None]).sum()
-            found[bins] = total / spread, total / score.size
+            found[bins] = total / spread, total / w.sum()
     bins = max(found, key=lambda b: found[b][0])
     return bins, *found[bins]
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("decimals", [8, 1])
-def test_against_all_pairs(decimals):
+def test_against_all_pairs(decimals, weighted):
     rng = np.random.default_rng(0)
     score = rng.random(150).round(decimals)
     hit = (rng.random(150) < score**1.5).astype(int)
-    bins, value, error = brute(score, hit)
-    found = calviz.evaluate(predictions(score, hit), ["tcal"], reduction="positive")["tcal"]
+    w = rng.exponential(size=150) if weighted else None
+    bins, value, error = brute(score, hit, np.ones(150) if w is None else w)
+    found = calviz.evaluate(predictions(score, hit, w), ["tcal"], reduction="positive")["tcal"]
     assert found.value == pytest.approx(value, rel=1e-9)
     assert found.details["bins"] == bins
     assert found.details["squared_error"] == pytest.approx(error, rel=1e-9)

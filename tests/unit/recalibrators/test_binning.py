@@ -2,11 +2,17 @@
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.special import betaln, gammaln
 
 from calviz.numerics.scores import Scores
 from calviz.recalibrators.bbq import BayesianBinning
-from calviz.recalibrators.fitting.binning_average import averaged_binnings, bin_counts, log_rising
+from calviz.recalibrators.fitting.binning_average import (
+    _Bins,
+    averaged_binnings,
+    bin_counts,
+    log_rising,
+)
 from calviz.recalibrators.fitting.piecewise import Piecewise, halfway, steps_merged, thinned
 from calviz.recalibrators.fitting.tail_bins import binned_by_class
 from calviz.recalibrators.histogram import HistogramBinning
@@ -112,6 +118,63 @@ def test_bbq_is_its_definition(decimals, n):
     new = rng.random(200)
     found = averaged_binnings(ordered, hits)(new)
     np.testing.assert_allclose(found, brute_force(score, hit, new), atol=1e-9)
+
+
+def evidence_by_integration(score, hit, w, bins):
+    """Log marginal likelihood of one binning into equal weights, every bin's rate integrated out."""
+    upto = np.cumsum(w)
+    last = [int(np.searchsorted(upto, upto[-1] * m / bins * (1 - 1e-12))) for m in range(1, bins + 1)]  # fmt: skip
+    ends = sorted({end + 1 for end in last})
+    total, start, left = 0.0, 0, 0.0
+    for end in ends:
+        right = 1.0 if end == score.size else (score[end - 1] + score[end]) / 2
+        a, b = (2 / len(ends) * share for share in ((left + right) / 2, 1 - (left + right) / 2))
+        won, lost = (w[start:end] @ own[start:end] for own in (hit, 1 - hit))
+
+        def density(rate, powers=(won + a - 1, lost + b - 1)):
+            return rate ** powers[0] * (1 - rate) ** powers[1]
+
+        # Its ends are steep: by halves.
+        whole = sum(quad(density, *half, limit=200)[0] for half in ((0, 0.5), (0.5, 1)))
+        total += np.log(whole) - betaln(a, b)
+        start, left = end, right
+    return total
+
+
+def test_the_evidence_of_weighted_rows_is_an_integral():
+    rng = np.random.default_rng(4)
+    score, w = np.sort(rng.random(40)), rng.uniform(0.5, 2, 40)
+    hit = (rng.random(40) < score).astype(float)
+    # A whole number of rows, so that equal weights are cut as rows are.
+    w *= 40 / w.sum()
+    below, hits = (np.append(0, np.cumsum(v)) for v in (w, w * hit))
+    for bins in (1, 4):
+        found = _Bins.of(score, hits, np.array([bins]), below).evidence()
+        assert found[0] == pytest.approx(evidence_by_integration(score, hit, w, bins), abs=1e-6)
+
+
+@pytest.mark.parametrize("decimals", [None, 1])
+def test_rows_that_count_as_several_are_as_many_rows(decimals):
+    rng = np.random.default_rng(5)
+    score = np.sort(rng.random(80).round(decimals) if decimals else rng.random(80))
+    hit, counts = rng.random(80) < score**2, rng.integers(1, 4, 80)
+    new = rng.random(200)
+    below, hits = (np.append(0, np.cumsum(v)) for v in (counts, counts * hit))
+    found = averaged_binnings(score, hits.astype(float), below.astype(float))(new)
+    wanted = brute_force(np.repeat(score, counts), np.repeat(hit, counts), new)
+    # Cuts half-way between copies and the next row are cuts half-way between the rows.
+    np.testing.assert_allclose(found, wanted, atol=1e-9)
+
+
+def test_bbq_takes_unequal_weights_as_fewer_rows():
+    rng = np.random.default_rng(6)
+    p, w = rng.random(300), rng.exponential(size=300)
+    y = (rng.random(300) < p).astype(int)
+    order, effective = np.argsort(p), w.sum() ** 2 / (w @ w)
+    own = w[order] * effective / w.sum()
+    below, hits = (np.append(0, np.cumsum(v)) for v in (own, own * y[order]))
+    fitted = BayesianBinning().fit(two(p), y, sample_weight=w)
+    np.testing.assert_allclose(fitted.curve(p), averaged_binnings(p[order], hits, below)(p))
 
 
 def test_log_rising_is_the_quotient_of_gamma_functions():

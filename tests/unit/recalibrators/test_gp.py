@@ -38,6 +38,31 @@ def test_the_bound_with_a_certain_function_is_the_likelihood():
     np.testing.assert_allclose(problem.labelled.sum(), 200)
 
 
+def test_a_row_that_counts_as_several_is_as_many_rows():
+    z, y = simulate(200, 3)
+    x, counts = np.log(softmax(z)), np.random.default_rng(1).integers(1, 4, 200)
+    many = np.repeat(np.arange(200), counts)
+    theta = 0.3 * np.random.default_rng(0).normal(size=4 + 10 + 2)
+    weighted = LatentProblem(x, y, 4, counts.astype(float)).negative_bound(theta)
+    copied = LatentProblem(x[many], y[many], 4).negative_bound(theta)
+    assert weighted[0] == pytest.approx(copied[0], rel=1e-6)
+    np.testing.assert_allclose(weighted[1], copied[1], atol=1e-6)
+
+
+def test_weights_of_the_method_add_up_to_their_effective_number(monkeypatch):
+    z, y = simulate(200, 3)
+    w, seen = np.random.default_rng(1).exponential(size=200), []
+    made = LatentProblem.__init__
+
+    def noted(self, x, labels, inducing, weights=None):
+        seen.append(weights)
+        made(self, x, labels, inducing, weights)
+
+    monkeypatch.setattr(LatentProblem, "__init__", noted)
+    GaussianProcess().fit(softmax(z), y, sample_weight=w)
+    np.testing.assert_allclose(seen[0], w * w.sum() / (w @ w))
+
+
 def test_warp_is_fine_near_zero():
     np.testing.assert_allclose(warp(np.array([0.0, -np.expm1(1.0)])), [0, -1], atol=1e-12)
 

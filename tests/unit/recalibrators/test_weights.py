@@ -5,7 +5,6 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from calviz.core.errors import NotAvailable
 from calviz.specs.recalibrator import RECALIBRATORS
 
 pytestmark = pytest.mark.usefixtures("few_candidates")
@@ -29,6 +28,8 @@ COUNTED = (
     "spline",
     "spline-classwise",
     "venn-abers",
+    "bbq",  # cuts by the effective number, as below
+    "gp",
     "temperature+isotonic",
     "temperature+irm",
     "ets+isotonic",
@@ -166,13 +167,9 @@ def test_auto_chooses_and_fits_by_what_counts():
     assert taken["right"] == pytest.approx(1, abs=0.15)
 
 
-def test_what_has_no_weighted_form_says_why():
-    p, y, counts = rows(3)
-    for spec in RECALIBRATORS:
-        if not spec.make().takes_weights:
-            with pytest.raises(NotAvailable, match=r"does not take weights: .+\."):
-                spec.make().fit(p, y, sample_weight=counts)
-            # Weights that are all alike are none.
+def test_every_method_takes_weights_and_equal_ones_are_none():
+    assert set(taking()) == {spec.key for spec in RECALIBRATORS}
+    p, y, _ = rows(3)
     same = RECALIBRATORS["bbq"].make().fit(p, y, sample_weight=np.full(N, 2.0))
     np.testing.assert_array_equal(
         same.transform(p), RECALIBRATORS["bbq"].make().fit(p, y).transform(p)
