@@ -516,6 +516,7 @@ def test_numbers_are_of_the_bins_that_are_drawn_on_every_page(scheme, name):
     assert next(v for k, v in cards.items() if k.startswith("ECE")) == drawn
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["share", "threshold", "error"])
 @pytest.mark.parametrize("ranking", ["confidence", "entropy"])
 def test_a_slider_says_what_a_threshold_does(by, ranking):

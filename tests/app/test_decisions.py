@@ -36,6 +36,7 @@ def test_more_than_two_classes_are_told_what_to_choose():
     assert _quiet(app).selectbox(key="reduction").value == "top-label"
 
 
+@pytest.mark.slow
 def test_a_column_of_grades_has_its_tests():
     rows = "1,0.1,B\n" * 30 + "0,0.1,B\n" * 70 + "1,0.02,A\n" + "0,0.02,A\n" * 99
     app = _upload(_app(), "loans.csv", f"label,p,grade\n{rows}".encode())

@@ -121,6 +121,7 @@ def test_a_job_waits_its_turn_says_so_and_can_be_stopped_before_it_begins(monkey
     assert (third.state, third.result) == ("stopped", None)
 
 
+@pytest.mark.slow
 def test_a_page_says_that_a_job_waits(monkeypatch):
     def script():
         import streamlit as st

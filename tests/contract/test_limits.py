@@ -80,6 +80,7 @@ def test_bombs_are_refused_in_flat_memory(
     assert seconds < 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HARMLESS)
 def test_long_texts_are_kept_once(name: str, measured: dict[str, tuple[int, float, str]]) -> None:
     growth, seconds, said = measured[name]

@@ -63,6 +63,7 @@ def test_the_picture_has_the_numbers_of_the_verdict():
     assert layout.yaxis.domain[0] >= layout.yaxis2.domain[1] > layout.yaxis2.domain[0] >= 0
 
 
+@pytest.mark.slow
 def test_what_counts_differently_is_explained_as_it_is_judged():
     data = DATA["over"]
     weights = np.where(np.arange(data.n) % 2, 3.0, 0.5)

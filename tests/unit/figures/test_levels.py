@@ -24,6 +24,7 @@ def grouped(seed, levels=8, rows=40, shape=1.0, weighted=False, off=0.0):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "weighted"),
     [(1.0, False), (0.3, False), (1.0, True)],

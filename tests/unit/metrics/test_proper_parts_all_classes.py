@@ -71,6 +71,7 @@ def test_the_order_of_rows_and_logits_change_nothing():
         assert same[key].value == pytest.approx(whole[key].value, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [200, 600])  # labels drawn one by one, and their sums
 def test_p_values_of_weighted_calibrated_rows_are_uniform(n):
     p_values = []

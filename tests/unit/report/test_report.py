@@ -80,6 +80,7 @@ def test_the_same_data_and_settings_give_the_same_bytes(subject, report, html):
     assert second.archive() == report.archive()
 
 
+@pytest.mark.slow
 def test_elements_are_closed_and_nothing_is_fetched(page):
     assert page.open == []
     tags = {tag for tag, _ in page.elements}
