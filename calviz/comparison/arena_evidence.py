@@ -84,9 +84,17 @@ class Group:
     def said_of(self, key: str) -> str:
         """Winrates of a method and how often it does harm, in words."""
         found = self.records[key]
+        share = round(100 * found.worse_brier)
+        often = (
+            f"in {share} %"
+            if share
+            else "in none of them"
+            if not found.worse_brier
+            else "in less than 1 %"
+        )
         return (
             f"winrate {found.brier:.2f} by Brier score and {found.nll:.2f} by log loss, Brier score worse than without "
-            f"calibration in {100 * found.worse_brier:.0f} %"
+            f"calibration {often}"
         )
 
 

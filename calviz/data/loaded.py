@@ -179,7 +179,7 @@ class Recognition:
             parts.append(f"{len(self.models)} models ({_some(self.models, 5)})")
         if self.scores:
             softmax = " (their softmax is taken)" if self.kind == "logits" else ""
-            parts.append(f"{self.kind} {span(self.scores)}{softmax}")
+            parts.append(f"{self.kind} in {span(self.scores)}{softmax}")
         if self.label is not None:
             label = _quoted(self.label)
             if self.label_form == "one-hot" and ", " in self.label:

@@ -102,3 +102,12 @@ def test_a_comparison_of_the_same_file_is_offered():
         app.session_state["calviz.jobs"] = {report_job.COMPARED: {key: job}}
         _quiet(app.run())
         assert ("Recalibration" in app.pills(key="sections").options) is offered
+
+
+@pytest.mark.parametrize(("data", "there"), [("digits", False), ("breast_cancer", True)])
+def test_decisions_are_offered_where_a_class_is_decided_on_and_grades_where_there_are_some(
+    data, there
+):
+    options = _quiet(_app(f"data={data}", page="report")).pills(key="sections").options
+    assert any("Decisions" in title for title in options) is there
+    assert not any("grades" in title for title in options)

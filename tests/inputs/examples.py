@@ -51,7 +51,7 @@ LOADED_AS_BASE = {
     "31_jsonl.jsonl": "JSON Lines: 24 rows, 3 classes (cat, dog, fox)",
     "32_jsonl_list_probs.jsonl": "JSON Lines: 24 rows, 3 classes (0, 1, 2)",
     "33_table.parquet": "Parquet: 24 rows, 3 classes (cat, dog, fox)",
-    "35_probs_labels.npz": "NPZ: 24 rows, 3 classes (0, 1, 2), probabilities probs",
+    "35_probs_labels.npz": "NPZ: 24 rows, 3 classes (0, 1, 2), probabilities in probs",
     "36_y_true_y_prob.npz": "probabilities y_prob, label 'y_true'",
     "39_val_and_test.npz": "(val 12, test 12)",
     "40_label_last_column.npy": "NPY: 24 rows, 3 classes",

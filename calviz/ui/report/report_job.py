@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from calviz.core.errors import CalvizError, OptionError
+from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.report.document import Part, Report, bind, make_part
 from calviz.report.presets import PRESETS, sections_of
 from calviz.report.section import SECTIONS, Work, in_order
 from calviz.report.subject import Origin, Preset, Subject
 from calviz.results.comparison import Comparison
 from calviz.results.learning_curve import LearningCurve
-from calviz.sample.grades import possible_grade_columns
+from calviz.sample.cutoff import decidable
+from calviz.sample.grades import has_grades, possible_grade_columns
 from calviz.text.words import file_size
 from calviz.ui.compare_models import chosen_models as models
 from calviz.ui.decisions import cutoff, grade_table
@@ -155,8 +156,8 @@ def _sections(settings: Settings, found: Found) -> tuple[tuple[str, ...], Preset
             return bool(settings.whole.groups)
         return work is None or found.of(work) is not None
 
-    grouped = bool(settings.whole.groups)
-    offered = {s.key: s for s in in_order() if there(s.made_of) and (grouped or s.key != GRADES)}
+    about = _of_two_classes(settings, found.grades)
+    offered = {s.key: s for s in in_order() if there(s.made_of) and about.get(s.key, True)}
 
     def choose() -> None:
         named = st.session_state.get("preset")
@@ -197,6 +198,17 @@ def _sections(settings: Settings, found: Found) -> tuple[tuple[str, ...], Preset
             st.info(md(str(reason), 1_000), icon=":material/info:")
     keys = tuple(key for key in offered if key in (chosen or ()))
     return keys, preset if preset in PRESETS else None
+
+
+def _of_two_classes(settings: Settings, column: str | None) -> dict[str, bool]:
+    """Whether decisions and grades have something to say of these data."""
+    try:
+        decidable(settings.sample)
+    except NotAvailable:
+        return {DECISIONS: False, GRADES: False}
+    # Groups that do not look like grades may be named as such: with the preset "credit", or on the page Decisions.
+    asked = column is not None or st.session_state.get("preset") == "credit"
+    return {GRADES: has_grades(settings.whole) or (asked and bool(settings.whole.groups))}
 
 
 #: How sections come to be offered, by what they are made of.

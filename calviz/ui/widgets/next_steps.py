@@ -35,6 +35,8 @@ _USUAL: dict[str, tuple[tuple[str, str], ...]] = {
     "report": (("overview", "Back to the verdict"),),
     "learn": (("overview", "Back to the verdict"),),
 }
+#: Where there is nothing to compare.
+_ONE_MODEL = (("data", "Open another model's file"),)
 
 
 def draw(page: str, settings: Settings, evaluation: Evaluation | None = None) -> None:
@@ -49,6 +51,8 @@ def draw(page: str, settings: Settings, evaluation: Evaluation | None = None) ->
         With verdict and findings, where the page has them.
     """
     steps = tuple(_after_overview(settings, evaluation)) if evaluation else _USUAL.get(page, ())
+    if page == "compare_models" and len(settings.entry.loaded.models) < 2:
+        steps = _ONE_MODEL
     if not steps:
         return
     with st.container(horizontal=True, gap="medium"):
