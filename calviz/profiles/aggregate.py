@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,11 @@ FAULTS = {
     -4: "a score outside [0, 1]",
     -5: f"scores that do not sum to 1 (within {ROW_SUM_TOLERANCE})",
     -6: "no time",
+    -7: "a count that is no whole number from 0 up",
 }
+
+#: Above this, whole numbers in double precision have gaps.
+_LARGEST_COUNT = float(1 << 53)
 
 _TRUNCATED: dict[Every, str] = {
     "hour": "1h",
@@ -79,7 +83,8 @@ class _Rows:
 def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, apart: bool = False) -> Any:
     """The sums of a lazy frame, still lazy: a row for each split, group, time, cell and hit that occurs (`finished`).
 
-    Rows that cannot be used have the key -1.
+    Rows that cannot be used have the key -1. Rows that count several times add as much to every sum; those that count 0 times are
+    left out once they were found sound.
 
     Parameters
     ----------
@@ -101,35 +106,37 @@ def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, apart: bool = False) -
     made = {"score": rows.score, "hit": rows.hit, "sound": rows.sound}
     made |= {"true": rows.true} if rows.true is not None else {}
     made |= {"square": rows.square} if rows.square is not None else {}
+    if layout.count is not None:
+        counted = nw.when(rows.sound).then(_count(layout)).otherwise(nw.lit(1.0))
+        made["count"] = counted.cast(nw.Int64)
     table = _with_first(frame, rows).select(
         **keys, **{f"{_OWN}{name}": column for name, column in made.items()}
     )
+    times = nw.col(f"{_OWN}count")
+    if layout.count is not None:
+        table = table.filter(times > 0)
     score, hit = nw.col(f"{_OWN}score"), nw.col(f"{_OWN}hit")
     # One whole number is grouped faster than two columns.
     key = _cell(score, single) * 2 + hit.cast(nw.Int32)
     sound = nw.col(f"{_OWN}sound")
-    columns = {
-        "key": nw.when(sound).then(key).otherwise(nw.lit(-1)).cast(nw.Int32),
-        f"{_OWN}two": score * score,
-    }
-    sums = {
-        "n": nw.len(),
-        "score_sum": score.sum(),
-        "square_sum": nw.col(f"{_OWN}two").sum(),
-        "low": score.min(),
-        "high": score.max(),
-    }
+    added = {"score_sum": score, "square_sum": score * score}
     if rows.true is not None:
         true = nw.col(f"{_OWN}true")
         # What has no logarithm counts as in memory.
         zero = true < TINY
-        columns[f"{_OWN}log"] = nw.when(zero).then(nw.lit(EPSILON)).otherwise(true).log()
-        sums["log_loss"] = nw.col(f"{_OWN}log").sum()
+        added["log_loss"] = nw.when(zero).then(nw.lit(EPSILON)).otherwise(true).log()
         if rows.square is not None:
-            columns[f"{_OWN}zero"] = zero.cast(nw.Int32)
-            sums["clipped"] = nw.col(f"{_OWN}zero").sum()
+            added["clipped"] = zero.cast(nw.Int32)
     if rows.square is not None:
-        sums["squared_error"] = nw.col(f"{_OWN}square").sum()
+        added["squared_error"] = nw.col(f"{_OWN}square")
+    if layout.count is not None:
+        added = {name: column * times for name, column in added.items()}
+    # Some engines add up columns only, and no expressions of them.
+    columns = {f"{_OWN}sum of {name}": column for name, column in added.items()}
+    sums = {name: nw.col(f"{_OWN}sum of {name}").sum() for name in added}
+    sums["n"] = nw.len() if layout.count is None else times.sum()
+    sums |= {"low": score.min(), "high": score.max()}
+    columns["key"] = nw.when(sound).then(key).otherwise(nw.lit(-1)).cast(nw.Int32)
     by = [*keys, "key", *([f"{_OWN}score"] if apart else [])]
     return table.with_columns(**columns).group_by(*by).agg(**sums)
 
@@ -274,8 +281,21 @@ def _cell(score: Any, single: bool) -> Any:
 
 def _rows(layout: Layout, single: bool) -> _Rows:
     if layout.confidence:
-        return _confidences(layout)
-    return _two_classes(layout, single) if layout.two_classes else _top_label(layout)
+        rows = _confidences(layout)
+    else:
+        rows = _two_classes(layout, single) if layout.two_classes else _top_label(layout)
+    if layout.count is None:
+        return rows
+    count = _count(layout)
+    whole = (count >= 0) & (count <= _LARGEST_COUNT) & (count == count.round(0))
+    fault = (count.is_null() | count.is_nan() | ~whole, -7)
+    return replace(rows, sound=rows.sound & whole, faults=(*rows.faults, fault))
+
+
+def _count(layout: Layout) -> Any:
+    import narwhals as nw
+
+    return nw.col(layout.count or "").cast(nw.Float64)
 
 
 def _missing(score: Any) -> Any:

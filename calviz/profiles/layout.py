@@ -31,6 +31,8 @@ class Layout:
     split, time : str or None
     groups : tuple of str
         Columns to slice by.
+    count : str or None
+        The column that says how many rows each row stands for (frequency weights).
     true_class : bool
         Whether cells of more than two classes are apart for each true class; those of two always are.
     every : {"hour", "day", "week", "month", "quarter", "year"}
@@ -45,6 +47,7 @@ class Layout:
     split: str | None = None
     groups: tuple[str, ...] = ()
     time: str | None = None
+    count: str | None = None
     every: Every = "day"
     true_class: bool = False
 

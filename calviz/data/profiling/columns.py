@@ -31,8 +31,11 @@ def recognised(
     every: Every = "day",
     true_class: bool = False,
     model: str | None = None,
+    counts: bool = False,
 ) -> Layout:
     """The columns that a profile is made of.
+
+    Rows may stand for several (`counts`) where they are only summed.
 
     Raises
     ------
@@ -53,8 +56,10 @@ def recognised(
         "time": time,
         "every": every,
     }
-    if found.cluster is not None or found.weight is not None:
+    if found.cluster is not None or (found.weight is not None and not counts):
         raise InputError("a profile has no clusters and no weights", remedy="leave them out")
+    if found.weight is not None:
+        common["count"] = _count(table, found.weight, options)
     if found.confidence is not None:
         if true_class:
             raise InputError(
@@ -64,6 +69,20 @@ def recognised(
     layout = _of_scores(table, found, options, model, common)
     # The class of two is told by score and hit.
     return replace(layout, true_class=true_class and not layout.two_classes)
+
+
+def _count(table: ArrowRows, name: str, options: ReadingOptions) -> str:
+    if options.weight_kind != "frequency":
+        raise InputError(
+            "a profile has no importance weights, as their intervals are drawn from single rows",
+            column=name,
+            remedy="say so if they are counts (--weight-kind frequency, weight_kind='frequency'), or judge a file that fits into memory",
+        )
+    if not table[name].numeric:
+        raise InputError(
+            "the column of counts holds no numbers", column=name, remedy="name another one"
+        )
+    return name
 
 
 def _of_confidence(table: ArrowRows, found: files.Confidence, common: dict[str, Any]) -> Layout:
