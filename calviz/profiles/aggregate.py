@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
-from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calviz.core.cells import FEW_SCORES, FINE_CELLS
-from calviz.core.probabilities import ROW_SUM_TOLERANCE, SCORE_SLACK
-from calviz.profiles.layout import Every, Layout
+from calviz.core.probabilities import ROW_SUM_TOLERANCE
+from calviz.profiles.expressions import inside, missing, tree
+from calviz.profiles.layout import UNITS, Layout
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -37,15 +36,6 @@ FAULTS = {
 #: Above this, whole numbers in double precision have gaps.
 _LARGEST_COUNT = float(1 << 53)
 
-_TRUNCATED: dict[Every, str] = {
-    "hour": "1h",
-    "day": "1d",
-    "week": "1w",
-    "month": "1mo",
-    "quarter": "1q",
-    "year": "1y",
-}
-
 #: Columns that are summed, and of which the smallest and the largest count.
 SUMS = ("n", "score_sum", "square_sum", "log_loss", "clipped", "squared_error")
 #: How the columns of groups begin.
@@ -67,6 +57,8 @@ class _Rows:
         Whether the row can be used; missing where something is missing.
     faults
         What may be wrong with a row, with the number of each (`FAULTS`).
+    log
+        The logarithm of `true`, where that is known better than from it.
     first
         Columns that are made before, so that what goes over all classes is written once.
     """
@@ -78,6 +70,7 @@ class _Rows:
     sound: Any
     faults: tuple[tuple[Any, int], ...]
     first: Mapping[str, Any] = field(default_factory=dict)
+    log: Any = None
 
 
 def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, apart: bool = False) -> Any:
@@ -104,8 +97,12 @@ def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, apart: bool = False) -
     rows = _rows(layout, single)
     keys = keys_of_rows(layout, frame)
     made = {"score": rows.score, "hit": rows.hit, "sound": rows.sound}
+    if frame.implementation.is_pandas_like():
+        # It makes no whole number of a missing one, not even one that is not looked at.
+        made["score"] = nw.when(rows.sound).then(rows.score).otherwise(nw.lit(0.0))
     made |= {"true": rows.true} if rows.true is not None else {}
     made |= {"square": rows.square} if rows.square is not None else {}
+    made |= {"log": rows.log} if rows.log is not None else {}
     if layout.count is not None:
         counted = nw.when(rows.sound).then(_count(layout)).otherwise(nw.lit(1.0))
         made["count"] = counted.cast(nw.Int64)
@@ -127,6 +124,9 @@ def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, apart: bool = False) -
         added["log_loss"] = nw.when(zero).then(nw.lit(EPSILON)).otherwise(true).log()
         if rows.square is not None:
             added["clipped"] = zero.cast(nw.Int32)
+    if rows.log is not None:
+        # Nothing is clipped then.
+        added["log_loss"], added["clipped"] = nw.col(f"{_OWN}log"), hit.cast(nw.Int32) * 0
     if rows.square is not None:
         added["squared_error"] = nw.col(f"{_OWN}square")
     if layout.count is not None:
@@ -258,7 +258,7 @@ def keys_of_rows(layout: Layout, frame: nw.LazyFrame[Any]) -> dict[str, Any]:
         at = nw.col(layout.time)
         if frame.collect_schema()[layout.time] == nw.String:
             at = at.str.slice(0, 10).str.to_datetime(format="%Y-%m-%d")
-        at = at.dt.truncate(_TRUNCATED[layout.every])
+        at = at.dt.truncate(UNITS[layout.every])
         keys["time"] = at.cast(nw.Datetime("us"))
     return keys
 
@@ -298,22 +298,14 @@ def _count(layout: Layout) -> Any:
     return nw.col(layout.count or "").cast(nw.Float64)
 
 
-def _missing(score: Any) -> Any:
-    return score.is_null() | score.is_nan()
-
-
-def _inside(score: Any) -> Any:
-    return (score >= -SCORE_SLACK) & (score <= 1 + SCORE_SLACK)
-
-
 def _confidences(layout: Layout) -> _Rows:
     import narwhals as nw
 
     label, score = nw.col(layout.label), nw.col(layout.scores[0]).cast(nw.Float64)
     hit = label == layout.classes[1]
     known = hit | (label == layout.classes[0])
-    faults = ((label.is_null(), -1), (~known, -2), (_missing(score), -3), (~_inside(score), -4))
-    return _Rows(score, hit, None, None, known & _inside(score), faults)
+    faults = ((label.is_null(), -1), (~known, -2), (missing(score), -3), (~inside(score), -4))
+    return _Rows(score, hit, None, None, known & inside(score), faults)
 
 
 def _two_classes(layout: Layout, single: bool) -> _Rows:
@@ -326,20 +318,22 @@ def _two_classes(layout: Layout, single: bool) -> _Rows:
     column = nw.col(layout.scores[-1])
     positive = column.cast(nw.Float64)
     faults = [(label.is_null(), -1), (~known, -2)]
-    faults += [(_missing(positive), -3), (~_inside(positive), -4)]
+    faults += [(missing(positive), -3), (~inside(positive), -4)]
     if len(layout.scores) == 1:
         # In single precision 1 - p is rounded as a column of it would be.
         other = nw.lit(1.0) - positive
         other = other.cast(nw.Float32).cast(nw.Float64) if single else other
         true = nw.when(hit).then(positive).otherwise(other)
-        return _Rows(positive, hit, true, None, known & _inside(positive), tuple(faults))
+        return _Rows(positive, hit, true, None, known & inside(positive), tuple(faults))
     other = nw.col(layout.scores[0]).cast(nw.Float64)
     true = nw.when(hit).then(positive).otherwise(other)
     square = other * other + positive * positive + 1.0 - true * 2.0
     whole = (other + positive - 1).abs() <= ROW_SUM_TOLERANCE
-    faults += [(_missing(other), -3), (~_inside(other), -4), (~whole, -5)]
-    sound = known & _inside(positive) & _inside(other) & whole
-    return _Rows(positive, hit, true, square, sound, tuple(faults))
+    faults += [(missing(other), -3), (~inside(other), -4), (~whole, -5)]
+    sound = known & inside(positive) & inside(other) & whole
+    logs = [nw.col(name) for name in layout.logs]
+    log = nw.when(hit).then(logs[1]).otherwise(logs[0]) if logs else None
+    return _Rows(positive, hit, true, square, sound, tuple(faults), log=log)
 
 
 def _top_label(layout: Layout) -> _Rows:
@@ -353,21 +347,25 @@ def _top_label(layout: Layout) -> _Rows:
     first = {
         "top": nw.max_horizontal(*wide),
         "lowest": nw.min_horizontal(*wide),
-        "total": _tree(wide),
-        "squares": _tree([c * c for c in wide]),
+        "total": tree(wide),
+        "squares": tree([c * c for c in wide]),
         "index": index,
     }
     top, lowest, total, squares, index = (nw.col(f"{_OWN}{name}") for name in first)
     best = nw.min_horizontal(*(nw.when(c == top).then(nw.lit(k)) for k, c in enumerate(wide)))
     none = nw.lit(0.0)
-    true = _tree([nw.when(index == k).then(c).otherwise(none) for k, c in enumerate(wide)])
-    inside = _inside(top) & _inside(lowest)
+
+    def of_true(columns: Sequence[Any]) -> Any:
+        return tree([nw.when(index == k).then(c).otherwise(none) for k, c in enumerate(columns)])
+
+    true = of_true(wide)
+    within = inside(top) & inside(lowest)
     whole = (total - 1).abs() <= ROW_SUM_TOLERANCE
     faults = (
         (label.is_null(), -1),
         (~known, -2),
-        (_missing(total), -3),
-        (~inside, -4),
+        (missing(total), -3),
+        (~within, -4),
         (~whole, -5),
     )
     return _Rows(
@@ -375,9 +373,10 @@ def _top_label(layout: Layout) -> _Rows:
         best == index,
         true,
         squares + 1.0 - true * 2.0,
-        known & inside & whole,
+        known & within & whole,
         faults,
         {f"{_OWN}{name}": column for name, column in first.items()},
+        of_true([nw.col(name) for name in layout.logs]) if layout.logs else None,
     )
 
 
@@ -392,10 +391,3 @@ def _index(layout: Layout) -> tuple[Any, Any]:
     of_each = enumerate(layout.classes)
     index = nw.min_horizontal(*(nw.when(label == v).then(nw.lit(k)) for k, v in of_each))
     return index, ~nw.col(f"{_OWN}index").is_null()
-
-
-def _tree(terms: Sequence[Any]) -> Any:
-    """A sum in which a missing term is not lost, and that is not as deep as it has terms."""
-    while len(terms) > 2:
-        terms = [reduce(add, terms[i : i + 2]) for i in range(0, len(terms), 2)]
-    return reduce(add, terms)

@@ -32,6 +32,7 @@ from calviz.profiles.aggregate import (
 from calviz.profiles.file import write_profile
 from calviz.profiles.in_blocks import cells_in_blocks
 from calviz.profiles.layout import Every, Layout
+from calviz.profiles.logits import with_probabilities
 from calviz.profiles.profile import VERSION, Facts, Profile, merge, summed
 
 #: From so many columns on, polars is given rows of about so many entries at a time: 1,000 columns take 0.65 instead of 1.07 GB.
@@ -147,7 +148,8 @@ def _of_frame(source: Any, reading: ReadingOptions, wanted: dict[str, Any], name
         raise InputError(
             f"got {type(source).__name__}, expected a path, a list of paths or a data frame",
         ) from None
-    layout = recognised(frame, reading, counts=True, **wanted)
+    layout = recognised(frame, reading, summed=True, **wanted)
+    frame = with_probabilities(frame, layout)
     found = _summed(frame, layout, name)
     if not found.sound:
         _refuse(frame, layout, found)
@@ -294,13 +296,18 @@ class _Run:
             one = Files((path,), files.kind, files.hive)
             try:
                 frame = nw.from_native(scan(one, self.engine))
-                return recognised(frame, self.reading, counts=True, **self.wanted)
+                return recognised(frame, self.reading, summed=True, **self.wanted)
             except CalvizError as error:
                 raise _named(error, path) from None
             except Exception as error:
                 if not self.skip_broken:
                     raise _broken(path, error) from None
         raise InputError("none of the files can be read", file=files.name)
+
+    def _frame(self, part: Files, layout: Layout, engine: Engine) -> Any:
+        import narwhals as nw
+
+        return with_probabilities(nw.from_native(scan(part, engine, self.memory)).lazy(), layout)
 
     def _kept(self, part: Files, layout: Layout, folder: Path | None) -> Profile | None:
         """The profile of some files, which may have been made before."""
@@ -324,10 +331,8 @@ class _Run:
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def _made(self, part: Files, layout: Layout) -> Profile | None:
-        import narwhals as nw
-
         try:
-            frame = nw.from_native(scan(part, self.engine, self.memory)).lazy()
+            frame = self._frame(part, layout, self.engine)
             found = _summed(frame, layout, self.name, self.engine)
         except CalvizError as error:
             raise _named(error, part.paths[0]) from None
@@ -354,12 +359,10 @@ class _Run:
 
     def _refuse(self, part: Files, layout: Layout, found: _Summed) -> None:
         """Say how many rows of a part cannot be used, and where the first of them is."""
-        import narwhals as nw
-
-        whole = nw.from_native(scan(part, self.engine, self.memory)).lazy()
+        whole = self._frame(part, layout, self.engine)
         place = ""
         for path in part.paths:
-            frame = nw.from_native(scan(Files((path,), part.kind, part.hive), "polars")).lazy()
+            frame = self._frame(Files((path,), part.kind, part.hive), layout, "polars")
             alone = _summed(frame, layout, self.name)
             if alone.bad:
                 row, code = first_fault(frame, layout)
