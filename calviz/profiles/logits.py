@@ -52,5 +52,5 @@ def with_probabilities(frame: nw.LazyFrame[Any], layout: Layout) -> nw.LazyFrame
     if single:
         shares = [share.cast(nw.Float32) for share in shares]
     logs = [(v - total.log()).clip(-LARGEST_LOSS) for v in away]
-    columns = dict(zip(layout.scores, shares, strict=True))
-    return frame.with_columns(**columns, **dict(zip(layout.logs, logs, strict=True)))
+    made_of = dict(zip(layout.scores, shares, strict=True))
+    return frame.with_columns(**made_of, **dict(zip(layout.logs, logs, strict=True)))
