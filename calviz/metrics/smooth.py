@@ -14,6 +14,7 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.metrics.kernels.roots import falling_fixed_points
 from calviz.sample import cell_bounds
+from calviz.sample.cell_densities import of_density
 from calviz.sample.kept_results import once_per_view
 from calviz.sample.sample import Sample
 from calviz.sample.smoothing import (
@@ -136,9 +137,19 @@ def _kde(view: KernelSteps, d: int) -> FloatArray:
     gap = np.abs(nodes * rows - (hits if view.signed else np.minimum(hits, rows)))
     if d == 2:
         np.square(gap, out=gap)
-        some = rows > 1e-7 * n[..., None]
+        some = rows > _FEW * n[..., None]
         gap = np.divide(gap, rows, out=np.zeros_like(gap), where=some)
     return np.asarray(integrate(gap) / n)
+
+
+#: Nodes with fewer rows than this share are left out of squared gaps.
+_FEW = 1e-7
+
+
+def _kde_bound(sample: Sample, view: KernelSteps) -> float:
+    if view.width < NARROWEST:
+        return math.nan
+    return of_density(sample, view.width, partial(grid_size, nodes=VALUE_CELLS))
 
 
 _kde_metric = partial(
@@ -155,6 +166,7 @@ _kde_metric = partial(
 
 @_kde_metric(
     key="kde_ece",
+    bound=_kde_bound,
     unit="points",
     label="KDE-ECE",
     formula=r"\int_0^1 \left| z - \tilde\pi(z) \right| \tilde p(z)\, dz",
@@ -173,6 +185,7 @@ def kde_ece(view: KernelSteps) -> FloatArray:
 
 @_kde_metric(
     key="kde_ece_l2",
+    bound=lambda sample, view: _kde_bound(sample, view) + 2 * _FEW,
     label="KDE-ECE²",
     formula=r"\int_0^1 \left( z - \tilde\pi(z) \right)^2 \tilde p(z)\, dz",
 )

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import reduce
-from operator import add
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calviz.core.cells import FEW_SCORES, FINE_CELLS
-from calviz.core.probabilities import ROW_SUM_TOLERANCE, SCORE_SLACK
-from calviz.profiles.layout import Every, Layout
+from calviz.core.probabilities import ROW_SUM_TOLERANCE
+from calviz.profiles.expressions import inside, missing, tree
+from calviz.profiles.layout import UNITS, Layout
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -31,16 +30,11 @@ FAULTS = {
     -4: "a score outside [0, 1]",
     -5: f"scores that do not sum to 1 (within {ROW_SUM_TOLERANCE})",
     -6: "no time",
+    -7: "a count that is no whole number from 0 up",
 }
 
-_TRUNCATED: dict[Every, str] = {
-    "hour": "1h",
-    "day": "1d",
-    "week": "1w",
-    "month": "1mo",
-    "quarter": "1q",
-    "year": "1y",
-}
+#: Above this, whole numbers in double precision have gaps.
+_LARGEST_COUNT = float(1 << 53)
 
 #: Columns that are summed, and of which the smallest and the largest count.
 SUMS = ("n", "score_sum", "square_sum", "log_loss", "clipped", "squared_error")
@@ -63,6 +57,8 @@ class _Rows:
         Whether the row can be used; missing where something is missing.
     faults
         What may be wrong with a row, with the number of each (`FAULTS`).
+    log
+        The logarithm of `true`, where that is known better than from it.
     first
         Columns that are made before, so that what goes over all classes is written once.
     """
@@ -74,12 +70,14 @@ class _Rows:
     sound: Any
     faults: tuple[tuple[Any, int], ...]
     first: Mapping[str, Any] = field(default_factory=dict)
+    log: Any = None
 
 
 def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, apart: bool = False) -> Any:
     """The sums of a lazy frame, still lazy: a row for each split, group, time, cell and hit that occurs (`finished`).
 
-    Rows that cannot be used have the key -1.
+    Rows that cannot be used have the key -1. Rows that count several times add as much to every sum; those that count 0 times are
+    left out once they were found sound.
 
     Parameters
     ----------
@@ -99,37 +97,46 @@ def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, apart: bool = False) -
     rows = _rows(layout, single)
     keys = keys_of_rows(layout, frame)
     made = {"score": rows.score, "hit": rows.hit, "sound": rows.sound}
+    if frame.implementation.is_pandas_like():
+        # It makes no whole number of a missing one, not even one that is not looked at.
+        made["score"] = nw.when(rows.sound).then(rows.score).otherwise(nw.lit(0.0))
     made |= {"true": rows.true} if rows.true is not None else {}
     made |= {"square": rows.square} if rows.square is not None else {}
+    made |= {"log": rows.log} if rows.log is not None else {}
+    if layout.count is not None:
+        counted = nw.when(rows.sound).then(_count(layout)).otherwise(nw.lit(1.0))
+        made["count"] = counted.cast(nw.Int64)
     table = _with_first(frame, rows).select(
         **keys, **{f"{_OWN}{name}": column for name, column in made.items()}
     )
+    times = nw.col(f"{_OWN}count")
+    if layout.count is not None:
+        table = table.filter(times > 0)
     score, hit = nw.col(f"{_OWN}score"), nw.col(f"{_OWN}hit")
     # One whole number is grouped faster than two columns.
     key = _cell(score, single) * 2 + hit.cast(nw.Int32)
     sound = nw.col(f"{_OWN}sound")
-    columns = {
-        "key": nw.when(sound).then(key).otherwise(nw.lit(-1)).cast(nw.Int32),
-        f"{_OWN}two": score * score,
-    }
-    sums = {
-        "n": nw.len(),
-        "score_sum": score.sum(),
-        "square_sum": nw.col(f"{_OWN}two").sum(),
-        "low": score.min(),
-        "high": score.max(),
-    }
+    added = {"score_sum": score, "square_sum": score * score}
     if rows.true is not None:
         true = nw.col(f"{_OWN}true")
         # What has no logarithm counts as in memory.
         zero = true < TINY
-        columns[f"{_OWN}log"] = nw.when(zero).then(nw.lit(EPSILON)).otherwise(true).log()
-        sums["log_loss"] = nw.col(f"{_OWN}log").sum()
+        added["log_loss"] = nw.when(zero).then(nw.lit(EPSILON)).otherwise(true).log()
         if rows.square is not None:
-            columns[f"{_OWN}zero"] = zero.cast(nw.Int32)
-            sums["clipped"] = nw.col(f"{_OWN}zero").sum()
+            added["clipped"] = zero.cast(nw.Int32)
+    if rows.log is not None:
+        # Nothing is clipped then.
+        added["log_loss"], added["clipped"] = nw.col(f"{_OWN}log"), hit.cast(nw.Int32) * 0
     if rows.square is not None:
-        sums["squared_error"] = nw.col(f"{_OWN}square").sum()
+        added["squared_error"] = nw.col(f"{_OWN}square")
+    if layout.count is not None:
+        added = {name: column * times for name, column in added.items()}
+    # Some engines add up columns only, and no expressions of them.
+    columns = {f"{_OWN}sum of {name}": column for name, column in added.items()}
+    sums = {name: nw.col(f"{_OWN}sum of {name}").sum() for name in added}
+    sums["n"] = nw.len() if layout.count is None else times.sum()
+    sums |= {"low": score.min(), "high": score.max()}
+    columns["key"] = nw.when(sound).then(key).otherwise(nw.lit(-1)).cast(nw.Int32)
     by = [*keys, "key", *([f"{_OWN}score"] if apart else [])]
     return table.with_columns(**columns).group_by(*by).agg(**sums)
 
@@ -251,7 +258,7 @@ def keys_of_rows(layout: Layout, frame: nw.LazyFrame[Any]) -> dict[str, Any]:
         at = nw.col(layout.time)
         if frame.collect_schema()[layout.time] == nw.String:
             at = at.str.slice(0, 10).str.to_datetime(format="%Y-%m-%d")
-        at = at.dt.truncate(_TRUNCATED[layout.every])
+        at = at.dt.truncate(UNITS[layout.every])
         keys["time"] = at.cast(nw.Datetime("us"))
     return keys
 
@@ -274,16 +281,21 @@ def _cell(score: Any, single: bool) -> Any:
 
 def _rows(layout: Layout, single: bool) -> _Rows:
     if layout.confidence:
-        return _confidences(layout)
-    return _two_classes(layout, single) if layout.two_classes else _top_label(layout)
+        rows = _confidences(layout)
+    else:
+        rows = _two_classes(layout, single) if layout.two_classes else _top_label(layout)
+    if layout.count is None:
+        return rows
+    count = _count(layout)
+    whole = (count >= 0) & (count <= _LARGEST_COUNT) & (count == count.round(0))
+    fault = (count.is_null() | count.is_nan() | ~whole, -7)
+    return replace(rows, sound=rows.sound & whole, faults=(*rows.faults, fault))
 
 
-def _missing(score: Any) -> Any:
-    return score.is_null() | score.is_nan()
+def _count(layout: Layout) -> Any:
+    import narwhals as nw
 
-
-def _inside(score: Any) -> Any:
-    return (score >= -SCORE_SLACK) & (score <= 1 + SCORE_SLACK)
+    return nw.col(layout.count or "").cast(nw.Float64)
 
 
 def _confidences(layout: Layout) -> _Rows:
@@ -292,8 +304,8 @@ def _confidences(layout: Layout) -> _Rows:
     label, score = nw.col(layout.label), nw.col(layout.scores[0]).cast(nw.Float64)
     hit = label == layout.classes[1]
     known = hit | (label == layout.classes[0])
-    faults = ((label.is_null(), -1), (~known, -2), (_missing(score), -3), (~_inside(score), -4))
-    return _Rows(score, hit, None, None, known & _inside(score), faults)
+    faults = ((label.is_null(), -1), (~known, -2), (missing(score), -3), (~inside(score), -4))
+    return _Rows(score, hit, None, None, known & inside(score), faults)
 
 
 def _two_classes(layout: Layout, single: bool) -> _Rows:
@@ -306,20 +318,22 @@ def _two_classes(layout: Layout, single: bool) -> _Rows:
     column = nw.col(layout.scores[-1])
     positive = column.cast(nw.Float64)
     faults = [(label.is_null(), -1), (~known, -2)]
-    faults += [(_missing(positive), -3), (~_inside(positive), -4)]
+    faults += [(missing(positive), -3), (~inside(positive), -4)]
     if len(layout.scores) == 1:
         # In single precision 1 - p is rounded as a column of it would be.
         other = nw.lit(1.0) - positive
         other = other.cast(nw.Float32).cast(nw.Float64) if single else other
         true = nw.when(hit).then(positive).otherwise(other)
-        return _Rows(positive, hit, true, None, known & _inside(positive), tuple(faults))
+        return _Rows(positive, hit, true, None, known & inside(positive), tuple(faults))
     other = nw.col(layout.scores[0]).cast(nw.Float64)
     true = nw.when(hit).then(positive).otherwise(other)
     square = other * other + positive * positive + 1.0 - true * 2.0
     whole = (other + positive - 1).abs() <= ROW_SUM_TOLERANCE
-    faults += [(_missing(other), -3), (~_inside(other), -4), (~whole, -5)]
-    sound = known & _inside(positive) & _inside(other) & whole
-    return _Rows(positive, hit, true, square, sound, tuple(faults))
+    faults += [(missing(other), -3), (~inside(other), -4), (~whole, -5)]
+    sound = known & inside(positive) & inside(other) & whole
+    logs = [nw.col(name) for name in layout.logs]
+    log = nw.when(hit).then(logs[1]).otherwise(logs[0]) if logs else None
+    return _Rows(positive, hit, true, square, sound, tuple(faults), log=log)
 
 
 def _top_label(layout: Layout) -> _Rows:
@@ -333,21 +347,25 @@ def _top_label(layout: Layout) -> _Rows:
     first = {
         "top": nw.max_horizontal(*wide),
         "lowest": nw.min_horizontal(*wide),
-        "total": _tree(wide),
-        "squares": _tree([c * c for c in wide]),
+        "total": tree(wide),
+        "squares": tree([c * c for c in wide]),
         "index": index,
     }
     top, lowest, total, squares, index = (nw.col(f"{_OWN}{name}") for name in first)
     best = nw.min_horizontal(*(nw.when(c == top).then(nw.lit(k)) for k, c in enumerate(wide)))
     none = nw.lit(0.0)
-    true = _tree([nw.when(index == k).then(c).otherwise(none) for k, c in enumerate(wide)])
-    inside = _inside(top) & _inside(lowest)
+
+    def of_true(columns: Sequence[Any]) -> Any:
+        return tree([nw.when(index == k).then(c).otherwise(none) for k, c in enumerate(columns)])
+
+    true = of_true(wide)
+    within = inside(top) & inside(lowest)
     whole = (total - 1).abs() <= ROW_SUM_TOLERANCE
     faults = (
         (label.is_null(), -1),
         (~known, -2),
-        (_missing(total), -3),
-        (~inside, -4),
+        (missing(total), -3),
+        (~within, -4),
         (~whole, -5),
     )
     return _Rows(
@@ -355,9 +373,10 @@ def _top_label(layout: Layout) -> _Rows:
         best == index,
         true,
         squares + 1.0 - true * 2.0,
-        known & inside & whole,
+        known & within & whole,
         faults,
         {f"{_OWN}{name}": column for name, column in first.items()},
+        of_true([nw.col(name) for name in layout.logs]) if layout.logs else None,
     )
 
 
@@ -372,10 +391,3 @@ def _index(layout: Layout) -> tuple[Any, Any]:
     of_each = enumerate(layout.classes)
     index = nw.min_horizontal(*(nw.when(label == v).then(nw.lit(k)) for k, v in of_each))
     return index, ~nw.col(f"{_OWN}index").is_null()
-
-
-def _tree(terms: Sequence[Any]) -> Any:
-    """A sum in which a missing term is not lost, and that is not as deep as it has terms."""
-    while len(terms) > 2:
-        terms = [reduce(add, terms[i : i + 2]) for i in range(0, len(terms), 2)]
-    return reduce(add, terms)

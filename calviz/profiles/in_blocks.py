@@ -43,9 +43,11 @@ class Unsound(Exception):
 def cells_in_blocks(frame: nw.LazyFrame[Any], layout: Layout) -> pl.DataFrame | None:
     """What ``cells_of(frame, layout).collect()`` is, of a polars frame; scores that are few are apart from each other.
 
-    None where the engine has to do it: of several columns of scores, of many groups, and where rows cannot be used.
+    None where the engine has to do it: of several columns of scores, of rows that count several times, of many groups, and where rows
+    cannot be used.
     """
-    if not frame.implementation.is_polars() or len(layout.scores) > 1:
+    counted = layout.count is not None
+    if not frame.implementation.is_polars() or len(layout.scores) > 1 or counted:
         return None
     single = is_single(frame, layout)
     keys = keys_of_rows(layout, frame)

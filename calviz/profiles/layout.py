@@ -10,6 +10,15 @@ from calviz.core.options import check_choice
 
 #: How long a bucket of time is.
 Every = Literal["hour", "day", "week", "month", "quarter", "year"]
+#: How narwhals writes it.
+UNITS: dict[Every, str] = {
+    "hour": "1h",
+    "day": "1d",
+    "week": "1w",
+    "month": "1mo",
+    "quarter": "1q",
+    "year": "1y",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +40,10 @@ class Layout:
     split, time : str or None
     groups : tuple of str
         Columns to slice by.
+    logits : tuple of str
+        The columns that `scores` are made of (`calviz.profiles.logits`); empty where they are columns themselves.
+    count : str or None
+        The column that says how many rows each row stands for (frequency weights).
     true_class : bool
         Whether cells of more than two classes are apart for each true class; those of two always are.
     every : {"hour", "day", "week", "month", "quarter", "year"}
@@ -45,6 +58,8 @@ class Layout:
     split: str | None = None
     groups: tuple[str, ...] = ()
     time: str | None = None
+    logits: tuple[str, ...] = ()
+    count: str | None = None
     every: Every = "day"
     true_class: bool = False
 
@@ -57,6 +72,11 @@ class Layout:
     def reduction(self) -> str:
         """The written form of the reduction whose score the cells hold."""
         return "positive" if self.two_classes else "top-label"
+
+    @property
+    def logs(self) -> tuple[str, ...]:
+        """Columns with the logarithms of `scores`, where these are made of logits."""
+        return tuple(f"{name} log" for name in self.scores) if self.logits else ()
 
     @property
     def two_classes(self) -> bool:

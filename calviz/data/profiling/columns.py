@@ -10,13 +10,14 @@ import numpy as np
 
 from calviz.core.errors import InputError, OptionError, shortened
 from calviz.core.factor import Factor
-from calviz.data.building import labels
+from calviz.data.building import diagnose, labels
 from calviz.data.formats.arrow.memory import ArrowRows, columns_of
 from calviz.data.loaded import ReadingOptions, known_columns
 from calviz.data.recognition import layout as files
 from calviz.data.recognition.recognise import recognise
 from calviz.data.table import SAMPLE_ROWS
 from calviz.profiles.layout import Every, Layout
+from calviz.profiles.logits import probability_columns
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -31,8 +32,11 @@ def recognised(
     every: Every = "day",
     true_class: bool = False,
     model: str | None = None,
+    summed: bool = False,
 ) -> Layout:
     """The columns that a profile is made of.
+
+    Where rows are only `summed`, they may stand for several, and scores may be logits.
 
     Raises
     ------
@@ -53,17 +57,33 @@ def recognised(
         "time": time,
         "every": every,
     }
-    if found.cluster is not None or found.weight is not None:
+    if found.cluster is not None or (found.weight is not None and not summed):
         raise InputError("a profile has no clusters and no weights", remedy="leave them out")
+    if found.weight is not None:
+        common["count"] = _count(table, found.weight, options)
     if found.confidence is not None:
         if true_class:
             raise InputError(
                 "confidences do not name the true classes", remedy="leave out --true-class"
             )
         return _of_confidence(table, found.confidence, common)
-    layout = _of_scores(table, found, options, model, common)
+    layout = _of_scores(table, found, options, model, common, summed)
     # The class of two is told by score and hit.
     return replace(layout, true_class=true_class and not layout.two_classes)
+
+
+def _count(table: ArrowRows, name: str, options: ReadingOptions) -> str:
+    if options.weight_kind != "frequency":
+        raise InputError(
+            "a profile has no importance weights, as their intervals are drawn from single rows",
+            column=name,
+            remedy="say so if they are counts (--weight-kind frequency, weight_kind='frequency'), or judge a file that fits into memory",
+        )
+    if not table[name].numeric:
+        raise InputError(
+            "the column of counts holds no numbers", column=name, remedy="name another one"
+        )
+    return name
 
 
 def _of_confidence(table: ArrowRows, found: files.Confidence, common: dict[str, Any]) -> Layout:
@@ -84,9 +104,10 @@ def _of_scores(
     options: ReadingOptions,
     model: str | None,
     common: dict[str, Any],
+    summed: bool,
 ) -> Layout:
     scores = _model(found.scores, model)
-    if scores.kind == "logits":
+    if scores.kind == "logits" and not summed:
         raise InputError("a profile is made of probabilities, and these are logits")
     if scores.width > 1 and len(scores.columns) == 1:
         raise InputError(
@@ -97,9 +118,12 @@ def _of_scores(
         raise InputError("a profile needs one column with the true class")
     k = max(2, scores.width)
     classes, names = _classes(table, found.label, scores, k, options)
-    return Layout(
-        label=found.label, scores=scores.columns, classes=classes, class_names=names, **common
-    )
+    columns = scores.columns
+    if scores.kind == "logits":
+        head = table.fetch([columns], []).scores[0]
+        diagnose.Problem(table, scores, head, lambda row: row).check_logits()
+        common, columns = common | {"logits": columns}, probability_columns(k)
+    return Layout(label=found.label, scores=columns, classes=classes, class_names=names, **common)
 
 
 def _model(scores: Sequence[files.Scores], model: str | None) -> files.Scores:

@@ -32,12 +32,14 @@ from calviz.profiles.aggregate import (
 from calviz.profiles.file import write_profile
 from calviz.profiles.in_blocks import cells_in_blocks
 from calviz.profiles.layout import Every, Layout
+from calviz.profiles.logits import with_probabilities
 from calviz.profiles.profile import VERSION, Facts, Profile, merge, summed
 
 #: From so many columns on, polars is given rows of about so many entries at a time: 1,000 columns take 0.65 instead of 1.07 GB.
 WIDE, ENTRIES = 100, 2_000_000
 #: Cells by true class up to which a profile is kept in memory: about 400 MB.
 MOST_CELLS = 4_000_000
+_NOTHING_COUNTS = "all counts are zero, so no row counts"
 
 
 def profile(
@@ -84,7 +86,8 @@ def profile(
     parts : str or PathLike, optional
         A folder that keeps what is done, so that stopped work is taken up again.
     **options
-        Fields of `ReadingOptions` (``label="y"``, ``scores=["p"]``); everything else is recognised.
+        Fields of `ReadingOptions` (``label="y"``, ``scores=["p"]``); everything else is recognised. Of weights those that count rows
+        (``weight_kind="frequency"``).
 
     Returns
     -------
@@ -105,8 +108,12 @@ def profile(
     return _of_frame(source, reading, wanted, name or "profile")
 
 
-def options_and_time(reading: ReadingOptions) -> tuple[dict[str, Any], str | None, Every]:
+def options_and_time(
+    reading: ReadingOptions, *, counts: bool = True
+) -> tuple[dict[str, Any], str | None, Every]:
     """Reading options as the arguments of `profile`; the time column is written ``date`` or ``date:month``.
+
+    Without `counts`, rows that stand for several are refused as well.
 
     Raises
     ------
@@ -116,10 +123,12 @@ def options_and_time(reading: ReadingOptions) -> tuple[dict[str, Any], str | Non
     column, _, bucket = (reading.time_column or "").partition(":")
     every: Any = bucket or "day"
     check_choice("every", every, get_args(Every))
-    if reading.repair or reading.cluster_column or reading.weight_column:
-        raise OptionError("a profile takes no repairs, clusters or weights.")
+    if reading.repair or reading.cluster_column:
+        raise OptionError("a profile takes no repairs and no clusters.")
+    if reading.weight_column and not counts:
+        raise OptionError("rows that are drawn take no weights.")
     known = {f.name: getattr(reading, f.name) for f in fields(reading)}
-    left = ("time_column", "groups", "repair", "cluster_column", "weight_column", "weight_kind")
+    left = ("time_column", "groups", "repair", "cluster_column")
     options = {name: v for name, v in known.items() if name not in left and v is not None}
     return options, column or None, every
 
@@ -139,10 +148,15 @@ def _of_frame(source: Any, reading: ReadingOptions, wanted: dict[str, Any], name
         raise InputError(
             f"got {type(source).__name__}, expected a path, a list of paths or a data frame",
         ) from None
-    layout = recognised(frame, reading, **wanted)
+    layout = recognised(frame, reading, summed=True, **wanted)
+    frame = with_probabilities(frame, layout)
     found = _summed(frame, layout, name)
     if not found.sound:
         _refuse(frame, layout, found)
+    if layout.count is not None and not found.profile.n:
+        raise InputError(
+            _NOTHING_COUNTS, column=layout.count, remedy="give at least one above zero"
+        )
     return found.profile
 
 
@@ -231,7 +245,9 @@ def _refuse(frame: Any, layout: Layout, found: _Summed, place: str = "") -> None
     """Say how many rows cannot be used, and why."""
     faults = {-6: found.untimed} if found.untimed else {}
     faults = {**(faults_of(frame, layout) if found.bad else {}), **faults}
-    raise unusable(faults, found.profile.n + found.bad, place)
+    # Of rows that stand for several it is not known how many there are.
+    total = None if layout.count is not None else found.profile.n + found.bad
+    raise unusable(faults, total, place)
 
 
 @dataclass
@@ -265,7 +281,9 @@ class _Run:
                 found = [merge(found)]
         if not rows:
             raise InputError(
-                "there are no rows", file=files.name, remedy="give files with at least one"
+                "there are no rows" if layout.count is None else _NOTHING_COUNTS,
+                file=files.name,
+                remedy="give files with at least one",
             )
         whole = merge(found)
         _check_size(whole.cells.height, layout)
@@ -277,15 +295,19 @@ class _Run:
         for path in files.paths:
             one = Files((path,), files.kind, files.hive)
             try:
-                return recognised(
-                    nw.from_native(scan(one, self.engine)), self.reading, **self.wanted
-                )
+                frame = nw.from_native(scan(one, self.engine))
+                return recognised(frame, self.reading, summed=True, **self.wanted)
             except CalvizError as error:
                 raise _named(error, path) from None
             except Exception as error:
                 if not self.skip_broken:
                     raise _broken(path, error) from None
         raise InputError("none of the files can be read", file=files.name)
+
+    def _frame(self, part: Files, layout: Layout, engine: Engine) -> Any:
+        import narwhals as nw
+
+        return with_probabilities(nw.from_native(scan(part, engine, self.memory)).lazy(), layout)
 
     def _kept(self, part: Files, layout: Layout, folder: Path | None) -> Profile | None:
         """The profile of some files, which may have been made before."""
@@ -309,10 +331,8 @@ class _Run:
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def _made(self, part: Files, layout: Layout) -> Profile | None:
-        import narwhals as nw
-
         try:
-            frame = nw.from_native(scan(part, self.engine, self.memory)).lazy()
+            frame = self._frame(part, layout, self.engine)
             found = _summed(frame, layout, self.name, self.engine)
         except CalvizError as error:
             raise _named(error, part.paths[0]) from None
@@ -339,12 +359,10 @@ class _Run:
 
     def _refuse(self, part: Files, layout: Layout, found: _Summed) -> None:
         """Say how many rows of a part cannot be used, and where the first of them is."""
-        import narwhals as nw
-
-        whole = nw.from_native(scan(part, self.engine, self.memory)).lazy()
+        whole = self._frame(part, layout, self.engine)
         place = ""
         for path in part.paths:
-            frame = nw.from_native(scan(Files((path,), part.kind, part.hive), "polars")).lazy()
+            frame = self._frame(Files((path,), part.kind, part.hive), layout, "polars")
             alone = _summed(frame, layout, self.name)
             if alone.bad:
                 row, code = first_fault(frame, layout)

@@ -1,0 +1,56 @@
+"""Logits of a frame as columns of probabilities, by the frame's engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from calviz.profiles.expressions import tree
+from calviz.profiles.layout import Layout
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+_OWN = "calviz:logits "
+#: As in memory, so that sums of squares are finite whatever the logits.
+LARGEST_LOSS = 1e100
+
+
+def probability_columns(classes: int) -> tuple[str, ...]:
+    """What the columns of probabilities are called that are made of logits; no column of a file is called so."""
+    return tuple(f"{_OWN}p {k}" for k in range(classes))
+
+
+def with_probabilities(frame: nw.LazyFrame[Any], layout: Layout) -> nw.LazyFrame[Any]:
+    """The frame with the softmax of its logits in ``layout.scores`` and its logarithm in ``layout.logs``, still lazy.
+
+    The same frame where there are no logits.
+
+    One column z is that of class 1, and stands for (0, z), as in files that are read whole. What is not finite becomes a missing score.
+    """
+    if not layout.logits:
+        return frame
+    import narwhals as nw
+
+    schema = frame.collect_schema()
+    single = all(schema[name] == nw.Float32 for name in layout.logits)
+    columns = [nw.col(name).cast(nw.Float64) for name in layout.logits]
+    if len(columns) == 1:
+        columns = [columns[0] * 0.0, *columns]
+    made = [f"{_OWN}z {k}" for k in range(len(columns))]
+    frame = frame.with_columns(**dict(zip(made, columns, strict=True)))
+    z = [nw.col(name) for name in made]
+    frame = frame.with_columns(**{f"{_OWN}top": nw.max_horizontal(*z)})
+    # The last term is 0, and nan for what is infinite.
+    away = [(v - nw.col(f"{_OWN}top")) + (v - v) for v in z]
+    frame = frame.with_columns(**dict(zip(layout.logs, away, strict=True)))
+    away = [nw.col(name) for name in layout.logs]
+    powers = [v.exp() for v in away]
+    frame = frame.with_columns(**dict(zip(made, powers, strict=True)))
+    frame = frame.with_columns(**{f"{_OWN}sum": tree(z)})
+    total = nw.col(f"{_OWN}sum")
+    shares = [v / total for v in z]
+    if single:
+        shares = [share.cast(nw.Float32) for share in shares]
+    logs = [(v - total.log()).clip(-LARGEST_LOSS) for v in away]
+    made_of = dict(zip(layout.scores, shares, strict=True))
+    return frame.with_columns(**made_of, **dict(zip(layout.logs, logs, strict=True)))

@@ -1,0 +1,80 @@
+"""Bound of what is integrated over kernel densities of a profile: each row counts at the mean of its cell, not at its own score.
+
+A row is spread over the two nodes of the grid beside it, in proportion. Between two nodes the densities are linear in the
+score, so that rows that are moved to their mean change nothing. What is left are cells with a node inside, and the
+width of the kernel, which follows the scores' standard deviation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from calviz.core.events import ROUNDING, CellEvents
+from calviz.sample.sample import Sample
+from calviz.sample.smoothing import from_cosine, triweight_response
+
+#: Sums in another order, and scores that are tied within `ROUNDING`.
+_ROUNDED = 1e-9
+
+
+def slope_jump(width: float, size: int) -> float:
+    """How far the slope of a row's density by its score jumps at a node, in the L1 norm: the second difference of the kernel as it is on the grid."""
+    kernel = from_cosine(triweight_response(width, size))
+    # Mirrored at both ends it goes round a circle of length 2, on which it has a mass of 2.
+    circle = np.concatenate([kernel, kernel[-2:0:-1]])
+    return float(np.abs(np.roll(circle, 1) - 2 * circle + np.roll(circle, -1)).sum()) / 2
+
+
+def of_density(sample: Sample, width: float, grid: Callable[[float], int]) -> float:
+    """Bound of ``integral of |z r(z) - h(z)|^d / r(z)^(d - 1)`` for d of 1 or 2, with the densities r of rows and h of hits (mirrored triweight kernel).
+
+    Both change by at most as much as one row's density does, summed over the rows: the derivative along a row with or without
+    a hit lies in [-1, 1], as ``z - hit`` and ``z - h / r`` do. A row at s has a density that is linear in s between nodes,
+    and whose slope jumps at a node by a second difference D of the kernel. For rows in [low, high] with the mean m, a jump
+    adds at most ``|D| (m - low) (high - m) / (high - low)`` to the mean.
+
+    Parameters
+    ----------
+    sample : Sample
+    width : float
+        The half-width of the kernel, of the cells' means.
+    grid : callable
+        Half-width to the size of the grid.
+
+    Returns
+    -------
+    float
+        nan where the rows may be on another grid, or the grid is too coarse for the kernel.
+    """
+    events, counts = sample.scored, sample.weights
+    if not isinstance(events, CellEvents) or counts is None:
+        return math.nan
+    n = float(counts.sum())
+    score = events.score.astype(np.float64)
+    below, above = np.maximum(score - events.low, 0), np.maximum(events.high - score, 0)
+    # The variance of numbers in [low, high] with this mean is at most (m - low) (high - m).
+    inside = float(counts @ (below * above)) / n
+    mean = float(counts @ score) / n
+    between = float(counts @ np.square(score - mean)) / n
+    if not between > 0:
+        return math.nan
+    wider, size = width * math.sqrt(1 + inside / between), grid(width)
+    cells = size - 1
+    if grid(wider) != size or cells * width < 1:
+        return math.nan
+    nodes = (
+        np.floor((events.high + ROUNDING) * cells) - np.ceil((events.low - ROUNDING) * cells) + 1
+    )
+    moved = np.divide(
+        below * above, below + above, out=np.zeros_like(below), where=below + above > 0
+    )
+    # Twice what the derivative of the kernel by the logarithm of its width comes to, for what the grid adds.
+    widened = 2 * math.log1p(inside / between)
+    return (
+        slope_jump(width, size) * float(counts @ (np.maximum(nodes, 0) * moved)) / n
+        + widened
+        + _ROUNDED
+    )
