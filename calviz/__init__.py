@@ -80,7 +80,7 @@ __all__ = [
 # Where each public name lives. They are imported on first use, so that the command line starts
 # at once and a script that only measures never pays for the readers or for plotly.
 _HOMES = {
-    "Calibrated": "calviz.comparison",
+    "Calibrated": "calviz.comparison.calibrated",
     "ConfidencePredictions": "calviz.core.predictions",
     "Predictions": "calviz.core.predictions",
     "Profile": "calviz.profiles.profile",

@@ -6,7 +6,6 @@ a comparison returns is in `calviz.results`.
 """
 
 from calviz.comparison.advice import advise, guideline
-from calviz.comparison.calibrated import Calibrated as Calibrated
 from calviz.comparison.compare import carry_out, compare
 from calviz.comparison.fitting import calibrate, recalibrate
 from calviz.comparison.learning_curves import learning_curve

@@ -8,7 +8,6 @@ from calviz.results.evaluation import MetricResult
 from calviz.ui.pinned import state
 from calviz.ui.session import results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import recalibrated_diagram
 from calviz.ui.widgets.recalibration_choice import NONE
 
 #: Characters of a name in a legend.
@@ -23,6 +22,9 @@ def points(now: Settings) -> tuple[Beside, ...]:
         return ()
     try:
         if pinned.method != NONE:
+            # Here, as most pages are shown without a map, and what fits one takes a second to import.
+            from calviz.ui.widgets import recalibrated_diagram
+
             other = recalibrated_diagram.find(pinned.settings, pinned.method).after
         else:
             other = results.reliability(pinned.settings)
@@ -41,6 +43,8 @@ def values(now: Settings, keys: tuple[str, ...]) -> dict[str, MetricResult]:
     own = tuple(pinned.settings.sample.ece_key if key == ece else key for key in keys)
     try:
         if pinned.method != NONE:
+            from calviz.ui.widgets import recalibrated_diagram
+
             found = recalibrated_diagram.metrics(pinned.settings, pinned.method, own)
         else:
             found = results.metrics(pinned.settings, own, error_bars=False)
