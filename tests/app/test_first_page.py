@@ -19,7 +19,11 @@ print(*(name for name in ("sklearn", "calviz.comparison") if name in sys.modules
 @pytest.mark.slow
 def test_the_overview_imports_nothing_that_fits_maps():
     done = subprocess.run(
-        [sys.executable, "-c", CODE.format(app=str(ROOT / "app.py"))], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-c", CODE.format(app=str(ROOT / "app.py"))],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     # Up to a second of imports before the first verdict otherwise.
