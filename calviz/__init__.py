@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from calviz import recalibrators as recalibrators
     from calviz.analysis import conventions, evaluate, explain, verdict
     from calviz.comparison import (
-        Calibrated,
         compare,
         compare_models,
         learning_curve,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
         recalibrate_files,
         slices,
     )
+    from calviz.comparison.calibrated import Calibrated
     from calviz.core.predictions import ConfidencePredictions, Predictions
     from calviz.core.reduction import Reduction
     from calviz.data import load
