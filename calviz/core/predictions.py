@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
 from calviz.core.cells import Cells
+from calviz.core.class_cells import ClassCells
 from calviz.core.errors import InputError, shortened
 from calviz.core.factor import Factor
 from calviz.core.labels import checked_labels
@@ -382,6 +383,8 @@ class ConfidencePredictions(_Rows):
         Whether the predicted class is the true one.
     labels, predicted : array_like of int, shape (n,), optional
         True and predicted classes, as indices into `class_names`.
+    class_cells : ClassCells, optional
+        Of a profile, cells of every class's own probability.
     splits, groups, ids, numbers, texts, clusters, weights, times, cells, class_names, name
         As in `Predictions`.
     """
@@ -390,6 +393,7 @@ class ConfidencePredictions(_Rows):
     correct: BoolArray
     labels: IntArray | None = None
     predicted: IntArray | None = None
+    class_cells: ClassCells | None = None
 
     def __post_init__(self) -> None:
         confidence = as_float(self.confidence, "confidence")
@@ -433,6 +437,7 @@ class ConfidencePredictions(_Rows):
             correct=self.correct[rows],
             labels=None if self.labels is None else self.labels[rows],
             predicted=None if self.predicted is None else self.predicted[rows],
+            class_cells=None if self.class_cells is None else self.class_cells.take(rows),
             name=name or self.name,
             **self._columns_at(rows),
         )
@@ -462,7 +467,8 @@ class ConfidencePredictions(_Rows):
     @cached_property
     def _fingerprint(self) -> str:
         digest = hashlib.blake2b(b"confidence/1", digest_size=32)
-        for array in (self.confidence, self.correct, self.labels, self.predicted):
+        own = () if self.class_cells is None else self.class_cells.content
+        for array in (self.confidence, self.correct, self.labels, self.predicted, *own):
             if array is not None:
                 digest.update(repr((array.dtype.str, array.shape)).encode())
                 digest.update(np.ascontiguousarray(array).data)

@@ -75,8 +75,8 @@ def _numbers(column: Any, name: str) -> Any:
     may_be_missing = name in SUMS[3:]
     if not (np.isfinite(values) | (np.isnan(values) & may_be_missing)).all():
         raise InputError("the profile is damaged: a number is missing", column=name)
-    if name in ("n", "clipped", "cell", "true"):
-        return values.astype(np.int32 if name in ("cell", "true") else np.int64)
+    if name in ("n", "clipped", "cell", "true", "class"):
+        return values.astype(np.int64 if name in ("n", "clipped") else np.int32)
     return values
 
 

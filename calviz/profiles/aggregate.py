@@ -104,7 +104,7 @@ def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, apart: bool = False) -
     made |= {"square": rows.square} if rows.square is not None else {}
     made |= {"log": rows.log} if rows.log is not None else {}
     if layout.count is not None:
-        counted = nw.when(rows.sound).then(_count(layout)).otherwise(nw.lit(1.0))
+        counted = nw.when(rows.sound).then(counts_of(layout)).otherwise(nw.lit(1.0))
         made["count"] = counted.cast(nw.Int64)
     table = _with_first(frame, rows).select(
         **keys, **{f"{_OWN}{name}": column for name, column in made.items()}
@@ -114,7 +114,7 @@ def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, apart: bool = False) -
         table = table.filter(times > 0)
     score, hit = nw.col(f"{_OWN}score"), nw.col(f"{_OWN}hit")
     # One whole number is grouped faster than two columns.
-    key = _cell(score, single) * 2 + hit.cast(nw.Int32)
+    key = cell_of(score, single) * 2 + hit.cast(nw.Int32)
     sound = nw.col(f"{_OWN}sound")
     added = {"score_sum": score, "square_sum": score * score}
     if rows.true is not None:
@@ -263,7 +263,7 @@ def keys_of_rows(layout: Layout, frame: nw.LazyFrame[Any]) -> dict[str, Any]:
     return keys
 
 
-def _cell(score: Any, single: bool) -> Any:
+def cell_of(score: Any, single: bool, intervals: int = FINE_CELLS) -> Any:
     """Twice the number of the edge that a score lies on, or the odd number between two edges.
 
     Edges are apart from what is between them, so that bins that are closed on either side are sums of cells. An edge is the
@@ -271,12 +271,12 @@ def _cell(score: Any, single: bool) -> Any:
     """
     import narwhals as nw
 
-    nearest = (score * FINE_CELLS).round(0)
-    edge = nearest / FINE_CELLS
+    nearest = (score * intervals).round(0)
+    edge = nearest / intervals
     if single:
         edge = edge.cast(nw.Float32).cast(nw.Float64)
     side = (score > edge).cast(nw.Int32) - (score < edge).cast(nw.Int32)
-    return (nearest.cast(nw.Int32) * 2 + side).clip(0, 2 * FINE_CELLS)
+    return (nearest.cast(nw.Int32) * 2 + side).clip(0, 2 * intervals)
 
 
 def _rows(layout: Layout, single: bool) -> _Rows:
@@ -286,13 +286,14 @@ def _rows(layout: Layout, single: bool) -> _Rows:
         rows = _two_classes(layout, single) if layout.two_classes else _top_label(layout)
     if layout.count is None:
         return rows
-    count = _count(layout)
+    count = counts_of(layout)
     whole = (count >= 0) & (count <= _LARGEST_COUNT) & (count == count.round(0))
     fault = (count.is_null() | count.is_nan() | ~whole, -7)
     return replace(rows, sound=rows.sound & whole, faults=(*rows.faults, fault))
 
 
-def _count(layout: Layout) -> Any:
+def counts_of(layout: Layout) -> Any:
+    """How many rows each row stands for, as an expression."""
     import narwhals as nw
 
     return nw.col(layout.count or "").cast(nw.Float64)

@@ -6,20 +6,27 @@ import json
 import os
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calviz.core.arrays import BoolArray
 from calviz.core.cells import FINE_CELLS
 from calviz.core.errors import InputError, OptionError, shortened
 from calviz.core.extra_packages import needs
 from calviz.core.whole_files import replacing
 from calviz.profiles.aggregate import GROUP, SUMS
-from calviz.profiles.profile import VERSION, Facts, Profile, keys_of
+from calviz.profiles.class_cells import CLASS_SUMS, intervals_of
+from calviz.profiles.profile import VERSION, Facts, Profile, class_keys_of, keys_of
+
+if TYPE_CHECKING:
+    import polars as pl
 
 #: The entry of the file's metadata that says that it is a profile, and holds its facts.
 KEY = b"calviz.profile"
 _DAMAGED = "make the profile again"
+#: In place of a class, where a row of the file is a cell of the top label.
+TOP_LABEL = -1
 
 
 def write_profile(profile: Profile, path: str | os.PathLike[str]) -> None:
@@ -31,6 +38,7 @@ def write_profile(profile: Profile, path: str | os.PathLike[str]) -> None:
         Where the file cannot be written.
     """
     needs("pyarrow")
+    import polars as pl
     import pyarrow.parquet as pq
 
     facts = {
@@ -39,7 +47,16 @@ def write_profile(profile: Profile, path: str | os.PathLike[str]) -> None:
         "rows": profile.n,
         **asdict(profile.facts),
     }
-    table = profile.cells.to_arrow()
+    cells = profile.cells
+    if profile.class_cells is not None:
+        own = cells.with_columns(pl.lit(TOP_LABEL, dtype=pl.Int32).alias("class"))
+        cells = pl.concat([own, profile.class_cells], how="diagonal")
+        # What cells of each class are without.
+        whole = ["clipped", *["true"] * profile.facts.true_class]
+        cells = cells.with_columns(
+            pl.col(whole).fill_null(0), pl.col(SUMS[3], SUMS[5]).fill_null(float("nan"))
+        )
+    table = cells.to_arrow()
     table = table.replace_schema_metadata({KEY: json.dumps(facts).encode()})
     with replacing(path) as beside:
         pq.write_table(table, beside, compression="zstd")
@@ -57,7 +74,7 @@ def check_target(path: str | os.PathLike[str]) -> Path:
 
 def columns_of(facts: Facts) -> tuple[str, ...]:
     """The columns of a file, by what they are of."""
-    return (*keys_of(facts), *SUMS, "low", "high")
+    return (*["class"] * facts.each_class, *keys_of(facts), *SUMS, "low", "high")
 
 
 def read_facts(text: bytes) -> tuple[Facts, int]:
@@ -91,7 +108,7 @@ def read_facts(text: bytes) -> tuple[Facts, int]:
 
 
 def _facts(found: dict[str, Any]) -> Facts:
-    found.setdefault("true_class", False)
+    found = {"true_class": False, "each_class": False, **found}
     if set(found) != {f.name for f in fields(Facts)}:
         raise KeyError
     for name in ("class_names", "groups", "skipped"):
@@ -101,13 +118,14 @@ def _facts(found: dict[str, Any]) -> Facts:
     texts = (found["name"], found["reduction"], found["kind"])
     if not all(isinstance(v, str) for v in texts) or found["reduction"] not in _REDUCTIONS:
         raise TypeError
-    if not all(isinstance(found[name], bool) for name in ("single", "split", "true_class")):
+    if not all(isinstance(found[name], bool) for name in _YES_OR_NO):
         raise TypeError
     if found["reduction"] == "positive" and len(found["class_names"]) != 2:
         raise ValueError
     return Facts(**found)
 
 
+_YES_OR_NO = ("single", "split", "true_class", "each_class")
 _REDUCTIONS = ("positive", "top-label")
 
 
@@ -122,26 +140,55 @@ def of_columns(facts: Facts, rows: int, columns: dict[str, Any]) -> Profile:
     import polars as pl
 
     cells = pl.DataFrame(columns).select(columns_of(facts))
-    number = {name: cells[name].to_numpy() for name in (*SUMS, "low", "high")}
-    n, total, low, high = (number[name] for name in ("n", "score_sum", "low", "high"))
-    with np.errstate(invalid="ignore"):
-        rounding = 1e-6 * np.maximum(n, 1)
-        sound = (n >= 1) & (number["clipped"] >= 0) & (number["clipped"] <= n)
-        sound &= (low >= -1e-6) & (low <= high) & (high <= 1 + 1e-6)
-        sound &= (total >= n * low - rounding) & (total <= n * high + rounding)
-    cell = cells["cell"].to_numpy()
+    of_classes = None
+    if facts.each_class:
+        of_classes = cells.filter(pl.col("class") != TOP_LABEL)
+        of_classes = of_classes.select(*class_keys_of(facts), *CLASS_SUMS, "low", "high")
+        cells = cells.filter(pl.col("class") == TOP_LABEL).drop("class")
+    n = cells["n"].to_numpy()
+    sound = _sums_agree(cells) & _in_range(cells["cell"], 2 * FINE_CELLS)
+    clipped = cells["clipped"].to_numpy()
+    sound &= (clipped >= 0) & (clipped <= n)
     if facts.true_class:
-        true = cells["true"].to_numpy()
-        sound &= (true >= 0) & (true < len(facts.class_names))
-    sound &= (cell >= 0) & (cell <= 2 * FINE_CELLS)
+        sound &= _in_range(cells["true"], len(facts.class_names) - 1)
     keys = keys_of(facts)
     # Several scores of one cell stand apart only where all do.
     doubled = cells.select(*keys, "low").is_duplicated().any()
-    if (low != high).any():
+    if (cells["low"] != cells["high"]).any():
         doubled = doubled or cells.select(keys).is_duplicated().any()
-    if not sound.all() or doubled or int(n.sum()) != rows:
+    if of_classes is not None:
+        doubled = doubled or of_classes.select(class_keys_of(facts)).is_duplicated().any()
+    agree = of_classes is None or _classes_agree(of_classes, rows, len(facts.class_names))
+    if not (sound.all() and agree) or doubled or int(n.sum()) != rows:
         raise InputError("the profile is damaged: its sums contradict each other", remedy=_DAMAGED)
-    return Profile(facts, cells)
+    return Profile(facts, cells, of_classes)
+
+
+def _sums_agree(cells: pl.DataFrame) -> BoolArray:
+    """Whether the mean score of each cell lies between its smallest and its largest one."""
+    n, total, low, high = (cells[name].to_numpy() for name in ("n", "score_sum", "low", "high"))
+    with np.errstate(invalid="ignore"):
+        rounding = 1e-6 * np.maximum(n, 1)
+        sound = (n >= 1) & (low >= -1e-6) & (low <= high) & (high <= 1 + 1e-6)
+        return np.asarray(
+            sound & (total >= n * low - rounding) & (total <= n * high + rounding), np.bool_
+        )
+
+
+def _in_range(column: pl.Series, last: int) -> BoolArray:
+    values = column.to_numpy()
+    return np.asarray((values >= 0) & (values <= last))
+
+
+def _classes_agree(cells: pl.DataFrame, rows: int, n_classes: int) -> bool:
+    """Whether every class has all rows, and every row is a hit of one class."""
+    at, n = cells["class"].to_numpy(), cells["n"].to_numpy()
+    sound = _sums_agree(cells) & _in_range(cells["class"], n_classes - 1)
+    sound &= _in_range(cells["cell"], 2 * intervals_of(n_classes) + 1)
+    if not sound.all():
+        return False
+    of_each = np.bincount(at, n, minlength=n_classes)
+    return bool((of_each == rows).all()) and int(n[cells["hit"].to_numpy()].sum()) == rows
 
 
 def group_names(facts: Facts) -> tuple[str, ...]:

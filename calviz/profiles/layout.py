@@ -46,6 +46,8 @@ class Layout:
         The column that says how many rows each row stands for (frequency weights).
     true_class : bool
         Whether cells of more than two classes are apart for each true class; those of two always are.
+    each_class : bool
+        Whether every class of more than two has cells of its own probability, against the rest; two classes always have.
     every : {"hour", "day", "week", "month", "quarter", "year"}
         The bucket that times are counted in.
     """
@@ -62,6 +64,7 @@ class Layout:
     count: str | None = None
     every: Every = "day"
     true_class: bool = False
+    each_class: bool = False
 
     def __post_init__(self) -> None:
         check_choice("every", self.every, get_args(Every))

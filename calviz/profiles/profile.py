@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calviz.core.arrays import IntArray
 from calviz.core.cells import FEW_SCORES, Cells
+from calviz.core.class_cells import ClassCells
 from calviz.core.errors import InputError, shortened
 from calviz.core.factor import Factor
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.profiles.aggregate import GROUP, SUMS
+from calviz.profiles.class_cells import CLASS_SUMS
 from calviz.profiles.layout import Every
 
 if TYPE_CHECKING:
@@ -44,6 +47,8 @@ class Facts:
         The buckets that times are counted in; None without times.
     true_class : bool
         Whether cells of more than two classes are apart for each true class.
+    each_class : bool
+        Whether there are cells of every class's own probability (`Profile.class_cells`).
     skipped : tuple of str
         Files that were left out because they could not be read.
     """
@@ -57,6 +62,7 @@ class Facts:
     split: bool = False
     every: Every | None = None
     true_class: bool = False
+    each_class: bool = False
     skipped: tuple[str, ...] = ()
 
 
@@ -73,10 +79,14 @@ class Profile:
         A row per split, group, time, cell and hit that occurs, and per score where these are few (`FEW_SCORES`). Keys: ``split``, ``group:NAME``, ``time``, ``true`` (a class) where there are any,
         ``cell``, ``hit``. Numbers: ``n`` rows, sums of scores, of their squares, of -log of the true class's probability, of
         those that were 0 (``clipped``) and of squared errors; the smallest and the largest score (``low``, ``high``).
+    class_cells : polars.DataFrame or None
+        The same of every class's own probability, where there are more than two and it was asked for: ``class`` is among the keys, a hit
+        is a row whose label is the class, and cells are fewer (`calviz.profiles.class_cells.intervals_of`).
     """
 
     facts: Facts
     cells: pl.DataFrame = field(repr=False)
+    class_cells: pl.DataFrame | None = field(default=None, repr=False)
 
     @property
     def n(self) -> int:
@@ -112,6 +122,7 @@ class Profile:
             parts.append(f"{len(f.class_names):,} classes")
         parts += [f"by {', '.join(shortened(g) for g in f.groups)}"] * bool(f.groups)
         parts += ["by true class"] * f.true_class
+        parts += ["with cells of each class"] * f.each_class
         parts += [f"by {f.every}"] * (f.every is not None)
         return ", ".join(parts)
 
@@ -156,7 +167,35 @@ class Profile:
             probs = np.stack([other, score], axis=1)
             return Predictions(probs=probs, labels=hit.astype(np.int32), **common)
         labels = table["true"].to_numpy() if f.true_class else None
-        return ConfidencePredictions(confidence=score, correct=hit, labels=labels, **common)
+        return ConfidencePredictions(
+            confidence=score,
+            correct=hit,
+            labels=labels,
+            class_cells=self._of_each_class(),
+            **common,
+        )
+
+    def _of_each_class(self) -> ClassCells | None:
+        if self.class_cells is None:
+            return None
+        f, table = self.facts, self.class_cells.sort("class")
+        blocks, own = _blocks([self.cells, table], block_keys(f))
+        column = {name: table[name].to_numpy() for name in (*CLASS_SUMS, "low", "high")}
+        n = column["n"].astype(np.float64)
+        return ClassCells(
+            of=table["class"].to_numpy(),
+            cell=table["cell"].to_numpy(),
+            hit=table["hit"].to_numpy(),
+            count=n,
+            score=column["score_sum"] / n,
+            square=column["square_sum"] / n,
+            low=column["low"],
+            high=column["high"],
+            block=own,
+            block_of_row=blocks,
+            n_classes=len(f.class_names),
+            single=f.single,
+        )
 
 
 def _factor(column: pl.Series) -> Factor:
@@ -170,11 +209,32 @@ def _factor(column: pl.Series) -> Factor:
     return Factor(codes.to_numpy(), tuple(levels.to_list()))
 
 
+def _blocks(tables: Sequence[pl.DataFrame], keys: list[str]) -> list[IntArray]:
+    """The number of the block that each row of some tables is of, shape (rows,) each."""
+    import polars as pl
+
+    if not keys:
+        return [np.zeros(table.height, dtype=np.intp) for table in tables]
+    both = pl.concat([table.select(keys) for table in tables])
+    number = both.select(pl.struct(keys).rank("dense")).to_series().to_numpy() - 1
+    ends = np.cumsum([table.height for table in tables])[:-1]
+    return [part.astype(np.intp) for part in np.split(number, ends)]
+
+
+def block_keys(facts: Facts) -> list[str]:
+    """The columns that divide the rows: split, groups and time."""
+    names = ["split"] * facts.split + [f"{GROUP}{name}" for name in facts.groups]
+    return names + ["time"] * (facts.every is not None)
+
+
 def keys_of(facts: Facts) -> list[str]:
     """The columns of `Profile.cells` that say which cell it is."""
-    names = ["split"] * facts.split + [f"{GROUP}{name}" for name in facts.groups]
-    names += ["time"] * (facts.every is not None) + ["true"] * facts.true_class
-    return [*names, "cell", "hit"]
+    return [*block_keys(facts), *["true"] * facts.true_class, "cell", "hit"]
+
+
+def class_keys_of(facts: Facts) -> list[str]:
+    """The same of `Profile.class_cells`."""
+    return [*block_keys(facts), "class", "cell", "hit"]
 
 
 def merge(profiles: Iterable[Profile]) -> Profile:
@@ -195,7 +255,22 @@ def merge(profiles: Iterable[Profile]) -> Profile:
         _check_alike(first.facts, other.facts)
     skipped = tuple(name for p in found for name in p.facts.skipped)
     facts = replace(first.facts, skipped=skipped)
-    return Profile(facts, summed([p.cells for p in found], facts))
+    of_classes = [p.class_cells for p in found if p.class_cells is not None]
+    return Profile(
+        facts,
+        summed([p.cells for p in found], facts),
+        summed_classes(of_classes, facts) if of_classes else None,
+    )
+
+
+def summed_classes(tables: Sequence[pl.DataFrame], facts: Facts) -> pl.DataFrame:
+    """The cells of each class of several tables, each once, in the order of their keys."""
+    import polars as pl
+
+    keys = class_keys_of(facts)
+    sums = [pl.col(name).sum() for name in CLASS_SUMS]
+    found = pl.concat(tables).group_by(keys).agg(*sums, pl.col("low").min(), pl.col("high").max())
+    return found.sort(keys).select(*keys, *CLASS_SUMS, "low", "high")
 
 
 def summed(tables: Sequence[pl.DataFrame], facts: Facts) -> pl.DataFrame:
@@ -223,6 +298,7 @@ _WORDS = {
     "split": "splits (one has them, one has not)",
     "every": "buckets of time",
     "true_class": "cells (one has them by true class, one has not)",
+    "each_class": "cells (one has them of each class, one has not)",
 }
 
 

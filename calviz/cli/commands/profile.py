@@ -36,6 +36,11 @@ if TYPE_CHECKING:
 @click.option(
     "--true-class", is_flag=True, help="Cells of more than two classes for each true class."
 )
+@click.option(
+    "--each-class",
+    is_flag=True,
+    help="Cells of each of more than two classes against the rest, for class-wise errors.",
+)
 @reading_options
 def command(
     sources: tuple[str, ...],
@@ -46,6 +51,7 @@ def command(
     model: str | None,
     skip_broken: bool,
     true_class: bool,
+    each_class: bool,
     reading: ReadingOptions,
 ) -> int:
     """Sum the predictions of SOURCE (files, folders, patterns, hive-partitioned tables) out of core into a profile.
@@ -71,6 +77,7 @@ def command(
             model=model,
             skip_broken=skip_broken,
             true_class=true_class,
+            each_class=each_class,
             parts=parts,
             **options,
         )

@@ -31,6 +31,7 @@ def recognised(
     time: str | None = None,
     every: Every = "day",
     true_class: bool = False,
+    each_class: bool = False,
     model: str | None = None,
     summed: bool = False,
 ) -> Layout:
@@ -66,10 +67,16 @@ def recognised(
             raise InputError(
                 "confidences do not name the true classes", remedy="leave out --true-class"
             )
+        if each_class:
+            raise InputError(
+                "confidences are without the probabilities of all classes",
+                remedy="leave out --each-class",
+            )
         return _of_confidence(table, found.confidence, common)
     layout = _of_scores(table, found, options, model, common, summed)
     # The class of two is told by score and hit.
-    return replace(layout, true_class=true_class and not layout.two_classes)
+    more = not layout.two_classes
+    return replace(layout, true_class=true_class and more, each_class=each_class and more)
 
 
 def _count(table: ArrowRows, name: str, options: ReadingOptions) -> str:

@@ -29,15 +29,16 @@ from calviz.profiles.aggregate import (
     first_fault,
     is_single,
 )
+from calviz.profiles.class_cells import class_cells_of
 from calviz.profiles.file import write_profile
 from calviz.profiles.in_blocks import cells_in_blocks
 from calviz.profiles.layout import Every, Layout
 from calviz.profiles.logits import with_probabilities
-from calviz.profiles.profile import VERSION, Facts, Profile, merge, summed
+from calviz.profiles.profile import VERSION, Facts, Profile, merge, summed, summed_classes
 
 #: From so many columns on, polars is given rows of about so many entries at a time: 1,000 columns take 0.65 instead of 1.07 GB.
 WIDE, ENTRIES = 100, 2_000_000
-#: Cells by true class up to which a profile is kept in memory: about 400 MB.
+#: Cells by true class, or of each class, up to which a profile is kept in memory: about 400 MB.
 MOST_CELLS = 4_000_000
 _NOTHING_COUNTS = "all counts are zero, so no row counts"
 
@@ -54,6 +55,7 @@ def profile(
     name: str | None = None,
     skip_broken: bool = False,
     true_class: bool = False,
+    each_class: bool = False,
     parts: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Profile:
@@ -83,6 +85,9 @@ def profile(
     true_class : bool
         Whether cells of more than two classes are apart for each true class (wsECE, wsMCS, the table of classes); two classes
         always are. At most as many cells as `MOST_CELLS`.
+    each_class : bool
+        Whether every class of more than two has cells of its own probability as well (class-wise ECE, TACE and KS, the errors of each class
+        against the rest); two classes always have. It takes a grouping for each class.
     parts : str or PathLike, optional
         A folder that keeps what is done, so that stopped work is taken up again.
     **options
@@ -100,7 +105,7 @@ def profile(
     """
     reading = options_of(options)
     wanted: dict[str, Any] = {"by": tuple(by), "time": time, "every": every, "model": model}
-    wanted["true_class"] = true_class
+    wanted |= {"true_class": true_class, "each_class": each_class}
     if isinstance(source, str | os.PathLike) or _is_paths(source):
         files = find([source] if isinstance(source, str | os.PathLike) else source)
         run = _Run(engine, memory, reading, wanted, name or files.name, skip_broken)
@@ -185,16 +190,25 @@ def _summed(frame: Any, layout: Layout, name: str, engine: Engine = "auto") -> _
     facts = _facts(layout, name, is_single(frame, layout))
     blocks = cells_in_blocks(frame, layout) if engine == "auto" else None
     table, bad = finished(_grouped(frame, layout) if blocks is None else blocks, layout)
-    cells = summed([table], facts)
-    _check_size(cells.height, layout)
-    return _Summed(Profile(facts, cells), bad)
+    found = _Summed(Profile(facts, summed([table], facts)), bad)
+    if layout.each_class and found.sound:
+        of_classes = summed_classes([class_cells_of(frame, layout)], facts)
+        found = replace(found, profile=replace(found.profile, class_cells=of_classes))
+    _check_size(found.profile, layout)
+    return found
 
 
-def _check_size(cells: int, layout: Layout) -> None:
+def _check_size(found: Profile, layout: Layout) -> None:
+    cells, of_classes = found.cells.height, found.class_cells
     if layout.true_class and cells > MOST_CELLS:
         raise InputError(
             f"the true classes, groups and times make {cells:,} cells, more than {MOST_CELLS:,}",
             remedy="leave out the true classes, or slice by less",
+        )
+    if of_classes is not None and of_classes.height > MOST_CELLS:
+        raise InputError(
+            f"the classes, groups and times make {of_classes.height:,} cells of each class, more than {MOST_CELLS:,}",
+            remedy="leave out the cells of each class, or slice by less",
         )
 
 
@@ -238,6 +252,7 @@ def _facts(layout: Layout, name: str, single: bool) -> Facts:
         split=layout.split is not None,
         every=None if layout.time is None else layout.every,
         true_class=layout.true_class,
+        each_class=layout.each_class,
     )
 
 
@@ -286,8 +301,8 @@ class _Run:
                 remedy="give files with at least one",
             )
         whole = merge(found)
-        _check_size(whole.cells.height, layout)
-        return Profile(replace(whole.facts, skipped=(*whole.facts.skipped, *skipped)), whole.cells)
+        _check_size(whole, layout)
+        return _without(whole, skipped)
 
     def _layout(self, files: Files) -> Layout:
         import narwhals as nw
@@ -354,8 +369,7 @@ class _Run:
         if not found:
             return None
         whole = merge(found)
-        skipped = tuple(path.name for path, one in made.items() if one is None)
-        return Profile(replace(whole.facts, skipped=whole.facts.skipped + skipped), whole.cells)
+        return _without(whole, [path.name for path, one in made.items() if one is None])
 
     def _refuse(self, part: Files, layout: Layout, found: _Summed) -> None:
         """Say how many rows of a part cannot be used, and where the first of them is."""
@@ -374,6 +388,12 @@ class _Run:
             if place:
                 break
         _refuse(whole, layout, found, place)
+
+
+def _without(found: Profile, skipped: Sequence[str]) -> Profile:
+    """A profile that says which files it is without."""
+    facts = replace(found.facts, skipped=(*found.facts.skipped, *skipped))
+    return replace(found, facts=facts)
 
 
 def _named(error: CalvizError, path: Path) -> CalvizError:

@@ -1,0 +1,102 @@
+"""Cells of every class's own probability, which a profile of more than two classes may have beside those of the top label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.arrays import BoolArray, FloatArray, IntArray, read_only
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCells:
+    """One row per class, cell of its probability, hit (the label is the class) and block of rows.
+
+    A block is what the rows can be divided by (split, groups, time). Rows are in ascending order of the class.
+
+    Attributes
+    ----------
+    of : ndarray of int, shape (C,)
+        The class.
+    cell : ndarray of int, shape (C,)
+        The number of the cell.
+    hit : ndarray of bool, shape (C,)
+    count, score, square, low, high : ndarray of float64, shape (C,)
+        Rows, the means of their scores and of the squares of these, the smallest and the largest score.
+    block : ndarray of int, shape (C,)
+        The block that they are of.
+    block_of_row : ndarray of int, shape (n,)
+        The block of each cell of the top label.
+    n_classes : int
+    single : bool
+        Whether the scores came in single precision.
+    """
+
+    of: IntArray
+    cell: IntArray
+    hit: BoolArray
+    count: FloatArray
+    score: FloatArray
+    square: FloatArray
+    low: FloatArray
+    high: FloatArray
+    block: IntArray
+    block_of_row: IntArray
+    n_classes: int
+    single: bool = False
+
+    def __post_init__(self) -> None:
+        for name in self._columns():
+            object.__setattr__(self, name, read_only(np.asarray(getattr(self, name))))
+
+    @classmethod
+    def _columns(cls) -> tuple[str, ...]:
+        return tuple(f.name for f in fields(cls) if f.name not in ("n_classes", "single"))
+
+    @property
+    def content(self) -> tuple[npt.NDArray[Any], ...]:
+        """All columns, for a hash of them."""
+        return tuple(getattr(self, name) for name in self._columns())
+
+    def take(self, rows: npt.NDArray[Any]) -> ClassCells | None:
+        """Those of chosen cells of the top label (a boolean mask or indices); None unless these are all cells of some blocks."""
+        chosen = self.block_of_row[rows]
+        if not chosen.size:
+            return None
+        size = int(self.block_of_row.max()) + 1
+        found = np.bincount(chosen, minlength=size)
+        if (found[found > 0] != np.bincount(self.block_of_row, minlength=size)[found > 0]).any():
+            return None
+        own = found[self.block] > 0
+        columns = {name: getattr(self, name) for name in self._columns()}
+        columns = {name: column[own] for name, column in columns.items() if name != "block_of_row"}
+        return ClassCells(
+            **columns, block_of_row=chosen, n_classes=self.n_classes, single=self.single
+        )
+
+    def of_class(self, k: int) -> dict[str, Any]:
+        """Hit, rows, means of scores and of squares, smallest and largest score of the cells of a class, blocks together; shape (c,) each."""
+        first, last = np.searchsorted(self.of, [k, k + 1])
+        rows = slice(first, last)
+        key = 2 * self.cell[rows].astype(np.intp) + self.hit[rows]
+        keys, place = np.unique(key, return_inverse=True)
+        count = np.bincount(place, self.count[rows])
+        low, high = np.full(keys.size, np.inf), np.full(keys.size, -np.inf)
+        np.minimum.at(low, place, self.low[rows])
+        np.maximum.at(high, place, self.high[rows])
+        sums = [
+            np.bincount(place, self.count[rows] * column[rows]) / count
+            for column in (self.score, self.square)
+        ]
+        return {
+            "hit": keys % 2 == 1,
+            "count": count,
+            # A mean may be rounded out of its cell.
+            "score": np.clip(sums[0], low, high),
+            "square": sums[1],
+            "low": low,
+            "high": high,
+        }

@@ -1,0 +1,97 @@
+"""Rows to cells of every class's own probability, one-vs-rest: what class-wise errors are made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calviz.core.watch import checkpoint
+from calviz.profiles.aggregate import cell_of, counts_of, is_single, keys_of_rows
+from calviz.profiles.layout import Layout
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    import polars as pl
+
+#: What is summed of each cell.
+CLASS_SUMS = ("n", "score_sum", "square_sum")
+#: Probabilities up to this are left out of TACE: what is above it and what is not are cells of their own.
+THRESHOLD = 1e-3
+#: Classes that are summed in one pass over the rows.
+AT_ONCE = 25
+
+
+def intervals_of(n_classes: int) -> int:
+    """Intervals of equal width that the probability of each class is cut into.
+
+    A divisor of `calviz.core.cells.FINE_CELLS` and a multiple of 960, so that the usual numbers of bins divide it: fewer, the more classes there are, so
+    that all have about as many cells together.
+
+    >>> [intervals_of(k) for k in (3, 10, 100, 1000)]
+    [61440, 15360, 1920, 960]
+    """
+    return 15 << max(6, min(12, 14 - (n_classes - 1).bit_length()))
+
+
+def class_cells_of(frame: nw.LazyFrame[Any], layout: Layout) -> pl.DataFrame:
+    """The sums per class, split, group, time, cell and hit of a frame whose rows can all be used (`calviz.profiles.aggregate.cells_of`).
+
+    Every class is a grouping of its own, which reads its column alone: 1,000,000 x 100 take a third of the time of a grouping of the
+    100,000,000 probabilities.
+    """
+    import narwhals as nw
+    import polars as pl
+
+    found = []
+    classes = range(len(layout.classes))
+    for first in classes[::AT_ONCE]:
+        checkpoint()
+        lazy = [_one(frame, layout, k) for k in classes[first : first + AT_ONCE]]
+        if frame.implementation.is_polars():
+            plans = [one.to_native() for one in lazy]
+            found += pl.collect_all(plans, engine="streaming")
+        else:
+            found.append(nw.concat(lazy).collect("polars").to_native())
+    kinds: Any = {"class": pl.Int32, "cell": pl.Int32, "n": pl.Int64}
+    kinds |= {name: pl.Float64 for name in (*CLASS_SUMS[1:], "low", "high")}
+    kinds |= {"time": pl.Datetime("us")} if layout.time is not None else {}
+    table = pl.concat(found, how="vertical_relaxed")
+    table = table.with_columns(cell=pl.col("key") // 2, hit=pl.col("key") % 2 == 1)
+    return table.drop("key").cast(kinds)
+
+
+def _one(frame: nw.LazyFrame[Any], layout: Layout, k: int) -> nw.LazyFrame[Any]:
+    """The sums of one class."""
+    import narwhals as nw
+
+    intervals = intervals_of(len(layout.classes))
+    single = is_single(frame, layout)
+    score = nw.col("score")
+    keys = keys_of_rows(layout, frame)
+    keys.pop("true", None)
+    made = {"score": nw.col(layout.scores[k]).cast(nw.Float64), "hit": nw.col(layout.label) == layout.classes[k]}
+    times = nw.col("times")
+    if layout.count is not None:
+        made["times"] = counts_of(layout).cast(nw.Int64)
+    table = frame.select(**keys, **made)
+    if layout.count is not None:
+        table = table.filter(times > 0)
+    least = float(np.float32(THRESHOLD)) if single else THRESHOLD
+    cell = cell_of(score, single, intervals)
+    # The cell that holds the threshold is two.
+    within = 2 * int(THRESHOLD * intervals) + 1
+    beyond = (cell == within) & (score > least)
+    cell = nw.when(beyond).then(nw.lit(2 * intervals + 1)).otherwise(cell)
+    added = {"score_sum": score, "square_sum": score * score}
+    if layout.count is not None:
+        added = {name: column * times for name, column in added.items()}
+    # Some engines add up columns only, and no expressions of them.
+    columns = {f"sum of {name}": column for name, column in added.items()}
+    columns["key"] = (cell * 2 + nw.col("hit").cast(nw.Int32)).cast(nw.Int32)
+    sums = {name: nw.col(f"sum of {name}").sum() for name in added}
+    sums["n"] = nw.len() if layout.count is None else times.sum()
+    sums |= {"low": score.min(), "high": score.max()}
+    grouped = table.with_columns(**columns).group_by(*keys, "key").agg(**sums)
+    order = [*keys, "key", "n", *added, "low", "high"]
+    return grouped.select(*order, nw.lit(k).cast(nw.Int32).alias("class"))
