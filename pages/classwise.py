@@ -28,11 +28,6 @@ NO_RANGE = (
     "classes. It is not 0: the rows of a hard class look overconfident even then, so that a long bar "
     "alone is no evidence of an error."
 )
-MISSING = {
-    "predicted-class": "Not available: these data do not name the predicted classes.",
-    "one-vs-rest": "Not available for confidence-only data: it needs the probabilities of all classes.",
-}
-
 page_guard.enter()
 chosen = settings.current()
 
@@ -45,12 +40,7 @@ with page_guard.boundary():
     class_errors = errors.find(chosen)
     if class_errors is None:
         st.stop()
-    views = {
-        "predicted-class": class_errors.predicted,
-        "one-vs-rest": class_errors.rest,
-        "true-class": class_errors.true,
-    }
-    shown = [figure for figure in views.values() if figure is not None]
+    shown = list(class_errors.views.values())
     if chosen.sample.data.n == 1:
         st.subheader(md(results.verdict(chosen), 1_000), anchor=False)
     else:
@@ -65,7 +55,7 @@ with page_guard.boundary():
         by = st.segmented_control(
             "View",
             tuple(BY),
-            default="predicted" if class_errors.predicted is not None else "true",
+            default=next(key for key, mode in MODES.items() if mode == class_errors.first),
             required=True,
             key="classes_by",
             bind="query-params",
@@ -81,10 +71,10 @@ with page_guard.boundary():
             format_func=ORDERS.get,
         )
     mode = MODES[by]
-    figure = views[mode]
+    figure = class_errors.views.get(mode)
     st.markdown(f"**{DRAWN[mode]}{' (MCS)' if mode == 'true-class' else ''}**")
     if figure is None:
-        st.caption(MISSING[mode])
+        st.caption(md(class_errors.reasons[mode], 1_000))
     else:
         st.markdown(md(figure.shares(), 1_000))
         table.chart(figure, order, chosen)
@@ -98,7 +88,7 @@ with page_guard.boundary():
         chosen,
         how="Click a bar, tick a class or click a cell of the matrix to select its rows, here and on every page.",
     )
-    ranked = figure or class_errors.true
+    ranked = figure or shown[-1]
     at = ranked.class_index[ranked.ranked(order)]
     table.table(frame, chosen, at.tolist(), mode)
     mixed_up.explore(chosen)

@@ -16,6 +16,7 @@ from calviz.metrics.kernels.classwise_ks import classwise_ks
 from calviz.numerics.skewed_sum_tails import above_drawn
 from calviz.sample.class_gaps import class_gaps
 from calviz.sample.class_ranges import class_ranges
+from calviz.sample.classes_of_cells import knows_classes
 from calviz.sample.error_bars import resampled
 from calviz.sample.false_alarm_levels import CLASS_TEST
 from calviz.sample.one_vs_rest import classwise_equal_width
@@ -85,9 +86,9 @@ class OneVsRest:
                 decimals = decimals_for(100 * (found.value - found.calibrated), least=2)
                 value, mean = (points(v, decimals) for v in (found.value, found.calibrated))
                 parts.append(f"{name} {value} points where a calibrated model would show {mean}")
-        if parts and self.rows < self.sample.data.n:
+        if parts and self.rows < self.sample.data.rows:
             parts[-1] += (
-                f" (judged on {self.rows:,} of {self.sample.data.n:,} rows drawn at random)"
+                f" (judged on {self.rows:,} of {self.sample.data.rows:,} rows drawn at random)"
             )
         return " and ".join(parts) or means_off(self.sample, self.beyond)
 
@@ -110,17 +111,21 @@ def means_off(sample: Sample, beyond: FloatArray) -> str:
 
 
 def one_vs_rest(sample: Sample) -> OneVsRest | None:
-    """Test every class against the rest; None for data without the probabilities of all classes.
+    """Test every class against the rest; None for data without the probabilities of all classes, and for a profile of two.
 
     The p-values of class-wise ECE and KS come from labels redrawn from the rows' probabilities. For large
     data these are drawn for some rows only (`MOST_ROWS`, `MOST_ENTRIES`), chosen at random.
     """
     data = sample.data
-    if not isinstance(data, Predictions):
+    if data.cells is None:
+        known = isinstance(data, Predictions)
+    else:
+        known = knows_classes(data) and not isinstance(data, Predictions)
+    if not known:
         return None
     most = max(1, min(MOST_ROWS, MOST_ENTRIES // data.n_classes))
     part = sample
-    if data.n > most:
+    if data.cells is None and data.n > most:
         chosen = np.sort(np.random.default_rng(sample.seed).choice(data.n, most, replace=False))
         part = Sample(data.take(chosen))
     try:
@@ -135,15 +140,16 @@ def one_vs_rest(sample: Sample) -> OneVsRest | None:
         beyond=sample.view(class_ranges, view="one-vs-rest").beyond,
         ece=ece,
         ks=ks,
-        rows=part.data.n,
+        rows=part.data.rows,
     )
 
 
 def _against(metric: Callable[[Any], FloatArray], view: Any, seed: int) -> AgainstNoise:
     value = float(metric(view))
+    alike = float(metric(view.as_drawn())[0]) if hasattr(view, "as_drawn") else value
     for redraws in (REDRAWS, MORE_REDRAWS):
         drawn = metric(resampled(view, "under_calibration", seed=seed, resamples=redraws))
-        against_noise = AgainstNoise(value, float(np.mean(drawn)), above_drawn(drawn, value))
+        against_noise = AgainstNoise(value, float(np.mean(drawn)), above_drawn(drawn, alike))
         if not FAR < against_noise.p_value <= LEVEL:
             break
     return against_noise
@@ -157,7 +163,5 @@ def of_the_top_label(sample: Sample) -> str:
     """
     if sample.reduction.kind != "top-label":
         return ""
-    if sample.data.cells is not None:  # a profile does not have the other probabilities
-        return " of the top label"
     classes = sample.once(one_vs_rest)
     return " of the top label" if classes is None or classes.off else ""

@@ -46,7 +46,7 @@ def verdict(sample: Sample) -> Verdict:
     tells_apart = seen.rows < MIN_ROWS or not alike or sample.view(shuffled).tells_apart
     quiet = seen.rows >= MIN_ROWS and seen.direction == "none"
     # Ranges of the classes are those of independent rows that count the same.
-    classes = classes_off(sample) if quiet and alike else ()
+    classes = classes_off(sample) if quiet and sample.data.alike else ()
     no_error_words = nothing_found(seen, sample) if quiet else ""
     direction, sentence = _judge(seen, sample, no_error_words, classes, by_group, tells_apart)
     worst = {

@@ -24,8 +24,8 @@ class ClassCells:
     cell : ndarray of int, shape (C,)
         The number of the cell.
     hit : ndarray of bool, shape (C,)
-    count, score, square, low, high : ndarray of float64, shape (C,)
-        Rows, the means of their scores and of the squares of these, the smallest and the largest score.
+    count, score, low, high : ndarray of float64, shape (C,)
+        Rows, the mean of their scores, the smallest and the largest one.
     block : ndarray of int, shape (C,)
         The block that they are of.
     block_of_row : ndarray of int, shape (n,)
@@ -40,7 +40,6 @@ class ClassCells:
     hit: BoolArray
     count: FloatArray
     score: FloatArray
-    square: FloatArray
     low: FloatArray
     high: FloatArray
     block: IntArray
@@ -78,7 +77,7 @@ class ClassCells:
         )
 
     def of_class(self, k: int) -> dict[str, Any]:
-        """Hit, rows, means of scores and of squares, smallest and largest score of the cells of a class, blocks together; shape (c,) each."""
+        """Hit, rows, mean, smallest and largest score of the cells of a class, blocks together; shape (c,) each."""
         first, last = np.searchsorted(self.of, [k, k + 1])
         rows = slice(first, last)
         key = 2 * self.cell[rows].astype(np.intp) + self.hit[rows]
@@ -87,16 +86,12 @@ class ClassCells:
         low, high = np.full(keys.size, np.inf), np.full(keys.size, -np.inf)
         np.minimum.at(low, place, self.low[rows])
         np.maximum.at(high, place, self.high[rows])
-        sums = [
-            np.bincount(place, self.count[rows] * column[rows]) / count
-            for column in (self.score, self.square)
-        ]
+        score = np.bincount(place, self.count[rows] * self.score[rows]) / count
         return {
             "hit": keys % 2 == 1,
             "count": count,
             # A mean may be rounded out of its cell.
-            "score": np.clip(sums[0], low, high),
-            "square": sums[1],
+            "score": np.clip(score, low, high),
             "low": low,
             "high": high,
         }

@@ -168,14 +168,14 @@ class ClassBars(Figure):
         names = sample.data.class_names
         low, high = interval
         # No width would claim certainty.
-        certain = ~(low < high) | (sample.data.n < 2)
+        certain = ~(low < high) | (sample.data.rows < 2)
         low, high = (np.where(certain, np.nan, end) for end in (low, high))
         return cls(
             name=sample.data.name,
             split=sample.split,
             mode=mode,
             level=level,
-            n=sample.data.n,
+            n=sample.data.rows,
             class_index=np.flatnonzero(has),
             class_name=tuple(names[k] for k in np.flatnonzero(has)),
             rows=np.rint(rows[has]).astype(np.int64),

@@ -8,6 +8,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.metrics.kernels.classwise_ks import ClasswiseKS, classwise_ks
+from calviz.sample.classes_of_cells import ClassErrorsOfCells
 from calviz.sample.one_vs_rest import ClassErrors, classwise_equal_width, classwise_thresholded
 from calviz.specs.metric import metric
 
@@ -25,7 +26,7 @@ _classwise = partial(
     reference="Kull et al. 2019; Nixon et al. 2019 (SCE); Gupta et al. 2021, eq. 2",
     view=classwise_equal_width,
 )
-def classwise_ece(view: ClassErrors) -> FloatArray:
+def classwise_ece(view: ClassErrors | ClassErrorsOfCells) -> FloatArray:
     """ECE of every class's probability against the rest, averaged over the classes; with many classes most entries are near 0, and so is the average.
 
     Errors of shape (..., K) give values of shape (...).
@@ -45,7 +46,7 @@ def classwise_ece(view: ClassErrors) -> FloatArray:
     view=classwise_thresholded,
     undefined="undefined: no probability is above the threshold.",
 )
-def tace(view: ClassErrors) -> FloatArray:
+def tace(view: ClassErrors | ClassErrorsOfCells) -> FloatArray:
     """Thresholded adaptive calibration error: class-wise ECE over equal-mass bins of the probabilities above a threshold only.
 
     Errors of shape (..., K) give values of shape (...).
@@ -65,7 +66,7 @@ def tace(view: ClassErrors) -> FloatArray:
     reference="Gupta et al. 2021, eq. 2 and table 5",
     view=classwise_ks,
 )
-def ks_classwise(view: ClasswiseKS) -> FloatArray:
+def ks_classwise(view: ClasswiseKS | ClassErrorsOfCells) -> FloatArray:
     """KS error of every class's probability against the rest, averaged over the classes.
 
     Errors of shape (..., K) give values of shape (...).

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 #: What is summed of each cell.
-CLASS_SUMS = ("n", "score_sum", "square_sum")
+CLASS_SUMS = ("n", "score_sum")
 #: Probabilities up to this are left out of TACE: what is above it and what is not are cells of their own.
 THRESHOLD = 1e-3
 #: Classes that are summed in one pass over the rows.
@@ -54,7 +54,7 @@ def class_cells_of(frame: nw.LazyFrame[Any], layout: Layout) -> pl.DataFrame:
         else:
             found.append(nw.concat(lazy).collect("polars").to_native())
     kinds: Any = {"class": pl.Int32, "cell": pl.Int32, "n": pl.Int64}
-    kinds |= {name: pl.Float64 for name in (*CLASS_SUMS[1:], "low", "high")}
+    kinds |= dict.fromkeys((*CLASS_SUMS[1:], "low", "high"), pl.Float64)
     kinds |= {"time": pl.Datetime("us")} if layout.time is not None else {}
     table = pl.concat(found, how="vertical_relaxed")
     table = table.with_columns(cell=pl.col("key") // 2, hit=pl.col("key") % 2 == 1)
@@ -70,7 +70,10 @@ def _one(frame: nw.LazyFrame[Any], layout: Layout, k: int) -> nw.LazyFrame[Any]:
     score = nw.col("score")
     keys = keys_of_rows(layout, frame)
     keys.pop("true", None)
-    made = {"score": nw.col(layout.scores[k]).cast(nw.Float64), "hit": nw.col(layout.label) == layout.classes[k]}
+    made = {
+        "score": nw.col(layout.scores[k]).cast(nw.Float64),
+        "hit": nw.col(layout.label) == layout.classes[k],
+    }
     times = nw.col("times")
     if layout.count is not None:
         made["times"] = counts_of(layout).cast(nw.Int64)
@@ -83,15 +86,14 @@ def _one(frame: nw.LazyFrame[Any], layout: Layout, k: int) -> nw.LazyFrame[Any]:
     within = 2 * int(THRESHOLD * intervals) + 1
     beyond = (cell == within) & (score > least)
     cell = nw.when(beyond).then(nw.lit(2 * intervals + 1)).otherwise(cell)
-    added = {"score_sum": score, "square_sum": score * score}
-    if layout.count is not None:
-        added = {name: column * times for name, column in added.items()}
     # Some engines add up columns only, and no expressions of them.
-    columns = {f"sum of {name}": column for name, column in added.items()}
+    columns = {"added": score if layout.count is None else score * times}
     columns["key"] = (cell * 2 + nw.col("hit").cast(nw.Int32)).cast(nw.Int32)
-    sums = {name: nw.col(f"sum of {name}").sum() for name in added}
-    sums["n"] = nw.len() if layout.count is None else times.sum()
-    sums |= {"low": score.min(), "high": score.max()}
+    sums = {
+        "n": nw.len() if layout.count is None else times.sum(),
+        "score_sum": nw.col("added").sum(),
+        "low": score.min(),
+        "high": score.max(),
+    }
     grouped = table.with_columns(**columns).group_by(*keys, "key").agg(**sums)
-    order = [*keys, "key", "n", *added, "low", "high"]
-    return grouped.select(*order, nw.lit(k).cast(nw.Int32).alias("class"))
+    return grouped.select(*keys, "key", *sums, nw.lit(k).cast(nw.Int32).alias("class"))

@@ -52,7 +52,7 @@ def write_profile(profile: Profile, path: str | os.PathLike[str]) -> None:
         own = cells.with_columns(pl.lit(TOP_LABEL, dtype=pl.Int32).alias("class"))
         cells = pl.concat([own, profile.class_cells], how="diagonal")
         # What cells of each class are without.
-        whole = ["clipped", *["true"] * profile.facts.true_class]
+        whole = ["square_sum", "clipped", *["true"] * profile.facts.true_class]
         cells = cells.with_columns(
             pl.col(whole).fill_null(0), pl.col(SUMS[3], SUMS[5]).fill_null(float("nan"))
         )

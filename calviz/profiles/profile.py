@@ -188,7 +188,6 @@ class Profile:
             hit=table["hit"].to_numpy(),
             count=n,
             score=column["score_sum"] / n,
-            square=column["square_sum"] / n,
             low=column["low"],
             high=column["high"],
             block=own,

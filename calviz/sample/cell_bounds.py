@@ -43,6 +43,9 @@ def precision(sample: Sample, metric: Metric, view: Any) -> Precision:
     """How precise a metric of a sample is, given its view."""
     if sample.data.cells is None:
         return Precision()
+    known: float | None = getattr(view, "cell_bound", None)
+    if known is not None:  # of other cells than those of the sample
+        return Precision(exact=known == 0, bound=known)
     if sample.data.cells.is_exact:
         return Precision(exact=True, bound=0.0)
     if not sample.data.cells.summed:

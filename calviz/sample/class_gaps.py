@@ -11,8 +11,9 @@ from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.skewed_sum_tails import middle, middle_of_mean
+from calviz.sample.classes_of_cells import class_samples
 from calviz.sample.sample import Sample
-from calviz.specs.metric import needs_rows, takes_weights
+from calviz.specs.metric import takes_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,6 @@ class ClassGaps:
         return np.maximum(low - 0.5 / n, mean - 1), np.minimum(high + 0.5 / n, mean)
 
 
-@needs_rows
 @takes_weights
 def class_gaps(sample: Sample) -> ClassGaps:
     """Sum up the columns, a block of rows at a time.
@@ -81,9 +81,11 @@ def class_gaps(sample: Sample) -> ClassGaps:
     Raises
     ------
     NotAvailable
-        For confidence-only data.
+        For confidence-only data, and profiles without cells of each class.
     """
     data = sample.data
+    if data.cells is not None:
+        return _of_cells(sample)
     if not isinstance(data, Predictions):
         raise NotAvailable(
             "not available for confidence-only data: it needs the probabilities of all classes."
@@ -113,3 +115,19 @@ def class_gaps(sample: Sample) -> ClassGaps:
     # Weights have a mean of 1.
     known = data.n**2 / float(weights @ weights)
     return ClassGaps(data.n, rows_of, powers, own, known, cumulants)
+
+
+def _of_cells(sample: Sample) -> ClassGaps:
+    samples = sample.view(class_samples)
+    powers, own, rows = (
+        np.zeros((3, len(samples))),
+        np.zeros((2, len(samples))),
+        np.zeros(len(samples)),
+    )
+    for k, one in enumerate(samples):
+        events, count = one.scored, one.weights
+        assert count is not None
+        weighted = np.stack([count * events.score**power for power in (1, 2, 3)])
+        powers[:, k], own[:, k] = weighted.sum(axis=1), weighted[:2] @ events.hit
+        rows[k] = count @ events.hit
+    return ClassGaps(sample.data.rows, rows, powers, own)

@@ -21,7 +21,7 @@ from calviz.sample.false_alarm_levels import class_level
 from calviz.sample.predicted_classes import predicted_class_sums
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import of_chosen_bins
-from calviz.specs.metric import needs_rows, takes_weights
+from calviz.specs.metric import takes_weights
 from calviz.text.words import counted
 
 ClassView = Literal["predicted-class", "true-class", "one-vs-rest"]
@@ -107,7 +107,6 @@ def beyond(value: FloatArray, limits: tuple[FloatArray, FloatArray] | None) -> F
     return np.asarray(np.where(np.abs(out) > _ROUNDING, out, 0.0))
 
 
-@needs_rows
 @takes_weights
 def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
     """Errors by class and their ranges under calibration.
@@ -147,7 +146,7 @@ def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
     true = of_chosen_bins(sample)
     limits: tuple[FloatArray, FloatArray] | None = None
     half: FloatArray | None = None
-    if isinstance(sample.data, Predictions) and independent:
+    if isinstance(sample.data, Predictions) and independent and sample.data.cells is None:
         limits = sample.view(class_expectation).calibrated(class_level(true.rows.size))
         half = (limits[1] - limits[0]) / 2
     return ClassRanges(true.mcs, true.rows, np.asarray(true.rows > 0), limits, half)

@@ -24,6 +24,11 @@ from calviz.numerics.edges import (
 )
 from calviz.numerics.runs import run_totals
 from calviz.sample.budget import affordable, in_parts
+from calviz.sample.classes_of_cells import (
+    ClassErrorsOfCells,
+    equal_width_errors,
+    thresholded_errors,
+)
 from calviz.sample.losses import full_predictions
 from calviz.sample.redrawn_rows_and_labels import (
     FEW_CLASSES,
@@ -35,7 +40,7 @@ from calviz.sample.redrawn_rows_and_labels import (
 )
 from calviz.sample.rows_not_alike import GroupWeights, RowWeights, products
 from calviz.sample.sample import Sample
-from calviz.specs.metric import F, Redrawn, Reweighted, needs_rows, reweighted_by
+from calviz.specs.metric import Redrawn, Reweighted, reweighted_by
 
 #: Parts of the rows that are summed up on their own, and probabilities that are binned at a time.
 PARTS, WAITING_ENTRIES = 8, 1 << 15
@@ -473,29 +478,29 @@ def _class_labels(sample: Sample) -> Callable[[FloatArray], IntArray]:
 
 
 def _check(sample: Sample) -> None:
+    if sample.data.cells is not None:
+        raise NotAvailable("paired differences of this metric need the rows.")
     if sample.data.n * sample.data.n_classes > PAIRED_ENTRIES:
         raise NotAvailable("these data are too large for paired differences of this metric.")
 
 
-_again = reweighted_by(_reweighted, _check, redrawn=_redrawn, weighted=True, grouped=True)
+_binned = reweighted_by(_reweighted, _check, redrawn=_redrawn, weighted=True, grouped=True)
 
 
-def _by_row(maker: F) -> F:
-    return needs_rows(_again(maker))
-
-
-@_by_row
-def classwise_equal_width(sample: Sample, *, bins: int = 15) -> ClassErrors:
+@_binned
+def classwise_equal_width(sample: Sample, *, bins: int = 15) -> ClassErrors | ClassErrorsOfCells:
     """One-vs-rest ECE of every class over equal-width bins."""
     check_bins(bins)
+    if sample.data.cells is not None:
+        return equal_width_errors(sample, bins)
     columns = equal_width_columns(full_predictions(sample), bins, sample.weights)
     return _class_errors(sample, columns, {"bins": bins, "scheme": "equal-width"})
 
 
-@_by_row
+@_binned
 def classwise_thresholded(
     sample: Sample, *, bins: int = 15, threshold: float = 1e-3
-) -> ClassErrors:
+) -> ClassErrors | ClassErrorsOfCells:
     """One-vs-rest ECE of every class over equal-mass bins of the scores above a threshold.
 
     A class without such scores has an error of 0; without any in any class it is ``nan``.
@@ -503,6 +508,8 @@ def classwise_thresholded(
     check_bins(bins)
     if not (isinstance(threshold, int | float) and 0 <= threshold < 1):
         raise OptionError(f"'threshold' must be a number from 0 up to 1, got {threshold!r}.")
+    if sample.data.cells is not None:
+        return thresholded_errors(sample, bins, float(threshold))
     columns = thresholded_columns(full_predictions(sample), bins, float(threshold), sample.weights)
     params = {"bins": bins, "scheme": "equal-mass", "threshold": threshold}
     view = _class_errors(sample, columns, params)

@@ -19,8 +19,11 @@ from calviz.core.errors import NotAvailable
 from calviz.core.events import tied_scores
 from calviz.core.predictions import Predictions
 from calviz.core.watch import checkpoint
+from calviz.metrics.kernels.cumulative_gap import extremes
 from calviz.numerics.columns import column_group, for_columns, group_starts, rows_by_class
+from calviz.sample import cell_bounds
 from calviz.sample.budget import affordable
+from calviz.sample.classes_of_cells import ClassErrorsOfCells, class_samples
 from calviz.sample.losses import full_predictions
 from calviz.sample.redrawn_rows_and_labels import (
     FEW_CLASSES,
@@ -32,7 +35,8 @@ from calviz.sample.redrawn_rows_and_labels import (
 )
 from calviz.sample.rows_not_alike import RowWeights, products
 from calviz.sample.sample import Sample
-from calviz.specs.metric import Redrawn, Reweighted, needs_rows, reweighted_by
+from calviz.sample.steps import Steps, steps
+from calviz.specs.metric import Redrawn, Reweighted, reweighted_by
 
 #: Redrawn hits, about, that are sorted at a time, so that they stay in the cache.
 SORTED_HITS = 1 << 16
@@ -321,10 +325,22 @@ def _redrawn(sample: Sample, view: ClasswiseKS) -> Redrawn:
     return draw
 
 
-@needs_rows
+def _largest(view: Steps) -> FloatArray:
+    return np.abs(extremes(view).gap / view.n)
+
+
+def _of_cells(sample: Sample) -> ClassErrorsOfCells:
+    found = sample.view(class_samples)
+    views = tuple(one.view(steps) for one in found)
+    bounds = [cell_bounds.of_cumulative(*both) for both in zip(found, views, strict=True)]
+    return ClassErrorsOfCells.of(views, _largest, bounds, {})
+
+
 @reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
-def classwise_ks(sample: Sample) -> ClasswiseKS:
+def classwise_ks(sample: Sample) -> ClasswiseKS | ClassErrorsOfCells:
     """KS error of every class's probability against the rest."""
+    if sample.data.cells is not None:
+        return _of_cells(sample)
     data = full_predictions(sample)
     weights = sample.weights
     if weights is None:

@@ -33,12 +33,14 @@ _COLUMNS: dict[str, tuple[str, Format]] = {
 def make(subject: Subject) -> Iterator[Block]:
     """The error of each class where it is predicted, by its probability, and by its rows."""
     views = {}
+    reason = ""
     for mode in _KEYS:
         try:
             views[mode] = _bars(subject, mode)
-        except NotAvailable:
-            if mode == "true-class":
-                raise
+        except NotAvailable as error:
+            reason = str(error)
+    if not views:
+        raise NotAvailable(reason)
     yield Text(headline(views.values())[0])
     for mode, bars in views.items():
         yield Text(bars.shares())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from calviz.core.errors import NotAvailable
@@ -32,11 +32,15 @@ MODES: dict[Mode, str] = {
 
 
 class ClassErrors(NamedTuple):
-    """All views of the classes that the data allow; one-vs-rest needs the probabilities of all classes."""
+    """All views of the classes that the data allow, and why they do not allow the others."""
 
-    true: ClassBars
-    predicted: ClassBars | None
-    rest: ClassBars | None
+    views: Mapping[Mode, ClassBars]
+    reasons: Mapping[Mode, str]
+
+    @property
+    def first(self) -> Mode:
+        """The view that is shown first."""
+        return next(iter(self.views))
 
 
 def find(settings: Settings) -> ClassErrors | None:
@@ -44,7 +48,7 @@ def find(settings: Settings) -> ClassErrors | None:
     sample = settings.sample
     data = sample.data
     quick = data.n < MANY_ROWS and data.n * max(1, data.n_classes) < MANY_ENTRIES
-    if quick or data.labels is None:  # without them there is only a reason
+    if quick or data.labels is None:  # without them it is quick, or there is only a reason
         words = f"Resampling {counted(data.n, 'row')}, class by class …"
         with results.computing(settings, words):
             return _compute(sample, RESAMPLES)
@@ -80,13 +84,15 @@ def _compute(
     sample: Sample, resamples: int, tell: Callable[..., object] = lambda *_: None
 ) -> ClassErrors:
     found: dict[Mode, ClassBars] = {}
+    reasons: dict[Mode, str] = {}
     for mode, words in MODES.items():
         tell(words, "running")
         try:
             found[mode] = results.class_bars(sample, mode, resamples)
             tell(words, "done")
         except NotAvailable as error:
-            if mode == "true-class":
-                raise
+            reasons[mode] = str(error)
             tell(words, "failed", str(error))
-    return ClassErrors(found["true-class"], found.get("predicted-class"), found.get("one-vs-rest"))
+    if not found:
+        raise NotAvailable(reasons["true-class"])
+    return ClassErrors(found, reasons)

@@ -50,6 +50,8 @@ def chart(figure: ClassBars, order: Order, settings: Settings) -> None:
     """The bars; a click on one selects the rows of its class."""
     by = f"classwise.{figure.mode}"
     key, selected = state.key(by), picked(settings)
+    # A profile of the largest probabilities does not know which rows are of which class.
+    can_select = settings.whole.labels is not None
 
     def clicked() -> None:
         points = st.session_state[diagram.widget_key(key)].selection.points
@@ -64,13 +66,19 @@ def chart(figure: ClassBars, order: Order, settings: Settings) -> None:
         ),
         key=key,
         filename=f"classes-{figure.mode}",
-        on_select=clicked,
+        on_select=clicked if can_select else None,
     )
 
 
 def merged(settings: Settings, found: ClassErrors) -> pd.DataFrame:
     """All classes in their order, the views side by side; differences as fractions."""
-    true = found.true
+    rest = found.views.get("one-vs-rest")
+    true = found.views.get("true-class")
+    if true is None:
+        assert rest is not None
+        alone = rest.frame("class").set_index("class_index")
+        own = ["value", "ci_low", "ci_high", "band_low", "band_high", "beyond"]
+        return alone[["class", "rows", *own]].rename(columns={c: f"one_vs_rest_{c}" for c in own})
     frame = true.frame("class").set_index("class_index").rename(columns={"value": "mcs"})
     facts = results.class_rows(settings)
     table = pd.DataFrame(
@@ -85,7 +93,10 @@ def merged(settings: Settings, found: ClassErrors) -> pd.DataFrame:
     )
     columns = ["mcs", "ci_low", "ci_high", "band_low", "band_high", "beyond"]
     table = table.join(frame[columns])
-    for prefix, other in (("predicted_", found.predicted), ("one_vs_rest_", found.rest)):
+    for prefix, other in (
+        ("predicted_", found.views.get("predicted-class")),
+        ("one_vs_rest_", rest),
+    ):
         if other is not None:
             own = other.frame("class").set_index("class_index").drop(columns="class")
             table = table.join(own.add_prefix(prefix))
@@ -106,6 +117,7 @@ def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int], mode: 
         state.choose(_rule(mode, at[rows[0]], settings) if rows else None, by=by)
 
     index = picked(settings)
+    can_select = settings.whole.labels is not None
     points = [c for c in _POINTS if c in frame.columns]
     shown = frame.assign(
         **{c: 100 * frame[c] for c in points},
@@ -114,14 +126,16 @@ def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int], mode: 
     outside = [c for c in shown.columns if c.endswith("beyond")]
     shown[outside] = shown[outside].where(shown[outside] != 0)
     _selected(shown, settings, mode)
-    shown["interval"] = _range(shown["ci_low"], shown["ci_high"])
-    shown["calibrated"] = _range(shown["band_low"], shown["band_high"])
+    by_class = "mcs" in shown.columns
+    of = "" if by_class else "one_vs_rest_"
+    shown["interval"] = _range(shown[f"{of}ci_low"], shown[f"{of}ci_high"])
+    shown["calibrated"] = _range(shown[f"{of}band_low"], shown[f"{of}band_high"])
     columns = ["class", "selected", "predicted_rows", "predicted_value", "predicted_beyond"]
     columns += ["one_vs_rest_value", "one_vs_rest_beyond"]
-    shown[bullet.COLUMN] = _pictures(shown)
+    shown[bullet.COLUMN] = _pictures(shown, "mcs" if by_class else f"{of}value", of)
     columns += ["rows", "mcs", bullet.COLUMN, "interval", "calibrated", "beyond"]
     columns += ["accuracy", "confidence", "ece", "ks"]
-    unknown = ("calibrated", "beyond") if shown["band_low"].isna().all() else ()
+    unknown = ("calibrated", "beyond") if shown[f"{of}band_low"].isna().all() else ()
     columns = [name for name in columns if name in shown.columns and name not in unknown]
     st.dataframe(
         tables.written(
@@ -135,7 +149,7 @@ def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int], mode: 
         hide_index=True,
         height=min(420, 38 + 35 * len(shown)),
         key=key,
-        on_select=ticked,
+        on_select=ticked if can_select else "ignore",
         selection_mode="single-row",
         selection_default=None if index is None else {"selection": {"rows": [at.index(index)]}},
         placeholder="–",
@@ -154,9 +168,9 @@ def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int], mode: 
     )
 
 
-def _pictures(shown: pd.DataFrame) -> list[str | None]:
-    """The MCS of each class, its interval and its range, all on one scale."""
-    names = ["mcs", "ci_low", "ci_high", "band_low", "band_high"]
+def _pictures(shown: pd.DataFrame, value: str, of: str) -> list[str | None]:
+    """The error of each class, its interval and its range, all on one scale."""
+    names = [value, *(f"{of}{end}" for end in ("ci_low", "ci_high", "band_low", "band_high"))]
     bullets = [
         None
         if np.isnan(value)
@@ -199,6 +213,7 @@ def _fixed(value: float) -> str:
 _POINTS = (
     *("mcs", "ci_low", "ci_high", "band_low", "band_high", "beyond", "ece", "ks"),
     *("one_vs_rest_value", "one_vs_rest_beyond", "predicted_value", "predicted_beyond"),
+    *("one_vs_rest_ci_low", "one_vs_rest_ci_high", "one_vs_rest_band_low", "one_vs_rest_band_high"),
 )
 _SIGNED = {
     "mcs": 1,

@@ -1,0 +1,230 @@
+"""Cells of each class: class-wise errors from a profile are those of the rows."""
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import calviz
+from calviz.cli import main
+from calviz.core.errors import InputError
+from calviz.data.profiling import run
+from calviz.figures import ClassBars
+from calviz.profiles import aggregate, in_blocks
+from calviz.profiles import profile as profile_module
+from calviz.sample.classes_of_cells import erring_together
+from calviz.sample.sample import Sample
+
+KEYS = ("classwise_ece", "tace", "ks_classwise")
+N = 4_000
+
+
+def made(
+    k: int = 4, kind: type = np.float64, off: float = 0.1
+) -> tuple[pl.DataFrame, calviz.Predictions]:
+    """Rows of a model that gives the first class too much."""
+    rng = np.random.default_rng(1)
+    probs = rng.dirichlet(np.full(k, 0.4), N)
+    y = (np.cumsum(probs, axis=1) < rng.random((N, 1))).sum(axis=1).clip(max=k - 1)
+    probs[:, 0] += off
+    probs = (probs / probs.sum(axis=1, keepdims=True)).astype(kind)
+    days = np.datetime64("2026-01-01", "us") + np.timedelta64(1, "D") * (np.arange(N) % 2)
+    site = rng.choice(["a", "b"], N)
+    columns = {f"p_{j}": probs[:, j] for j in range(k)} | {"y": y, "site": site, "day": days}
+    data = calviz.Predictions(probs=probs, labels=y, groups={"site": site}, times=days)
+    return pl.DataFrame(columns), data
+
+
+def check(found, wanted, slack: float = 1e-9) -> None:
+    for m in wanted:
+        own = found[m.key]
+        assert own.available, own.reason
+        assert own.bound is not None
+        assert own.bound < 0.003
+        assert own.value == pytest.approx(m.value, abs=own.bound + slack), m.key
+    assert found["classwise_ece"].exact
+    assert found["classwise_ece"].bound == 0
+
+
+def bars(data) -> ClassBars:
+    return ClassBars.compute(data, mode="one-vs-rest")
+
+
+@pytest.mark.parametrize(("k", "kind"), [(3, np.float64), (12, np.float32)])
+def test_errors_are_those_of_the_rows_however_these_are_divided(tmp_path, k, kind):
+    table, own = made(k, kind)
+    slack = 1e-9 if kind is np.float64 else 1e-6
+    at = np.random.default_rng(0).permutation(N)
+    how = {"label": "y", "each_class": True, "by": ["site"], "time": "day"}
+    parts = [calviz.profile(table[rows], **how) for rows in (at[:1000], at[1000:])]
+    whole = parts[1] + parts[0]
+    assert "with cells of each class" in whole.sentence()
+    whole.save(tmp_path / "a.parquet")
+    data = calviz.load(tmp_path / "a.parquet")
+    for where in ((), (("site", "a"),)):
+        found, wanted = (calviz.evaluate(Sample.of(d, where=where), KEYS) for d in (data, own))
+        check(found, wanted, slack)
+    first = own.times == own.times.min()
+    of_day = data.take(np.flatnonzero(data.times == data.times.min()))
+    check(calviz.evaluate(of_day, KEYS), calviz.evaluate(own.take(first), KEYS), slack)
+    ours, theirs = bars(data), bars(own)
+    assert ours.n == theirs.n == N
+    assert (ours.rows == theirs.rows).all()
+    assert ours.value == pytest.approx(theirs.value, abs=slack)
+    for name in ("interval", "band"):
+        for end, wanted in zip(getattr(ours, name), getattr(theirs, name), strict=True):
+            assert end == pytest.approx(wanted, abs=1e-4), name
+    assert ours.beyond[0] > 0
+    # Half of a block has no cells of its own.
+    assert "needs the rows" in calviz.evaluate(data.take(np.arange(5)), KEYS)["tace"].reason
+
+
+def test_two_classes_have_them_in_any_profile(monkeypatch):
+    for module in (aggregate, in_blocks, profile_module, run):
+        monkeypatch.setattr(module, "FEW_SCORES", 0)
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.7, 2, N)
+    y = (rng.random(N) < p**1.2).astype(np.int64)
+    table = pl.DataFrame({"p": p, "y": y}).filter(pl.col("p") > 0.01)
+    own = calviz.Predictions(probs=table["p"].to_numpy(), labels=table["y"].to_numpy())
+    profile = calviz.profile(table, each_class=True)
+    assert profile.class_cells is None
+    check(calviz.evaluate(profile, KEYS), calviz.evaluate(own, KEYS))
+
+
+def test_rows_that_count_and_logits():
+    table, own = made(3)
+    times = np.arange(N) % 4
+    counted = calviz.profile(
+        table.with_columns(times=times),
+        label="y",
+        scores=["p_0", "p_1", "p_2"],
+        weight_column="times",
+        weight_kind="frequency",
+        each_class=True,
+    )
+    check(
+        calviz.evaluate(counted, KEYS),
+        calviz.evaluate(own.take(np.repeat(np.arange(N), times)), KEYS),
+    )
+    logits = table.select(pl.col("p_0", "p_1", "p_2").log().name.replace("p", "logit"), "y")
+    of_logits = calviz.profile(logits, kind="logits", each_class=True)
+    check(calviz.evaluate(of_logits, KEYS), calviz.evaluate(own, KEYS))
+
+
+@pytest.mark.parametrize("engine", ["pandas", "duckdb", "pyarrow"])
+def test_engines_agree(engine):
+    table, _ = made(3)
+    if engine == "duckdb":
+        duckdb = pytest.importorskip("duckdb")
+        native = duckdb.from_arrow(table.to_arrow())
+    else:
+        native = table.to_pandas() if engine == "pandas" else table.to_arrow()
+    found, wanted = (calviz.profile(t, label="y", each_class=True) for t in (native, table))
+    assert found.class_cells.drop("score_sum").equals(wanted.class_cells.drop("score_sum"))
+    close = found.class_cells["score_sum"] - wanted.class_cells["score_sum"]
+    assert close.abs().max() < 1e-9
+
+
+def test_without_them_it_says_how_to_have_them():
+    table, _ = made(3)
+    found = calviz.evaluate(calviz.profile(table, label="y"), KEYS)
+    for key in KEYS:
+        assert found[key].reason == (
+            "needs the rows, or a profile with cells of each class (--each-class, each_class=True)."
+        )
+    with pytest.raises(InputError, match="one has them of each class, one has not"):
+        calviz.profile(table, label="y") + calviz.profile(table, label="y", each_class=True)
+    top = pl.DataFrame({"confidence": [0.5, 0.7], "correct": [0, 1]})
+    with pytest.raises(InputError, match="leave out --each-class"):
+        calviz.profile(top, each_class=True)
+
+
+def test_too_many_are_refused(monkeypatch):
+    monkeypatch.setattr(run, "MOST_CELLS", 100)
+    with pytest.raises(InputError, match="cells of each class, more than 100"):
+        calviz.profile(made(3)[0], label="y", each_class=True)
+
+
+def test_a_file_that_contradicts_itself_is_refused(tmp_path):
+    whole = calviz.profile(made(3)[0], label="y", each_class=True)
+    wrong = whole.class_cells.with_columns(hit=~pl.col("hit"))
+    calviz.Profile(whole.facts, whole.cells, wrong).save(tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="its sums contradict each other"):
+        calviz.load(tmp_path / "a.parquet")
+
+
+def test_the_command_has_the_option(tmp_path):
+    made(3)[0].write_parquet(tmp_path / "a.parquet")
+    out = tmp_path / "out.parquet"
+    args = [
+        "profile",
+        str(tmp_path / "a.parquet"),
+        "--label",
+        "y",
+        "--out",
+        str(out),
+        "--each-class",
+    ]
+    found = CliRunner().invoke(main, args)
+    assert found.exit_code == 0, found.output
+    assert calviz.load(out).class_cells is not None
+
+
+def test_classes_that_err_together_have_the_variance_of_one():
+    rng = np.random.default_rng(0)
+    drawn = rng.gamma(4, 1, (8, 4_000))
+    for together in (1, 2, 4):
+        found = erring_together(rng, drawn, together)
+        assert (np.sort(found, axis=1) == np.sort(drawn, axis=1)).all()
+        ratio = found.sum(axis=0).var() / drawn.var(axis=1).sum()
+        assert ratio == pytest.approx(together, rel=0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [3, 8])
+def test_calibrated_models_are_rarely_off(k):
+    """p-values at or below 5 % in at most 5 % of calibrated files; of others they are, and intervals hold the error."""
+    rng = np.random.default_rng(k)
+    files, off, held, seen = 25, dict.fromkeys(KEYS, 0), 0, 0
+    big = rng.dirichlet(np.full(k, 0.5), 200_000)
+    sharp = big**1.3 / (big**1.3).sum(axis=1, keepdims=True)
+    truth = np.abs(_binned(sharp, 15) - _binned(sharp, 15, big)).sum(axis=1).mean()
+    names = [f"p_{j}" for j in range(k)]
+    for seed in range(files):
+        rows = rng.choice(len(big), 2_000, replace=False)
+        y = (np.cumsum(big[rows], axis=1) < rng.random((2_000, 1))).sum(axis=1).clip(max=k - 1)
+        found, wrong = (
+            calviz.evaluate(
+                calviz.profile(
+                    pl.DataFrame(probs[rows], schema=names).with_columns(y=y),
+                    label="y",
+                    each_class=True,
+                ),
+                KEYS if probs is big else KEYS[:1],
+                ci=True,
+                resamples=100,
+                seed=seed,
+            )
+            for probs in (big, sharp)
+        )
+        for key in KEYS:
+            off[key] += found[key].noise_floor.p_value <= 0.05
+        seen += wrong["classwise_ece"].noise_floor.p_value <= 0.05
+        held += wrong["classwise_ece"].interval.low <= truth <= wrong["classwise_ece"].interval.high
+    # At a rate of 5 %, more than 4 of 25 are seen once in 100; at one of 95 %, fewer than 21.
+    assert max(off.values()) <= 4, off
+    assert held >= 21, held
+    assert seen >= 21, seen
+
+
+def _binned(score: np.ndarray, bins: int, values: np.ndarray | None = None) -> np.ndarray:
+    """Means of scores, or of other values, that fall into each bin of the score, shape (K, M)."""
+    values = score if values is None else values
+    place = np.clip(np.ceil(score * bins).astype(int) - 1, 0, bins - 1)
+    return np.stack(
+        [
+            np.bincount(place[:, k], values[:, k], minlength=bins) / len(score)
+            for k in range(score.shape[1])
+        ]
+    )
