@@ -3,7 +3,7 @@
     python benchmarks/scale.py --rows 100_000_000                # generated in 20 parts, removed at the end
     python benchmarks/scale.py --rows 10_000_000 --classes 100   # the top label of 100 columns
     python benchmarks/scale.py --folder data                     # files that are there: columns p (p0, p1, ...) and y
-    python benchmarks/scale.py --classes 100 --true-class        # the same with cells by true class
+    python benchmarks/scale.py --classes 100 --true-class        # the same with cells by true class, or --each-class
     python benchmarks/scale.py --spark python                    # spark.ml's evaluators too, by an interpreter that has pyspark
 
 Each task is a process of its own; its time on the clock, that of the processor and the largest resident memory are
@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -168,13 +169,13 @@ def run(
     out: Path,
     classes: int,
     *,
-    true_class: bool = False,
+    apart: Sequence[str] = (),
     python: str = sys.executable,
 ) -> Cost:
     """A task in a process of its own."""
     scores = ["p"] if classes == 2 else [f"p{k}" for k in range(classes)]
     head = f"import os\nfiles, out = {files!r}, {str(out)!r}\ncolumns = dict(label='y', scores={scores!r})\n"
-    head += "columns['true_class'] = True\n" if true_class else ""
+    head += f"columns |= {dict.fromkeys(apart, True)!r}\n"
     start = time.perf_counter()
     with subprocess.Popen(
         [python, "-c", head + code + "\nprint(said)"],
@@ -211,6 +212,7 @@ def main() -> None:
         "--quick", action="store_true", help="without the tasks of the slower engines"
     )
     parser.add_argument("--true-class", action="store_true", help="cells by true class")
+    parser.add_argument("--each-class", action="store_true", help="cells of each class")
     parser.add_argument("--spark", metavar="PYTHON", help="an interpreter that has pyspark")
     chosen = parser.parse_args()
     work = Path(tempfile.mkdtemp(prefix="calviz-scale-"))
@@ -234,6 +236,7 @@ def main() -> None:
         )
         out = work / "out" / "all.parquet"
         out.parent.mkdir()
+        apart = [name for name in ("true_class", "each_class") if getattr(chosen, name)]
         for name, code in TASKS.items():
             bare = "bare" in name
             slow = name in (
@@ -244,7 +247,7 @@ def main() -> None:
             left_out = (bare and chosen.classes > 2) or (slow and chosen.quick)
             if chosen.only not in name or left_out:
                 continue
-            show(name, run(code, files, out, chosen.classes, true_class=chosen.true_class))
+            show(name, run(code, files, out, chosen.classes, apart=apart))
         for name, code in SPARK_TASKS.items() if chosen.spark else ():
             whole = _SPARK_HEAD + code + _SPARK_END
             show(name, run(whole, files, out, chosen.classes, python=chosen.spark))

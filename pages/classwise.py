@@ -84,10 +84,11 @@ with page_guard.boundary():
             st.caption(f"{GREY} {NOT_CENTRED}" if mode == "true-class" else GREY)
     frame = table.merged(chosen, class_errors)
     table.drill_down(frame, chosen)
-    panel.draw(
-        chosen,
-        how="Click a bar, tick a class or click a cell of the matrix to select its rows, here and on every page.",
-    )
+    if chosen.whole.labels is not None:
+        panel.draw(
+            chosen,
+            how="Click a bar, tick a class or click a cell of the matrix to select its rows, here and on every page.",
+        )
     ranked = figure or shown[-1]
     at = ranked.class_index[ranked.ranked(order)]
     table.table(frame, chosen, at.tolist(), mode)

@@ -22,6 +22,7 @@ from calviz.sample.predicted_classes import predicted_class_sums
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import of_chosen_bins
 from calviz.specs.figure import Theme, figure
+from calviz.specs.metric import takes_weights
 from calviz.text.words import counted, listed, outside, shorten
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ class ClassBars(Figure):
     needed: FloatArray | None = None
 
     @classmethod
+    @takes_weights
     def compute(
         cls,
         data: Dataset | Sample,

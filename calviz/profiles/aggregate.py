@@ -114,7 +114,7 @@ def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, apart: bool = False) -
         table = table.filter(times > 0)
     score, hit = nw.col(f"{_OWN}score"), nw.col(f"{_OWN}hit")
     # One whole number is grouped faster than two columns.
-    key = cell_of(score, single) * 2 + hit.cast(nw.Int32)
+    key = cell_of(score, single, FINE_CELLS) * 2 + hit.cast(nw.Int32)
     sound = nw.col(f"{_OWN}sound")
     added = {"score_sum": score, "square_sum": score * score}
     if rows.true is not None:
@@ -263,7 +263,7 @@ def keys_of_rows(layout: Layout, frame: nw.LazyFrame[Any]) -> dict[str, Any]:
     return keys
 
 
-def cell_of(score: Any, single: bool, intervals: int = FINE_CELLS) -> Any:
+def cell_of(score: Any, single: bool, intervals: int) -> Any:
     """Twice the number of the edge that a score lies on, or the odd number between two edges.
 
     Edges are apart from what is between them, so that bins that are closed on either side are sums of cells. An edge is the

@@ -111,7 +111,7 @@ class ClassErrorsOfCells:
         bounds: list[float],
         params: Mapping[str, Any],
     ) -> Self:
-        """The errors of the views of all classes, of which each is within its bound."""
+        """The errors of the views of K classes, shape (K,), of which each is within its bound."""
         errors = np.array([0.0 if view is None else float(error(view)) for view in views])
         return cls(errors, float(np.mean(bounds)), views, error, params)
 

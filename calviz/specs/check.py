@@ -27,6 +27,8 @@ class Check:
     clusters, weights : bool
         Whether it is right for rows that belong to clusters, and for rows with weights: a test of independent rows is not, and
         is not asked then.
+    cells : bool
+        Whether it may be asked of a profile, although not of weights.
     """
 
     key: str
@@ -35,10 +37,12 @@ class Check:
     reference: str = ""
     clusters: bool = False
     weights: bool = False
+    cells: bool = False
 
     def takes(self, data: Dataset) -> bool:
         """Whether it may be asked of such rows."""
-        return (self.clusters or data.clusters is None) and (self.weights or data.weights is None)
+        alike = data.weights is None or (self.cells and data.cells is not None)
+        return (self.clusters or data.clusters is None) and (self.weights or alike)
 
 
 CHECKS: Registry[Check] = Registry("check")

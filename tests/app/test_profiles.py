@@ -37,3 +37,23 @@ def test_every_page_opens_on_a_profile(tmp_path):
     for key in ("overview", "metrics", "reliability", "cumulative", "over_time"):
         assert "4,000 rows" in seen[key].replace("&#44;", ","), key
     assert "profile" in seen["classwise"]
+
+
+def test_classes_of_a_profile_have_their_page(tmp_path):
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet([1, 1, 1], N)
+    y = (np.cumsum(probs, axis=1) < rng.random((N, 1))).sum(axis=1).clip(max=2)
+    probs[:, 0] += 0.2
+    probs /= probs.sum(axis=1, keepdims=True)
+    table = pl.DataFrame(probs, schema=["p_0", "p_1", "p_2"]).with_columns(y=y)
+    calviz.profile(table, each_class=True).save(tmp_path / "p.parquet")
+    app = _app(page="data")
+    content = (tmp_path / "p.parquet").read_bytes()
+    app.file_uploader[0].set_value(("p.parquet", content, "application/octet-stream")).run()
+    app.switch_page("pages/classwise.py").run()
+    assert not app.exception
+    words = _words(app)
+    assert "3 of 3 classes against the rest" in words
+    assert app.dataframe[0].value["class"].tolist() == ["0", "2", "1"]
+    app.segmented_control(key="classes_by").set_value("true").run()
+    assert "do not name the true classes" in _words(app)

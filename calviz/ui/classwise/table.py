@@ -66,7 +66,7 @@ def chart(figure: ClassBars, order: Order, settings: Settings) -> None:
         ),
         key=key,
         filename=f"classes-{figure.mode}",
-        on_select=clicked if can_select else None,
+        on_select=clicked if can_select else "ignore",
     )
 
 
@@ -77,8 +77,8 @@ def merged(settings: Settings, found: ClassErrors) -> pd.DataFrame:
     if true is None:
         assert rest is not None
         alone = rest.frame("class").set_index("class_index")
-        own = ["value", "ci_low", "ci_high", "band_low", "band_high", "beyond"]
-        return alone[["class", "rows", *own]].rename(columns={c: f"one_vs_rest_{c}" for c in own})
+        ends = ["value", "ci_low", "ci_high", "band_low", "band_high", "beyond"]
+        return alone[["class", "rows", *ends]].rename(columns={c: f"one_vs_rest_{c}" for c in ends})
     frame = true.frame("class").set_index("class_index").rename(columns={"value": "mcs"})
     facts = results.class_rows(settings)
     table = pd.DataFrame(
@@ -117,7 +117,7 @@ def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int], mode: 
         state.choose(_rule(mode, at[rows[0]], settings) if rows else None, by=by)
 
     index = picked(settings)
-    can_select = settings.whole.labels is not None
+    on_select: Any = "ignore" if settings.whole.labels is None else ticked
     points = [c for c in _POINTS if c in frame.columns]
     shown = frame.assign(
         **{c: 100 * frame[c] for c in points},
@@ -128,8 +128,9 @@ def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int], mode: 
     _selected(shown, settings, mode)
     by_class = "mcs" in shown.columns
     of = "" if by_class else "one_vs_rest_"
-    shown["interval"] = _range(shown[f"{of}ci_low"], shown[f"{of}ci_high"])
-    shown["calibrated"] = _range(shown[f"{of}band_low"], shown[f"{of}band_high"])
+    digits = 1 if by_class else _decimals(shown[f"{of}value"], 2)
+    for name, end in (("interval", "ci"), ("calibrated", "band")):
+        shown[name] = _range(shown[f"{of}{end}_low"], shown[f"{of}{end}_high"], digits)
     columns = ["class", "selected", "predicted_rows", "predicted_value", "predicted_beyond"]
     columns += ["one_vs_rest_value", "one_vs_rest_beyond"]
     shown[bullet.COLUMN] = _pictures(shown, "mcs" if by_class else f"{of}value", of)
@@ -149,7 +150,7 @@ def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int], mode: 
         hide_index=True,
         height=min(420, 38 + 35 * len(shown)),
         key=key,
-        on_select=ticked if can_select else "ignore",
+        on_select=on_select,
         selection_mode="single-row",
         selection_default=None if index is None else {"selection": {"rows": [at.index(index)]}},
         placeholder="–",
@@ -195,9 +196,12 @@ def _selected(shown: pd.DataFrame, settings: Settings, mode: Mode) -> None:
         shown["selected"] = np.bincount(of[chosen.rows], minlength=len(shown))
 
 
-def _range(low: pd.Series[Any], high: pd.Series[Any]) -> list[str]:
+def _range(low: pd.Series[Any], high: pd.Series[Any], digits: int) -> list[str]:
     ends = zip(low.to_numpy(), high.to_numpy(), strict=True)
-    return ["" if np.isnan(a) or np.isnan(b) else f"{_fixed(a)} to {_fixed(b)}" for a, b in ends]
+    return [
+        "" if np.isnan(a) or np.isnan(b) else f"{_fixed(a, digits)} to {_fixed(b, digits)}"
+        for a, b in ends
+    ]
 
 
 def _decimals(values: pd.Series[Any], least: int) -> int:
@@ -206,8 +210,8 @@ def _decimals(values: pd.Series[Any], least: int) -> int:
     return least if np.isnan(usual) else decimals_for(usual, least=least)
 
 
-def _fixed(value: float) -> str:
-    return decimal(float(value), 1)
+def _fixed(value: float, digits: int = 1) -> str:
+    return decimal(float(value), digits)
 
 
 _POINTS = (
