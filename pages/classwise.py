@@ -28,6 +28,11 @@ NO_RANGE = (
     "classes. It is not 0: the rows of a hard class look overconfident even then, so that a long bar "
     "alone is no evidence of an error."
 )
+NO_RANGE_OF_CLUSTERS = (
+    "Rows that belong together are off together: how far that moves the error of a class is not known from the "
+    "probabilities, so that a long bar alone is no evidence of an error."
+)
+
 page_guard.enter()
 chosen = settings.current()
 
@@ -41,7 +46,7 @@ with page_guard.boundary():
     if class_errors is None:
         st.stop()
     shown = list(class_errors.views.values())
-    if chosen.sample.data.n == 1:
+    if chosen.sample.data.rows == 1:
         st.subheader(md(results.verdict(chosen), 1_000), anchor=False)
     else:
         words, off = headline(shown)
@@ -79,7 +84,7 @@ with page_guard.boundary():
         st.markdown(md(figure.shares(), 1_000))
         table.chart(figure, order, chosen)
         if figure.band is None:
-            st.caption(NO_RANGE)
+            st.caption(NO_RANGE_OF_CLUSTERS if figure.clustered else NO_RANGE)
         else:
             st.caption(f"{GREY} {NOT_CENTRED}" if mode == "true-class" else GREY)
     frame = table.merged(chosen, class_errors)

@@ -49,7 +49,7 @@ with page_guard.boundary():
         help="How the lower panels estimate it. The KS error does not depend on it.",
     )
     figure = results.cumulative(chosen, estimate)
-    alone = chosen.sample.data.n == 1
+    alone = chosen.sample.data.rows == 1
     verdict = results.evaluation(chosen).verdict
     answer = results.verdict(chosen) if alone else figure.reading(verdict)
     st.subheader(md(answer, 1_000), anchor=False)

@@ -41,7 +41,7 @@ with page_guard.boundary():
             help="From 1,000 resamples each; on large data they take a while, family by family.",
         )
         export = st.container(width="content")
-    if chosen.sample.data.n == 1:
+    if chosen.sample.data.rows == 1:
         st.caption("n = 1: the values are not meaningful, and there are no intervals.")
     results = table.explore(chosen, family or table.ALL, error_bars=error_bars)
     st.caption(

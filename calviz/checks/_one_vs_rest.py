@@ -21,6 +21,7 @@ from calviz.sample.error_bars import resampled
 from calviz.sample.false_alarm_levels import CLASS_TEST
 from calviz.sample.one_vs_rest import classwise_equal_width
 from calviz.sample.sample import Sample
+from calviz.specs.metric import takes_weights
 from calviz.text.words import counted, decimals_for, listed, percent, points
 
 #: Labels are redrawn this often, and the tail of the draws is fitted. Where it seems to be beyond noise, but is not far
@@ -110,8 +111,9 @@ def means_off(sample: Sample, beyond: FloatArray) -> str:
     )
 
 
+@takes_weights
 def one_vs_rest(sample: Sample) -> OneVsRest | None:
-    """Test every class against the rest; None for data without the probabilities of all classes, and for a profile of two.
+    """Test every class against the rest; None for data without the probabilities of all classes, a profile of two, and rows that are not alike.
 
     The p-values of class-wise ECE and KS come from labels redrawn from the rows' probabilities. For large
     data these are drawn for some rows only (`MOST_ROWS`, `MOST_ENTRIES`), chosen at random.
@@ -121,7 +123,7 @@ def one_vs_rest(sample: Sample) -> OneVsRest | None:
         known = isinstance(data, Predictions)
     else:
         known = knows_classes(data) and not isinstance(data, Predictions)
-    if not known:
+    if not known or not data.alike:
         return None
     most = max(1, min(MOST_ROWS, MOST_ENTRIES // data.n_classes))
     part = sample

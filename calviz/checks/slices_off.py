@@ -15,7 +15,7 @@ from calviz.text.words import counted, listed, percent, points, score_and_hit
 
 def slices_off(sample: Sample) -> Iterator[Finding]:
     """Count the slices that are off, and name the one with the strongest evidence."""
-    if sample.data.n < MIN_ROWS:
+    if sample.data.rows < MIN_ROWS:
         return
     slices = usual_slices(sample)
     if slices is None or not slices.off:

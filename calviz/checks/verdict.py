@@ -42,7 +42,7 @@ def verdict(sample: Sample) -> Verdict:
     # Cells stand for rows that are not there one by one.
     each_row = sample.data.cells is None
     alike = sample.data.alike and each_row
-    by_group = usual_slices(sample) if seen.rows >= MIN_ROWS and each_row else None
+    by_group = usual_slices(sample) if seen.rows >= MIN_ROWS else None
     tells_apart = seen.rows < MIN_ROWS or not alike or sample.view(shuffled).tells_apart
     quiet = seen.rows >= MIN_ROWS and seen.direction == "none"
     # Ranges of the classes are those of independent rows that count the same.

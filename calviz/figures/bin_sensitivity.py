@@ -156,7 +156,7 @@ class BinSensitivity(Figure):
             name=sample.data.name,
             split=sample.split,
             reduction=sample.reduction,
-            n=sample.data.n,
+            n=sample.data.rows,
             bins=sample.bins_used,
             scheme="equal-mass" if sample.scheme == "equal-mass" else "equal-width",
             level=level,

@@ -22,7 +22,6 @@ from calviz.sample.predicted_classes import predicted_class_sums
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import of_chosen_bins
 from calviz.specs.figure import Theme, figure
-from calviz.specs.metric import takes_weights
 from calviz.text.words import counted, listed, outside, shorten
 
 if TYPE_CHECKING:
@@ -100,6 +99,8 @@ class ClassBars(Figure):
         Classes without rows, which have no value but for ``one-vs-rest``.
     needed : ndarray or None, shape (C,)
         How far off the class has to be to lie outside; inf where no labels put it there.
+    clustered : bool
+        Whether the rows are in clusters, so that there is no band.
 
     References
     ----------
@@ -120,9 +121,9 @@ class ClassBars(Figure):
     band: tuple[FloatArray, FloatArray] | None
     missing: tuple[str, ...]
     needed: FloatArray | None = None
+    clustered: bool = False
 
     @classmethod
-    @takes_weights
     def compute(
         cls,
         data: Dataset | Sample,
@@ -186,6 +187,7 @@ class ClassBars(Figure):
             band=None if limits is None else (limits[0][has], limits[1][has]),
             missing=tuple(names[k] for k in np.flatnonzero(rows == 0)),
             needed=None if ranges.needed is None else ranges.needed[has],
+            clustered=sample.data.clusters is not None,
         )
 
     @property
@@ -290,9 +292,13 @@ class ClassBars(Figure):
         one, many = _NOUNS[self.mode]
         total = counted(self.value.size, one, many)
         if self.band is None:
+            why = (
+                "where rows belong together"
+                if self.clustered
+                else "without the probabilities of all classes"
+            )
             return (
-                f"None of {total} is judged: what a calibrated model would show is not known without "
-                "the probabilities of all classes."
+                f"None of {total} is judged: what a calibrated model would show is not known {why}."
             )
         parts = []
         for which, word in zip((self.over, self.under), self.words, strict=True):

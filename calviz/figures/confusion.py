@@ -99,13 +99,15 @@ class Confusion(Figure):
         weights = np.ones(rows.n) if sample.weights is None else sample.weights
         mass = np.bincount(cell, weights, minlength=cells.size).astype(np.float64)
         total = np.bincount(cell, weights * score, minlength=cells.size)
+        # The cells of a profile stand for many rows.
+        seen = count if rows.cells is None else np.rint(mass)
         return cls(
             name=rows.name,
             split=sample.split,
             class_names=rows.class_names,
             true=cells // rows.n_classes,
             predicted=cells % rows.n_classes,
-            rows=count.astype(np.int64),
+            rows=seen.astype(np.int64),
             confidence=np.divide(total, mass, out=np.full(mass.shape, np.nan), where=mass > 0),
             mass=mass,
         )

@@ -24,7 +24,7 @@ from calviz.sample.error_bars import RESAMPLES
 from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps, steps
 from calviz.specs.figure import Theme, figure
-from calviz.specs.metric import METRICS, takes_weights
+from calviz.specs.metric import METRICS
 from calviz.text.words import counted, decimal, level_text, points_text, shorten, with_short_class
 
 if TYPE_CHECKING:
@@ -103,7 +103,6 @@ class Cumulative(Figure):
     maximum: int
 
     @classmethod
-    @takes_weights
     def compute(
         cls,
         data: Dataset | Sample,

@@ -205,7 +205,7 @@ class Decision(Figure):
         if not 0 < level < 1:
             raise OptionError(f"'level' must lie between 0 and 1, got {level!r}.")
         view = sample.view(top_label_steps)
-        n = sample.data.n
+        n = sample.data.rows
         # A face value of 0.9 is met by a score of 0.9 in single precision.
         face = float(np.asarray(costs.face_value, dtype=sample.scored.score.dtype))
         face = math.inf if costs.face_value > 1 else max(face, 0.0)

@@ -138,7 +138,7 @@ class NetBenefit(Figure):
             split=sample.split,
             reduction=sample.reduction,
             level=level,
-            n=sample.data.n,
+            n=sample.data.rows,
             share=share,
             cutoff=CUTOFFS,
             values=found,

@@ -25,7 +25,7 @@ from calviz.sample.binning import BinSums, Scheme
 from calviz.sample.error_bars import interval, resampled
 from calviz.sample.sample import Sample, chosen_bins
 from calviz.specs.figure import Theme, figure
-from calviz.specs.metric import METRICS, takes_weights
+from calviz.specs.metric import METRICS
 from calviz.text.words import (
     bins_words,
     counted,
@@ -119,7 +119,6 @@ class Reliability(Figure):
     _selected: IntArray | None
 
     @classmethod
-    @takes_weights
     def compute(
         cls,
         data: Dataset | Sample,

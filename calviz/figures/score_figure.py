@@ -82,5 +82,5 @@ def _head(sample: Sample) -> dict[str, Any]:
         "name": sample.data.name,
         "split": sample.split,
         "reduction": sample.reduction,
-        "n": sample.data.n,
+        "n": sample.data.rows,
     }

@@ -165,7 +165,8 @@ def decidable(sample: Sample) -> Sample:
     hits, n = int(np.count_nonzero(sample.scored.hit)), sample.data.n
     if hits in (0, n):
         name = shortened(data.class_names[sample.reduction.class_index(data)])
-        what = f"none of the {n:,} rows" if hits == 0 else f"every one of the {n:,} rows"
+        rows = f"{data.rows:,} rows"
+        what = f"none of the {rows}" if hits == 0 else f"every one of the {rows}"
         raise NotAvailable(
             f"{what} has the class '{name}': without both outcomes there is nothing to tell apart; choose other rows, or all splits."
         )

@@ -96,7 +96,10 @@ def slice_sums(
     cluster: IntArray | None = None,
     weights: FloatArray | None = None,
 ) -> SliceSums:
-    """The sums of each slice; row i belongs to slice ``codes[i]``, shape (n,), and to a cluster and has a weight, if any."""
+    """The sums of each slice; row i belongs to slice ``codes[i]``, shape (n,), and to a cluster and has a weight, if any.
+
+    Weights of the cells of a profile count rows, and sums are those of the rows.
+    """
     score = np.asarray(events.score, dtype=np.float64)
     hit = np.asarray(events.hit, dtype=np.float64)
 
@@ -104,7 +107,9 @@ def slice_sums(
         return np.bincount(codes, weights, minlength=slices).astype(np.float64)
 
     w = 1.0 if weights is None else weights
-    variance = w**2 * score * (1 - score)
+    # Of rows that count alike: sums of the rows themselves.
+    counted = weights is None or events.counted
+    w2, w3 = (w, w) if counted else (w**2, w**3)
     between = clusters = None
     if cluster is not None:
         count = int(cluster.max()) + 1
@@ -114,16 +119,16 @@ def slice_sums(
         between = np.bincount(of_slice, sums**2, minlength=slices).astype(np.float64)
         clusters = np.bincount(of_slice, minlength=slices).astype(np.float64)
     return SliceSums(
-        total(None),
+        total(weights if counted else None),
         total(w * score),
         total(w * hit),
-        total(variance),
-        total(w * variance * (1 - 2 * score)),
-        total(w**2 * (score - hit) ** 2),
+        total(w2 * score * (1 - score)),
+        total(w3 * score * (1 - score) * (1 - 2 * score)),
+        total(w2 * (score - hit) ** 2),
         between,
         clusters,
         None
-        if weights is None
+        if counted or weights is None
         else np.stack([total(weights), total(weights**2), total(weights**2 * (score - hit))]),
     )
 
@@ -182,7 +187,7 @@ def p_against_rest(sums: SliceSums, whole: SliceSums) -> FloatArray:
 
 def bins_of(events: BinaryEvents, bins: int) -> IntArray:
     """The bin of equal width that each row falls into, shape (n,)."""
-    return assign(events.score, equal_width_edges(bins, events.score.dtype))
+    return assign(events.score, equal_width_edges(bins, events.edge_type))
 
 
 def slice_ece(
@@ -220,5 +225,7 @@ def slice_ece(
         total = np.bincount(cell, weights, minlength=slices * bins).astype(np.float64)
         return total.reshape(slices, bins)
 
-    spread = np.sqrt(2 / np.pi * np.maximum(per_bin(w**2 * score * (1 - score)), 0))
+    # Those of cells count rows.
+    squared = w if events.counted else w**2
+    spread = np.sqrt(2 / np.pi * np.maximum(per_bin(squared * score * (1 - score)), 0))
     return np.abs(per_bin(w * (score - events.hit))).sum(axis=1) / some, spread.sum(axis=1) / some

@@ -25,7 +25,7 @@ from calviz.sample.slice_sums import (
     slice_ece,
     slice_sums,
 )
-from calviz.specs.metric import needs_rows, takes_weights
+from calviz.specs.metric import takes_weights
 
 #: Columns with more values than this are names or numbers rather than groups.
 MOST_VALUES = 1_000
@@ -118,7 +118,6 @@ def slices(
     return replace(measured, rate=rate)
 
 
-@needs_rows
 @takes_weights
 def _measured(
     sample: Sample,
@@ -174,7 +173,7 @@ def _measured(
             )
     return Slices(
         name=data.name,
-        rows=data.n,
+        rows=data.rows,
         gap=float(whole.gap[0]),
         reduction=sample.reduction.key,
         against=against,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from calviz.specs.metric import Parameter, parameters_of
+from calviz.specs.metric import Parameter, parameters_of, takes_weights
 from calviz.specs.registry import Registry
 
 Theme = Literal["light", "dark"]
@@ -49,9 +49,13 @@ FIGURES: Registry[FigureSpec] = Registry("figure")
 
 
 def figure(*, key: str, label: str, summary: str, reference: str) -> Callable[[T], T]:
-    """Register a class of figures, which makes itself by its ``compute`` (see `FigureSpec`)."""
+    """Register a class of figures, which makes itself by its ``compute`` (see `FigureSpec`).
+
+    The views that it is made of refuse rows with weights and profiles where they do not take them; the figure itself does not.
+    """
 
     def register(made: T) -> T:
+        takes_weights(made.compute.__func__)
         FIGURES.register(FigureSpec(key, label, summary, reference, made.compute))
         return made
 

@@ -36,7 +36,8 @@ def test_every_page_opens_on_a_profile(tmp_path):
         seen[page.key] = _words(app) + "\n".join(e.value for e in app.info)
     for key in ("overview", "metrics", "reliability", "cumulative", "over_time"):
         assert "4,000 rows" in seen[key].replace("&#44;", ","), key
-    assert "profile" in seen["classwise"]
+    assert "2 of 2 predicted classes" in seen["classwise"]
+    assert "de" in seen["slices"]
 
 
 def test_classes_of_a_profile_have_their_page(tmp_path):

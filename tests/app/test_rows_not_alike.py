@@ -31,3 +31,5 @@ def test_clusters_weights_and_times_go_through_all_pages():
         if page.key not in ("arena", "learn"):
             app.switch_page(page.file).run()
             assert not app.exception, page.key
+            words = _words(app) + "".join(i.value for i in app.info)
+            assert "does not take weights" not in words, page.key

@@ -81,9 +81,11 @@ def bin_sweep(sample: Sample, *, scheme: Scheme = "equal-width", most: int = 100
     edges = np.concatenate([ends[:1], every, ends[1:]])
     last = edges.size - 1
     cuts = tuple(np.concatenate([[0], np.searchsorted(every, e) + 1, [last]]) for e in inner)
-    if sample.data.alike:
+    if weights is None and sample.data.alike:
         return BinSweep(bin_between(events, edges), cuts)
     cells = bin_between(sample.scored, edges, weights=weights)
+    if sample.data.alike:
+        return BinSweep(cells, cuts)
     draw, rows = redrawn(sample.scored, cells), sample.row_draws
     return BinSweep(cells, cuts, lambda rng, size: draw(rng, rows, rows.affordable(size)))
 

@@ -10,6 +10,7 @@ from calviz.figures.risk_coverage import Choice, RiskCoverage
 from calviz.results.slices import Slice, Slices
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, slices
+from calviz.specs.metric import takes_weights
 from calviz.text.words import shorten
 
 #: Levels with fewer rows are named and not judged, as nothing could be said of them.
@@ -50,6 +51,7 @@ def check_column(data: Dataset, column: str) -> None:
         )
 
 
+@takes_weights
 def levels_of(sample: Sample, column: str, risk: float) -> Levels:
     """Look at the levels of a group column.
 

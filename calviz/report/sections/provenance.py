@@ -45,8 +45,8 @@ def _data(subject: Subject) -> Iterator[tuple[str, str]]:
     else:
         yield "Fingerprint of the rows", data.fingerprint()
     yield "Predictions", shorten(data.name, 100) or "without a name"
-    whole = f" of {origin.rows:,}" if origin is not None and origin.rows != data.n else ""
-    yield "Rows judged", f"{data.n:,}{whole}"
+    whole = f" of {origin.rows:,}" if origin is not None and origin.rows != data.rows else ""
+    yield "Rows judged", f"{data.rows:,}{whole}"
     yield "Split", shorten(sample.split, 60) if sample.split is not None else "all rows"
     if sample.where:
         yield "Slice", where_words(sample.where)

@@ -49,13 +49,13 @@ def find(settings: Settings) -> ClassErrors | None:
     data = sample.data
     quick = data.n < MANY_ROWS and data.n * max(1, data.n_classes) < MANY_ENTRIES
     if quick or data.labels is None:  # without them it is quick, or there is only a reason
-        words = f"Resampling {counted(data.n, 'row')}, class by class …"
+        words = f"Resampling {counted(data.rows, 'row')}, class by class …"
         with results.computing(settings, words):
             return _compute(sample, RESAMPLES)
     work = LongWork(
         PLACE,
         settings.rows_key,
-        f"Resampling {counted(data.n, 'row')}, class by class",
+        f"Resampling {counted(data.rows, 'row')}, class by class",
         lambda: _work(sample),
     )
     standing = long_work.draw(

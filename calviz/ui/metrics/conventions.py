@@ -35,7 +35,7 @@ def explore(settings: Settings, stem: str, *, at_once: bool) -> None:
             "Compute the ECE of other libraries",
             key="libraries",
             bind="query-params",
-            help=f"On {counted(settings.sample.data.n, 'row')} this takes some seconds.",
+            help=f"On {counted(settings.sample.data.rows, 'row')} this takes some seconds.",
         ):
             return
         conventions = results.conventions(settings)

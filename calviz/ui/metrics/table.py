@@ -60,7 +60,7 @@ def explore(settings: Settings, family: str, *, error_bars: bool) -> Results:
     with (
         said,
         st.spinner(
-            f"Computing {len(keys)} metrics of {counted(settings.sample.data.n, 'row')} …",
+            f"Computing {len(keys)} metrics of {counted(settings.sample.data.rows, 'row')} …",
             show_time=True,
         ),
     ):
@@ -74,7 +74,7 @@ def explore(settings: Settings, family: str, *, error_bars: bool) -> Results:
             if not there:
                 with place.container():
                     _draw(results, settings)
-            words = f"Resampling {counted(settings.sample.data.n, 'row')}: {one} ({at} of {len(wanted)}) …"
+            words = f"Resampling {counted(settings.sample.data.rows, 'row')}: {one} ({at} of {len(wanted)}) …"
             with said, st.spinner(words, show_time=True):
                 evaluation = cached.metrics(settings, keys_of(one, settings), error_bars=True)
             results.update(evaluation.metrics)

@@ -63,7 +63,7 @@ def explore(settings: Settings) -> None:
     work = LongWork(
         PLACE,
         (*settings.rows_key, *settings.how_key, metric, every, method),
-        f"Measuring {counted(sample.data.n, 'row')} over time",
+        f"Measuring {counted(sample.data.rows, 'row')} over time",
         lambda: lambda job: _work(job, sample, metric, length, how),
         about=settings.rows_key,
     )

@@ -19,7 +19,7 @@ def draw(settings: Settings) -> None:
         return
     with st.container(border=True, gap="xsmall"):
         st.markdown(f":material/select_all: **Selected:** {md(chosen.name, 200)}")
-        count = counted(settings.sample.data.n, "row")
+        count = counted(settings.sample.data.rows, "row")
         st.caption(f"{chosen.rows.size:,} of {count}")
         clear_button()
 

@@ -42,7 +42,7 @@ def computing(settings: Settings, words: str) -> Iterator[Sample]:
 
 def evaluation(settings: Settings) -> Evaluation:
     """The headline metrics with intervals and noise floors, the findings and the verdict."""
-    n = counted(settings.sample.data.n, "row")
+    n = counted(settings.sample.data.rows, "row")
     with computing(
         settings, f"Measuring {n}: metrics, intervals, noise floors, verdict …"
     ) as sample:
@@ -69,7 +69,7 @@ def other_view(settings: Settings) -> str | None:
 
 def conventions(settings: Settings) -> Conventions:
     """The ECE as other libraries define it."""
-    words = f"Computing the ECE of {counted(settings.sample.data.n, 'row')} as other libraries define it …"
+    words = f"Computing the ECE of {counted(settings.sample.data.rows, 'row')} as other libraries define it …"
     with computing(settings, words) as sample:
         return analysis.conventions(sample)
 
@@ -77,27 +77,27 @@ def conventions(settings: Settings) -> Conventions:
 def class_rows(settings: Settings) -> tuple[ClassRow, ...]:
     """Accuracy, confidence, ECE and KS of the rows of each true class."""
     with computing(
-        settings, f"Measuring {counted(settings.sample.data.n, 'row')} by class …"
+        settings, f"Measuring {counted(settings.sample.data.rows, 'row')} by class …"
     ) as sample:
         return analysis.evaluate(sample, (), classes=True).classes
 
 
 def reliability(settings: Settings, curves: tuple[Drawn, ...] = ()) -> Reliability:
     """The reliability diagram, computed."""
-    with computing(settings, f"Binning {counted(settings.sample.data.n, 'row')} …") as sample:
+    with computing(settings, f"Binning {counted(settings.sample.data.rows, 'row')} …") as sample:
         return sample.once(Reliability.compute, curves=curves)
 
 
 def confusion(settings: Settings) -> Confusion:
     """The confusion matrix, computed; it depends on the rows alone."""
-    with computing(settings, f"Counting {counted(settings.sample.data.n, 'row')} …") as sample:
+    with computing(settings, f"Counting {counted(settings.sample.data.rows, 'row')} …") as sample:
         return sample.top_label.view(Confusion.compute)
 
 
 def calibration_curve(settings: Settings, kind: CurveKind) -> CalibrationCurve:
     """The flexible calibration curve, computed."""
     with computing(
-        settings, f"Fitting a curve to {counted(settings.sample.data.n, 'row')} …"
+        settings, f"Fitting a curve to {counted(settings.sample.data.rows, 'row')} …"
     ) as sample:
         return sample.view(CalibrationCurve.compute, curve=kind)
 
@@ -111,7 +111,7 @@ def bin_sensitivity(settings: Settings) -> BinSensitivity:
 def cumulative(settings: Settings, estimate: Estimate) -> Cumulative:
     """The cumulative plot, computed."""
     with computing(
-        settings, f"Sorting and summing {counted(settings.sample.data.n, 'row')} …"
+        settings, f"Sorting and summing {counted(settings.sample.data.rows, 'row')} …"
     ) as sample:
         return sample.view(Cumulative.compute, estimate=estimate, seed=sample.seed)
 
@@ -142,7 +142,7 @@ def levels(settings: Settings, column: str, risk: float) -> Levels:
 
 def risk_coverage(settings: Settings, ranking: Ranking) -> RiskCoverage:
     """The risk-coverage curve, computed."""
-    words = f"Ranking {counted(settings.sample.data.n, 'row')} by {ranking}, resampling …"
+    words = f"Ranking {counted(settings.sample.data.rows, 'row')} by {ranking}, resampling …"
     with computing(settings, words) as sample:
         top = sample.top_label
         return top.view(RiskCoverage.compute, ranking=ranking, seed=top.seed)

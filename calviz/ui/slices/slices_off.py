@@ -288,7 +288,7 @@ def shown_elsewhere(chosen: Settings) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
             f":material/filter_alt: The other pages look at **{md(where_words(chosen.where))}** "
-            f"({counted(chosen.sample.data.n, 'row')}).",
+            f"({counted(chosen.sample.data.rows, 'row')}).",
             width="content",
         )
         st.page_link(
