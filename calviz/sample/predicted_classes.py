@@ -95,10 +95,11 @@ def predicted_class_sums(sample: Sample) -> PredictedClasses:
         if weights is not None:
             # Cumulants of a weighted sum; of a weighted mean of residuals, as if of the rows that these stand for.
             w = weights[rows]
-            c, q, square = w * c, w * w * q, w * square
-            for total, weight in zip(
-                sums, (c, q, w * q * (1 - 2 * events.score[rows]), square, square * r), strict=True
-            ):
+            # Those of cells count rows.
+            w2 = w if events.counted else w * w
+            third = (w if events.counted else w2 * w) * q * (1 - 2 * c)
+            c, q, square = w * c, w2 * q, w * square
+            for total, weight in zip(sums, (c, q, third, square, square * r), strict=True):
                 total += np.bincount(winner[rows], weight, minlength=k)
             continue
         for total, weight in zip(sums, (c, q, q * (1 - 2 * c), square, square * r), strict=True):
@@ -112,7 +113,7 @@ def predicted_class_sums(sample: Sample) -> PredictedClasses:
         variance=sums[1],
         third=sums[2],
         residuals=sums[3:],
-        known=None if weights is None else known_rows(winner, weights, k),
+        known=None if weights is None or events.counted else known_rows(winner, weights, k),
     )
 
 
