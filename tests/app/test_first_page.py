@@ -12,7 +12,7 @@ import sys
 from streamlit.testing.v1 import AppTest
 app = AppTest.from_file({app!r}, default_timeout=300).run()
 assert not app.exception
-print(*(name for name in ("sklearn", "calviz.comparison") if name in sys.modules))
+print(*(name for name in ("sklearn", "calviz.comparison", "scipy.stats") if name in sys.modules))
 """
 
 
