@@ -2,7 +2,15 @@
 
 import streamlit as st
 
-from calviz.ui.session import jobs, left_sessions, navigation, open_files, page_guard, settings
+from calviz.ui.session import (
+    early_imports,
+    jobs,
+    left_sessions,
+    navigation,
+    open_files,
+    page_guard,
+    settings,
+)
 from calviz.ui.widgets import next_steps, sidebar
 
 page_guard.enter(frame=True)
@@ -19,3 +27,4 @@ with page_guard.boundary():
         sidebar.note()
         page.run()
         next_steps.draw(page.url_path, settings.current())
+early_imports.begin()
