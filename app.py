@@ -14,6 +14,7 @@ from calviz.ui.session import (
 from calviz.ui.widgets import next_steps, sidebar
 
 page_guard.enter(frame=True)
+early_imports.pause()
 page_guard.configure()
 st.logo(navigation.LOGO)
 page = navigation.navigation()
@@ -27,4 +28,4 @@ with page_guard.boundary():
         sidebar.note()
         page.run()
         next_steps.draw(page.url_path, settings.current())
-early_imports.begin()
+early_imports.go_on()

@@ -9,7 +9,7 @@ import importlib
 import logging
 import pkgutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from streamlit import runtime
 
@@ -17,21 +17,38 @@ from calviz.specs.registry import homes
 
 _LOG = logging.getLogger("calviz.ui")
 #: What pages consist of, and what these import only when they are drawn; beside it, whatever registers itself.
-_PAGES, _WHEN_DRAWN = "calviz.ui", ("polars",)
-_started = threading.Event()
+_PAGES, _WHEN_DRAWN = "calviz.ui", ("scipy.stats", "sklearn.base", "polars")
+#: Seconds after which a page that has not ended is not waited for any longer.
+_LONGEST = 10.0
+_started, _idle = threading.Event(), threading.Event()
 
 
-def begin() -> None:
-    """Begin once per server, in a thread of its own; does nothing outside a server."""
-    if _started.is_set() or not isinstance(runtime.get_instance(), runtime.Runtime):
+def pause() -> None:
+    """A page is at work: the next module waits until it is drawn."""
+    _idle.clear()
+
+
+def go_on() -> None:
+    """A page is drawn. Begins once per server, in a thread of its own; does nothing outside a server."""
+    _idle.set()
+    # A test stands in for the runtime, and would pass for its class.
+    if _started.is_set() or type(runtime.get_instance()) is not runtime.Runtime:
         return
     _started.set()
-    threading.Thread(target=carry_out, daemon=True, name="calviz-imports").start()
+    threading.Thread(target=_when_idle, daemon=True, name="calviz-imports").start()
 
 
-def carry_out() -> None:
-    """Import the modules one by one, without the locks of the registries, which pages hold while they wait for modules."""
+def _when_idle() -> None:
+    carry_out(lambda: _idle.wait(_LONGEST))
+
+
+def carry_out(wait: Callable[[], object] = lambda: None) -> None:
+    """Import the modules one by one, without the locks of the registries, which pages hold while they wait for modules.
+
+    `wait` is called before each.
+    """
     for module in names():
+        wait()
         try:
             importlib.import_module(module)
         except Exception:
