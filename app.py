@@ -2,10 +2,19 @@
 
 import streamlit as st
 
-from calviz.ui.session import jobs, left_sessions, navigation, open_files, page_guard, settings
+from calviz.ui.session import (
+    early_imports,
+    jobs,
+    left_sessions,
+    navigation,
+    open_files,
+    page_guard,
+    settings,
+)
 from calviz.ui.widgets import next_steps, sidebar
 
 page_guard.enter(frame=True)
+early_imports.pause()
 page_guard.configure()
 st.logo(navigation.LOGO)
 page = navigation.navigation()
@@ -19,3 +28,4 @@ with page_guard.boundary():
         sidebar.note()
         page.run()
         next_steps.draw(page.url_path, settings.current())
+early_imports.go_on()

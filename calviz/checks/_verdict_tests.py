@@ -14,6 +14,7 @@ from calviz.core.predictions import Predictions
 from calviz.core.reduction import Reduction
 from calviz.metrics.ks import ks
 from calviz.metrics.proper_parts import brier_miscalibration
+from calviz.numerics.blocks import map_threads
 from calviz.numerics.min_p import westfall_young
 from calviz.results.verdict import CalibrationTest
 from calviz.sample.binning import assign
@@ -90,8 +91,13 @@ def joint(sample: Sample) -> Joint:
     keys = [s.reduction.key for s in seen]
     measured = _measured(view.as_drawn(), seen, base, fold, edges)
     drawn: dict[tuple[str, str], list[FloatArray]] = {}
-    for part in calibrated.parts():
-        for name, value in _measured(part, seen, base, fold, edges).items():
+    parts = list(calibrated.parts())
+    for found in map_threads(
+        lambda number: _measured(parts[number], seen, base, fold, edges),
+        range(len(parts)),
+        threaded=len(parts) > 1,
+    ):
+        for name, value in found.items():
             drawn.setdefault(name, []).append(value)
     columns = {name: np.concatenate(values) for name, values in drawn.items()}
     values = {name: float(value[0]) for name, value in measured.items()}

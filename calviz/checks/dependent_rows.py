@@ -63,9 +63,9 @@ def residuals(sample: Sample, bins: int = 15) -> tuple[FloatArray, FloatArray]:
     What miscalibration over the scores explains is no dependence: the mean residual of each bin is taken off.
     """
     events = sample.events
+    edges = equal_mass_edges(events.score, bins)
+    bin_of = assign(events.score, edges)
     score = events.score.astype(np.float64)
-    edges = equal_mass_edges(score, bins)
-    bin_of = assign(score, edges)
     rows = np.maximum(np.bincount(bin_of, minlength=edges.size), 1)
     shift = np.bincount(bin_of, events.hit - score, minlength=edges.size) / rows
     rate = np.clip(score + shift[bin_of], 0, 1)
@@ -83,7 +83,9 @@ def dependence(residual: FloatArray, rate: FloatArray, cluster: IntArray) -> Dep
     # A row alone is no pair: it adds nothing to any of these sums.
     several = np.flatnonzero(rows[cluster] > 1)
     if 2 * several.size < cluster.size:
-        residual, rate, cluster = residual[several], rate[several], cluster[several]
+        residual, rate = residual[several], rate[several]
+        # Numbered without gaps, the sums of these clusters stay in the cache.
+        cluster = (np.cumsum(rows > 1) - 1)[cluster[several]]
     v = rate * (1 - rate)
     t = v * (1 - 2 * rate)
 
@@ -145,9 +147,8 @@ def _candidates(sample: Sample) -> Iterator[tuple[str, IntArray, float]]:
     if isinstance(data, Predictions):
         # Rows that are nearly certain are equal by rounding: they stay out.
         open_ = np.flatnonzero(sample.top_events.score < CERTAIN)
-        keys = row_hashes(data.probs)[open_]
-        if _repeated(keys) >= LEVELS:
-            found = _codes(keys)
+        found = _same_numbers(row_hashes(data.probs)[open_])
+        if found is not None:
             alone = np.ones(data.n, dtype=np.bool_)
             alone[open_] = False
             every = np.cumsum(alone) + found.max()
@@ -155,11 +156,24 @@ def _candidates(sample: Sample) -> Iterator[tuple[str, IntArray, float]]:
             yield "with exactly the same scores", every, COPIES
 
 
-def _repeated(keys: npt.NDArray[Any]) -> int:
-    """How many different keys are there more than once."""
-    ordered = np.sort(keys)
-    same = ordered[1:] == ordered[:-1]
-    return int(np.count_nonzero(same[1:] & ~same[:-1]) + np.count_nonzero(same[:1]))
+def _same_numbers(keys: npt.NDArray[np.uint64]) -> IntArray | None:
+    """Which rows have equal numbers, shape (n,), in ascending order of these; None if fewer than `LEVELS` numbers repeat."""
+    # With the row in its low bits one plain sort moves both, in a quarter of the time of an argsort.
+    low = np.uint64((1 << (keys.size - 1).bit_length()) - 1)
+    packed = keys & ~low
+    packed |= np.arange(keys.size, dtype=np.uint64)
+    packed.sort()
+    packed &= low
+    order = packed.view(np.int64)
+    ordered = keys[order]
+    new = np.empty(keys.size, dtype=np.bool_)
+    new[0] = False
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    if np.count_nonzero(new[1:-1] & ~new[2:]) + np.count_nonzero(~new[1:2]) < LEVELS:
+        return None
+    codes = np.empty(keys.size, dtype=np.intp)
+    codes[order] = np.cumsum(new)
+    return codes
 
 
 def _codes(keys: npt.NDArray[Any]) -> IntArray:

@@ -394,10 +394,11 @@ def _drawn(view: Steps, thresholds: FloatArray, costs: Costs, seed: int) -> Floa
 
 def _thresholds(view: Steps, rules: FloatArray) -> FloatArray:
     """Where the curve is computed: from the lowest score to 1, the rules' own thresholds included."""
-    lowest = float(view.score[0])
+    score = view.score
+    lowest = float(score[0])
     even = np.linspace(lowest, 1.0, POINTS)
     rows = np.cumsum(view.count)
-    quantiles = view.score[
+    quantiles = score[
         np.searchsorted(rows, np.linspace(0, 1, POINTS)[:-1] * rows[-1], side="right")
     ]
     own = rules[(rules >= lowest) & (rules <= 1)]

@@ -287,7 +287,8 @@ class RiskCoverage(Figure):
         errors = float(errors_along(self.steps, np.array([float(kept)]))[0])
         at = int(np.searchsorted(ranking.rows, kept - 1e-9))
         tied = kept < ranking.rows[at] - 0.5
-        limit = self.threshold_of(float(self.steps.score[::-1][at]))
+        lowest = self.steps.scores_at(np.array([self.steps.size - 1 - at]))
+        limit = self.threshold_of(float(lowest[0]))
         # Of rows that are not alike, as many as they stand for.
         own = self.steps.__dict__.get(error_bars.DRAWN_BY)
         known = 1.0 if own is None else float(own.sample.view(event_sums).effective[0]) / self.n

@@ -47,7 +47,7 @@ def nll_refinement(view: CrossFitted) -> FloatArray:
 
     Cells of shape (..., C, F) give values of shape (...).
 
-    The map is a natural spline of the log-odds, added to them. CORP's parts fit and judge on the same rows, so that their
+    The map is a natural spline of the log-odds, added to them; rows of one cluster are in one fold. CORP's parts fit and judge on the same rows, so that their
     miscalibration is never below 0 and too large; here it is neither. The score is that of the chosen reduction.
     """
     return _log_loss(view)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.numerics.blocks import row_blocks
+from calviz.numerics.blocks import sum_over_blocks
 from calviz.numerics.skewed_sum_tails import above
 from calviz.sample.losses import full_predictions
 from calviz.sample.reduce import predicted_classes
@@ -80,15 +80,19 @@ def class_expectation(sample: Sample) -> ClassExpectation:
     data = full_predictions(sample)
     winner, k = predicted_classes(data), data.n_classes
     confidence, weights = sample.top_scored.score, sample.weights
-    sums = np.zeros((3, 4, k))
-    for rows in row_blocks(data.probs):
+
+    def of_block(rows: slice) -> FloatArray:
+        sums = np.zeros((3, 4, k))
         # In the type of the array: its rounding is far below the noise that is asked for.
         p = np.array(data.probs[rows], order="C")
         conf, won = confidence[rows].astype(np.float64), winner[rows]
-        powers = conf ** np.arange(4)[:, None]
+        powers = _powers(conf)
         # A weighted sum has cumulants with the powers of the weights.
-        w = np.ones(conf.size) if weights is None else weights[rows]
-        typed, twice, thrice = ((powers * w**m).astype(p.dtype) for m in (1, 2, 3))
+        w = 1.0 if weights is None else weights[rows]
+        if weights is None:
+            typed = twice = thrice = powers.astype(p.dtype)
+        else:
+            typed, twice, thrice = ((powers * w**m).astype(p.dtype) for m in (1, 2, 3))
         q = p * (1 - p)
         sums[0, :2] += typed[:2] @ p
         sums[1, :3] += twice[:3] @ q
@@ -97,14 +101,26 @@ def class_expectation(sample: Sample) -> ClassExpectation:
         q *= p
         sums[2] += thrice @ q
         # In the predicted class the gap is conf - 1, not conf.
-        change = (conf - 1) ** np.arange(4)[:, None] - powers
+        change = _powers(conf - 1) - powers
         own = conf * (1 - conf)
         kinds = w * conf, w**2 * own, w**3 * own * (1 - 2 * conf)
         for kind, weight in enumerate(kinds):
             for power in range(1, kind + 2):
                 sums[kind, power] += np.bincount(won, weight * change[power], minlength=k)
+        return sums
+
+    sums = sum_over_blocks(data.probs, of_block)
     (p0, p1, *_), (q0, q1, q2, _), _ = sums
     mean, sd = np.full((2, k), np.nan)
     np.divide(p1, p0, out=mean, where=p0 > 0)
     np.divide(np.sqrt(np.maximum(q2 - 2 * mean * q1 + mean**2 * q0, 0)), p0, out=sd, where=p0 > 0)
     return ClassExpectation(p0, mean, sd, sums)
+
+
+def _powers(base: FloatArray) -> FloatArray:
+    """Powers 0 to 3, shape (4, n): products take a tenth of the time of ``**``."""
+    powers = np.empty((4, base.size))
+    powers[0] = 1
+    for power in range(1, 4):
+        np.multiply(powers[power - 1], base, out=powers[power])
+    return powers

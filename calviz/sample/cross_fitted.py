@@ -15,9 +15,10 @@ from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents, tied_scores
 from calviz.numerics.natural_spline import Basis
 from calviz.numerics.penalised_logistic import penalised_logistic
+from calviz.sample.cluster_folds import fold_of_rows
 from calviz.sample.kept_results import kept_draw, once_per_view
 from calviz.sample.log_steps import losses_of
-from calviz.sample.rows_not_alike import HitSums, RowSums, RowWeights, refuse_clusters
+from calviz.sample.rows_not_alike import HitSums, RowSums, RowWeights
 from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps, steps
 from calviz.specs.metric import Redrawn, Reweighted, needs_rows, reweighted_by
@@ -71,7 +72,7 @@ class CrossFitted:
         Weights of the functions in the fit without each fold; fitted when they are first needed.
     params : mapping
     place : ndarray of int, shape (n,), optional
-        Of weighted rows, which count as often as they weigh: the cell and fold of each.
+        Of rows that are not alike: the cell and fold of each. Weighted ones count as often as they weigh.
     """
 
     z: FloatArray
@@ -239,25 +240,29 @@ def _redrawn(sample: Sample, view: CrossFitted) -> Redrawn:
 
 
 @needs_rows
-@reweighted_by(_reweighted, refuse_clusters, redrawn=_redrawn, weighted=True, grouped=True)
+@reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
 def cross_fitted(sample: Sample) -> CrossFitted:
     """Cells and folds of the sample's own reduction.
 
     Rows are dealt out to the folds in the order of their scores; the hits among tied ones fall into the folds at random, as
     folds that are alike in their noise would make a fit look better than it is. Weighted rows count in every sum and fit by
-    their weights, which have a mean of 1.
+    their weights, which have a mean of 1. Where rows belong to clusters these are dealt out as they are: a fit that has seen rows of
+    a cluster would know the luck that its others share.
 
     Raises
     ------
     NotAvailable
-        Where there are fewer rows than `FEWEST_ROWS`.
+        Where there are fewer rows than `FEWEST_ROWS`, or a single cluster.
     """
     if sample.data.n < FEWEST_ROWS:
         raise NotAvailable(f"not available for fewer than {FEWEST_ROWS} rows: it is cross-fitted.")
-    weights = sample.weights
+    weights, clusters = sample.weights, sample.data.clusters
+    if clusters is not None:
+        fold = fold_of_rows(clusters, FOLDS)
+        return _of_folds(sample.scored, weights, sample.view(steps), fold)
     if weights is None:
         return make_cross_fitted(sample.view(steps))
-    return _of_weighted_rows(sample.scored, weights, sample.view(steps))
+    return _of_folds(sample.scored, weights, sample.view(steps))
 
 
 #: ``dealt(part, start)`` gives rows and hits of some steps in each fold, shape (F, G) each; `start` are the rows before each step.
@@ -321,14 +326,21 @@ def make_cross_fitted(
     return CrossFitted(z, basis.at(z), penalty, rows, hits, score_sum, observed, expected)
 
 
-def _of_weighted_rows(events: BinaryEvents, weights: FloatArray, view: Steps) -> CrossFitted:
-    """Cells and folds of rows with weights, shape (n,)."""
+def _of_folds(
+    events: BinaryEvents, weights: FloatArray | None, view: Steps, fold: IntArray | None = None
+) -> CrossFitted:
+    """Cells and folds of rows with weights, shape (n,), or with a fold each, shape (n,)."""
+    if weights is None:
+        weights = np.ones(events.n)
     kept = np.flatnonzero(weights)
     # Rows that are alike in everything may change places; others that tie are put into an order by chance.
     kept = kept[np.lexsort([weights[kept], events.hit[kept], events.score[kept]])]
     step = np.cumsum(np.diff(tied_scores(events.score[kept]), prepend=-1) != 0) - 1
-    order = np.lexsort([np.random.default_rng(0).random(kept.size), step])
-    kept, fold = kept[order], np.arange(kept.size) % FOLDS
+    if fold is None:
+        order = np.lexsort([np.random.default_rng(0).random(kept.size), step])
+        kept, fold = kept[order], np.arange(kept.size) % FOLDS
+    else:
+        fold = fold[kept]
     at = fold * view.size + step
     sums = [
         np.bincount(at, w, minlength=FOLDS * view.size).reshape(FOLDS, -1) * 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from calviz.numerics.blocks import for_row_blocks, sum_over_blocks
 from calviz.numerics.effective_number import effective_number
 from calviz.numerics.scores import Scores, softmax
 from calviz.numerics.temperature import fit_temperature
+from calviz.sample.cluster_folds import fold_of_rows
 from calviz.sample.cross_fitted import FEWEST_ROWS, FOLDS
 from calviz.sample.kept_results import kept_draw
 from calviz.sample.losses import (
@@ -28,7 +29,7 @@ from calviz.sample.losses import (
     squared_error,
 )
 from calviz.sample.redrawn_rows_and_labels import redrawn_labels
-from calviz.sample.rows_not_alike import refuse_clusters
+from calviz.sample.rows_not_alike import RowDraws, RowSums
 from calviz.sample.sample import Sample
 from calviz.specs.metric import Redrawn, needs_rows, reweighted_by, takes_weights
 
@@ -56,10 +57,11 @@ class HeldOutLoss(MeanLoss):
     Attributes
     ----------
     redraw : callable, optional
-        ``redraw(rng, B)`` gives the mean with redrawn labels and new fits, shape (B,).
+        ``redraw(rng, B)`` gives the mean with redrawn labels and new fits, shape (B,); with the `RowDraws` of clustered rows as
+        ``rows``, with residuals that keep or change their sign.
     """
 
-    redraw: Callable[[np.random.Generator, int], FloatArray] | None = None
+    redraw: Callable[..., FloatArray] | None = None
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Labels redrawn, and everything fitted again; see `Folds.redrawn`."""
@@ -202,17 +204,24 @@ class Folds:
         return (uu, 2 * qq, 2 * cross, ss, st, tt, uu, 2 * qq), whole
 
     def redrawn(
-        self, rng: np.random.Generator, resamples: int, *, score: Score, part: Part
+        self,
+        rng: np.random.Generator,
+        resamples: int,
+        *,
+        score: Score,
+        part: Part,
+        rows: RowDraws | None = None,
     ) -> FloatArray:
         """The mean with redrawn labels and new fits, shape (B,).
 
         Near 1/T = 1, where labels that follow the probabilities put it, both losses are parabolas: a fit is one Newton step
         from sums of the other folds, and what it gains follows from those of its own. The sums are exact for few rows
-        (`EXACT_ROWS`), and normal with their exact covariances otherwise.
+        (`EXACT_ROWS`), and normal with their exact covariances otherwise. Those of clustered `rows` are made of the residuals that the
+        labels leave, which keep or change their sign by cluster.
         """
 
         def draw() -> tuple[FloatArray, FloatArray]:
-            return self._drawn(rng, resamples)
+            return self._drawn(rng, resamples, rows)
 
         loss, gain = kept_draw(self, f"labels {resamples}", rng, draw)
         at = int(score == "brier")
@@ -221,10 +230,15 @@ class Folds:
             calibration if part == "calibration" else loss[at] / self.data.n - calibration
         )
 
-    def _drawn(self, rng: np.random.Generator, resamples: int) -> tuple[FloatArray, FloatArray]:
+    def _drawn(
+        self, rng: np.random.Generator, resamples: int, rows: RowDraws | None
+    ) -> tuple[FloatArray, FloatArray]:
         """Sums of both losses and of what the fits take off them, shape (2, B) each."""
         known = self.moments()
-        if self.data.n <= EXACT_ROWS:
+        if rows is not None:
+            residuals = RowSums(self.fold, FOLDS, *self._residuals())
+            sums = residuals(rows.signs(rng, resamples)).swapaxes(1, 2)
+        elif self.data.n <= EXACT_ROWS:
             sums = self._sums_of_labels(rng, resamples)
         else:
             # Positive semi-definite up to rounding.
@@ -243,6 +257,31 @@ class Folds:
         loss = np.stack([u.sum(axis=1), t.sum(axis=1)]) + known.own[:, None]
         return loss, gain - known.mixing[:, None]
 
+    def _of_labels(self, rows: slice) -> tuple[tuple[FloatArray, ...], FloatArray]:
+        """u, s and t (`Moments`) of some rows, were the label each class in turn, and the probabilities, shape (b, K) each."""
+        p = self.data.probs[rows].astype(np.float64)
+        z = self.scores.block(rows, np.float64)
+        z -= np.einsum("ij,ij->i", p, z)[:, None]
+        q = p * z
+        tables = (
+            -z,
+            2 * (np.einsum("ij,ij->i", p, q)[:, None] - q),
+            2 * (np.einsum("ij,ij->i", p, p)[:, None] - p),
+        )
+        return tables, p
+
+    def _residuals(self) -> FloatArray:
+        """u, s and t of the labels as they are, shape (3, n)."""
+        out = np.empty((3, self.data.n))
+
+        def work(rows: slice) -> None:
+            labels = self.data.labels[rows]
+            for column, table in zip(out, self._of_labels(rows)[0], strict=True):
+                column[rows] = table[np.arange(labels.size), labels]
+
+        for_row_blocks(self.data.probs, work)
+        return out
+
     def _outside(self) -> FloatArray:
         """Rows outside of each fold, as `rows` counts them, shape (F,)."""
         if self.weights is None:
@@ -253,17 +292,8 @@ class Folds:
 
     def _sums_of_labels(self, rng: np.random.Generator, resamples: int) -> FloatArray:
         """Sums of u, s and t (`Moments`) of labels drawn one by one, shape (3, B, F)."""
-        rows = slice(0, self.data.n)
-        p = self.data.probs.astype(np.float64)
+        tables, p = self._of_labels(slice(0, self.data.n))
         labels = redrawn_labels(p, rng, resamples)
-        z = self.scores.block(rows, np.float64)
-        z -= np.einsum("ij,ij->i", p, z)[:, None]
-        q = p * z
-        tables = (
-            -z,
-            2 * (np.einsum("ij,ij->i", p, q)[:, None] - q),
-            2 * (np.einsum("ij,ij->i", p, p)[:, None] - p),
-        )
         belongs = (self.fold[:, None] == np.arange(FOLDS)).astype(np.float64)
         if self.weights is not None:
             belongs *= self.weights[:, None]
@@ -279,7 +309,7 @@ def folds(sample: Sample) -> Folds:
     Raises
     ------
     NotAvailable
-        For confidence-only data, two classes, and fewer rows than `FEWEST_ROWS`.
+        For confidence-only data, two classes, fewer rows than `FEWEST_ROWS`, and a single cluster.
     """
     data = full_predictions(sample)
     if data.n_classes == 2:
@@ -289,6 +319,8 @@ def folds(sample: Sample) -> Folds:
     if data.n < FEWEST_ROWS:
         raise NotAvailable(f"not available for fewer than {FEWEST_ROWS} rows: it is cross-fitted.")
     weights = sample.weights
+    if data.clusters is not None:
+        return fit_folds(data, fold_of_rows(data.clusters, FOLDS), weights)
     return fit_folds(data, _fold_of_rows(data, weights), weights)
 
 
@@ -347,14 +379,18 @@ def _in_order(first: FloatArray, *others: FloatArray) -> IntArray:
 def _redrawn(_: Sample, view: HeldOutLoss) -> Redrawn:
     """See `Reweighting`."""
 
-    def draw(rng: np.random.Generator, rows: Any, size: int) -> HeldOutLoss:
-        return view.under_calibration(rng, size)
+    def draw(rng: np.random.Generator, rows: RowDraws, size: int) -> HeldOutLoss:
+        if rows.cluster is None:
+            return view.under_calibration(rng, size)
+        assert view.redraw is not None
+        mean = view.redraw(rng, size, rows=rows)
+        return HeldOutLoss(mean, view.of_rows, params=view.params)
 
     return draw
 
 
 @needs_rows
-@reweighted_by(reweighted_losses, refuse_clusters, redrawn=_redrawn, weighted=True, grouped=True)
+@reweighted_by(reweighted_losses, redrawn=_redrawn, weighted=True, grouped=True)
 def held_out(sample: Sample, *, score: Score, part: Part) -> HeldOutLoss:
     """What is lost with held-out probabilities of all classes ("refinement"), or less than with the rows' own ("calibration").
 

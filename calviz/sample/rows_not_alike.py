@@ -385,12 +385,6 @@ class Drawing:
 REFUSED = "this metric cannot be resampled by clusters or with weights."
 
 
-def refuse_clusters(sample: Any) -> None:
-    """Raise NotAvailable where rows depend on each other: for views that are made again from weights of independent rows only."""
-    if sample.data.clusters is not None:
-        raise NotAvailable(REFUSED)
-
-
 def joined(views: list[V]) -> V:
     """Resampled views as one: what differs between them, their ``DRAWN``, is put together along the first axis."""
     first = views[0]

@@ -15,6 +15,7 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.factor import Factor
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
+from calviz.numerics.false_discovery import benjamini_hochberg
 from calviz.results.evaluation import Interval
 from calviz.results.slices import Against, Slice, Slices
 from calviz.sample.sample import Sample
@@ -247,9 +248,6 @@ def _adjusted(found: list[Slice]) -> tuple[Slice, ...]:
     """With p-values adjusted for their number; the most surely off first."""
     if not found:
         return ()
-    # Beside scipy.stats everything else that is imported at the start is quick.
-    from scipy.stats import false_discovery_control
-
-    adjusted = false_discovery_control([s.p_value for s in found], method="bh")
+    adjusted = benjamini_hochberg([s.p_value for s in found])
     named = [replace(s, adjusted=float(p)) for s, p in zip(found, adjusted, strict=True)]
     return tuple(sorted(named, key=lambda s: (s.p_value, -abs(s.gap), s.name)))

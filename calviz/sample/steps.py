@@ -94,6 +94,10 @@ class Steps:
         """Number of steps, G."""
         return int(self.score.shape[0])
 
+    def scores_at(self, steps: IntArray) -> FloatArray:
+        """The scores of some steps, shape (S,): of a large sample's steps `score` makes a copy."""
+        return self.score[steps]
+
     @property
     def n_hits(self) -> FloatArray:
         """Hits in all, shape (...)."""
@@ -226,6 +230,11 @@ class SampleSteps(Steps):
     def hits(self) -> FloatArray:
         """Hits per step, shape (G,)."""
         return self._column(2)
+
+    def scores_at(self, steps: IntArray) -> FloatArray:
+        """See `Steps`."""
+        column: FloatArray = self.__dict__["columns"][0]
+        return column[steps].astype(np.float64)
 
     def _column(self, which: int) -> FloatArray:
         column: FloatArray = self.__dict__["columns"][which]

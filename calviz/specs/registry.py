@@ -23,6 +23,11 @@ def look_in(**packages: str) -> None:
     _PACKAGES.update(packages)
 
 
+def homes() -> tuple[str, ...]:
+    """The packages in which entries register themselves."""
+    return tuple(_PACKAGES.values())
+
+
 class Keyed(Protocol):
     """Anything with a key."""
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-import polars as pl
 
 from calviz.text.escape import FORMULA, latex_text, markdown_text, spreadsheet_text
+
+if TYPE_CHECKING:
+    import polars as pl
 
 #: What people write with a sign and is none.
 _SIGNED_NUMBER = re.compile(r"[+-]\d[\d.,]*([\s\u00a0(].*)?")
@@ -20,6 +22,9 @@ def csv_bytes(frame: pd.DataFrame) -> bytes:
 
     Numbers stay numbers, a negative one with its minus sign.
     """
+    # Not before somebody wants a table: pages import this module when they are first opened.
+    import polars as pl
+
     table = pl.DataFrame(
         {spreadsheet_text(str(name)): _column(frame[name]) for name in frame.columns}, strict=False
     )
@@ -27,6 +32,8 @@ def csv_bytes(frame: pd.DataFrame) -> bytes:
 
 
 def _column(column: pd.Series[Any]) -> pl.Series:
+    import polars as pl
+
     if pd.api.types.is_numeric_dtype(column.dtype):
         return pl.Series(column.to_numpy())
     texts = pl.Series([None if pd.isna(v) else str(v) for v in column], dtype=pl.String)

@@ -8,6 +8,9 @@ import numpy.typing as npt
 from calviz.core.arrays import FloatArray
 from calviz.numerics.blocks import for_row_blocks
 
+#: Rows of up to this many entries are added up column by column.
+FEW_COLUMNS = 8
+
 
 def row_hashes(array: FloatArray) -> npt.NDArray[np.uint64]:
     """One number per row of an (n, K) array: equal rows have equal numbers, others hardly ever.
@@ -25,7 +28,14 @@ def row_hashes(array: FloatArray) -> npt.NDArray[np.uint64]:
         bits ^= bits >> np.uint64(29)
         bits *= factors
         bits ^= bits >> np.uint64(32)
-        bits.sum(axis=1, out=out[rows])
+        if bits.shape[1] > FEW_COLUMNS:
+            bits.sum(axis=1, out=out[rows])
+            return
+        # A sum along a short axis costs a call of the inner loop per row.
+        total = out[rows]
+        total[:] = bits[:, 0]
+        for column in bits.T[1:]:
+            total += column
 
     for_row_blocks(array, work, block_bytes=1 << 18)
     return out

@@ -69,13 +69,11 @@ def kept_and_wrong(view: Steps, threshold: FloatArray) -> tuple[FloatArray, Floa
     threshold : ndarray, shape (T,)
     """
     first = np.searchsorted(view.score, threshold, side="left")
-
-    def from_there(values: FloatArray) -> FloatArray:
-        above = np.cumsum(values[..., ::-1], axis=-1)[..., ::-1]
-        padded = np.concatenate([above, np.zeros((*above.shape[:-1], 1))], axis=-1)
-        return np.asarray(padded[..., first])
-
-    return from_there(view.count), from_there(view.count - view.hits)
+    ranking, none = ranked(view), first == view.size
+    rank = view.size - 1 - first
+    kept, wrong = ranking.rows[..., rank], ranking.errors[..., rank]
+    kept[..., none] = wrong[..., none] = 0
+    return kept, wrong
 
 
 def cost_at(view: Steps, threshold: FloatArray, costs: Costs) -> FloatArray:
@@ -98,7 +96,7 @@ def best_threshold(view: Steps, costs: Costs) -> float:
     steps = int(np.flatnonzero(cost <= cost.min() + slack)[-1])
     if steps == 0:
         return math.inf
-    if steps == view.score.size:
+    if steps == view.size:
         return 0.0
-    lowest = view.score.size - steps
-    return float((view.score[lowest - 1] + view.score[lowest]) / 2)
+    lowest = view.size - steps
+    return float(view.scores_at(np.array([lowest - 1, lowest])).mean())

@@ -119,7 +119,10 @@ def errors_along(view: Steps, kept: FloatArray) -> FloatArray:
     errors = np.atleast_2d(ranking.errors)
     out = np.empty((rows.shape[0], kept.size))
     for line, upto, wrong in zip(out, rows, errors, strict=True):
-        line[:] = np.interp(kept, np.append(0.0, upto), np.append(0.0, wrong))
+        line[:] = np.interp(kept, upto, wrong)
+        # From no row to the first step, without a copy of all steps that begins with 0.
+        first = kept < upto[0]
+        line[first] = kept[first] * (wrong[0] / max(upto[0], 1e-300))
     return out.reshape(*view.count.shape[:-1], kept.size)
 
 

@@ -13,7 +13,7 @@ import calviz
 from calviz.comparison import calibrate, choose_rows, compare, learning_curve, recalibrate
 from calviz.comparison.learning_curves import _points
 from calviz.comparison.paired_bootstrap import best_shares
-from calviz.comparison.stratified_parts import dealt, stratified_sample
+from calviz.comparison.stratified_parts import _shuffled_by_class, dealt, stratified_sample
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.watch import Stopped, checkpoint
@@ -545,3 +545,11 @@ def test_errors_that_begin_with_there_are_say_what_to_do(folder):
                 checked += 1
                 assert {k.arg for k in call.keywords} & {"remedy", "repairs"}, (path.name, text)
     assert checked
+
+
+@pytest.mark.parametrize("classes", [1, 7, 1 << 10, (1 << 10) + 1])
+def test_rows_are_shuffled_as_by_lexsort(classes):
+    labels = np.random.default_rng(classes).integers(classes, size=2_000)
+    order = _shuffled_by_class(labels, np.random.default_rng(0))
+    random = np.random.default_rng(0).random(labels.size)
+    np.testing.assert_array_equal(order, np.lexsort((random, labels)))

@@ -35,17 +35,27 @@ def test_they_are_those_of_probmetrics(name):
     assert brier == pytest.approx(expected["refinement_brier_ts-mix_ours"], abs=1e-7)
 
 
+@pytest.mark.parametrize("clustered", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_they_add_up_and_leave_the_own_fold_out(weighted):
+def test_they_add_up_and_leave_the_own_fold_out(weighted, clustered):
     data, w = rows(120, sharpness=1.7), np.ones(120)
+    columns, cluster = {}, np.random.default_rng(2).integers(30, size=120)
+    if clustered:
+        columns["clusters"] = cluster
     if weighted:
         w = np.random.default_rng(1).integers(1, 5, 120)
-        data, w = with_rows(data, weights=w), w / w.mean()
+        columns["weights"], w = w, w / w.mean()
+    if columns:
+        data = with_rows(data, **columns)
     found = calviz.evaluate(data, [*KEYS, "nll", "brier"])
     for score in ("nll", "brier"):
         parts = found[f"{score}_calibration_all"].value + found[f"{score}_refinement_all"].value
         assert parts == pytest.approx(found[score].value, abs=1e-12)
     fold, z = Sample(data).view(folds).fold, np.log(data.probs)
+    if clustered:
+        assert (
+            np.unique(np.column_stack([cluster, fold]), axis=0).shape[0] == np.unique(cluster).size
+        )
     losses = np.zeros(120)
     for f in range(FOLDS):
         out, y = fold == f, data.labels
@@ -58,6 +68,23 @@ def test_they_add_up_and_leave_the_own_fold_out(weighted):
         p = m / (m + 1) * softmax(beta * z[out], axis=1) + 1 / ((m + 1) * 5)
         losses[out] = -np.log(p[np.arange(out.sum()), y[out]])
     assert found["nll_refinement_all"].value == pytest.approx(np.mean(w * losses), abs=1e-5)
+
+
+def test_copies_of_rows_in_clusters_say_no_more_than_the_rows():
+    # Sums of residuals whose sign is kept or changed have the covariance of redrawn labels, on average over samples.
+    spread = {"plain": [], "copies": []}
+    for seed in range(4):
+        plain = rows(300, 3, seed=seed)
+        thrice = np.repeat(np.arange(300), 3)
+        copies = with_rows(plain.take(thrice), clusters=thrice)
+        for name, data in (("plain", plain), ("copies", copies)):
+            how = {"ci": True, "findings": False, "resamples": 150}
+            found = calviz.evaluate(data, ["nll_refinement_all", "nll_calibration_all"], **how)
+            inside = found["nll_refinement_all"].interval
+            floor = found["nll_calibration_all"].noise_floor
+            spread[name].append((inside.high - inside.low, floor.q95 - floor.mean))
+    one, three = (np.mean(spread[name], axis=0) for name in ("plain", "copies"))
+    np.testing.assert_allclose(three, one, rtol=0.3)
 
 
 def test_the_order_of_rows_and_logits_change_nothing():

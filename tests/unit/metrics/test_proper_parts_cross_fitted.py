@@ -8,8 +8,11 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import expit, xlogy
 from sklearn.metrics import brier_score_loss, log_loss
+from sklearn.model_selection import GroupKFold
 
 import calviz
+from calviz.core.factor import Factor
+from calviz.sample.cluster_folds import fold_of_rows
 from calviz.sample.cross_fitted import FOLDS, OWN_ROWS, cross_fitted
 from calviz.sample.sample import Sample
 
@@ -17,13 +20,15 @@ KEYS = ("nll_calibration", "nll_refinement", "brier_calibration", "brier_refinem
 KEYS += ("ce_l1_unbiased",)
 
 
-def predictions(score, hit, weights=None):
+def predictions(score, hit, weights=None, clusters=None):
     probs = np.asarray(score, dtype=float)
-    return calviz.Predictions(probs=probs, labels=np.asarray(hit), weights=weights)
+    return calviz.Predictions(
+        probs=probs, labels=np.asarray(hit), weights=weights, clusters=clusters
+    )
 
 
-def values(score, hit, weights=None, **options):
-    data = predictions(score, hit, weights)
+def values(score, hit, weights=None, clusters=None, **options):
+    data = predictions(score, hit, weights, clusters)
     found = calviz.evaluate(data, KEYS, reduction="positive", **options)
     return {key: found[key].value for key in KEYS}
 
@@ -61,20 +66,27 @@ def test_truths_in_closed_form():
     assert found["brier_refinement"] == pytest.approx(1 / 3 - 1 / 5, abs=0.003)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_each_row_has_a_fit_that_did_not_see_its_fold(weighted):
+@pytest.mark.parametrize(
+    ("weighted", "clustered"), [(False, False), (True, False), (False, True), (True, True)]
+)
+def test_each_row_has_a_fit_that_did_not_see_its_fold(weighted, clustered):
     rng = np.random.default_rng(2)
     score = np.sort(rng.uniform(0.05, 0.95, 60))
     hit = (rng.random(60) < score**2).astype(int)
     counts = rng.integers(1, 5, 60) if weighted else None
     w = np.ones(60) if counts is None else counts / counts.mean()
-    view = Sample(predictions(score, hit, counts), "positive").view(cross_fitted)
+    # Rows are dealt out in the order of their scores; clusters, of different sizes, as scikit-learn does.
+    fold, cluster = np.arange(60) % FOLDS, None
+    if clustered:
+        cluster = rng.permutation(np.repeat(np.arange(10), [1, 2, 3, 4, 5, 6, 7, 8, 9, 15]))
+        for f, (_, judged) in enumerate(GroupKFold(FOLDS).split(score, groups=cluster)):
+            fold[judged] = f
+    view = Sample(predictions(score, hit, counts, cluster), "positive").view(cross_fitted)
     z = np.log(score) - np.log1p(-score)
     cell = np.searchsorted((view.z[1:] + view.z[:-1]) / 2, z)
     losses, gaps = np.zeros(60), np.zeros(60)
-    for fold in range(FOLDS):
-        # Rows are dealt out in the order of their scores.
-        out = np.arange(60) % FOLDS == fold
+    for f in range(FOLDS):
+        out = fold == f
         x = view.x[cell]
         own = OWN_ROWS / w[~out].sum()
 
@@ -88,7 +100,7 @@ def test_each_row_has_a_fit_that_did_not_see_its_fold(weighted):
         margin = view.z[cell] + x @ theta
         losses[out] = (np.logaddexp(0, margin) - hit * margin)[out]
         gaps[out] = (np.sign(x @ theta) * (hit - score))[out]
-    found = values(score, hit, counts)
+    found = values(score, hit, counts, cluster)
     assert found["nll_refinement"] == pytest.approx(np.mean(w * losses), abs=1e-5)
     assert found["ce_l1_unbiased"] == pytest.approx(np.mean(w * gaps), abs=1e-12)
 
@@ -127,6 +139,48 @@ def test_weighted_rows_fall_into_the_same_folds_whatever_their_order():
     assert other == pytest.approx(one, abs=1e-12)
     # The penalty of a curve is for as many rows as there are.
     assert fewer == pytest.approx(one, abs=1e-3)
+
+
+def test_clusters_are_dealt_out_whole_whatever_the_order_of_their_rows():
+    rng = np.random.default_rng(7)
+    cluster = np.repeat(np.arange(70), rng.integers(1, 9, 70))
+    fold = fold_of_rows(Factor.of(cluster), FOLDS)
+    assert np.unique(np.column_stack([cluster, fold]), axis=0).shape[0] == 70
+    peer = [judged.size for _, judged in GroupKFold(FOLDS).split(cluster, groups=cluster)]
+    assert sorted(np.bincount(fold)) == sorted(peer)
+    order = rng.permutation(cluster.size)
+    np.testing.assert_array_equal(fold_of_rows(Factor.of(cluster[order]), FOLDS), fold[order])
+
+
+def in_clusters(seed, clusters=60, size=10, share=0.8, power=1.0):
+    """A share of the rows of a cluster take their hits from one uniform number."""
+    rng = np.random.default_rng(seed)
+    n, cluster = clusters * size, np.repeat(np.arange(clusters), size)
+    score, luck = rng.uniform(0.05, 0.95, n), rng.random(clusters)[cluster]
+    luck = np.where(rng.random(n) < share, luck, rng.random(n))
+    return score, (luck < score**power).astype(int), cluster
+
+
+@pytest.mark.slow
+def test_clustered_calibrated_rows_have_nothing_to_gain_beyond_noise():
+    keys, how = ["nll_calibration", "ce_l1_unbiased"], {"reduction": "positive", "findings": False}
+    p_values, alone, held = [], [], 0
+    for seed in range(30):
+        score, hit, cluster = in_clusters(seed)
+        for found, kept in (
+            (predictions(score, hit, None, cluster), p_values),
+            (predictions(score, hit), alone),
+        ):
+            done = calviz.evaluate(found, keys, ci=True, resamples=40, **how)
+            kept.append([done[key].noise_floor.p_value for key in keys])
+            inside = done["ce_l1_unbiased"].interval
+            held += kept is p_values and inside.low <= 0 <= inside.high
+    # Of 30 uniform numbers 6 are below .05 in 0.3 % of cases; the mean has a standard error of .053.
+    assert np.sum(np.array(p_values) <= 0.05, axis=0).max() < 6
+    np.testing.assert_allclose(np.mean(p_values, axis=0), 0.5, atol=0.16)
+    assert held >= 25
+    # Taken as alike they would seem to gain far more often.
+    assert np.sum(np.array(alone) <= 0.05, axis=0).min() >= 6
 
 
 @pytest.mark.slow
