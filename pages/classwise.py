@@ -51,11 +51,12 @@ with page_guard.boundary():
         "true-class": class_errors.true,
     }
     shown = [figure for figure in views.values() if figure is not None]
+    off = False
     if chosen.sample.data.n == 1:
         st.subheader(md(results.verdict(chosen), 1_000), anchor=False)
     else:
         words, off = headline(shown)
-        # Only what is outside the range is said in large letters.
+        # Only what is outside the range is said in large letters; what no view shows is said once, of all.
         if off:
             st.subheader(md(words, 1_000), anchor=False)
         else:
@@ -86,7 +87,8 @@ with page_guard.boundary():
     if figure is None:
         st.caption(MISSING[mode])
     else:
-        st.markdown(md(figure.shares(), 1_000))
+        if off:
+            st.markdown(md(figure.shares(), 1_000))
         table.chart(figure, order, chosen)
         if figure.band is None:
             st.caption(NO_RANGE)
@@ -100,5 +102,5 @@ with page_guard.boundary():
     )
     ranked = figure or class_errors.true
     at = ranked.class_index[ranked.ranked(order)]
-    table.table(frame, chosen, at.tolist(), mode)
+    table.table(frame, chosen, at.tolist(), ranked.mode)
     mixed_up.explore(chosen)

@@ -16,7 +16,7 @@ from calviz.ui.widgets import diagram
 from calviz.ui.widgets.text import md
 
 #: The heading of the column, and its pixels.
-COLUMN, WIDE = "in a picture", 140
+COLUMN, WIDE = "in a picture", 124
 
 
 def picture(result: MetricResult, palette: Palette, *, noise: str = "") -> str:
