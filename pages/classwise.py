@@ -46,11 +46,12 @@ with page_guard.boundary():
     if class_errors is None:
         st.stop()
     shown = list(class_errors.views.values())
+    off = False
     if chosen.sample.data.rows == 1:
         st.subheader(md(results.verdict(chosen), 1_000), anchor=False)
     else:
         words, off = headline(shown)
-        # Only what is outside the range is said in large letters.
+        # Only what is outside the range is said in large letters; what no view shows is said once, of all.
         if off:
             st.subheader(md(words, 1_000), anchor=False)
         else:
@@ -81,7 +82,8 @@ with page_guard.boundary():
     if figure is None:
         st.caption(md(class_errors.reasons[mode], 1_000))
     else:
-        st.markdown(md(figure.shares(), 1_000))
+        if off:
+            st.markdown(md(figure.shares(), 1_000))
         table.chart(figure, order, chosen)
         if figure.band is None:
             st.caption(NO_RANGE_OF_CLUSTERS if figure.clustered else NO_RANGE)
@@ -96,5 +98,5 @@ with page_guard.boundary():
         )
     ranked = figure or shown[-1]
     at = ranked.class_index[ranked.ranked(order)]
-    table.table(frame, chosen, at.tolist(), mode)
+    table.table(frame, chosen, at.tolist(), ranked.mode)
     mixed_up.explore(chosen)

@@ -65,9 +65,10 @@ with page_guard.boundary():
         "calibrated model the two sums stay together: the KS error is where they are furthest apart, the Kuiper error the "
         "range of their difference, which is the largest error over any range of scores."
     )
-    # Two in a row, which on a phone stand one above the other.
-    places = [place for _ in range(0, len(PANELS), 2) for place in st.columns(2, gap="medium")]
-    for place, (panel, words) in zip(places, PANELS.items(), strict=False):
+    # Two in a row, which on a phone stand one above the other; the last has words beside it.
+    places = [place for _ in range(2) for place in st.columns(2, gap="medium")]
+    last, beside = st.columns(BESIDE, gap="medium", vertical_alignment="center")
+    for place, (panel, words) in zip((*places, last), PANELS.items(), strict=True):
         with place:
             diagram.chart(
                 figure,
@@ -78,6 +79,10 @@ with page_guard.boundary():
                 filename=f"cumulative-{panel}",
                 alt=f"{words}. {figure.describe()}",
             )
+    beside.caption(
+        "The difference of the two curves of panel a: it rises where the scores are too high and falls where they are too low. "
+        "Its largest distance from 0 is the KS error, from its lowest to its highest point it is the Kuiper error."
+    )
 
 with page_guard.boundary():
     st.subheader("The probability of a hit, without bins", anchor=False)

@@ -24,12 +24,12 @@ st.markdown(f"{md(entry.title, 80)} · {chosen.words} · {chosen.bins_words}", h
 with page_guard.boundary():
     cards.verdict(results.evaluation(chosen).verdict, results.verdict(chosen))
 
-with page_guard.boundary():
-    settings.other_view_of_two_classes(chosen, results.other_view(chosen))
-
 pictures, words = st.columns([11, 10], gap="medium")
 with pictures, page_guard.boundary():
     bin_details.chart(results.reliability(chosen), chosen, key="overview.chart")
+with pictures, page_guard.boundary():
+    # Below the picture, which so is on the first screen with its legend.
+    settings.other_view_of_two_classes(chosen, results.other_view(chosen), below=True)
 with words, page_guard.boundary():
     evaluation = results.evaluation(chosen)
     keys = first_metrics(chosen.sample)

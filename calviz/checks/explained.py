@@ -9,7 +9,7 @@ from calviz.results.slices import Slice
 from calviz.results.verdict import Verdict
 from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
-from calviz.text.words import counted, decimal, ends, points_decimals, shorten
+from calviz.text.words import SINGLE_ROW, counted, decimal, ends, points_decimals, shorten
 
 #: Of a hundred rows, which is how people take in a share.
 HUNDRED = 100
@@ -109,7 +109,7 @@ class _Said:
         """Whether that is a fault, and how large."""
         v = self.verdict
         if v.rows == 1:
-            return "A single row says nothing about calibration."
+            return SINGLE_ROW
         if self.few:
             return (
                 f"{v.rows} rows are too few to say whether these probabilities can be trusted, which takes {MIN_ROWS} "

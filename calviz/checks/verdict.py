@@ -14,6 +14,7 @@ from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
 from calviz.specs.metric import METRICS, takes_weights
 from calviz.text.words import (
+    SINGLE_ROW,
     counted,
     decimal,
     decimals_for,
@@ -87,7 +88,7 @@ def _judge(
     tells_apart: bool,
 ) -> tuple[VerdictDirection, str]:
     if seen.rows == 1:
-        return "undecided", "A single row says nothing about calibration."
+        return "undecided", SINGLE_ROW
     if seen.rows < MIN_ROWS:
         score, hit = score_and_hit(seen.reduction)
         return "undecided", (

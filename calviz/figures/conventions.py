@@ -15,7 +15,14 @@ from calviz.sample.binning import Scheme
 from calviz.sample.sample import Sample
 from calviz.specs.convention import Conventions
 from calviz.specs.figure import figure
-from calviz.text.words import counted, points, points_decimals, shorten, with_short_class
+from calviz.text.words import (
+    SINGLE_ROW,
+    counted,
+    points,
+    points_decimals,
+    shorten,
+    with_short_class,
+)
 
 
 class Dot(NamedTuple):
@@ -120,6 +127,8 @@ class ConventionDots(Figure):
             f"{points(high.value, decimals)} points ({high.library}, {high.call}); calviz "
             f"{points(self.conventions.ece, decimals)} points"
         )
+        if self.conventions.rows == 1:
+            return f"{text}. {SINGLE_ROW}"
         if math.isnan(self.conventions.noise):
             return f"{text}."
         return (

@@ -19,7 +19,15 @@ from calviz.sample.measured import measured
 from calviz.sample.sample import Sample
 from calviz.sample.steps import steps
 from calviz.specs.figure import figure
-from calviz.text.words import counted, decimal, level_text, percent, shorten, with_short_class
+from calviz.text.words import (
+    SINGLE_ROW,
+    counted,
+    decimal,
+    level_text,
+    percent,
+    shorten,
+    with_short_class,
+)
 
 #: The three parts of a proper score, as the keys of metrics end.
 PARTS = ("miscalibration", "discrimination", "uncertainty")
@@ -125,6 +133,8 @@ class CorpDiagram(ScoreFigure):
 
     def reading(self) -> str:
         """The same without naming the data."""
+        if self.n == 1:
+            return SINGLE_ROW
         return (
             f"The isotonic curve leaves the {level_text(self.level)} range of a calibrated model (each score for itself) at "
             f"{percent(self.outside)} of the rows. {self.sum_of('brier')}. {self.sum_of('nll')}."

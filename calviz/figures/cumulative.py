@@ -25,7 +25,15 @@ from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps, steps
 from calviz.specs.figure import Theme, figure
 from calviz.specs.metric import METRICS
-from calviz.text.words import counted, decimal, level_text, points_text, shorten, with_short_class
+from calviz.text.words import (
+    SINGLE_ROW,
+    counted,
+    decimal,
+    level_text,
+    points_text,
+    shorten,
+    with_short_class,
+)
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -281,7 +289,7 @@ class Cumulative(Figure):
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; and the KS error with its interval: one line each."""
         what = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
-        return shorten(self.name, NAME), what, f"KS {self._size}"
+        return shorten(self.name, NAME), what, SINGLE_ROW if self.n == 1 else f"KS {self._size}"
 
     @property
     def _size(self) -> str:
@@ -302,6 +310,8 @@ class Cumulative(Figure):
             Of the same rows: whether a gap outside the band is beyond noise, or only looked at alone. Without it, nothing is
             said of noise there.
         """
+        if self.n == 1:
+            return SINGLE_ROW
         place = f"fractile {decimal(self.at_fractile, 2)} (score {decimal(self.at_score)})"
         if self.ks == 0:
             text = "Cumulative score and hits agree everywhere."

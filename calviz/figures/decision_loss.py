@@ -20,7 +20,15 @@ from calviz.sample.error_bars import RESAMPLES, resampled
 from calviz.sample.sample import Sample
 from calviz.sample.steps import steps
 from calviz.specs.figure import figure
-from calviz.text.words import counted, decimal, level_text, percent, shorten, with_short_class
+from calviz.text.words import (
+    SINGLE_ROW,
+    counted,
+    decimal,
+    level_text,
+    percent,
+    shorten,
+    with_short_class,
+)
 
 #: Cutoffs are looked at in steps of 1 / 200.
 CUTOFFS = np.linspace(0, 1, 201)
@@ -101,7 +109,8 @@ class DecisionLoss(ScoreFigure):
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; and the largest loss: one line each."""
         what = facts(self.split, counted(self.n, "row"), with_short_class(self.reduction).label)
-        return shorten(self.name, NAME), what, f"At most {self._largest()}"
+        most = SINGLE_ROW if self.n == 1 else f"At most {self._largest()}"
+        return shorten(self.name, NAME), what, most
 
     def _largest(self) -> str:
         cutoff, loss = self.worst
@@ -117,6 +126,8 @@ class DecisionLoss(ScoreFigure):
 
     def reading(self) -> str:
         """The same without naming the data."""
+        if self.n == 1:
+            return SINGLE_ROW
         noise = "more than" if self.beyond_noise else "within"
         return (
             f"Acting on the scores instead of the probabilities they stand for costs at most {self._largest()}; that is {noise} what "

@@ -27,6 +27,7 @@ from calviz.sample.sample import Sample, chosen_bins
 from calviz.specs.figure import Theme, figure
 from calviz.specs.metric import METRICS
 from calviz.text.words import (
+    SINGLE_ROW,
     bins_words,
     counted,
     decimal,
@@ -349,6 +350,8 @@ class Reliability(Figure):
         """Name; what is drawn; and the ECE with its interval: one line each."""
         reduction = with_short_class(self.reduction).label
         what = facts(self.split, counted(self.n, "row"), reduction, self.bins_words)
+        if self.n == 1:
+            return shorten(self.name, NAME), what, SINGLE_ROW
         decimals = decimals_for(self.ece, figures=3, least=3)
         error = f"ECE {decimal(self.ece, decimals)}"
         if self.ece_interval is not None:
@@ -360,9 +363,14 @@ class Reliability(Figure):
         """Say in plain words what the diagram shows, for those who do not see it."""
         score, hit = score_and_hit(self.reduction)
         reduction = with_short_class(self.reduction).label
+        head = f"Reliability diagram of {named(self.name, self.split)}: {reduction}, "
+        if self.n == 1:
+            found = "a hit" if self.overall_observed > 0 else "no hit"
+            return (
+                f"{head}1 row with a score of {decimal(self.overall_score)}, {found}. {SINGLE_ROW}"
+            )
         parts = [
-            f"Reliability diagram of {named(self.name, self.split)}: {reduction}, "
-            f"{counted(self.n, 'row')} in {self.bins_words}, {self.bin.size:,} of them with rows.",
+            f"{head}{counted(self.n, 'row')} in {self.bins_words}, {self.bin.size:,} of them with rows.",
             f"The {score} is {percent(self.overall_score)}, the {hit} {percent(self.overall_observed)}; "
             f"the expected calibration error is {points(self.ece, points_decimals(self.ece))} points.",
             self._largest_gap(),

@@ -131,6 +131,8 @@ class Table:
         Whether it stands behind its title until a reader opens it.
     bullets : sequence of Bullet or None
         A picture of each row's number, beside its name; the texts of the row say the same; none if empty.
+    pictured : str
+        What they are of, above them, where the row has several numbers.
     one_scale : bool
         Whether these pictures have one scale, or each its own.
     """
@@ -144,6 +146,7 @@ class Table:
     groups: Mapping[int, str] = field(default_factory=dict)
     folded: bool = False
     bullets: Sequence[Bullet | None] = ()
+    pictured: str = ""
     one_scale: bool = True
     kind: ClassVar[str] = "table"
 

@@ -47,6 +47,10 @@ def together(text: str) -> str:
     return re.sub(r"\bp ([=≤]) (?=\d)", "p\u00a0\\1\u00a0", line)
 
 
+#: What is said of every number and picture of one row.
+SINGLE_ROW = "A single row says nothing about calibration."
+
+
 def counted(n: int, one: str, many: str | None = None) -> str:
     """A number and its noun.
 

@@ -10,13 +10,12 @@ from streamlit.runtime.scriptrunner_utils.exceptions import StopException
 from streamlit.testing.v1 import AppTest
 
 from calviz.core.watch import checkpoint
-from calviz.data import ReadingOptions
+from calviz.data import ReadingOptions, load
 from calviz.data.samples import SAMPLES
 from calviz.figures import ClassBars
 from calviz.specs.convention import CONVENTIONS
 from calviz.specs.metric import FAMILIES, METRICS
 from calviz.ui.classwise import errors
-from calviz.ui.classwise import table as classes
 from calviz.ui.selection.rules import Predicted
 from calviz.ui.session import open_files
 from calviz.ui.session.navigation import PAGES
@@ -217,15 +216,15 @@ def test_classes_of_confidence_only_data_have_no_range_and_say_so():
     app = _upload(_app(page="data"), "mine.csv", content)
     app.switch_page("pages/classwise.py").run()
     # By predicted class, confidence alone says what a calibrated model would show.
-    assert "None of 2 predicted classes is outside the range" in _words(_quiet(app))
+    assert _words(_quiet(app)).count("is outside the range that a calibrated model would show") == 1
     app.segmented_control(key="classes_by").set_value("true").run()
     words = _words(_quiet(app))
     assert "cannot be said without the probabilities of all" in words
     assert "Grey:" not in words
     app.segmented_control(key="classes_by").set_value("rest").run()
     assert "Not available for confidence-only data" in _words(_quiet(app))
-    (table,) = (table for table in app.dataframe if "mcs" in table.value.columns)
-    assert not {"calibrated", "beyond"} & set(table.value.columns)
+    (table,) = (table for table in app.dataframe if "value" in table.value.columns)
+    assert not {"calibrated", "outside"} & set(table.value.columns)
 
 
 @pytest.mark.slow
@@ -480,22 +479,20 @@ def test_the_classes_of_many_rows_are_work_that_can_be_stopped(monkeypatch):
 def test_the_table_of_classes_is_in_the_order_of_the_bars():
     app = _app(page="classwise")
     # By what is outside the range; inside it, by the error.
-    shown = _table(_quiet(app))[["predicted_beyond", "predicted_value"]].fillna(0)
+    shown = _table(_quiet(app))[["outside", "value"]].fillna(0)
     order = [tuple(row) for row in shown.to_numpy()]
     assert order == sorted(order, reverse=True)
     app.segmented_control(key="order").set_value("value").run()
-    by_error = _table(app)["predicted_value"].to_list()
+    by_error = _table(app)["value"].to_list()
     assert by_error == sorted(by_error, reverse=True)
     app.segmented_control(key="order").set_value("class").run()
     assert _table(app)["class"].to_list() == [str(k) for k in range(10)]
-    # Three of its columns say how far something is outside of its range, and of what.
-    heads = [str(c.get("label")).strip() for c in classes._COLUMNS.values() if c.get("label")]
-    assert len(set(heads)) == len(heads)
-    assert {h for h in heads if h.endswith("outside by")} == {
-        "predicted: outside by",
-        "MCS: outside by",
-        "one vs rest: outside by",
-    }
+    # The numbers are those of the view: here by true class, the rows of each taken by hand.
+    app.segmented_control(key="classes_by").set_value("true").run()
+    rows = load("sample_data/digits.parquet", model="MLP").split("test")
+    gap = rows.probs.max(axis=1) - (rows.probs.argmax(axis=1) == rows.labels)
+    by_hand = [100 * gap[rows.labels == k].mean() for k in range(10)]
+    assert _table(app)["value"].to_list() == pytest.approx(by_hand)
 
 
 @pytest.mark.slow

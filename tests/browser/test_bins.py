@@ -63,6 +63,9 @@ def test_a_row_of_the_table_and_a_link_choose_a_bin_too(view):
     tab.page.wait_for_function(
         "() => !document.querySelector('[data-testid=stMain] h3').innerText.startsWith('Bin 15')"
     )
+    # The page, which runs after the table's own part has answered, follows.
+    tab.expect("Rows worth looking at, of the selected")
+    tab.page.wait_for_function("() => !location.search.includes('bins~15')")
 
 
 def test_with_two_classes_the_figure_says_which_it_is_and_offers_the_other(view):

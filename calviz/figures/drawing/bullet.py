@@ -13,6 +13,10 @@ from calviz.text.metric_values import Written
 
 #: Units of the drawing, which is stretched to its place; lines keep their thickness.
 WIDTH, HEIGHT = 200.0, 22.0
+#: What is what in a drawing.
+MARKS_WORDS = (
+    "Upright: the value. Line: its 95 % interval. Grey: what a calibrated model would show."
+)
 #: Pixels of a drawing in a cell of a table.
 CELL = (96, 22)
 #: Share of the width left free at both ends.
@@ -57,6 +61,11 @@ class Bullet:
         low_high = result.interval
         interval = None if low_high is None else (low_high.low, low_high.high)
         return cls(result.value, interval, usual, upper)
+
+    @classmethod
+    def column(cls, results: Iterable[MetricResult | None]) -> list[Bullet | None]:
+        """One for each row of a table; None where there is no value."""
+        return [None if r is None or not r.available else cls.of(r) for r in results]
 
     @property
     def seen(self) -> list[float]:

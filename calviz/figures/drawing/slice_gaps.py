@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from calviz.core.reduction import Reduction
-from calviz.figures.drawing.parts import Trace, markers, straight, whiskers
+from calviz.figures.drawing.parts import Trace, label, markers, straight, whiskers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis, row_axis
 from calviz.results.slices import Slice
@@ -16,28 +16,40 @@ from calviz.text.words import points, score_and_hit
 if TYPE_CHECKING:
     from calviz.figures.slice_gaps import SliceGaps
 
-#: Pixels of a row, and around the panel.
-_ROW, _RIGHT, _TOP, _BOTTOM = 24, 20, 12, 52
-#: Characters of a name, and pixels of one.
-_NAME, _SHORT, _CHARACTER = 52, 20, 6.5
+#: Pixels of a row, of one with its name above it, and around the panel.
+_ROW, _TALL, _RIGHT, _TOP, _BOTTOM = 24, 42, 20, 12, 52
+#: Characters of a name, beside and above its row, and pixels of one.
+_NAME, _ABOVE, _CHARACTER = 52, 46, 6.5
 
 
 def draw(figure: SliceGaps, sheet: Sheet) -> Picture:
     """Draw the gaps of slices (see `SliceGaps.plot`)."""
-    palette, limit = sheet.palette, _SHORT if sheet.narrow else _NAME
+    palette, above = sheet.palette, sheet.narrow
+    limit = _ABOVE if above else _NAME
     names = [plotly_text(s.name, limit) for s in figure.shown]
-    left = round(_CHARACTER * max((min(len(s.name), limit) for s in figure.shown), default=0)) + 20
+    longest = max((min(len(s.name), limit) for s in figure.shown), default=0)
+    # Beside their rows names would take most of a narrow page.
+    left = _RIGHT if above else round(_CHARACTER * longest) + 20
     return sheet.picture(
         _traces(figure, palette),
-        inner=_ROW * max(len(names), 2),
+        inner=(_TALL if above else _ROW) * max(len(names), 2),
         margins=(left, _RIGHT, _TOP, _BOTTOM),
         shapes=[
             straight(palette.neutral, x=x, width=1.2, dash=dash, yref="paper", layer="below")
             for x, dash in ((0.0, "solid"), (100 * figure.result.gap, "dash"))
         ],
         xaxis=axis(palette, _gap_words(figure), nticks=5 if sheet.narrow else 9),
-        yaxis=row_axis(palette, names),
+        yaxis=row_axis(palette, names, showticklabels=not above, ticks="" if above else "outside"),
+        annotations=_names_above(names, palette) if above else (),
     )
+
+
+def _names_above(names: list[str], palette: Palette) -> list[Trace]:
+    place = {"xref": "paper", "x": 0.0, "xanchor": "left", "yref": "y", "yanchor": "bottom"}
+    return [
+        label(name, palette, **place, y=at, yshift=6, bgcolor=palette.glaze(palette.paper, 0.7))
+        for at, name in enumerate(names)
+    ]
 
 
 def _gap_words(figure: SliceGaps) -> str:

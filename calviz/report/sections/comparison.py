@@ -8,6 +8,7 @@ import pandas as pd
 
 from calviz.core.reduction import Reduction
 from calviz.figures import Reliability
+from calviz.figures.drawing.bullet import MARKS_WORDS, Bullet
 from calviz.report.blocks import Block, Chart, Facts, Heading, Lead, Note, Table, Text, chart
 from calviz.report.result_columns import metric_columns
 from calviz.report.section import SECTIONS, Section
@@ -50,6 +51,7 @@ def make(subject: Subject) -> Iterator[Block]:
     yield _table(comparison, columns)
     yield Note(
         f"{marks_words()} Values are on the rows that judged; lower is better for all but accuracy. {gain_words()}."
+        + (f" {MARKS_WORDS}" if comparison.criterion else "")
         + (f" What is not told apart: {refit_words(comparison.refits)}." if comparison.tied else "")
     )
     labels = {m.key: m.label for m in comparison}
@@ -87,8 +89,17 @@ def _table(found: Comparison, shown: Sequence[Column]) -> Table:
     ]
     # Times are left out: they differ from run to run, and a report does not.
     numbers = found.frame().drop(columns=["fit_seconds", "apply_seconds"]).reset_index()
-    frame = pd.DataFrame(columns)
-    return Table("comparison", "Recalibrators", frame, numbers, tuple(columns)[1:], marks)
+    frame, lead = pd.DataFrame(columns), found.criterion
+    return Table(
+        "comparison",
+        "Recalibrators",
+        frame,
+        numbers,
+        tuple(columns)[1:],
+        marks,
+        bullets=Bullet.column(m.metrics.get(lead) for m in worked) if lead else (),
+        pictured=METRICS[lead].label if lead else "",
+    )
 
 
 def _diagrams(subject: Subject, found: Comparison) -> Iterator[Block]:

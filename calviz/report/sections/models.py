@@ -8,6 +8,7 @@ import pandas as pd
 
 from calviz.figures import MiscalibrationPlane, ModelDifferences
 from calviz.figures.corp import PARTS
+from calviz.figures.drawing.bullet import MARKS_WORDS, Bullet
 from calviz.report.blocks import Block, Chart, Format, Note, Table, Text, chart
 from calviz.report.result_columns import metric_columns
 from calviz.report.section import SECTIONS, Section
@@ -40,7 +41,7 @@ def make(subject: Subject) -> Iterator[Block]:
     if keys:
         yield Note(
             f"{marks_words()} Best in: {BEST_IN_WORDS}, by {METRICS[keys[0]].label}. "
-            f"Binned metrics: {comparison.bins_words}."
+            f"Binned metrics: {comparison.bins_words}. {MARKS_WORDS}"
         )
     for remark in comparison.remarks(columns):
         name = ", ".join(shorten(model, 60) for model in remark.of)
@@ -93,6 +94,8 @@ def _table(found: ModelComparison, shown: Sequence[Column]) -> Table:
         found.frame().reset_index(),
         tuple(columns)[1:],
         marks,
+        bullets=Bullet.column(m.metrics.get(lead) for m in worked) if lead else (),
+        pictured=METRICS[lead].label if lead else "",
     )
 
 

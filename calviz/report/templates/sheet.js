@@ -35,30 +35,43 @@
     const written = [...gd.querySelectorAll(".legend .bg, .xtick text, .xtitle, .annotation-text, .crisp.xlines-above")];
     const bottom = Math.max(0, ...written.map((one) => one.getBoundingClientRect().bottom - edge)) + 6;
     const seen = bottom > tall / 2 && bottom < tall ? Math.ceil(bottom) : tall;
+    // Where its panel begins, which in a row is at one height.
+    const inner = Math.min(...Object.values(gd._fullLayout._plots || {}).map((plot) => plot.yaxis._offset));
     const address = await Plotly.toImage(gd, { format: "svg", width, height: tall });
     Plotly.purge(gd);
     box.remove();
     const text = decodeURIComponent(address.slice(address.indexOf(",") + 1));
     const svg = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
     svg.setAttribute("viewBox", `0 0 ${width} ${seen}`);
-    return { svg, width, height: seen };
+    return { svg, width, height: seen, inner: Number.isFinite(inner) ? inner : 0 };
   };
 
   const panels = [];
   for (const panel of spec.panels) panels.push(await drawn(panel));
 
   const sheet = make("svg", { xmlns: NS });
-  let x = 0, y = 0, line = 0;
+  const rows = [];
+  let used = 0;
   panels.forEach((panel, at) => {
-    if (x > 0 && x + panel.width > spec.width + 1) { x = 0; y += line + spec.gap; line = 0; }
-    const letter = spec.letters[at], top = y + (letter ? LABEL : 0);
-    if (letter) sheet.append(make("text", { x, y: y + 15, "font-family": FONT, "font-size": 17, "font-weight": "bold", fill: "#000" }, letter));
-    for (const [key, value] of Object.entries({ x, y: top, width: panel.width, height: panel.height })) panel.svg.setAttribute(key, value);
-    sheet.append(panel.svg);
-    x += panel.width + spec.gap;
-    line = Math.max(line, panel.height + top - y);
+    if (!used || used + panel.width > spec.width + 1) { rows.push([]); used = 0; }
+    rows.at(-1).push({ ...panel, letter: spec.letters[at] });
+    used += panel.width + spec.gap;
   });
-  y += line;
+  let y = 0;
+  for (const row of rows) {
+    const deepest = Math.max(...row.map((panel) => panel.inner));
+    let x = 0, line = 0;
+    for (const { svg, width, height, inner, letter } of row) {
+      const top = (letter ? LABEL : 0) + deepest - inner;
+      if (letter) sheet.append(make("text", { x, y: y + 15, "font-family": FONT, "font-size": 17, "font-weight": "bold", fill: "#000" }, letter));
+      for (const [key, value] of Object.entries({ x, y: y + top, width, height })) svg.setAttribute(key, value);
+      sheet.append(svg);
+      x += width + spec.gap;
+      line = Math.max(line, top + height);
+    }
+    y += line + spec.gap;
+  }
+  y -= spec.gap;
   if (spec.caption) {
     const size = 12, most = Math.floor(spec.width / (size * 0.52));
     let words = "";

@@ -135,6 +135,7 @@ def _pairs(figure: Confusion, wanted: list[int], settings: Settings) -> None:
         key=key,
         alt="Pairs of classes that are mixed up, those of most rows first",
         column_config={
+            "rows": st.column_config.NumberColumn(format="localized"),
             "share": st.column_config.NumberColumn(
                 format="%.1f %%", help="Of the rows of the true class."
             ),

@@ -106,7 +106,7 @@ def merged(settings: Settings, found: ClassErrors) -> pd.DataFrame:
 
 
 def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int], mode: Mode) -> None:
-    """The table of classes in the order of the bars; a ticked row selects the rows of its class."""
+    """The table of classes in the order of the bars, with the numbers of this view; a ticked row selects the rows of its class."""
     by = "classwise.table"
     key = state.key(by)
     # Classes without rows have no bar.
@@ -118,32 +118,15 @@ def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int], mode: 
 
     index = picked(settings)
     on_select: Any = "ignore" if settings.whole.labels is None else ticked
-    points = [c for c in _POINTS if c in frame.columns]
-    shown = frame.assign(
-        **{c: 100 * frame[c] for c in points},
-        **{"class": list(distinct(tuple(frame["class"]), 40).values())},
-    )
-    outside = [c for c in shown.columns if c.endswith("beyond")]
-    shown[outside] = shown[outside].where(shown[outside] != 0)
+    shown = _of_view(frame, mode)
     _selected(shown, settings, mode)
-    by_class = "mcs" in shown.columns
-    of = "" if by_class else "one_vs_rest_"
-    digits = 1 if by_class else _decimals(shown[f"{of}value"], 2)
-    for name, end in (("interval", "ci"), ("calibrated", "band")):
-        shown[name] = _range(shown[f"{of}{end}_low"], shown[f"{of}{end}_high"], digits)
-    columns = ["class", "selected", "predicted_rows", "predicted_value", "predicted_beyond"]
-    columns += ["one_vs_rest_value", "one_vs_rest_beyond"]
-    shown[bullet.COLUMN] = _pictures(shown, "mcs" if by_class else f"{of}value", of)
-    columns += ["rows", "mcs", bullet.COLUMN, "interval", "calibrated", "beyond"]
-    columns += ["accuracy", "confidence", "ece", "ks"]
-    unknown = ("calibrated", "beyond") if shown[f"{of}band_low"].isna().all() else ()
-    columns = [name for name in columns if name in shown.columns and name not in unknown]
+    columns = [name for name in _COLUMNS if name in shown.columns]
     st.dataframe(
         tables.written(
             shown.loc[at, columns],
             {
-                name: _decimals(shown[name], least)
-                for name, least in _SIGNED.items()
+                name: _decimals(shown[name], _LEAST[mode])
+                for name in ("value", "outside")
                 if name in columns
             },
         ),
@@ -155,7 +138,7 @@ def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int], mode: 
         selection_default=None if index is None else {"selection": {"rows": [at.index(index)]}},
         placeholder="–",
         alt="All classes",
-        column_config=_COLUMNS,
+        column_config=_COLUMNS | {"value": _VALUES[mode]},
     )
     st.download_button(
         "Download the classes as CSV",
@@ -169,18 +152,41 @@ def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int], mode: 
     )
 
 
-def _pictures(shown: pd.DataFrame, value: str, of: str) -> list[str | None]:
+def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:
+    """What the table shows: the error that is drawn, with its picture and its ranges, then what holds in every view."""
+    prefix = _PREFIXES[mode]
+    value, *ends = (frame[prefix + name] for name in _DRAWN[mode])
+    columns: dict[str, Any] = {"class": list(distinct(tuple(frame["class"]), 40).values())}
+    if mode == "predicted-class":
+        columns["predicted_rows"] = frame["predicted_rows"]
+    shown = pd.DataFrame(columns, index=frame.index)
+    shown["value"] = 100 * value
+    shown[["low", "high", "from", "to", "beyond"]] = 100 * pd.concat(ends, axis=1)
+    shown[bullet.COLUMN] = _pictures(shown)
+    digits = _decimals(shown["value"], _LEAST[mode]) if mode == "one-vs-rest" else 1
+    shown["interval"] = _range(shown["low"], shown["high"], digits)
+    if not shown["from"].isna().all():
+        shown["calibrated"] = _range(shown["from"], shown["to"], digits)
+        shown["outside"] = shown["beyond"].where(shown["beyond"] != 0)
+    # A profile of all classes may not know the rows of each.
+    for name, scale in (("rows", 1), ("accuracy", 1), ("confidence", 1), ("ece", 100), ("ks", 100)):
+        if name in frame:
+            shown[name] = scale * frame[name]
+    return shown
+
+
+def _pictures(shown: pd.DataFrame) -> list[str | None]:
     """The error of each class, its interval and its range, all on one scale."""
-    names = [value, *(f"{of}{end}" for end in ("ci_low", "ci_high", "band_low", "band_high"))]
+    names = ["value", "low", "high", "from", "to"]
     bullets = [
         None
         if np.isnan(value)
         else Bullet(
             value,
             None if np.isnan(low) else (low, high),
-            None if np.isnan(band_low) else (band_low, band_high),
+            None if np.isnan(start) else (start, end),
         )
-        for value, low, high, band_low, band_high in shown[names].to_numpy(float).tolist()
+        for value, low, high, start, end in shown[names].to_numpy(float).tolist()
     ]
     return bullet.column(bullets)
 
@@ -214,74 +220,76 @@ def _fixed(value: float, digits: int = 1) -> str:
     return decimal(float(value), digits)
 
 
-_POINTS = (
-    *("mcs", "ci_low", "ci_high", "band_low", "band_high", "beyond", "ece", "ks"),
-    *("one_vs_rest_value", "one_vs_rest_beyond", "predicted_value", "predicted_beyond"),
-    *("one_vs_rest_ci_low", "one_vs_rest_ci_high", "one_vs_rest_band_low", "one_vs_rest_band_high"),
-)
-_SIGNED = {
-    "mcs": 1,
-    "beyond": 1,
-    "predicted_value": 1,
-    "predicted_beyond": 1,
-    "one_vs_rest_value": 2,
-    "one_vs_rest_beyond": 2,
+#: How the columns of a view begin in the table of all views, and which hold its error, both its ranges, and how far it is outside.
+_PREFIXES: dict[Mode, str] = {
+    "predicted-class": "predicted_",
+    "one-vs-rest": "one_vs_rest_",
+    "true-class": "",
 }
-_COLUMNS = {
-    "class": st.column_config.TextColumn(width=112, pinned=True),
-    "selected": st.column_config.NumberColumn(
-        width=70,
-        format="localized",
-        help="Of the selected rows, those that are predicted as the class; by true class, those that have it.",
-    ),
-    "predicted_rows": st.column_config.NumberColumn(
-        "predicted", width=74, format="localized", help="Rows that are predicted as the class."
-    ),
-    "predicted_value": st.column_config.NumberColumn(
+_ENDS = ("ci_low", "ci_high", "band_low", "band_high", "beyond")
+_DRAWN: dict[Mode, tuple[str, ...]] = {
+    "predicted-class": ("value", *_ENDS),
+    "one-vs-rest": ("value", *_ENDS),
+    "true-class": ("mcs", *_ENDS),
+}
+_LEAST: dict[Mode, int] = {"predicted-class": 1, "one-vs-rest": 2, "true-class": 1}
+_VALUES = {
+    "predicted-class": st.column_config.NumberColumn(
         "conf. − acc.",
-        width=84,
+        width=82,
         help="Mean confidence minus accuracy on the rows that are predicted as the class, in points.",
     ),
-    "predicted_beyond": st.column_config.NumberColumn(
-        "predicted: outside by",
-        width=132,
-        help="How far that lies outside the range of a calibrated model, in points.",
+    "one-vs-rest": st.column_config.NumberColumn(
+        "prob. − freq.",
+        width=84,
+        help="Mean probability of the class minus its frequency, over all rows, in points.",
     ),
-    "rows": st.column_config.NumberColumn(
-        width=54, format="localized", help="Rows whose true label is the class."
-    ),
-    "mcs": st.column_config.NumberColumn(
+    "true-class": st.column_config.NumberColumn(
         "MCS",
         width=62,
         help="Mean confidence minus accuracy on the rows of the class, in points.",
     ),
-    bullet.COLUMN: bullet.config(
-        "The MCS, its interval and its range if calibrated; the thin line is at 0."
+}
+#: In their order, which fits a page of usual width.
+_COLUMNS = {
+    "class": st.column_config.TextColumn(width=96, pinned=True),
+    "selected": st.column_config.NumberColumn(
+        width=66,
+        format="localized",
+        help="Of the selected rows, those that are predicted as the class; by true class, those that have it.",
     ),
-    "interval": st.column_config.TextColumn("95 % interval", width=96),
+    "predicted_rows": st.column_config.NumberColumn(
+        "predicted", width=72, format="localized", help="Rows that are predicted as the class."
+    ),
+    "value": _VALUES["true-class"],
+    bullet.COLUMN: bullet.config(
+        "The error, its interval and its range if calibrated; the thin line is at 0."
+    ),
+    "interval": st.column_config.TextColumn("95 % interval", width=94),
     "calibrated": st.column_config.TextColumn(
         "if calibrated",
-        width=96,
-        help="Where a perfectly calibrated model falls, adjusted for the number of classes. It is not centred "
+        width=94,
+        help="Where a perfectly calibrated model falls, adjusted for the number of classes. By true class it is not centred "
         "at 0: among the rows of one true class, wrong predictions are over-represented.",
     ),
-    "beyond": st.column_config.NumberColumn(
-        "MCS: outside by", width=108, help="How far the MCS lies outside that range, in points."
+    "outside": st.column_config.NumberColumn(
+        "outside by", width=76, help="How far the error lies outside that range, in points."
     ),
-    "one_vs_rest_value": st.column_config.NumberColumn(
-        "one vs rest",
-        width=80,
-        help="Mean probability of the class minus its frequency, over all rows, in points.",
+    "rows": st.column_config.NumberColumn(
+        width=54, format="localized", help="Rows whose true label is the class."
     ),
-    "one_vs_rest_beyond": st.column_config.NumberColumn(
-        "one vs rest: outside by",
-        width=144,
-        help="How far that lies outside the range of a calibrated model, in points.",
+    "accuracy": st.column_config.NumberColumn(
+        width=68, format="%.3f", help="On the rows whose true label is the class."
     ),
-    "accuracy": st.column_config.NumberColumn(width=72, format="%.3f"),
-    "confidence": st.column_config.NumberColumn(width=80, format="%.3f"),
-    "ece": st.column_config.NumberColumn("ECE", width=56, format="%.1f", help="In points."),
-    "ks": st.column_config.NumberColumn("KS", width=56, format="%.1f", help="In points."),
+    "confidence": st.column_config.NumberColumn(
+        width=78, format="%.3f", help="On the rows whose true label is the class."
+    ),
+    "ece": st.column_config.NumberColumn(
+        "ECE", width=50, format="%.1f", help="On these rows, in points."
+    ),
+    "ks": st.column_config.NumberColumn(
+        "KS", width=50, format="%.1f", help="On these rows, in points."
+    ),
 }
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.figures import MiscalibrationPlane, ModelDifferences, Reliability
+from calviz.figures.drawing.bullet import Bullet
 from calviz.figures.miscalibration_plane import Score
 from calviz.results.comparison import BASIS_WORDS, BEST_IN_WORDS, NOISELESS_WORDS
 from calviz.results.comparison_table import Column, marks_words
@@ -19,7 +20,7 @@ from calviz.text.metric_values import Written
 from calviz.text.words import distinct, listed
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import diagram, learn_links
+from calviz.ui.widgets import bullet, diagram, learn_links
 from calviz.ui.widgets.table_marks import cell, marked
 from calviz.ui.widgets.text import md
 
@@ -83,8 +84,9 @@ def _heading(column: Column) -> str:
 
 def ranking(found: ModelComparison, metric: str, reference: str) -> None:
     """Rank, value, difference to the reference and share of best, model by model."""
-    rows = []
-    for name, rank in found.ranks(metric).items():
+    rows, ranks = [], found.ranks(metric)
+    pictures = bullet.column(Bullet.column(found[name].metrics[metric] for name in ranks))
+    for (name, rank), picture in zip(ranks.items(), pictures, strict=True):
         written = Written(found[name].metrics[metric])
         low_high = found[name].metrics[metric].interval
         difference = found.difference(metric, name, reference) if name != reference else None
@@ -93,6 +95,7 @@ def ranking(found: ModelComparison, metric: str, reference: str) -> None:
             {
                 "rank": rank,
                 "model": name,
+                "picture": picture,
                 METRICS[metric].label: written.value,
                 "95 % interval": written.interval(low_high).removeprefix("95\u00a0% interval "),
                 "difference": "reference" if difference is None else figure.text(difference),
@@ -109,6 +112,7 @@ def ranking(found: ModelComparison, metric: str, reference: str) -> None:
             "rank": st.column_config.NumberColumn(
                 width=60, help="1 plus the number of models that are better beyond noise."
             ),
+            "picture": bullet.config(),
             "difference": st.column_config.TextColumn(
                 f"minus {listed([reference], limit=60)}",
                 help="With its 95 % interval; of errors that noise makes larger, without that noise.",

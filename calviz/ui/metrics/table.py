@@ -144,7 +144,7 @@ def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
     }
     texts = table(results)
     if any(r.interval is not None for r in results.values()):
-        drawn = [Bullet.of(r) if r.available else None for r in results.values()]
+        drawn = Bullet.column(results.values())
         texts.insert(2, bullet.COLUMN, bullet.column(drawn, shared=False))
     # Why something is not available stands below the table, each reason once.
     unused = ["note", *(c for c in OPTIONAL if not texts[c].any())]

@@ -21,7 +21,7 @@ SELECTED, BIN = "selected", "bin"
 
 _RULE, _NAME, _OF = "calviz.selected", "calviz.selected.name", "calviz.selected.of"
 _PAGE, _TURNS = "calviz.selected.page", "calviz.selected.turns"
-_ENDED = "calviz.selected.ended"
+_ENDED, _BEHIND = "calviz.selected.ended", "calviz.selected.behind"
 
 
 class Selected(NamedTuple):
@@ -64,8 +64,17 @@ def _among(key: tuple[str, ...], _chosen: Rule, _settings: Settings) -> Selected
     return Selected(_chosen, _chosen.words(sample), rows_of(_chosen, sample))
 
 
-def choose(chosen: Rule | None, *, by: str = "") -> None:
-    """Select rows, or none; for callbacks. The widgets other than the one it was done `by` forget what was chosen in them."""
+def choose(chosen: Rule | None, *, by: str = "", answers_first: bool = False) -> None:
+    """Select rows, or none; for callbacks.
+
+    Parameters
+    ----------
+    chosen : Rule or None
+    by : str
+        The widget that it was done by; all others forget what was chosen in them.
+    answers_first : bool
+        Whether the fragment of that widget answers by itself before the page does, and ends with `page_follows`.
+    """
     st.session_state[_RULE] = chosen
     st.session_state.pop(_OF, None)
     st.session_state.pop(_ENDED, None)
@@ -73,7 +82,16 @@ def choose(chosen: Rule | None, *, by: str = "") -> None:
     for name in turns:
         turns[name] += name != by
     # A widget in a fragment would run that fragment only, and all of the page answers.
-    st.rerun()
+    if answers_first:
+        st.session_state[_BEHIND] = True
+    else:
+        st.rerun()
+
+
+def page_follows() -> None:
+    """Run the whole page if a fragment has answered a selection alone; the last statement of that fragment."""
+    if st.session_state.pop(_BEHIND, False):
+        st.rerun(scope="app")
 
 
 def clear() -> None:
@@ -93,6 +111,7 @@ def _turns() -> dict[str, int]:
 
 def settle(settings: Settings, page: str) -> None:
     """Follow the address, end a selection that has no meaning for what is looked at now, and write the address."""
+    st.session_state.pop(_BEHIND, None)
     if _PAGE not in st.session_state or history.stepped():
         st.session_state[_RULE] = _in_address()
         st.session_state.pop(_OF, None)

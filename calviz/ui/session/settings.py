@@ -381,8 +381,13 @@ def _look_at_chosen_class(chosen: Settings) -> None:
         look_at_class(chosen.whole, index)
 
 
-def other_view_of_two_classes(chosen: Settings, said: str | None = None) -> None:
-    """With two classes, say which of the two usual views this is, and what was `said` of the other; offer that."""
+def other_view_of_two_classes(
+    chosen: Settings, said: str | None = None, *, below: bool = False
+) -> None:
+    """With two classes, say which of the two usual views this is, and what was `said` of the other; offer that.
+
+    The button stands beside the words, or `below` them.
+    """
     other = chosen.reduction.other_of_two(chosen.whole)
     if other is None:
         return
@@ -391,7 +396,11 @@ def other_view_of_two_classes(chosen: Settings, said: str | None = None) -> None
     if chosen.reduction.kind == "positive":
         this = f"the positive class, {second}"
     words = f"Two classes: this page looks at {this}."
-    text, button = st.columns([4, 1], vertical_alignment="center")
+    text, button = (
+        (st.container(), st.container())
+        if below
+        else st.columns([4, 1], vertical_alignment="center")
+    )
     text.markdown(f"{words} {md(together(said))}" if said else words)
     button.button(
         f"Show the {other.label}",

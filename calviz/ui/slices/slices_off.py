@@ -239,7 +239,7 @@ def _selected(shown: Sequence[Slice]) -> int | None:
 def _names() -> Any:
     # A pinned column must leave room for the numbers, also on a phone.
     phone = diagram.page_width() is not None
-    return st.column_config.TextColumn(width=150 if phone else 272, pinned=True)
+    return st.column_config.TextColumn(width=150 if phone else 200, pinned=True)
 
 
 def _column(width: int, help: str | None = None) -> Any:
@@ -248,19 +248,19 @@ def _column(width: int, help: str | None = None) -> Any:
 
 _COLUMNS = {
     "rows": st.column_config.NumberColumn(width=58, format="localized"),
-    "score": _column(58, "Mean score."),
-    "hits": _column(54, "Share of hits."),
-    "gap": _column(58, "Score minus hits, in points."),
+    "score": _column(54, "Mean score."),
+    "hits": _column(50, "Share of hits."),
+    "gap": _column(54, "Score minus hits, in points."),
     bullet.COLUMN: bullet.config("The gap and its interval; the thin line is at 0."),
     "95 % interval": st.column_config.Column(
         width=106, alignment="right", help="Of the gap, in points."
     ),
-    "p-value": _column(70),
-    "adjusted": _column(76, "The p-value with all slices looked at together."),
-    "off": st.column_config.TextColumn(width=44, help="Whether it is off beyond chance."),
-    "ECE": _column(52, "In points."),
+    "p-value": _column(62),
+    "adjusted": _column(70, "The p-value with all slices looked at together."),
+    "off": st.column_config.TextColumn(width=38, help="Whether it is off beyond chance."),
+    "ECE": _column(48, "In points."),
     "noise": _column(
-        56, "The ECE that a calibrated model would show with the same number of rows, in points."
+        52, "The ECE that a calibrated model would show with the same number of rows, in points."
     ),
 }
 

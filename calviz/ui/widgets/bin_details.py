@@ -51,16 +51,27 @@ def explore(settings: Settings) -> None:
                 help="Where a drag picks a range, the page cannot be scrolled by dragging the figure.",
             )
         figure = results.reliability(settings, tuple(k for k in CURVES if k in curves))
-        row = st.container(horizontal=True, gap="medium")
+        row, below = st.container(horizontal=True, gap="medium"), st.container()
+        # Before the diagram, which takes the browser longest to draw.
+        with below:
+            panel.draw(
+                settings,
+                how="Click a bin, drag over several where that is picked, or tick rows of the table, to see what is in them, here "
+                "and on every page.",
+            )
         with row.container(width=WIDTH):
-            chart(figure, settings, key="reliability.chart", drag=pick == "drag", larger=True)
+            chart(
+                figure,
+                settings,
+                key="reliability.chart",
+                drag=pick == "drag",
+                larger=True,
+                answers_first=True,
+            )
         with row.container():
             _table(figure, settings)
-        panel.draw(
-            settings,
-            how="Click a bin, drag over several where that is picked, or tick rows of the table, to see what is in them, here "
-            "and on every page.",
-        )
+    # Its own part first: what a click asks for is there, and the page follows behind it.
+    state.page_follows()
 
 
 def chart(
@@ -70,15 +81,19 @@ def chart(
     key: str,
     drag: bool = False,
     larger: bool = False,
+    answers_first: bool = False,
 ) -> None:
-    """The diagram, with the selection in it; a click on a bin selects its rows, or, with `drag`, a range that is dragged over."""
+    """The diagram, with the selection in it; a click on a bin selects its rows, or, with `drag`, a range that is dragged over.
+
+    `answers_first` is that of `state.choose`.
+    """
     own = f"{state.key(key)}{'.drag' * drag}"
 
     def clicked() -> None:
         points = st.session_state[diagram.widget_key(own)].selection.points
         bins = [b for b in map(customdata, points) if b is not None]
         if bins:
-            state.choose(Bins(min(bins), max(bins)), by=key)
+            state.choose(Bins(min(bins), max(bins)), by=key, answers_first=answers_first)
 
     chosen = _bins()
     diagram.draw(
@@ -114,7 +129,7 @@ def _table(figure: Reliability, settings: Settings) -> None:
     def picked() -> None:
         at = st.session_state[key].selection.rows
         bins = [int(frame["bin"].iloc[i]) for i in at]
-        state.choose(Bins(min(bins), max(bins)) if bins else None, by=by)
+        state.choose(Bins(min(bins), max(bins)) if bins else None, by=by, answers_first=True)
 
     listed = pd.DataFrame(
         {

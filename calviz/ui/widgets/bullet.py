@@ -9,15 +9,14 @@ from typing import Any
 import streamlit as st
 
 from calviz.figures.drawing import bullet as drawing
-from calviz.figures.drawing.bullet import HEIGHT, Bullet, words
+from calviz.figures.drawing.bullet import HEIGHT, MARKS_WORDS, Bullet, words
 from calviz.figures.drawing.style import PALETTES, Palette
 from calviz.results.evaluation import MetricResult
 from calviz.ui.widgets import diagram
 from calviz.ui.widgets.text import md
 
 #: The heading of the column, and its pixels.
-COLUMN, WIDE = "in a picture", 140
-_HELP = "Upright: the value. Line: its 95 % interval. Grey: what a calibrated model would show."
+COLUMN, WIDE = "in a picture", 124
 
 
 def picture(result: MetricResult, palette: Palette, *, noise: str = "") -> str:
@@ -37,7 +36,7 @@ def column(bullets: Sequence[Bullet | None], *, shared: bool = True) -> list[str
 
 def config(help: str = "") -> Any:
     """How such a column is shown; the numbers stand in the other columns of the row."""
-    return st.column_config.ImageColumn(COLUMN, width=WIDE, help=help or _HELP)
+    return st.column_config.ImageColumn(COLUMN, width=WIDE, help=help or MARKS_WORDS)
 
 
 def cell(address: str | None, said: str) -> str:

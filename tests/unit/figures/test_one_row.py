@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.figures import BinSensitivity, CalibrationCurve, Decision, Reliability
+from calviz.figures import (
+    BinSensitivity,
+    CalibrationCurve,
+    CorpDiagram,
+    Cumulative,
+    Decision,
+    DecisionLoss,
+    Reliability,
+)
 from calviz.figures.drawing.sheet import with_legend_for
 
 ONE = calviz.Predictions(probs=np.array([[0.7, 0.2, 0.1]]), labels=np.array([0]))
@@ -15,6 +23,10 @@ ONE = calviz.Predictions(probs=np.array([[0.7, 0.2, 0.1]]), labels=np.array([0])
     [
         (CalibrationCurve, "a single row has no curve"),
         (BinSensitivity, "A single row is in one bin"),
+        (Reliability, "1 row with a score of 0.700, a hit. A single row says nothing"),
+        (Cumulative, "A single row says nothing"),
+        (CorpDiagram, "A single row says nothing"),
+        (DecisionLoss, "A single row says nothing"),
         (Decision, "it tells neither which threshold is best"),
     ],
 )

@@ -308,6 +308,10 @@ def test_a_comparison_shows_the_best_and_says_where_it_was_judged():
     (row,) = [r for (r, name), mark in table.marks.items() if name == "NLL" and mark == "best"]
     assert table.shown["method"][row] == found[best].label
     assert table.numbers.set_index("method").loc[best, "nll"] == found[best].metrics["nll"].value
+    criterion = found.criterion
+    assert criterion is not None
+    assert table.pictured == METRICS[criterion].label
+    assert [b.value for b in table.bullets] == [m.metrics[criterion].value for m in found.ready]
     assert not {"fit_seconds", "apply_seconds"} & set(table.numbers.columns)
     text = shown(Page(report.html()))
     assert "200 rows (split 'judge')" in text

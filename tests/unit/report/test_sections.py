@@ -67,6 +67,10 @@ def test_models_stand_once_with_the_best_marked(data):
     table = dict(report.tables())["models"]
     (row,) = [r for (r, name), mark in table.marks.items() if name == "NLL" and mark == "best"]
     assert table.numbers["model"][row] == found.ranking("nll")[0] == "three"
+    # The metric that ranks them is drawn in their order, all on one scale.
+    assert table.pictured == "NLL"
+    assert [b.value for b in table.bullets] == [m.metrics["nll"].value for m in found]
+    assert report.html().count('<th scope="col" class="bullet">NLL</th>') == 1
     # Both have the same classes on top.
     assert table.shown["Accuracy"].str.contains("≈").tolist() == [False, True]
     assert {"models-nll", "models-accuracy", "models-ece"} <= {c.key for c in report.charts}
