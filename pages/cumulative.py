@@ -74,7 +74,7 @@ with page_guard.boundary():
     beside = (*overlay.summed(chosen, estimate), *([] if pinned is None else [pinned]))
     if beside:
         st.caption(
-            f"{' and '.join(md(one.name, 200) for one in beside)}: in panel d and in the last one, where one line says it."
+            f"{' and '.join(md(one.name, 200) for one in beside)}: drawn in panel d and in the last one, where one line says it."
         )
     # Two in a row, which on a phone stand one above the other.
     places = [place for _ in range(0, len(PANELS), 2) for place in st.columns(2, gap="medium")]
