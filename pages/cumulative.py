@@ -2,7 +2,10 @@
 
 import streamlit as st
 
+from calviz.figures import Cumulative
 from calviz.text.export import csv_bytes
+from calviz.ui.pinned import shown
+from calviz.ui.selection import overlay
 from calviz.ui.selection import panel as selected
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import cards, diagram
@@ -57,7 +60,7 @@ with page_guard.boundary():
         # A choice of this page: what its panels show as a distance.
         keys = ("ks", "ks_signed", "kuiper")
         evaluation = results.metrics(chosen, keys, error_bars=True)
-    cards.metric_line(evaluation, keys, verdict=verdict)
+    cards.metric_line(evaluation, keys, verdict=verdict, pinned=shown.values(chosen, keys))
     selected.draw(chosen, rows=False)
     st.caption(
         f"A hit is a row where {md(HIT_WORDS[chosen.reduction.kind])}; the fractile is the share of the rows, lowest scores "
@@ -65,6 +68,14 @@ with page_guard.boundary():
         "calibrated model the two sums stay together: the KS error is where they are furthest apart, the Kuiper error the "
         "range of their difference, which is the largest error over any range of scores."
     )
+    pinned = shown.other(
+        chosen, lambda s: s.view(Cumulative.compute, estimate=estimate, band=False, seed=s.seed)
+    )
+    others = (*overlay.summed(chosen, estimate), *([] if pinned is None else [pinned]))
+    if others:
+        st.caption(
+            f"{' and '.join(md(one.name, 200) for one in others)}: drawn in panel d and in the last one, where one line says it."
+        )
     # Two in a row, which on a phone stand one above the other; the last has words beside it.
     places = [place for _ in range(2) for place in st.columns(2, gap="medium")]
     last, beside = st.columns(BESIDE, gap="medium", vertical_alignment="center")
@@ -73,7 +84,11 @@ with page_guard.boundary():
             diagram.chart(
                 figure,
                 figure.plot(
-                    theme=diagram.theme(), panels=[panel], width=diagram.page_width() or PANEL
+                    theme=diagram.theme(),
+                    panels=[panel],
+                    width=diagram.page_width() or PANEL,
+                    selected=overlay.scores(chosen),
+                    beside=others,
                 ),
                 key=f"cumulative.{panel}",
                 filename=f"cumulative-{panel}",

@@ -15,6 +15,7 @@ from calviz.core.options import check_level
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
 from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.kernels.beside import Another
 from calviz.figures.kernels.reliability_curves import fractiles, isotonic_curve, smoothed_gap
 from calviz.figures.kernels.thin_curve import extremes
 from calviz.results.evaluation import Interval
@@ -204,6 +205,13 @@ class Cumulative(Figure):
         """The largest gap with its sign; above 0 the scores run ahead of the hits."""
         return float(self.gap[self.maximum])
 
+    def upto(self, score: float) -> tuple[float, float]:
+        """Share of the rows with a score up to this one, and the cumulative score there."""
+        view = self.steps
+        at = int(np.searchsorted(view.score, score, side="right"))
+        n = float(view.n)
+        return float(view.count[:at].sum()) / n, float(view.score_sum[:at].sum()) / n
+
     @property
     def gap_range(self) -> tuple[float, float]:
         """The smallest and the largest gap; 0, where the sums begin, is among them."""
@@ -270,6 +278,8 @@ class Cumulative(Figure):
         caption: bool | str = False,
         width: int | None = None,
         panels: Sequence[Panel] = FOUR,
+        selected: tuple[float, float] | None = None,
+        beside: Sequence[Another[Cumulative]] = (),
     ) -> go.Figure:
         """Draw it.
 
@@ -280,11 +290,17 @@ class Cumulative(Figure):
         panels : sequence of {"a", "b", "c", "d", "gap"}
             Which panels to draw: cumulative score and hits against fractile (a) and against cumulative score
             (b), score and probability against fractile (c) and against score (d), and the gap, enlarged.
+        selected : (float, float), optional
+            A range of scores to frame: above the first one, up to the second.
+        beside : sequence of Another
+            The same of other rows, such as some of these: their probability in panel d, their gap in the last.
         """
         unknown = [p for p in panels if p not in get_args(Panel)]
         if unknown or not panels:
             raise OptionError(f"'panels' are among {', '.join(get_args(Panel))}; got {panels!r}.")
-        return self._drawn(theme, caption, width, panels=tuple(panels))
+        return self._drawn(
+            theme, caption, width, panels=tuple(panels), selected=selected, beside=tuple(beside)
+        )
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; and the KS error with its interval: one line each."""

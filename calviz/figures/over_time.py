@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from calviz.core.arrays import FloatArray
 from calviz.core.reduction import Reduction
 from calviz.figures.base import NAME, Figure, facts
+from calviz.figures.kernels.beside import Another
 from calviz.results.over_time import OverTime, Period
+from calviz.specs.figure import Theme
 from calviz.specs.metric import METRICS
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.metric_values import value_text
 from calviz.text.words import counted, p_value, shorten
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +38,25 @@ class OverTimeLine(Figure):
     def compute(cls, result: OverTime) -> Self:
         """Take what is drawn."""
         return cls(result)
+
+    def plot(
+        self,
+        *,
+        theme: Theme = "light",
+        caption: bool | str = False,
+        width: int | None = None,
+        beside: Sequence[Another[FloatArray]] = (),
+    ) -> go.Figure:
+        """Draw it.
+
+        Parameters
+        ----------
+        theme, caption, width
+            As for every figure.
+        beside : sequence of Another
+            Values of other rows, such as some of these, shape (P,) each, one for each period; nan for none.
+        """
+        return self._drawn(theme, caption, width, beside=tuple(beside))
 
     @property
     def label(self) -> str:

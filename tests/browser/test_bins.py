@@ -84,6 +84,16 @@ def test_other_bins(scheme, view):
     assert "ECE" in tab.settle().text
 
 
+#: Where on the page the curve has kept 60 % of the rows.
+AT_60_PERCENT = """() => {
+    const graph = document.querySelector(".js-plotly-plot"), {xaxis, yaxis} = graph._fullLayout;
+    const curve = graph._fullData.find(trace => trace.name.startsWith("By confidence"));
+    const at = curve.x.findIndex(x => x >= 60);
+    const box = graph.querySelector(".nsewdrag").getBoundingClientRect();
+    return [box.x + xaxis.l2p(curve.x[at]), box.y + yaxis.l2p(curve.y[at])];
+}"""
+
+
 def test_a_drag_over_the_diagram_picks_a_range_that_the_link_keeps(view):
     tab = view(height=1200).open("/reliability?data=digits&model=MLP&pick=a+range+by+a+drag")
     page = tab.page
@@ -108,3 +118,15 @@ def test_a_drag_over_the_diagram_picks_a_range_that_the_link_keeps(view):
     page.get_by_role("button", name="Clear", exact=True).click()
     tab.expect("Click a bar, tick a class")
     page.wait_for_url(re.compile(r"^((?!selected).)*$"))
+    # A click on the risk-coverage curve, a few pixels beside it, selects what is kept there.
+    page.get_by_role("link", name="Risk-coverage", exact=True).click()
+    tab.expect("Click a point of the curve").settle()
+    page.locator(".js-plotly-plot .legendtext").first.wait_for()
+    page.wait_for_timeout(1_000)
+    x, y = page.evaluate(AT_60_PERCENT)
+    page.mouse.move(x - 20, y)
+    page.mouse.move(x, y + 3, steps=3)
+    page.mouse.down()
+    page.mouse.up()
+    page.get_by_role("heading", name=re.compile(r"^Kept at 60 % coverage")).wait_for()
+    assert "selected=covered~kept~confidence~60" in page.url

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.figures.drawing.parts import Trace, area, label, line, upright
+from calviz.figures.drawing.parts import Trace, area, frame, label, line, outline, upright
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis
 from calviz.figures.kernels.thin_curve import BUCKETS
@@ -24,6 +24,7 @@ from calviz.text.words import (
 
 if TYPE_CHECKING:
     from calviz.figures.cumulative import Cumulative, Panel
+    from calviz.figures.kernels.beside import Another
 
 #: Pixels of a panel's plotting height, and around the panels.
 _PANEL = 270
@@ -32,15 +33,25 @@ _MARGINS = _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 30, 52
 _ACROSS, _DOWN = 72, 80
 #: Pixels to either side of a line from which a range round it is seen.
 _LEAST = 4
+#: Marks along a curve that stands beside, and characters of its name.
+_MARKS, _BESIDE = 8, 44
 #: Width that is assumed where none is known.
 _WIDTH = 880
 
 
-def draw(figure: Cumulative, sheet: Sheet, *, panels: tuple[Panel, ...]) -> Picture:
+def draw(
+    figure: Cumulative,
+    sheet: Sheet,
+    *,
+    panels: tuple[Panel, ...],
+    selected: tuple[float, float] | None,
+    beside: tuple[Another[Cumulative], ...],
+) -> Picture:
     """Draw a computed cumulative plot (see `Cumulative.plot`)."""
     grid = _Grid(len(panels), sheet.width or _WIDTH, sheet.narrow)
     drawn = [
-        _Panel(figure, sheet.palette, panel, place) for place, panel in enumerate(panels, start=1)
+        _Panel(figure, sheet.palette, panel, place, selected, beside)
+        for place, panel in enumerate(panels, start=1)
     ]
     axes: dict[str, Any] = {}
     for place, panel in enumerate(drawn):
@@ -51,6 +62,7 @@ def draw(figure: Cumulative, sheet: Sheet, *, panels: tuple[Panel, ...]) -> Pict
         margins=_MARGINS,
         above=24,
         annotations=[label for panel in drawn for label in panel.labels()],
+        shapes=[shape for panel in drawn for shape in panel.frames()],
         **axes,
     )
 
@@ -100,6 +112,8 @@ class _Panel:
     palette: Palette
     panel: Panel
     place: int
+    selected: tuple[float, float] | None
+    beside: tuple[Another[Cumulative], ...]
 
     @property
     def _suffix(self) -> str:
@@ -116,7 +130,7 @@ class _Panel:
 
     def traces(self) -> list[Trace]:
         """Band, score, hits or probability, and the place of the maximum."""
-        made = [*self._lines()]
+        made = [*self._lines(), *self._others()]
         own = {"xaxis": f"x{self._suffix}", "yaxis": f"y{self._suffix}"}
         return [{**trace, **own} for trace in made]
 
@@ -154,6 +168,52 @@ class _Panel:
         )
         if self._cumulative:
             yield self._ends()
+
+    def _others(self) -> Iterator[Trace]:
+        """Curves of other rows, where one line says what is to be said."""
+        for other in self.beside:
+            f = other.what
+            if self.panel == "gap":
+                x, y = np.append(0.0, f.fractile), 100 * np.append(0.0, f.gap)
+            elif self.panel == "d":
+                x, y = f.score, f.probability
+            else:
+                continue
+            symbol, dash, colour = outline(other.role, self.palette)
+            what = "gap" if self.panel == "gap" else "probability"
+            yield line(
+                x,
+                y,
+                colour,
+                name=plotly_text(other.name, _BESIDE),
+                dash=dash,
+                width=1.5,
+                hovertemplate=_hover(what),
+            ) | {
+                "mode": "lines+markers",
+                "marker": {"symbol": symbol, "size": 8, "color": colour, "maxdisplayed": _MARKS},
+            }
+
+    def frames(self) -> Iterator[dict[str, Any]]:
+        """A frame round a range of scores."""
+        if self.selected is None:
+            return
+        ends = (max(self.selected[0], 0.0), self.selected[1])
+        if self.panel != "d":
+            at = 1 if self.panel == "b" else 0
+            ends = (self.figure.upto(self.selected[0])[at], self.figure.upto(self.selected[1])[at])
+        yield frame(
+            self.palette.ink,
+            xref=f"x{self._suffix}",
+            yref=f"y{self._suffix} domain",
+            x0=ends[0],
+            x1=ends[1],
+            y0=0,
+            y1=1,
+            fillcolor=self.palette.glaze(self.palette.ink, 0.08),
+            layer="below",
+            width=1.5,
+        )
 
     @property
     def _hits_name(self) -> str:
@@ -304,7 +364,8 @@ class _Panel:
     def _y_range(self) -> list[float]:
         f = self.figure
         if self.panel == "gap":
-            low, high = 100 * float(min(f.gap.min(), 0)), 100 * float(max(f.gap.max(), 0))
+            ranges = [f.gap_range, *(other.what.gap_range for other in self.beside)]
+            low, high = 100 * min(r[0] for r in ranges), 100 * max(r[1] for r in ranges)
             bound = 100 * (f.bound or 0)
             low, high = min(low, -bound), max(high, bound)
             room = 0.08 * (high - low or 1)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calviz.figures.drawing.parts import Trace, line, markers, whiskers
+from calviz.core.arrays import FloatArray
+from calviz.figures.drawing.parts import Trace, line, markers, outline, whiskers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis
 from calviz.specs.recalibrator import RECALIBRATORS
@@ -15,6 +16,7 @@ from calviz.text.escape import plotly_text
 from calviz.text.metric_values import scale_of
 
 if TYPE_CHECKING:
+    from calviz.figures.kernels.beside import Another
     from calviz.figures.over_time import OverTimeLine
 
 #: Pixels around the panel, of its height, also on a narrow page.
@@ -24,9 +26,9 @@ _TALL, _SMALL = 340, 280
 _NAMES, _FEW = 12, 5
 
 
-def draw(figure: OverTimeLine, sheet: Sheet) -> Picture:
+def draw(figure: OverTimeLine, sheet: Sheet, *, beside: tuple[Another[FloatArray], ...]) -> Picture:
     """Draw the periods in their order (see `OverTimeLine.plot`)."""
-    traces = list(_traces(figure, sheet.palette))
+    traces = [*_traces(figure, sheet.palette), *_others(figure, sheet.palette, beside)]
     periods = figure.result.periods
     step = max(1, -(-len(periods) // (_FEW if sheet.narrow else _NAMES)))
     at = list(range(0, len(periods), step))
@@ -96,3 +98,19 @@ def _traces(figure: OverTimeLine, palette: Palette) -> Iterator[Trace]:
             customdata=[[plotly_text(r.periods[i].name, 40), r.periods[i].rows] for i in some],
             hovertemplate="%{customdata[0]}: %{y:.4~g}<br>%{customdata[1]:,} rows<extra></extra>",
         )
+
+
+def _others(
+    figure: OverTimeLine, palette: Palette, beside: tuple[Another[FloatArray], ...]
+) -> Iterator[Trace]:
+    """Values of other rows, as outlines joined where neighbouring periods have some."""
+    scale = scale_of(figure.result.metric)[0]
+    for other in beside:
+        symbol, dash, colour = outline(other.role, palette)
+        name = plotly_text(other.name, 44)
+        x = np.arange(other.what.size, dtype=np.float64)
+        yield line(x, scale * other.what, colour, name=name, dash=dash, width=1.5) | {
+            "mode": "lines+markers",
+            "marker": {"symbol": symbol, "size": 9, "color": colour},
+            "hovertemplate": "%{y:.4~g}<extra>" + name + "</extra>",
+        }

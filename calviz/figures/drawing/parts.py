@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,9 @@ import numpy.typing as npt
 from calviz.core.arrays import FloatArray
 from calviz.figures.drawing.style import Palette
 from calviz.text.escape import plotly_text
+
+if TYPE_CHECKING:
+    from calviz.figures.kernels.beside import Role
 
 Trace = dict[str, Any]
 
@@ -65,6 +68,15 @@ def markers(x: Any, y: Any, colour: str, *, edge: str | None = None, **own: Any)
     if edge is not None:
         style["line"] = {"color": edge, "width": own.pop("edge_width", 2)}
     return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": style, **own}
+
+
+def outline(role: Role, palette: Palette) -> tuple[str, str, str]:
+    """Symbol, dash and colour of what stands beside, so that it is told apart without colour."""
+    return {
+        "selected": ("square-open", "1px,3px", palette.ink),
+        "pinned": ("diamond-open", "5px,3px", palette.green),
+        "before": ("circle-open", "2px,2px", palette.muted),
+    }[role]
 
 
 def whiskers(above: Any, below: Any, colour: str, *, thickness: float, width: int) -> Trace:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray
-from calviz.figures.drawing.parts import UNFADED, Trace, hatched, line, markers, whiskers
+from calviz.figures.drawing.parts import UNFADED, Trace, hatched, line, markers, outline, whiskers
 from calviz.figures.drawing.style import Palette
 from calviz.sample.bin_gaps import FEW_ROWS
 from calviz.text.escape import plotly_text
@@ -261,11 +261,7 @@ class Traces:
     def _outlines(self, other: Beside) -> Trace:
         """Points of something else, as outlines joined by a thin line, so that they are told apart without colour."""
         p = self.palette
-        symbol, dash, colour = {
-            "selected": ("square-open", "1px,3px", p.ink),
-            "pinned": ("diamond-open", "5px,3px", p.green),
-            "before": ("circle-open", "2px,2px", p.muted),
-        }[other.role]
+        symbol, dash, colour = outline(other.role, p)
         hit = score_and_hit(self.figure.reduction)[1].capitalize()
         name = plotly_text(other.name, 26)
         return markers(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.figures.drawing.parts import Trace, area, label, line, markers, upright
+from calviz.figures.drawing.parts import UNFADED, Trace, area, label, line, markers, packed, upright
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis
 from calviz.text.escape import plotly_text
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 #: Pixels around the panel; its height, also on a narrow page.
 _MARGINS = (64, 28, 14, 54)
 _TALL, _SMALL = 380, 300
+#: Pixels across in which a point of the curve is met.
+_NEAR = 14
 _DASHES = ("solid", "8px,3px", "2px,3px", "8px,3px,2px,3px")
 
 
@@ -64,23 +66,30 @@ class _Curves:
     def traces(self) -> Iterator[Trace]:
         """From back to front."""
         f, p = self.figure, self.palette
-        x = self._across(f.coverage)
         if f.band is not None:
+            x = self._across(f.coverage)
             low, high = (self._up(end) for end in f.band)
             name = f"{level_text(f.level)} bootstrap range"
             yield area(x, low, high, p.glaze(p.blue, 0.2), name=name, legendrank=20)
-        yield self._curve(
-            x, f.perfect, p.green, "Perfect ranking", width=1.5, dash="3px,3px", legendrank=30
+        yield from self._curve(
+            f.coverage,
+            f.perfect,
+            p.green,
+            "Perfect ranking",
+            width=1.5,
+            dash="3px,3px",
+            legendrank=30,
         )
         ends = f.risk[[-1, -1]]
-        yield self._curve(
+        yield line(
             self._across(np.array([0.0, 1.0])),
-            ends,
+            self._up(ends),
             p.muted,
-            "No ranking (all rows)",
+            name="No ranking (all rows)",
             width=1.5,
             dash="dash",
             legendrank=40,
+            hovertemplate=_hover("No ranking (all rows)"),
         )
         colours = (p.vermillion, p.purple, p.ink)
         for i, other in enumerate(self.others):
@@ -88,8 +97,8 @@ class _Curves:
                 low, high = (self._up(end) for end in other.band)
                 fill = p.glaze(colours[i % 3], 0.12)
                 yield area(self._across(other.coverage), low, high, fill, showlegend=False)
-            yield self._curve(
-                self._across(other.coverage),
+            yield from self._curve(
+                other.coverage,
                 other.risk,
                 colours[i % 3],
                 self._name(other),
@@ -97,38 +106,43 @@ class _Curves:
                 dash=_DASHES[1 + (i + i // 3) % 3],
                 legendrank=2 + i,
             )
-        yield self._curve(x, f.risk, p.blue, self._name(f), width=2.5, legendrank=1)
-        yield self._clickable()
-
-    def _clickable(self) -> Trace:
-        """Unseen points on the curve, one for each percent: a line does not say where it was clicked."""
-        f = self.figure
-        percent = np.unique(np.clip(np.round(100 * f.coverage), 1, 100).astype(int))
-        risk = np.interp(percent / 100, f.coverage, f.risk)
-        return {
-            "type": "scatter",
-            "mode": "markers",
-            "x": self._across(percent / 100),
-            "y": self._up(risk),
-            "marker": {"size": 14, "opacity": 0},
-            "selected": {"marker": {"opacity": 0}},
-            "unselected": {"marker": {"opacity": 0}},
-            "customdata": percent,
-            "hoverinfo": "none",
-            "showlegend": False,
-        }
-
-    def _curve(self, x: FloatArray, risk: FloatArray, colour: str, name: str, **own: Any) -> Trace:
-        one = x.size == 1  # a single row is a point
-        trace = line(
-            x,
-            self._up(risk),
-            colour,
-            name=name,
-            hovertemplate=f"%{{y:.2f}} % at %{{x:.1f}} %<extra>{name}</extra>",
-            **own,
+        yield from self._curve(
+            f.coverage, f.risk, p.blue, self._name(f), click=True, width=2.5, legendrank=1
         )
-        return trace | {"mode": "markers"} if one else trace
+
+    def _curve(
+        self,
+        coverage: FloatArray,
+        risk: FloatArray,
+        colour: str,
+        name: str,
+        *,
+        click: bool = False,
+        **own: Any,
+    ) -> Iterator[Trace]:
+        """A curve, and unseen points on it, one for each percent, which say their numbers and, with `click`, are clicked.
+
+        A line does not say where it was clicked, and would be nearer to the pointer than its points.
+        """
+        drawn = line(
+            self._across(coverage), self._up(risk), colour, name=name, hoverinfo="skip", **own
+        )
+        # A single row is a point.
+        yield drawn | {"mode": "markers"} if coverage.size == 1 else drawn
+        percent = np.unique(np.clip(np.round(100 * coverage), 1, 100).astype(int))
+        yield markers(
+            packed(self._across(percent / 100)),
+            packed(self._up(np.interp(percent / 100, coverage, risk))),
+            colour,
+            # Of points that lie on each other, plotly takes the largest.
+            size=_NEAR if click else _NEAR / 2,
+            opacity=0,
+            selected={"marker": {"opacity": 0}},
+            unselected={"marker": {"opacity": 0}},
+            hovertemplate=_hover(name),
+            showlegend=False,
+            **({"customdata": percent} if click else {}),
+        )
 
     def _name(self, curve: RiskCoverage) -> str:
         every = (self.figure, *self.others)
@@ -156,6 +170,7 @@ class _Curves:
             p.ink,
             size=11,
             edge=p.paper,
+            **UNFADED,
             hoverinfo="skip",
             showlegend=False,
             cliponaxis=False,
@@ -211,3 +226,7 @@ class _Curves:
             "xaxis": axis(p, across[self.x], range=[0, 100], ticksuffix=" %", nticks=6),
             "yaxis": axis(p, up[self.y], range=list(self._range()), ticksuffix=" %", nticks=7),
         }
+
+
+def _hover(name: str) -> str:
+    return f"%{{y:.2f}} % at %{{x:.1f}} %<extra>{name}</extra>"

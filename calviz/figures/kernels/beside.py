@@ -1,9 +1,9 @@
-"""Points that stand beside those of a reliability diagram: some of its rows, the rows before recalibration, another state."""
+"""What stands beside that of all rows in a figure: some of its rows, the rows before recalibration, another state."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Generic, Literal, Self, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,24 @@ if TYPE_CHECKING:
 
 #: What the points are, which says how they are drawn.
 Role = Literal["selected", "pinned", "before"]
+F = TypeVar("F")
+
+
+@dataclass(frozen=True, eq=False)
+class Another(Generic[F]):
+    """What is drawn beside a figure, or the numbers of it that are.
+
+    Attributes
+    ----------
+    name : str
+        In the legend.
+    role : {"selected", "pinned", "before"}
+    what : figure, or ndarray
+    """
+
+    name: str
+    role: Role
+    what: F
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from calviz import analysis
 from calviz.figures.drawing.bullet import Bullet
 from calviz.report.metric_tables import OF_ROWS, families
 from calviz.report.metric_tables import texts as table
 from calviz.results.evaluation import MetricResult
 from calviz.specs.metric import DIRECTION_WORDS, INTERVAL_WORDS, METRICS
-from calviz.text.metric_values import name_of
+from calviz.text.metric_values import Written, name_of
 from calviz.text.words import bound, counted, number
+from calviz.ui.pinned import shown
+from calviz.ui.selection import state
 from calviz.ui.session import page_guard
 from calviz.ui.session import results as cached
 from calviz.ui.session.settings import Settings
@@ -65,6 +69,7 @@ def explore(settings: Settings, family: str, *, error_bars: bool) -> Results:
         ),
     ):
         results: Results = dict(cached.metrics(settings, keys, error_bars=False).metrics)
+        others = _others(settings, keys)
     if error_bars and settings.sample.data.n > 1:
         wanted = [f for f in families() if family in (ALL, f)]
         # What was there in the last run is there at once; drawing it over and over would take a second.
@@ -73,22 +78,37 @@ def explore(settings: Settings, family: str, *, error_bars: bool) -> Results:
         for at, one in enumerate(wanted, start=1):
             if not there:
                 with place.container():
-                    _draw(results, settings)
+                    _draw(results, settings, others)
             words = f"Resampling {counted(settings.sample.data.rows, 'row')}: {one} ({at} of {len(wanted)}) …"
             with said, st.spinner(words, show_time=True):
                 evaluation = cached.metrics(settings, keys_of(one, settings), error_bars=True)
             results.update(evaluation.metrics)
         st.session_state[_THERE] = asked
     with place.container():
-        _answer(results, settings)
+        _answer(results, settings, others)
     return results
 
 
+def _others(settings: Settings, keys: tuple[str, ...]) -> dict[str, Mapping[str, MetricResult]]:
+    """The values of the selected rows and of the pinned state, by the name of their column; without error bars."""
+    found: dict[str, Mapping[str, MetricResult]] = {}
+    chosen = state.among(settings)
+    if chosen is not None and chosen.rows.size:
+        with settings.turn:
+            part = state.sample_of(settings, chosen)
+            found["selected"] = analysis.evaluate(part, keys, ci=False).metrics
+    if pinned := shown.values(settings, keys):
+        found["pinned"] = pinned
+    return found
+
+
 @st.fragment
-def _answer(results: Results, settings: Settings) -> None:
+def _answer(
+    results: Results, settings: Settings, others: Mapping[str, Mapping[str, MetricResult]]
+) -> None:
     """The table that answers to a click; a fragment, so that the page does not run again."""
     with page_guard.boundary():
-        event = _draw(results, settings, select=True)
+        event = _draw(results, settings, others, select=True)
         at = event.selection.rows if event is not None else []
         if at:
             details(results[list(results)[at[0]]])
@@ -113,10 +133,24 @@ def _reasons(results: Results) -> None:
         st.caption(f"{md(what[:1].upper() + what[1:], 200)} ({names}): {md(why, 500)}")
 
 
-def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
+def _draw(
+    results: Results,
+    settings: Settings,
+    others: Mapping[str, Mapping[str, MetricResult]],
+    *,
+    select: bool = False,
+) -> Any:
     config = {
         "metric": st.column_config.TextColumn(width=190, pinned=True),
         "value": st.column_config.Column(width=96, alignment="right"),
+        "selected": st.column_config.Column(
+            width=96,
+            alignment="right",
+            help="The value of the selected rows alone; no test is run on them.",
+        ),
+        "pinned": st.column_config.Column(
+            width=96, alignment="right", help="The value in the pinned state."
+        ),
         bullet.COLUMN: bullet.config(),
         "95 % interval": st.column_config.TextColumn(width=160, help=INTERVAL_HELP),
         "noise: mean": st.column_config.Column(
@@ -143,9 +177,11 @@ def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
         "family": st.column_config.TextColumn(width=200),
     }
     texts = table(results)
+    for at, (name, other) in enumerate(others.items(), start=2):
+        texts.insert(at, name, [_other(other.get(key)) for key in results])
     if any(r.interval is not None for r in results.values()):
         drawn = Bullet.column(results.values())
-        texts.insert(2, bullet.COLUMN, bullet.column(drawn, shared=False))
+        texts.insert(2 + len(others), bullet.COLUMN, bullet.column(drawn, shared=False))
     # Why something is not available stands below the table, each reason once.
     unused = ["note", *(c for c in OPTIONAL if not texts[c].any())]
     texts = texts.drop(columns=unused)
@@ -157,7 +193,7 @@ def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
         if st.session_state.get(key, {}).get("selection", {}).get("rows"):
             height = HEIGHT_BESIDE
     return st.dataframe(
-        _sortable(texts, results),
+        _sortable(texts, results, others),
         hide_index=True,
         height=min(height, 38 + 35 * len(texts)),
         column_config={name: config[name] for name in texts.columns},
@@ -167,7 +203,13 @@ def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
     )
 
 
-def _sortable(texts: pd.DataFrame, results: Results) -> Any:
+def _other(result: MetricResult | None) -> str:
+    return Written(result).value if result is not None and result.available else ""
+
+
+def _sortable(
+    texts: pd.DataFrame, results: Results, others: Mapping[str, Mapping[str, MetricResult]]
+) -> Any:
     floors = [r.noise_floor for r in results.values()]
     columns = {
         "value": [r.value for r in results.values()],
@@ -175,6 +217,8 @@ def _sortable(texts: pd.DataFrame, results: Results) -> Any:
         "noise: 95 %": [math.nan if f is None else f.q95 for f in floors],
         "p-value": [math.nan if f is None else f.p_value for f in floors],
     }
+    for name, other in others.items():
+        columns[name] = [other[key].value if key in other else math.nan for key in results]
     return sortable(texts, {name: columns[name] for name in columns if name in texts.columns})
 
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import numpy as np
 import streamlit as st
 
 from calviz.comparison import over_time
+from calviz.comparison.over_time import MIN_ROWS
+from calviz.comparison.some_over_time import values_of
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.figures.kernels.beside import Another
 from calviz.figures.over_time import OverTimeLine
 from calviz.results.over_time import EVERY, Every, OverTime
 from calviz.sample.sample import Sample
@@ -12,7 +19,9 @@ from calviz.specs.metric import METRICS, RANKED_BY
 from calviz.specs.recalibrator import RECALIBRATORS
 from calviz.text.export import csv_bytes
 from calviz.text.words import counted
+from calviz.ui.selection import state
 from calviz.ui.session.jobs import Job
+from calviz.ui.session.result_cache import kept
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import diagram, long_work
 from calviz.ui.widgets.long_work import Button, LongWork, Said
@@ -91,14 +100,33 @@ def _work(
     )
 
 
+def _selected(found: OverTime, settings: Settings) -> Iterator[Another[FloatArray]]:
+    """The metric of the selected rows, period by period."""
+    chosen = state.among(settings)
+    if chosen is not None and chosen.rows.size:
+        key = (*settings.rows_key, *settings.how_key, chosen.rule.link(), found.metric, found.every)
+        yield Another("Selected rows", "selected", _values(key, chosen.rows, found, settings))
+
+
+@kept(6)
+def _values(
+    key: tuple[str, ...], _rows: IntArray, _found: OverTime, _settings: Settings
+) -> FloatArray:
+    with _settings.turn:
+        return values_of(_settings.sample, _found, _rows)
+
+
 def _show(found: OverTime, settings: Settings) -> None:
     figure = OverTimeLine.compute(found)
     st.subheader(md(figure.answer(), 1_000), anchor=False)
     if figure.past():
         st.markdown(md(figure.past(), 1_000))
+    beside = tuple(_selected(found, settings))
     diagram.chart(
         figure,
-        diagram.as_wide_as_the_page(figure.plot(theme=diagram.theme(), width=diagram.page_width())),
+        diagram.as_wide_as_the_page(
+            figure.plot(theme=diagram.theme(), width=diagram.page_width(), beside=beside)
+        ),
         key=f"over_time.{found.metric}",
         filename=f"over-time-{found.metric}",
     )
@@ -112,6 +140,15 @@ def _show(found: OverTime, settings: Settings) -> None:
         if found.resamples
         else ""
     )
+    for other in beside:
+        none = int(np.count_nonzero(np.isnan(other.what)))
+        without = f" in {none} of {counted(other.what.size, 'period')}" if none else ""
+        few = (
+            f"; there is no value{without}, as fewer than {MIN_ROWS} of them are there"
+            if none
+            else ""
+        )
+        st.caption(f"{other.name}: their own value, on which no test is run{few}.")
     st.caption(
         f"By {found.every}, each period with its own interval and noise floor.{tested}{small} "
         "Recalibration on the past sees no row of the period that it is judged on."

@@ -1,15 +1,24 @@
-"""The pinned state on a page: its points in a diagram, its values beside those of now."""
+"""The pinned state on a page: its points or curves in a figure, its values beside those of now."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from calviz import analysis
 from calviz.core.errors import CalvizError
-from calviz.figures.kernels.beside import Beside
+from calviz.figures.kernels.beside import Another, Beside
 from calviz.results.evaluation import MetricResult
+from calviz.sample.sample import Sample
 from calviz.ui.pinned import state
 from calviz.ui.session import results
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets.recalibration_choice import NONE
 
+F = TypeVar("F")
+#: Settings that say how rows are looked at.
+HOW = ("reduction", "bins", "scheme")
 #: Characters of a name in a legend.
 _LEGEND = 44
 
@@ -45,9 +54,43 @@ def values(now: Settings, keys: tuple[str, ...]) -> dict[str, MetricResult]:
         if pinned.method != NONE:
             from calviz.ui.widgets import recalibrated_diagram
 
-            found = recalibrated_diagram.metrics(pinned.settings, pinned.method, own)
+            after = recalibrated_diagram.sample_after(pinned.settings, pinned.method)
+            found = analysis.evaluate(after, own)
         else:
             found = results.metrics(pinned.settings, own, error_bars=False)
     except CalvizError:
         return {}
     return {key: found[other] for key, other in zip(keys, own, strict=True)}
+
+
+def other(
+    now: Settings, make: Callable[[Sample], F], *, as_now: tuple[str, ...] = ("bins", "scheme")
+) -> Another[F] | None:
+    """What a page shows, in the pinned state; None where there is none, or where it would be the same.
+
+    Parameters
+    ----------
+    now : Settings
+    make : callable
+        Computes it of a sample.
+    as_now : tuple of str
+        Settings that it does not depend on, which are as they are now.
+    """
+    pinned = state.current(now)
+    if pinned is None:
+        return None
+    same = {name: getattr(now, name) for name in as_now}
+    pinned = replace(pinned, settings=replace(pinned.settings, **same))
+    name = state.difference(pinned, now)
+    if not name:
+        return None
+    try:
+        if pinned.method != NONE:
+            from calviz.ui.widgets import recalibrated_diagram
+
+            sample = recalibrated_diagram.sample_after(pinned.settings, pinned.method)
+        else:
+            sample = pinned.settings.sample
+        return Another(f"Pinned: {name}", "pinned", make(sample))
+    except CalvizError:
+        return None

@@ -1,10 +1,13 @@
-"""The selection in a reliability diagram: its rows as outlines, unless it is a range of bins, which is framed instead."""
+"""The selection in a figure: its rows as outlines or as a curve, unless it is a range of bins, which is framed instead."""
 
 from __future__ import annotations
 
-from calviz.figures import Reliability
-from calviz.figures.kernels.beside import Beside
+from calviz.figures import Cumulative, Reliability
+from calviz.figures.cumulative import Estimate
+from calviz.figures.kernels.beside import Another, Beside
+from calviz.sample.sample import chosen_bins
 from calviz.ui.selection import state
+from calviz.ui.selection.rules import Bins
 from calviz.ui.session.settings import Settings
 
 
@@ -17,3 +20,24 @@ def drawn(figure: Reliability, settings: Settings) -> tuple[Beside, ...]:
     if chosen.rule.of_bins or chosen.rule.by_outcome:
         return ()
     return (Beside.of_rows(settings.sample, figure.sums, chosen.rows, "Selected rows"),)
+
+
+def scores(settings: Settings) -> tuple[float, float] | None:
+    """The range of scores that is selected; None where other rows are, or none."""
+    chosen = state.among(settings)
+    if chosen is None or not isinstance(chosen.rule, Bins):
+        return None
+    edges = chosen_bins(settings.sample).edges
+    first, last = chosen.rule.first, chosen.rule.last
+    # The first bin holds its lower edge.
+    return (float(edges[first]) if first else -1.0, float(edges[last + 1]))
+
+
+def summed(settings: Settings, estimate: Estimate) -> tuple[Another[Cumulative], ...]:
+    """The cumulative plot of the selected rows."""
+    chosen = state.among(settings)
+    if chosen is None or not chosen.rows.size or chosen.rule.of_bins or chosen.rule.by_outcome:
+        return ()
+    part = state.sample_of(settings, chosen)
+    figure = part.view(Cumulative.compute, estimate=estimate, band=False, seed=part.seed)
+    return (Another("Selected rows", "selected", figure),)

@@ -9,6 +9,7 @@ import streamlit as st
 
 from calviz.core.arrays import IntArray
 from calviz.core.errors import CalvizError
+from calviz.sample.sample import Sample
 from calviz.text.words import as_sentence
 from calviz.ui.selection.rules import Bins, Rule, rows_of, rule_of
 from calviz.ui.session import history
@@ -62,6 +63,18 @@ def among(settings: Settings) -> Selected | None:
 def _among(key: tuple[str, ...], _chosen: Rule, _settings: Settings) -> Selected:
     sample = _settings.sample
     return Selected(_chosen, _chosen.words(sample), rows_of(_chosen, sample))
+
+
+def sample_of(settings: Settings, chosen: Selected) -> Sample:
+    """The selected rows as a sample of their own, looked at as all rows are."""
+    key = (*settings.rows_key, *settings.how_key, chosen.rule.link())
+    return _sample_of(key, chosen, settings)
+
+
+@kept(3)
+def _sample_of(key: tuple[str, ...], _chosen: Selected, _settings: Settings) -> Sample:
+    sample = _settings.sample
+    return sample.with_data(sample.data.take(_chosen.rows))
 
 
 def choose(chosen: Rule | None, *, by: str = "", answers_first: bool = False) -> None:

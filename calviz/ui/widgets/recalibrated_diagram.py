@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz import analysis
-from calviz.comparison.before_after import before_and_after
+from calviz.comparison.before_after import BeforeAfter, before_and_after
 from calviz.figures import Reliability
 from calviz.figures.kernels.beside import Beside
 from calviz.results.evaluation import Evaluation
@@ -53,24 +53,33 @@ def find(settings: Settings, method: str) -> Recalibrated:
         return _find((*settings.rows_key, *settings.how_key), method, settings)
 
 
-def metrics(settings: Settings, method: str, keys: tuple[str, ...]) -> Evaluation:
-    """Metrics after a method."""
-    done = find(settings, method).values[1]
-    assert set(keys) <= {result.key for result in done}
-    return done
+def sample_after(settings: Settings, method: str) -> Sample:
+    """The judged rows after a method; raises a CalvizError where it cannot be fitted or judged."""
+    with st.spinner(md(f"Fitting {RECALIBRATORS[method].label.lower()} …"), show_time=True):
+        return _samples(settings, _fitted(settings.rows_key, method, settings))[1]
+
+
+# The rows after a map are as large as the file: one map is kept.
+@st.cache_resource(scope="session", max_entries=1, show_spinner=False)
+def _fitted(key: tuple[str, ...], method: str, _settings: Settings) -> tuple[BeforeAfter, Sample]:
+    whole = _settings.whole
+    within = rows_where(whole, _settings.where)
+    done = before_and_after(whole, method, eval_split=_settings.split, within=within)
+    return done, Sample(done.after)
+
+
+def _samples(settings: Settings, fitted: tuple[BeforeAfter, Sample]) -> tuple[Sample, Sample]:
+    """The judged rows before and after, looked at as the settings say."""
+    after_it = fitted[1].but(
+        reduction=settings.reduction, bins=settings.bins, scheme=settings.scheme
+    )
+    return after_it.with_data(fitted[0].before), after_it
 
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
 def _find(key: tuple[str, ...], method: str, _settings: Settings) -> Recalibrated:
-    whole = _settings.whole
-    done = before_and_after(
-        whole, method, eval_split=_settings.split, within=rows_where(whole, _settings.where)
-    )
-    reduction, bins, scheme = _settings.reduction, _settings.bins, _settings.scheme
-    samples = [
-        Sample(data, reduction=reduction, bins=bins, scheme=scheme)
-        for data in (done.before, done.after)
-    ]
+    fitted = _fitted(_settings.rows_key, method, _settings)
+    done, samples = fitted[0], _samples(_settings, fitted)
     keys = dict.fromkeys((*analysis.first_metrics(samples[0]), "mce", "rmsce"))
     before, then = (
         (Reliability.compute(s, band=s is samples[1]), analysis.evaluate(s, tuple(keys)))

@@ -6,8 +6,11 @@ from sklearn.metrics import log_loss
 
 import calviz
 from calviz.comparison.over_time import over_time, periods
+from calviz.comparison.some_over_time import values_of
 from calviz.core.errors import NotAvailable, OptionError
+from calviz.figures.kernels.beside import Another
 from calviz.figures.over_time import OverTimeLine
+from calviz.sample.sample import Sample
 
 START = np.datetime64("2021-01-01")
 
@@ -47,6 +50,23 @@ def test_each_period_is_measured_as_its_rows_are():
         assert one.result.value == pytest.approx(expected, rel=1e-9)
     # What would be usual is the loss of all rows, which a mean has on any number of them.
     assert found.periods[0].expected == pytest.approx(found.whole.value, abs=0.01)
+
+
+def test_some_rows_are_measured_in_the_periods_of_all():
+    data = drifting(600)
+    found = over_time(data, "nll", method=None)
+    month = data.times.astype("datetime64[M]").astype(str)
+    # All of the first month, and too few of the second.
+    rows = np.concatenate(
+        [np.flatnonzero(month == "2021-01"), np.flatnonzero(month == "2021-02")[:29]]
+    )
+    values = values_of(Sample(data), found, rows)
+    expected = log_loss(data.labels[month == "2021-01"], data.probs[month == "2021-01"])
+    assert values[0] == pytest.approx(expected, rel=1e-9)
+    assert np.isnan(values[1:]).all()
+    drawn = OverTimeLine.compute(found).plot(beside=[Another("Some", "selected", values)])
+    (trace,) = [t for t in drawn.data if t.name == "Some"]
+    assert trace.y[0] == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.slow

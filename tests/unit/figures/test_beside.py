@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.figures import Reliability
-from calviz.figures.kernels.beside import Beside
+from calviz.figures import Cumulative, Reliability
+from calviz.figures.kernels.beside import Another, Beside
 from calviz.sample.sample import Sample
 
 #: Two of four right at 0.7, one of two at 0.95.
@@ -32,3 +32,19 @@ def test_some_of_the_rows_and_another_diagram_are_drawn_as_outlines(theme):
     assert by_name["Pinned: 1 bin"].marker.symbol == "diamond-open"
     # The square keeps its size: the legend has room of its own.
     assert drawn.layout.height > figure.plot(theme=theme).layout.height
+
+
+def test_the_cumulative_plot_frames_scores_and_draws_other_rows_where_one_line_says_it():
+    sample = Sample(P, reduction="top-label")
+    figure = Cumulative.compute(sample, band=False)
+    assert figure.upto(0.8) == pytest.approx((4 / 6, 2.8 / 6))
+    part = sample.with_data(P.take(np.array([0, 1, 4])))
+    some = Another("Some", "selected", Cumulative.compute(part, band=False))
+    for panel, frame in (("a", (4 / 6, 1)), ("b", (2.8 / 6, 4.7 / 6)), ("d", (0.8, 1))):
+        drawn = figure.plot(panels=[panel], selected=(0.8, 1.0), beside=[some])
+        (shape,) = drawn.layout.shapes
+        assert (shape.x0, shape.x1) == pytest.approx(frame)
+        assert ("Some" in {trace.name for trace in drawn.data}) == (panel == "d")
+    by_name = {trace.name: trace for trace in figure.plot(panels=["gap"], beside=[some]).data}
+    # All three are right: after two of 0.7, and one of 0.95.
+    np.testing.assert_allclose(by_name["Some"].y, [0, -100 * 0.6 / 3, -100 * 0.65 / 3], rtol=1e-6)

@@ -1,0 +1,47 @@
+"""A metric of some of the rows, in the periods that all rows were measured in."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from calviz.analysis import evaluate
+from calviz.comparison.over_time import MIN_ROWS, PARTS, periods
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.errors import CalvizError, NotAvailable
+from calviz.results.over_time import OverTime
+from calviz.sample.sample import Sample
+
+
+def values_of(sample: Sample, found: OverTime, rows: IntArray, *, parts: int = PARTS) -> FloatArray:
+    """The metric of some of the rows in each period of `found`, shape (P,); nan where they are too few or it is undefined.
+
+    Parameters
+    ----------
+    sample : Sample
+        Whose periods were measured.
+    found : OverTime
+    rows : ndarray of int, shape (M,)
+        Which rows of the sample.
+    parts : int
+        As they were divided.
+    """
+    if sample.data.times is None:
+        raise NotAvailable("these rows have no times.")
+    divided = periods(sample.data.times, found.every, parts=parts)
+    code = divided.code[rows]
+    values = []
+    for one in found.periods:
+        of_it = rows[code == divided.names.index(one.name)]
+        enough = of_it.size >= MIN_ROWS
+        values.append(_value(sample, of_it, found.metric) if enough else math.nan)
+    return np.array(values)
+
+
+def _value(sample: Sample, rows: IntArray, metric: str) -> float:
+    part = sample.with_data(sample.data.take(rows))
+    try:
+        return float(evaluate(part, [metric], findings=False, classes=False)[metric].value)
+    except CalvizError:
+        return math.nan
