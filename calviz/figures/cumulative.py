@@ -22,7 +22,8 @@ from calviz.results.verdict import Verdict
 from calviz.sample import error_bars
 from calviz.sample.error_bars import RESAMPLES
 from calviz.sample.sample import Sample
-from calviz.sample.steps import Steps, steps
+from calviz.sample.step_views import steps
+from calviz.sample.steps import Steps
 from calviz.specs.figure import Theme, figure
 from calviz.specs.metric import METRICS, takes_weights
 from calviz.text.words import counted, decimal, level_text, points_text, shorten, with_short_class
