@@ -6,7 +6,7 @@ from calviz.analysis import first_metrics
 from calviz.ui.pinned import shown
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
-from calviz.ui.widgets import bin_details, cards, next_steps, sidebar
+from calviz.ui.widgets import bin_details, cards, next_steps, reduction_choice, sidebar
 from calviz.ui.widgets.text import md
 
 page_guard.enter()
@@ -25,7 +25,7 @@ with page_guard.boundary():
     cards.verdict(results.evaluation(chosen).verdict, results.verdict(chosen))
 
 with page_guard.boundary():
-    settings.other_view_of_two_classes(chosen, results.other_view(chosen))
+    reduction_choice.other_view_of_two_classes(chosen, results.other_view(chosen))
 
 pictures, words = st.columns([11, 10], gap="medium")
 with pictures, page_guard.boundary():
