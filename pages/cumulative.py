@@ -8,7 +8,7 @@ from calviz.ui.pinned import shown
 from calviz.ui.selection import overlay
 from calviz.ui.selection import panel as selected
 from calviz.ui.session import navigation, page_guard, results, settings
-from calviz.ui.widgets import cards, diagram
+from calviz.ui.widgets import cards, diagram, reduction_choice
 from calviz.ui.widgets.text import md
 
 #: Pixels of a panel, two in a row on a desk.
@@ -38,7 +38,7 @@ chosen = settings.current()
 st.title(navigation.BY_KEY["cumulative"].question, anchor=False)
 with page_guard.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
-    settings.other_view_of_two_classes(chosen)
+    reduction_choice.other_view_of_two_classes(chosen)
 
 with page_guard.boundary():
     estimate = st.segmented_control(

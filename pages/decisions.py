@@ -10,7 +10,7 @@ from calviz.sample.cutoff import decidable
 from calviz.ui.decisions import cutoff, grade_table
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
-from calviz.ui.widgets import cards, diagram, recalibration_choice
+from calviz.ui.widgets import cards, diagram, recalibration_choice, reduction_choice
 from calviz.ui.widgets.text import md
 
 page_guard.enter()
@@ -24,7 +24,7 @@ with page_guard.boundary():
         "Rows whose probability reaches the cutoff are acted on: treated, investigated, refused. Acting and not "
         "acting both have a cost when they turn out wrong: what calibration is worth shows in these costs."
     )
-    settings.choose_class(
+    reduction_choice.choose_class(
         chosen, "Decide for or against the class", "choose the class that is decided on"
     )
 

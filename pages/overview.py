@@ -6,7 +6,7 @@ from calviz.analysis import first_metrics
 from calviz.ui.pinned import shown
 from calviz.ui.selection import panel
 from calviz.ui.session import navigation, page_guard, results, settings
-from calviz.ui.widgets import bin_details, cards, next_steps, sidebar
+from calviz.ui.widgets import bin_details, cards, next_steps, reduction_choice, sidebar
 from calviz.ui.widgets.text import md
 
 page_guard.enter()
@@ -29,7 +29,7 @@ with pictures, page_guard.boundary():
     bin_details.chart(results.reliability(chosen), chosen, key="overview.chart")
 with pictures, page_guard.boundary():
     # Below the picture, which so is on the first screen with its legend.
-    settings.other_view_of_two_classes(chosen, results.other_view(chosen), below=True)
+    reduction_choice.other_view_of_two_classes(chosen, results.other_view(chosen), below=True)
 with words, page_guard.boundary():
     evaluation = results.evaluation(chosen)
     keys = first_metrics(chosen.sample)

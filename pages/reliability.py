@@ -7,7 +7,14 @@ from calviz.text.export import csv_bytes
 from calviz.text.words import as_sentence, together
 from calviz.ui.pinned import shown
 from calviz.ui.session import navigation, page_guard, results, settings
-from calviz.ui.widgets import bin_details, cards, diagram, notable_rows, recalibrated_diagram
+from calviz.ui.widgets import (
+    bin_details,
+    cards,
+    diagram,
+    notable_rows,
+    recalibrated_diagram,
+    reduction_choice,
+)
 from calviz.ui.widgets.text import md
 
 page_guard.enter()
@@ -17,7 +24,7 @@ st.title(navigation.BY_KEY["reliability"].question, anchor=False)
 with page_guard.boundary():
     words = chosen.words
     st.markdown(f"{md(chosen.entry.title, 80)} · {words} · {chosen.bins_words}")
-    settings.other_view_of_two_classes(chosen)
+    reduction_choice.other_view_of_two_classes(chosen)
 
 with page_guard.boundary():
     evaluation = results.evaluation(chosen)

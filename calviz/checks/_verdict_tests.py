@@ -21,7 +21,8 @@ from calviz.sample.binning import assign
 from calviz.sample.error_bars import p_value, redraw, resampled
 from calviz.sample.losses import negative_log_likelihood, squared_error
 from calviz.sample.sample import Sample, chosen_bins
-from calviz.sample.steps import Steps, steps
+from calviz.sample.step_views import steps
+from calviz.sample.steps import Steps
 from calviz.specs.metric import takes_weights
 
 #: A part of how the verdict tests: how much of the level a test has, against 1 of the others. "Off on average?" is asked first of all; NLL sees

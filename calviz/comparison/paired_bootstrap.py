@@ -8,7 +8,7 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.watch import checkpoint
-from calviz.sample.rows_not_alike import GroupWeights, RowDraws, RowWeights
+from calviz.sample.row_draws import GroupWeights, RowDraws, RowWeights
 
 #: Resampled rows, or clusters, are counted for at most this many (resample, row) pairs at a time.
 _CELLS = 4_000_000

@@ -23,7 +23,7 @@ from calviz.numerics.threads import one_blas_thread
 from calviz.results.comparison import Difference, Verdict
 from calviz.results.comparison_table import badness
 from calviz.results.evaluation import Interval
-from calviz.sample.rows_not_alike import RowWeights
+from calviz.sample.row_draws import RowWeights
 from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS
 

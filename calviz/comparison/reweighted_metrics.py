@@ -20,7 +20,7 @@ from calviz.comparison.difference_intervals import ALONE, MORE_SCALES, SCALES
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import NotAvailable
 from calviz.results.comparison_table import badness
-from calviz.sample.rows_not_alike import GroupWeights, RowDraws, RowWeights
+from calviz.sample.row_draws import GroupWeights, RowDraws, RowWeights
 from calviz.sample.sample import Sample, metric_view
 from calviz.specs.metric import METRICS, Metric, Reweighted
 

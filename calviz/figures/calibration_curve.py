@@ -19,7 +19,7 @@ from calviz.figures.drawing.style import axis
 from calviz.sample.flexible_curve import Band, CurveKind, band
 from calviz.sample.flexible_curve import curve as fitted
 from calviz.sample.sample import Sample
-from calviz.sample.steps import steps
+from calviz.sample.step_views import steps
 from calviz.specs.figure import figure
 from calviz.text.escape import plotly_text
 from calviz.text.words import (

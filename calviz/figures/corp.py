@@ -17,7 +17,7 @@ from calviz.figures.score_figure import ScoreFigure
 from calviz.sample.error_bars import RESAMPLES, resampled
 from calviz.sample.measured import measured
 from calviz.sample.sample import Sample
-from calviz.sample.steps import steps
+from calviz.sample.step_views import steps
 from calviz.specs.figure import figure
 from calviz.text.words import (
     SINGLE_ROW,

@@ -23,7 +23,8 @@ from calviz.results.verdict import Verdict
 from calviz.sample import error_bars
 from calviz.sample.error_bars import RESAMPLES
 from calviz.sample.sample import Sample
-from calviz.sample.steps import Steps, steps
+from calviz.sample.step_views import steps
+from calviz.sample.steps import Steps
 from calviz.specs.figure import Theme, figure
 from calviz.specs.metric import METRICS
 from calviz.text.words import (

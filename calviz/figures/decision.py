@@ -19,7 +19,8 @@ from calviz.figures.kernels.grouped_rows import resampled_between
 from calviz.results.evaluation import Interval
 from calviz.sample import error_bars
 from calviz.sample.sample import Sample
-from calviz.sample.steps import Steps, top_label_steps
+from calviz.sample.step_views import top_label_steps
+from calviz.sample.steps import Steps
 from calviz.specs.figure import Theme, figure
 from calviz.specs.metric import takes_weights
 from calviz.text.words import counted, decimal, decimals_for, level_text, percent, shorten

@@ -17,7 +17,8 @@ from calviz.figures.kernels.expert_referral import kept_and_wrong
 from calviz.figures.kernels.grouped_rows import resampled_between
 from calviz.sample.cutoff import net_benefit_of
 from calviz.sample.sample import Sample
-from calviz.sample.steps import Steps, steps
+from calviz.sample.step_views import steps
+from calviz.sample.steps import Steps
 from calviz.specs.figure import Theme, figure
 from calviz.text.words import counted, decimal, level_text, percent, shorten, with_short_class
 

@@ -18,7 +18,7 @@ from calviz.sample.cutoff import Confusion
 from calviz.sample.error_bars import RESAMPLES, interval, resampled
 from calviz.sample.ranking import average_precision, chance_of_order, ranked
 from calviz.sample.sample import Sample
-from calviz.sample.steps import steps
+from calviz.sample.step_views import steps
 from calviz.specs.figure import Theme, figure
 from calviz.text.words import counted, decimal, level_text, percent, shorten, with_short_class
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 from calviz.metrics.kernels.cumulative_gap import deviation
-from calviz.sample.steps import Steps, steps
+from calviz.sample.step_views import steps
+from calviz.sample.steps import Steps
 from calviz.specs.metric import metric
 
 

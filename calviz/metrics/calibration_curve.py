@@ -15,7 +15,8 @@ from calviz.sample.flexible_curve import CurveKind
 from calviz.sample.flexible_curve import curve as fitted
 from calviz.sample.kept_results import once_per_view
 from calviz.sample.sample import Sample
-from calviz.sample.steps import MAX_STEPS, Steps, over_steps, steps
+from calviz.sample.step_views import over_steps, steps
+from calviz.sample.steps import MAX_STEPS, Steps
 from calviz.specs.metric import metric
 
 #: Intervals in which a quantile of the distances of very many steps is looked for.

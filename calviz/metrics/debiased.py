@@ -15,7 +15,8 @@ from calviz.numerics.edges import MAX_BINS
 from calviz.sample.binning import BinSums
 from calviz.sample.kept_results import once_per_view
 from calviz.sample.sample import Sample, bin_sums
-from calviz.sample.steps import MAX_STEPS, Steps, over_steps, steps
+from calviz.sample.step_views import over_steps, steps
+from calviz.sample.steps import MAX_STEPS, Steps
 from calviz.specs.metric import metric
 
 

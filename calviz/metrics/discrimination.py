@@ -9,7 +9,8 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.sample import cell_bounds, cell_order
 from calviz.sample.ranking import average_precision, chance_of_order
-from calviz.sample.steps import Steps, steps
+from calviz.sample.step_views import steps
+from calviz.sample.steps import Steps
 from calviz.specs.metric import metric
 
 _ONE_KIND = "undefined: all rows are hits, or none is."

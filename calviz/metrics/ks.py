@@ -11,7 +11,8 @@ from calviz.core.arrays import FloatArray
 from calviz.metrics.kernels.brownian import maximum_exceeds
 from calviz.metrics.kernels.cumulative_gap import deviation, extremes
 from calviz.sample import cell_bounds
-from calviz.sample.steps import Steps, steps
+from calviz.sample.step_views import steps
+from calviz.sample.steps import Steps
 from calviz.specs.metric import metric
 
 

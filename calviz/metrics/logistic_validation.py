@@ -13,7 +13,8 @@ from calviz.core.arrays import FloatArray
 from calviz.sample import cell_order, logistic_recalibration
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample, event_sums
-from calviz.sample.steps import Steps, steps
+from calviz.sample.step_views import steps
+from calviz.sample.steps import Steps
 from calviz.specs.metric import metric
 
 _NO_FIT = (

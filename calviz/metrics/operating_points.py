@@ -14,7 +14,8 @@ from calviz.core.errors import OptionError
 from calviz.sample import cell_order
 from calviz.sample.ranking import coverage_at, errors_at_coverage
 from calviz.sample.sample import Sample
-from calviz.sample.steps import Steps, over_steps, top_label_steps
+from calviz.sample.step_views import over_steps, top_label_steps
+from calviz.sample.steps import Steps
 from calviz.specs.metric import metric
 
 _selective = partial(

@@ -11,7 +11,8 @@ from calviz.metrics.kernels.isotonic_levels import sum_over_levels
 from calviz.sample import cell_bounds, cell_order
 from calviz.sample.kept_results import once_per_view
 from calviz.sample.sample import Sample
-from calviz.sample.steps import Steps, steps
+from calviz.sample.step_views import steps
+from calviz.sample.steps import Steps
 from calviz.specs.metric import metric
 
 _corp = partial(

@@ -14,7 +14,8 @@ from calviz.numerics.zero_floor import EPSILON
 from calviz.sample import cell_order, logistic_recalibration
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample, bin_sums, binned
-from calviz.sample.steps import Steps, steps
+from calviz.sample.step_views import steps
+from calviz.sample.steps import Steps
 from calviz.specs.metric import metric
 
 _FAMILY = "Tests and summaries"

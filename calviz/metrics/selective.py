@@ -16,7 +16,8 @@ from calviz.sample.ranking import (
     errors_at_coverage,
     ranked_parts,
 )
-from calviz.sample.steps import Steps, top_label_steps
+from calviz.sample.step_views import top_label_steps
+from calviz.sample.steps import Steps
 from calviz.specs.metric import metric
 
 _selective = partial(

@@ -27,7 +27,8 @@ from calviz.sample.smoothing import (
     spread_parts,
     triweight_response,
 )
-from calviz.sample.steps import Steps, over_steps, steps
+from calviz.sample.step_views import over_steps, steps
+from calviz.sample.steps import Steps
 from calviz.specs.metric import metric
 
 #: Scores closer together than this are one score.

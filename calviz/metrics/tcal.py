@@ -11,7 +11,8 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.numerics.edges import assign, equal_width_edges
 from calviz.sample.kept_results import once_per_view
-from calviz.sample.steps import Steps, steps
+from calviz.sample.step_views import steps
+from calviz.sample.steps import Steps
 from calviz.specs.metric import metric
 
 #: The narrowest bins are 1 / 1,024 wide: what resampled steps can still tell apart.

@@ -14,12 +14,7 @@ from calviz.core.errors import CalvizError, InputError, OptionError
 from calviz.core.watch import checkpoint
 from calviz.numerics.scores import Scores
 from calviz.recalibrators import numpy_source
-from calviz.recalibrators.base import (
-    BaseRecalibrator,
-    check_map,
-    plain,
-    saved_parameters,
-)
+from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.fitting.held_out import (
     HeldOut,
     best_shares,
@@ -29,6 +24,7 @@ from calviz.recalibrators.fitting.held_out import (
     rows_to_choose_on,
 )
 from calviz.recalibrators.loading import load_map
+from calviz.recalibrators.saved_maps import check_map, plain, saved_parameters
 from calviz.specs.recalibrator import (
     RECALIBRATORS,
     UNCALIBRATED,

@@ -15,21 +15,22 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.rows_not_alike import checked_weights
 from calviz.numerics.automatic_zero_floor import automatic_floor, true_zeros
-from calviz.numerics.blocks import for_row_blocks, row_blocks
+from calviz.numerics.blocks import for_row_blocks
 from calviz.numerics.scores import Scores
 from calviz.numerics.threads import one_blas_thread
 from calviz.numerics.zero_floor import NO_FLOOR, Floor, check_floor, smallest_normal
 from calviz.recalibrators import numpy_source
 from calviz.recalibrators.frames import transform_frame
+from calviz.recalibrators.saved_maps import (
+    MAP_VERSION,
+    check_map,
+    plain,
+    restored,
+    saved_parameters,
+)
+from calviz.recalibrators.score_checks import check_logits, check_probabilities
 from calviz.specs.metric import parameters_of
 from calviz.specs.recalibrator import FloorChoice, Input, Needs
-
-#: Version of the JSON of a fitted map.
-MAP_VERSION = 1
-#: Rows of probabilities may sum to 1 up to this; data that go through `Predictions` are within it.
-SUM_TOLERANCE = 0.05
-#: Maps are fitted by sums of squares, in the type of the logits.
-LARGEST_LOGIT = 1e15
 
 
 class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -288,9 +289,9 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             flat = "Reshape your data to one column per class, such as np.stack([1 - p, p], axis=1)"
             raise InputError(said, remedy=flat if "got 1D array" in said else None) from None
         if self.input == "probabilities":
-            _check_probabilities(array)
+            check_probabilities(array)
         else:
-            _check_logits(array)
+            check_logits(array)
         return array
 
     def _check_labels(self, y: Any, array: FloatArray) -> IntArray:
@@ -438,39 +439,6 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return numpy_source.Maps.one(piece)
 
 
-def _check_logits(array: FloatArray) -> None:
-    """Raise InputError if logits are so large that sums of their squares overflow."""
-    for extreme, at in ((array.max(), array.argmax), (array.min(), array.argmin)):
-        if abs(extreme) > LARGEST_LOGIT:
-            row, column = divmod(int(at()), array.shape[1])
-            raise InputError(
-                f"the logit of class {column} is {extreme:.3g}, beyond ±{LARGEST_LOGIT:.0e}: too large to fit a map on",
-                row=row + 1,
-                remedy="where -3.4e38 marks a class that is left out, write -1e4: its probability is 0 as well",
-            )
-
-
-def _check_probabilities(array: FloatArray) -> None:
-    ones = np.ones(array.shape[1], dtype=array.dtype)
-    for rows in row_blocks(array):
-        block = array[rows]
-        off = np.abs(block @ ones - 1)
-        worst = int(off.argmax())
-        if block.min() < -1e-6:
-            row = int(np.argwhere(block < -1e-6)[0, 0])
-            raise InputError(
-                f"Negative values in data: {block[row].min():.6g} is not a probability",
-                row=rows.start + row + 1,
-                remedy='declare logits by input="logits"',
-            )
-        if off[worst] > SUM_TOLERANCE:
-            raise InputError(
-                f"the probabilities sum to {block[worst].sum():.6g}, not to 1",
-                row=rows.start + worst + 1,
-                remedy='normalise the rows, or declare logits by input="logits"',
-            )
-
-
 def keep_predicted_classes(before: FloatArray, after: FloatArray) -> None:
     """Restore the predicted class of each row where rounding has changed it (in place).
 
@@ -489,49 +457,8 @@ def keep_predicted_classes(before: FloatArray, after: FloatArray) -> None:
     for_row_blocks(after, work)
 
 
-def check_map(record: Any) -> None:
-    """Raise InputError unless this is a map that this version can read."""
-    wanted = {"calviz_map", "method", "classes", "parameters", "floor", "fitted"}
-    if not isinstance(record, Mapping) or not wanted <= set(record):
-        raise InputError("this is not the map of a recalibrator that calviz wrote")
-    if record["calviz_map"] != MAP_VERSION:
-        raise InputError(
-            f"the map has version {record['calviz_map']!r}, this calviz reads {MAP_VERSION}"
-        )
-
-
-def saved_parameters(cls: type[BaseEstimator], record: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that a saved map was fitted with; maps of versions without a cap have none."""
-    known = {p.name for p in parameters_of(cls.__init__)}
-    return ({"cap": False} if "cap" in known else {}) | dict(record["parameters"])
-
-
 def is_whole(value: Any, least: int) -> bool:
     """Whether this is a whole number (and not a truth value) of at least `least`."""
     return (
         isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= least
     )
-
-
-def plain(value: Any) -> Any:
-    """Arrays and NumPy numbers as lists and Python numbers."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
-    return value
-
-
-def restored(value: Any) -> Any:
-    """Lists of numbers as arrays again; ragged lists stay lists of arrays."""
-    if not isinstance(value, list):
-        return value
-    if any(isinstance(v, dict | str) for v in value):
-        return value
-    if any(isinstance(v, list) for v in value) and len({len(v) for v in value}) > 1:
-        return [restored(v) for v in value]
-    return np.asarray(value, dtype=np.float64)

@@ -13,12 +13,9 @@ from calviz.core.errors import InputError, OptionError
 from calviz.numerics.blocks import row_blocks
 from calviz.numerics.scores import Scores
 from calviz.recalibrators import ets, irm, isotonic, numpy_source, temperature
-from calviz.recalibrators.base import (
-    BaseRecalibrator,
-    check_map,
-    saved_parameters,
-)
+from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.reasons_to_leave_out import close_to_simpler, follows_noise, variant
+from calviz.recalibrators.saved_maps import check_map, saved_parameters
 from calviz.specs.recalibrator import (
     RECALIBRATORS,
     FloorChoice,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from calviz.core.errors import InputError, OptionError
-from calviz.recalibrators.base import BaseRecalibrator, check_map
+from calviz.recalibrators.base import BaseRecalibrator
+from calviz.recalibrators.saved_maps import check_map
 from calviz.specs.recalibrator import RECALIBRATORS
 
 

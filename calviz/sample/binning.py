@@ -24,7 +24,8 @@ from calviz.numerics.edges import (
     make_edges,
 )
 from calviz.sample.cell_bootstrap import resample_cells, resample_rows
-from calviz.sample.rows_not_alike import HitSums, RowSums, RowWeights
+from calviz.sample.row_draws import RowWeights
+from calviz.sample.row_sums import HitSums, RowSums
 from calviz.specs.metric import Redrawn, Reweighted
 
 __all__ = [

@@ -18,9 +18,11 @@ from calviz.numerics.penalised_logistic import penalised_logistic
 from calviz.sample.cluster_folds import fold_of_rows
 from calviz.sample.kept_results import kept_draw, once_per_view
 from calviz.sample.log_steps import losses_of
-from calviz.sample.rows_not_alike import HitSums, RowSums, RowWeights
+from calviz.sample.row_draws import RowWeights
+from calviz.sample.row_sums import HitSums, RowSums
 from calviz.sample.sample import Sample
-from calviz.sample.steps import Steps, steps
+from calviz.sample.step_views import steps
+from calviz.sample.steps import Steps
 from calviz.specs.metric import Redrawn, Reweighted, needs_rows, reweighted_by
 
 #: Rows are dealt out to so many folds; with fewer rows than this a fold says nothing.

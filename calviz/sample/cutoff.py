@@ -14,7 +14,8 @@ from calviz.core.events import BinaryEvents
 from calviz.core.options import checked_cutoff
 from calviz.core.reduction import Reduction
 from calviz.numerics.proportions import clopper_pearson
-from calviz.sample.rows_not_alike import HitSums, RowSums, RowWeights
+from calviz.sample.row_draws import RowWeights
+from calviz.sample.row_sums import HitSums, RowSums
 from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps, make_steps
 from calviz.specs.metric import Redrawn, Reweighted, reweighted_by

@@ -13,7 +13,8 @@ from calviz.numerics.zero_floor import EPSILON
 from calviz.sample.error_bars import Draw
 from calviz.sample.kept_results import once_per_view
 from calviz.sample.sample import Sample
-from calviz.sample.steps import Steps, over_steps, steps
+from calviz.sample.step_views import over_steps, steps
+from calviz.sample.steps import Steps
 
 _TINY = np.finfo(np.float64).tiny
 

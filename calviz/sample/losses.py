@@ -17,7 +17,8 @@ from calviz.core.probabilities import BLOCK_BYTES
 from calviz.numerics.blocks import for_row_blocks, row_blocks
 from calviz.numerics.zero_floor import EPSILON
 from calviz.sample.cell_bootstrap import resample_cells, shifted_gamma
-from calviz.sample.rows_not_alike import RowSums, RowWeights
+from calviz.sample.row_draws import RowWeights
+from calviz.sample.row_sums import RowSums
 from calviz.sample.sample import Sample
 from calviz.specs.metric import Redrawn, Reweighted, reweighted_by
 from calviz.text.words import counted, percent

@@ -38,7 +38,7 @@ from calviz.sample.redrawn_rows_and_labels import (
     redrawn_labels,
     redraws,
 )
-from calviz.sample.rows_not_alike import GroupWeights, RowWeights, products
+from calviz.sample.row_draws import GroupWeights, RowWeights, products
 from calviz.sample.sample import Sample
 from calviz.specs.metric import Redrawn, Reweighted, reweighted_by
 

@@ -25,7 +25,8 @@ from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn, 
 from calviz.sample.error_bars import DRAWN_BY, RESAMPLES
 from calviz.sample.kept_results import held_bytes
 from calviz.sample.reduce import reduce
-from calviz.sample.rows_not_alike import Drawing, RowDraws
+from calviz.sample.row_draws import RowDraws
+from calviz.sample.rows_not_alike import Drawing
 from calviz.specs.metric import (
     Metric,
     knows_cells,

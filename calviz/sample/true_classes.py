@@ -24,7 +24,7 @@ from calviz.sample.redrawn_rows_and_labels import (
     redraws,
 )
 from calviz.sample.reduce import predicted_classes
-from calviz.sample.rows_not_alike import RowWeights, products
+from calviz.sample.row_draws import RowWeights, products
 from calviz.sample.sample import Sample
 from calviz.sample.true_class_cells import CellSource, cell_source
 from calviz.specs.metric import Redrawn, Reweighted, reweighted_by, takes_weights

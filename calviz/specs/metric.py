@@ -47,10 +47,10 @@ V = TypeVar("V", bound=View)
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: Weights of the rows, shape (n, b), to a function of the scale of the gaps that gives the view, with a leading axis of b;
-#: without a scale it is the view of rows that are drawn so often. Weights may be a `calviz.sample.rows_not_alike.GroupWeights`.
+#: without a scale it is the view of rows that are drawn so often. Weights may be a `calviz.sample.row_draws.GroupWeights`.
 Reweighted = Callable[[Any], Callable[[float | None], Any]]
 
-#: Random numbers, how the rows are drawn (`calviz.sample.rows_not_alike.RowDraws`) and a number b to the view of b worlds in
+#: Random numbers, how the rows are drawn (`calviz.sample.row_draws.RowDraws`) and a number b to the view of b worlds in
 #: which the model is calibrated, with a leading axis of b.
 Redrawn = Callable[[np.random.Generator, Any, int], Any]
 
@@ -71,7 +71,7 @@ class Reweighting:
     weighted : bool
         Whether the maker takes the weights of the sample's rows; one that does not is not asked where there are any.
     grouped : bool
-        Whether `make` and `redrawn` add up rows by `calviz.sample.rows_not_alike.RowSums` only, so that resamples of clusters need not
+        Whether `make` and `redrawn` add up rows by `calviz.sample.row_sums.RowSums` only, so that resamples of clusters need not
         go through all rows.
     """
 

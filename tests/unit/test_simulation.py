@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 import calviz
 from calviz.sample.error_bars import p_value, stream
 from calviz.sample.sample import Sample
-from calviz.sample.steps import steps
+from calviz.sample.step_views import steps
 from calviz.specs.metric import METRICS
 
 pytestmark = pytest.mark.slow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -18,6 +18,7 @@ from calviz.core.predictions import ConfidencePredictions, Dataset, Kind, Predic
 from calviz.core.probabilities import RENORMALISE
 from calviz.core.rows_not_alike import checked_clusters, checked_weights, repeated
 from calviz.data.building import diagnose, labels
+from calviz.data.building.column_values import as_numbers, joint_classes, one_dimensional
 from calviz.data.building.logit_agreement import disagreement
 from calviz.data.building.times import as_times
 from calviz.data.loaded import DROP_MISSING, ReadingOptions, short, span
@@ -210,7 +211,7 @@ class _Builder:
     def _labels(self, fetched: Fetched, first: Scores, k: int) -> labels.Labels:
         layout, line = self.layout, self.table.line
         if layout.one_hot:
-            columns = [_as_numbers(fetched.columns[c], c) for c in layout.one_hot]
+            columns = [as_numbers(fetched.columns[c], c) for c in layout.one_hot]
             self._check_lengths(fetched, len(columns[0]), layout.one_hot[0])
             indices = labels.from_one_hot(columns, layout.one_hot, line)
             form = "one-hot" if len(columns) > 1 else "0 or 1"
@@ -316,7 +317,7 @@ class _Builder:
         texts: dict[str, Factor] = {}
         unused = [f"{short(name)} (too many fractions)" for name in layout.unused]
         for name in layout.groups:
-            factor = Factor.of(_one_dimensional(fetched.columns[name]))
+            factor = Factor.of(one_dimensional(fetched.columns[name]))
             varied = len(factor.levels) > 1 or n == 1
             few = len(factor.levels) <= GROUP_LEVELS and (len(factor.levels) < n or n <= 2)
             if layout.groups_chosen or (varied and few):
@@ -337,16 +338,16 @@ class _Builder:
             )
         columns: dict[str, Any] = {"groups": groups, "texts": texts}
         if layout.split is not None:
-            columns["splits"] = Factor.of(_one_dimensional(fetched.columns[layout.split]))
+            columns["splits"] = Factor.of(one_dimensional(fetched.columns[layout.split]))
         if layout.id is not None:
-            ids = _one_dimensional(fetched.columns[layout.id])
+            ids = one_dimensional(fetched.columns[layout.id])
             columns["ids"] = ids.values() if isinstance(ids, Factor) else ids
         shown = {
             name.removeprefix("group_") if self.table.arrays else name: name for name in groups
         }
         columns["groups"] = {key: groups[name] for key, name in shown.items()}
         columns["numbers"] = {
-            name: _as_numbers(_one_dimensional(fetched.columns[name]), name)
+            name: as_numbers(one_dimensional(fetched.columns[name]), name)
             for name in layout.numbers
         }
         columns |= self._rows_not_alike(fetched)
@@ -356,18 +357,18 @@ class _Builder:
         """Clusters, weights and times of the rows."""
         layout, found = self.layout, dict[str, Any]()
         if layout.cluster is not None:
-            clusters = Factor.of(_one_dimensional(fetched.columns[layout.cluster]))
+            clusters = Factor.of(one_dimensional(fetched.columns[layout.cluster]))
             found["clusters"] = _in_column(layout.cluster, checked_clusters, clusters)
         if layout.weight is not None:
-            values = _one_dimensional(fetched.columns[layout.weight])
-            weights = _as_numbers(values, layout.weight).astype(np.float64)
+            values = one_dimensional(fetched.columns[layout.weight])
+            weights = as_numbers(values, layout.weight).astype(np.float64)
             weights = _in_column(layout.weight, checked_weights, weights)
             if self.options.weight_kind == "frequency":
                 self.counts = weights
             else:
                 found["weights"] = weights
         if layout.time is not None:
-            values = _one_dimensional(fetched.columns[layout.time])
+            values = one_dimensional(fetched.columns[layout.time])
             try:
                 found["times"] = as_times(values, layout.time)
             except InputError as error:
@@ -387,7 +388,7 @@ class _Builder:
         names: tuple[str, ...] = ()
         missing = np.zeros(n, dtype=bool)
         if layout.predicted is not None and self.layout.label is not None:
-            truth, predicted, names = _joint_classes(
+            truth, predicted, names = joint_classes(
                 fetched.columns[self.layout.label],
                 fetched.columns[layout.predicted],
                 self.options.class_names or self.table.class_names,
@@ -396,7 +397,7 @@ class _Builder:
         if layout.correct is not None:
             values = fetched.columns[layout.correct]
             told = labels.decode(
-                _one_dimensional(values), 2, class_names=(), columns=(), base=None,
+                one_dimensional(values), 2, class_names=(), columns=(), base=None,
                 name=layout.correct, line=line,
             )  # fmt: skip
             correct, form = (
@@ -455,74 +456,6 @@ class _Builder:
                 name: _in_column(column, partial(repeated, m), counts) for name, m in models.items()
             }
         return Built(models, kind, form, names, groups, self.notices, self.offered, self.made)
-
-
-def _joint_classes(
-    truth: npt.NDArray[Any] | Factor, predicted: npt.NDArray[Any] | Factor, names: tuple[str, ...]
-) -> tuple[IntArray, IntArray, tuple[str, ...]]:
-    """True and predicted labels as indices into the classes that occur in either."""
-    one, two = Factor.of(_one_dimensional(truth)), Factor.of(_one_dimensional(predicted))
-    index: dict[str, int] = {}
-    if not names:
-        found = {level for level in (*one.levels, *two.levels) if level}
-        numbers = {level: labels.whole(level) for level in found}
-        if None not in numbers.values():
-            # "1.0" and "1" are one class: a column with gaps was read as fractions on its way.
-            order = sorted({number for number in numbers.values() if number is not None})
-            names = tuple(str(number) for number in order)
-            place_of = {number: j for j, number in enumerate(order)}
-            index = {level: place_of[number or 0] for level, number in numbers.items()}
-        else:
-            names = tuple(sorted(found))
-    index = index or {c: j for j, c in enumerate(names)}
-    index[""] = -1
-    for level in (*one.levels, *two.levels):
-        place = index.get(level, labels.whole(level))
-        if place is None or not -1 <= place < len(names) or (place < 0 and level):
-            raise InputError(f"label '{short(level)}' is none of the class names")
-        index[level] = place
-    codes = [np.array([index[v] for v in f.levels], dtype=np.int32)[f.codes] for f in (one, two)]
-    return codes[0], codes[1], names
-
-
-def _one_dimensional(values: npt.NDArray[Any] | Factor) -> npt.NDArray[Any] | Factor:
-    if isinstance(values, Factor) or values.ndim == 1:
-        return values
-    if values.ndim == 2 and values.shape[1] == 1:
-        return values[:, 0]
-    raise InputError(f"a column of shape {values.shape} cannot be used here, expected 1-D")
-
-
-def _as_numbers(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[Any]:
-    if not isinstance(values, Factor):
-        return values
-    words = {"true": "1", "false": "0", "": "nan"}
-    try:
-        levels = np.array([float(words.get(v.strip().lower(), v)) for v in values.levels])
-    except ValueError:
-        row, value = _first_text(values, words)
-        raise InputError(
-            f"'{short(value)}' is not a number",
-            row=row,
-            column=name,
-        ) from None
-    numbers: npt.NDArray[Any] = levels[values.codes]
-    return numbers
-
-
-def _first_text(values: Factor, words: Mapping[str, str]) -> tuple[int, str]:
-    """The first row, from 1 up, whose value is not a number, and that value."""
-
-    def is_text(value: str) -> bool:
-        try:
-            float(words.get(value.strip().lower(), value))
-        except ValueError:
-            return True
-        return False
-
-    bad = [at for at, level in enumerate(values.levels) if is_text(level)]
-    row = int(np.isin(values.codes, bad).argmax())
-    return row + 1, values.levels[values.codes[row]]
 
 
 def _in_column(name: str, check: Callable[[Any], Any], values: Any) -> Any:

@@ -15,7 +15,8 @@ from calviz.core.errors import OptionError
 from calviz.sample.kept_results import once_per_view
 from calviz.sample.sample import Sample
 from calviz.sample.smoothing import grid_size, smooth, spread_parts, triweight_response
-from calviz.sample.steps import Steps, steps
+from calviz.sample.step_views import steps
+from calviz.sample.steps import Steps
 
 CurveKind = Literal["kernel", "isotonic"]
 

@@ -14,7 +14,8 @@ from calviz.numerics.blocks import for_row_blocks
 from calviz.sample.losses import full_predictions
 from calviz.sample.ranking import ranked
 from calviz.sample.sample import Sample
-from calviz.sample.steps import Steps, make_steps, redrawn, reweighted, top_label_steps
+from calviz.sample.step_views import redrawn, reweighted, top_label_steps
+from calviz.sample.steps import Steps, make_steps
 from calviz.specs.metric import reweighted_by
 
 Ranking = Literal["confidence", "entropy", "margin"]

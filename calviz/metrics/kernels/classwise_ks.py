@@ -33,9 +33,10 @@ from calviz.sample.redrawn_rows_and_labels import (
     redrawn_labels,
     redraws,
 )
-from calviz.sample.rows_not_alike import RowWeights, products
+from calviz.sample.row_draws import RowWeights, products
 from calviz.sample.sample import Sample
-from calviz.sample.steps import Steps, steps
+from calviz.sample.step_views import steps
+from calviz.sample.steps import Steps
 from calviz.specs.metric import Redrawn, Reweighted, reweighted_by
 
 #: Redrawn hits, about, that are sorted at a time, so that they stay in the cache.

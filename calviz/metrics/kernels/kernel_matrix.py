@@ -13,7 +13,7 @@ from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import OptionError
 from calviz.sample.losses import full_predictions
 from calviz.sample.redrawn_rows_and_labels import row_counts
-from calviz.sample.rows_not_alike import RowWeights, rows_of
+from calviz.sample.row_draws import RowWeights, rows_of
 from calviz.sample.sample import Sample
 from calviz.specs.metric import Redrawn, Reweighted, needs_rows, reweighted_by
 

@@ -10,8 +10,8 @@ from calviz.text.words import counted, distinct, shorten
 from calviz.ui.pinned import chip as pin
 from calviz.ui.pinned import state as pinned
 from calviz.ui.selection import chip, state
-from calviz.ui.session import navigation, open_files, settings
-from calviz.ui.widgets import browser, pictures, shortcuts, upload
+from calviz.ui.session import navigation, open_files
+from calviz.ui.widgets import browser, pictures, settings_choice, shortcuts, upload
 from calviz.ui.widgets.text import md
 
 #: The one action of the first page, in a colour that reads on both themes.
@@ -33,7 +33,7 @@ def draw(page: str) -> None:
         with (
             st.expander("Settings of the data", icon=":material/tune:") if quiet else st.container()
         ):
-            chosen = settings.draw()
+            chosen = settings_choice.draw()
         state.settle(chosen, page)
         pinned.settle(chosen)
         with selected:

@@ -13,7 +13,7 @@ from calviz.comparison.rare_losses import RareLosses
 from calviz.comparison.reweighted_metrics import Weighted
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.sample import budget, one_vs_rest
-from calviz.sample.rows_not_alike import GroupWeights, RowDraws
+from calviz.sample.row_draws import GroupWeights, RowDraws
 from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS
 

@@ -8,7 +8,7 @@ import calviz
 from calviz.core.events import BinaryEvents, Ordered, one_score_per_tie
 from calviz.recalibrators.fitting.isotonic import Between, Positives, isotonic_map
 from calviz.sample.sample import Sample
-from calviz.sample.steps import steps
+from calviz.sample.step_views import steps
 from calviz.specs.recalibrator import RECALIBRATORS
 
 KEYS = ["ks", "ks_signed", "ece_equal_mass", "ece_sweep", "aurc", "e_aurc", "auroc_failure"]

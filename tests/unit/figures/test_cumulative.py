@@ -13,7 +13,7 @@ from calviz.figures import Cumulative
 from calviz.figures.kernels.reliability_curves import isotonic_curve, smoothed_gap
 from calviz.figures.kernels.thin_curve import extremes
 from calviz.sample.sample import Sample
-from calviz.sample.steps import steps
+from calviz.sample.step_views import steps
 
 
 def binary(n, seed=0, power=1.0, decimals=None):

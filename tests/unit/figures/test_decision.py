@@ -11,7 +11,7 @@ from calviz.core.errors import OptionError
 from calviz.figures import Decision
 from calviz.figures.kernels.expert_referral import Costs, best_threshold
 from calviz.sample.sample import Sample
-from calviz.sample.steps import top_label_steps
+from calviz.sample.step_views import top_label_steps
 
 
 def data(confidence, correct, **own):

@@ -8,7 +8,7 @@ from calviz.core.errors import OptionError
 from calviz.figures import Reliability
 from calviz.figures.kernels.reliability_curves import kernel_curve
 from calviz.sample.sample import Sample
-from calviz.sample.steps import steps
+from calviz.sample.step_views import steps
 
 BOTH = ("kernel", "isotonic")
 

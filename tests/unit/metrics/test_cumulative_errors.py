@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import calviz
 from calviz.metrics.kernels.brownian import maximum_exceeds, range_exceeds
 from calviz.sample.sample import Sample
-from calviz.sample.steps import steps
+from calviz.sample.step_views import steps
 from calviz.specs.metric import METRICS
 
 KEYS = ("ks", "kuiper", "atb")

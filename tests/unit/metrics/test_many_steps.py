@@ -8,10 +8,11 @@ from calviz.metrics import debiased
 from calviz.metrics.debiased import MonotoneBins, sweep_steps
 from calviz.metrics.smooth import KernelSteps
 from calviz.sample import steps as steps_module
+from calviz.sample.step_views import steps, top_label_steps
 from calviz.sample.steps import Steps, make_steps
 from calviz.specs.metric import METRICS
 
-KEYS = [m.key for m in METRICS if m.view in (steps_module.steps, steps_module.top_label_steps)]
+KEYS = [m.key for m in METRICS if m.view in (steps, top_label_steps)]
 
 
 def events(n=20_000, *, seed=0, dtype=np.float32, power=1.0, ties=0.0):

@@ -11,7 +11,7 @@ from calviz.comparison.rows import Division
 from calviz.core.errors import InputError, NotAvailable
 from calviz.core.rows_not_alike import repeated, with_rows
 from calviz.sample.error_bars import resampled
-from calviz.sample.rows_not_alike import RowDraws
+from calviz.sample.row_draws import RowDraws
 from calviz.sample.sample import Sample, event_sums, metric_view
 from calviz.specs.metric import METRICS, reweighting_of
 from calviz.specs.recalibrator import RECALIBRATORS
@@ -167,7 +167,7 @@ def test_many_clusters_and_many_weighted_rows_are_drawn_by_groups(monkeypatch):
     w = np.random.default_rng(6).exponential(size=data.n)
     rows = calviz.Predictions(probs=data.probs, labels=data.labels, weights=w)
     weighted = evaluate(rows, ["mcs", "nll"], ci=True, findings=False, resamples=1_500)
-    monkeypatch.setattr("calviz.sample.rows_not_alike.MOST_GROUPS", 1_000)
+    monkeypatch.setattr("calviz.sample.row_draws.MOST_GROUPS", 1_000)
     few = evaluate(data.renamed("b"), ["mcs", "nll"], ci=True, findings=False, resamples=1_500)
     some = evaluate(rows.renamed("b"), ["mcs", "nll"], ci=True, findings=False, resamples=1_500)
     for one, other in ((plain, few), (weighted, some)):
@@ -362,7 +362,7 @@ def test_draws_that_are_kept_are_those_that_would_be_drawn_again(monkeypatch):
         rng = np.random.default_rng(3)
         drawn = [np.asarray(rows.counts(rng, size)) for size in (7, 7, 5)]
         found.append([*drawn, rng.random(1)])
-    monkeypatch.setattr("calviz.sample.rows_not_alike.KEPT_TIMES", 400)  # one of them only
+    monkeypatch.setattr("calviz.sample.row_draws.KEPT_TIMES", 400)  # one of them only
     rng = np.random.default_rng(3)
     few = RowDraws(50, None, w)
     found.append([*(np.asarray(few.counts(rng, size)) for size in (7, 7, 5)), rng.random(1)])

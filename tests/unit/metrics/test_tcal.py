@@ -5,7 +5,7 @@ import pytest
 
 import calviz
 from calviz.sample.sample import Sample
-from calviz.sample.steps import steps
+from calviz.sample.step_views import steps
 from calviz.specs.metric import METRICS
 
 

@@ -1,0 +1,178 @@
+"""Views that consist of steps: which steps a sample has, and how they are made again where rows are not alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.events import BinaryEvents
+from calviz.sample.error_bars import Draw
+from calviz.sample.kept_results import kept_draw
+from calviz.sample.row_draws import MOST_GROUPS, RowWeights
+from calviz.sample.row_sums import HitSums, RowSums
+from calviz.sample.sample import Sample
+from calviz.sample.steps import Steps, make_steps, most_steps
+from calviz.specs.metric import (
+    Redrawn,
+    Reweighting,
+    reweighted_by,
+    reweighting_of,
+    takes_weights,
+)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _group_of_rows(events: BinaryEvents, view: Steps) -> IntArray:
+    """The merged step of each row, shape (n,), kept with the steps."""
+    kept: dict[str, IntArray] = view.__dict__.setdefault("_group_of_rows", {})
+    if not kept:
+        last = view.score
+        if view.merged() is not view:
+            most = most_steps(float(view.n))
+            upto, share = 0.0, most / float(view.n)
+            groups = []
+            for part in view.blocks():  # as `merged` does
+                middle = np.cumsum(part.count) + (upto - part.count / 2)
+                upto += float(part.count.sum())
+                groups.append(np.minimum(middle * share, most - 1).astype(np.int16))
+            group = np.concatenate(groups)
+            last = last[np.flatnonzero(np.append(group[1:] != group[:-1], True))]
+        # A step holds the scores up to its own. Rows without weight have no step of their own.
+        found = np.searchsorted(last, events.score.astype(np.float64))
+        kept[""] = np.minimum(found, last.size - 1).astype(np.int32)
+    return kept[""]
+
+
+def redrawn(events: BinaryEvents, view: Steps) -> Redrawn:
+    """The (merged) steps of rows that are not alike under calibration (see `Reweighting`)."""
+    base = view.merged()
+    made: list[HitSums] = []
+
+    def draw(rng: np.random.Generator, rows: Any, size: int) -> Steps:
+        def drawn() -> FloatArray:
+            if not made:
+                made.append(HitSums(events, _group_of_rows(events, view), base.size))
+            return np.ascontiguousarray(made[0](rng, rows, size).T)
+
+        # Views that consist of the same steps share them.
+        hits = kept_draw(view, f"redrawn {size}", rng, drawn)
+        count = np.broadcast_to(base.count, hits.shape)
+        return Steps(base.score, count, hits, base.merged_square, base.params, view.of_sample)
+
+    return draw
+
+
+def reweighted(
+    events: BinaryEvents, view: Steps
+) -> Callable[[RowWeights], Callable[[float | None], Steps]]:
+    """The (merged) steps of the events where each row has a weight (see `Reweighting`)."""
+    base = view.merged()
+    # Misses and hits of every step.
+    sums_of = RowSums(_group_of_rows(events, view) + base.size * events.hit, 2 * base.size, None)
+    rows, gap = base.score_sum, base.score_sum - base.hits
+
+    def of(weights: RowWeights) -> Callable[[float | None], Steps]:
+        misses, hits = sums_of(weights).reshape(2, base.size, -1)
+        count, hits = np.ascontiguousarray((misses + hits).T), np.ascontiguousarray(hits.T)
+        gaps: list[FloatArray] = []
+
+        def at_scale(scale: float | None) -> Steps:
+            if scale is None:
+                return Steps(
+                    base.score, count, hits, base.merged_square, base.params, view.of_sample
+                )
+            if not gaps:
+                gaps.append(count * base.score - hits)
+            moved = (rows - (scale - 1) * gap) - gaps[0]
+            still = np.broadcast_to(base.count, moved.shape)
+            return Steps(base.score, still, moved, base.merged_square, base.params)
+
+        return at_scale
+
+    return of
+
+
+@takes_weights
+def own_reweighted(sample: Sample) -> Callable[[RowWeights], Callable[[float | None], Steps]]:
+    """The steps of the sample's own reduction, from weights of shape (n, b); the last ones are kept for the next metrics."""
+    made = reweighted(sample.scored, sample.view(steps))
+    last: list[tuple[RowWeights, Callable[[float | None], Steps]]] = []
+
+    def of(weights: RowWeights) -> Callable[[float | None], Steps]:
+        if not last or last[0][0] is not weights:
+            last[:] = [(weights, made(weights))]
+        return last[0][1]
+
+    return of
+
+
+@reweighted_by(
+    lambda sample, _: sample.view(own_reweighted),
+    redrawn=lambda sample, view: redrawn(sample.scored, view),
+    weighted=True,
+    grouped=True,
+)
+def steps(sample: Sample) -> Steps:
+    """Steps of the sample's own reduction."""
+    return make_steps(sample.scored, sample.weights)
+
+
+def over_steps(
+    over: Callable[[Any, Steps, Draw, bool], Any], of: Callable[[Sample], Steps] = steps
+) -> Callable[[F], F]:
+    """Say of a maker of views that consist of steps how one is made over resampled ones (see `reweighted_by`).
+
+    Parameters
+    ----------
+    over : callable
+        ``over(view, steps, draw, signed)`` gives the view with resampled steps; `draw` says how they were made, and `signed`
+        whether hits may be below 0 or more than the rows.
+    of : callable
+        The maker of the steps.
+    """
+
+    def make(sample: Sample, view: Any) -> Callable[[RowWeights], Callable[[float | None], Any]]:
+        stepped = reweighting(of).make(sample, sample.view(of))
+
+        def made(weights: RowWeights) -> Callable[[float | None], Any]:
+            at_scale = stepped(weights)
+            return lambda scale: over(view, at_scale(scale), "bootstrap", scale is not None)
+
+        return made
+
+    def calibrated(sample: Sample, view: Any) -> Redrawn:
+        draw = reweighting(of).redrawn
+        assert draw is not None
+        drawn = draw(sample, sample.view(of))
+        # Hits of clustered rows are no whole numbers, nor are those of very many weighted ones.
+        signed = sample.data.clusters is not None or sample.data.n > MOST_GROUPS
+
+        def made(rng: np.random.Generator, rows: Any, size: int) -> Any:
+            return over(view, drawn(rng, rows, size), "under_calibration", signed)
+
+        return made
+
+    return reweighted_by(make, redrawn=calibrated, weighted=True, grouped=True)
+
+
+def reweighting(maker: Callable[..., Any]) -> Reweighting:
+    """How the view of a maker that has one is made again from weights."""
+    found = reweighting_of(maker)
+    assert found is not None
+    return found
+
+
+@reweighted_by(
+    lambda sample, view: reweighted(sample.top_scored, view),
+    redrawn=lambda sample, view: redrawn(sample.top_scored, view),
+    weighted=True,
+    grouped=True,
+)
+def top_label_steps(sample: Sample) -> Steps:
+    """Steps of the top label, whatever the reduction."""
+    # The very same view under every reduction, so that it is resampled once.
+    return sample.top_label.view(steps)
