@@ -112,4 +112,4 @@ def test_weighted_rows_are_looked_at_too():
         splits=np.repeat(["a", "b"], [150, 50]),
     )
     (found,) = [f for f in find(Sample(p)) if f.code == "CAL011"]
-    assert found.message.startswith("100 rows (50%)")
+    assert found.message.startswith("100 rows (50.0 %)")
