@@ -34,7 +34,7 @@ def shared_rows(sample: Sample) -> Iterator[Finding]:
             return
     if not isinstance(data, Predictions) or data.cells is not None:
         return
-    open_ = np.flatnonzero(sample.top_events.score < CERTAIN)
+    open_ = np.flatnonzero(sample.top_scored.score < CERTAIN)
     if open_.size < 2:
         return
     hashes = row_hashes(data.probs) ^ data.labels.astype(np.uint64)

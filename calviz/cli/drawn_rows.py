@@ -50,7 +50,7 @@ def draw_options(reading: ReadingOptions, division: Division) -> dict[str, Any]:
             raise OptionError(
                 f"--{name.replace('_', '-')} needs all rows in memory: give --sample ROWS instead."
             )
-    options = options_and_time(reading, counts=False)[0]
+    options = options_and_time(reading)[0]
     return options | {"seed": division.seed, "fit_split": division.fit_split}
 
 

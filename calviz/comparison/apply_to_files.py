@@ -10,21 +10,22 @@ from typing import Any
 import numpy as np
 
 from calviz.comparison.saved_maps import apply_map
-from calviz.core.errors import InputError, OptionError
+from calviz.core.errors import InputError, OptionError, shortened
 from calviz.core.extra_packages import needs
-from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
+from calviz.core.predictions import Dataset, Predictions
 from calviz.core.watch import checkpoint
 from calviz.core.whole_files import replacing
 from calviz.data.loaded import ReadingOptions
 from calviz.data.profiling.columns import recognised
 from calviz.data.profiling.sources import Files, find, scan
+from calviz.data.sampling.blocks import predictions_of
 from calviz.profiles.layout import Layout
 
 #: Numbers that are looked at at a time: rows times classes.
 BLOCK = 4_000_000
 
-#: Told a block and which column is what: the name of a column, and its values.
-Marks = Callable[[Any, Layout], tuple[str, Any]]
+#: Told a block and which column is what: the rows to be written, and columns of these.
+Marks = Callable[[Any, Layout], tuple[Any, dict[str, Any]]]
 
 
 def apply_to_files(
@@ -38,6 +39,8 @@ def apply_to_files(
 ) -> tuple[Path, ...]:
     """Write each file again with calibrated scores, as Parquet; all other columns stay as they are.
 
+    In place of logits there are probabilities, ``p_CLASS``.
+
     Parameters
     ----------
     sources : sequence of str or PathLike
@@ -50,7 +53,7 @@ def apply_to_files(
         Whose scores, where there are several.
     options : ReadingOptions, optional
     marks : callable, optional
-        Makes a column more of each block, with the rows in order.
+        Says which rows of each block are written, and makes columns of these.
 
     Returns
     -------
@@ -107,11 +110,17 @@ def _apply(file: Files, layout: Layout, record: Any, out: Path, marks: Marks | N
             for block in scan(file, "polars").collect_batches(chunk_size=rows, maintain_order=True):
                 checkpoint()
                 calibrated = apply_map(_predictions(block, layout, done), record)
-                scores = _scores(calibrated, layout)
-                columns = [pl.Series(name, scores[:, k]) for k, name in enumerate(layout.scores)]
+                made = _with_scores(block, calibrated, layout)
                 if marks is not None:
-                    columns.append(pl.Series(*marks(block, layout)))
-                table = block.with_columns(columns).to_arrow()
+                    chosen, columns = marks(block, layout)
+                    types = block.schema
+                    made = made[chosen].with_columns(
+                        pl.Series(name, values).cast(types[name])
+                        if name in types
+                        else pl.Series(name, values)
+                        for name, values in columns.items()
+                    )
+                table = made.to_arrow()
                 writer = writer or pq.ParquetWriter(beside, table.schema)
                 writer.write_table(table)
                 done += block.height
@@ -124,18 +133,31 @@ def _apply(file: Files, layout: Layout, record: Any, out: Path, marks: Marks | N
 
 def _predictions(block: Any, layout: Layout, before: int) -> Dataset:
     """The scores of a block; a map does not look at labels."""
-    scores = block.select(layout.scores).to_numpy()
-    none = np.zeros(len(scores), dtype=np.int32)
+    scores = block.select(layout.columns).to_numpy()
     try:
-        if layout.confidence:
-            return ConfidencePredictions(confidence=scores[:, 0], correct=none.astype(bool))
-        names = layout.class_names
-        probs = scores[:, 0] if scores.shape[1] == 1 else scores
-        return Predictions(probs=probs, labels=none, class_names=names)
+        return predictions_of(scores, np.zeros(len(scores), dtype=np.int32), layout)
     except InputError as error:
         row = None if error.row is None else before + error.row
         kept = {f: getattr(error, f) for f in ("column", "remedy")}
         raise InputError(error.what, row=row, **kept) from None
+
+
+def _with_scores(block: Any, calibrated: Dataset, layout: Layout) -> Any:
+    """The block with calibrated scores in place of its own."""
+    import polars as pl
+
+    scores, names = _scores(calibrated, layout), layout.scores
+    if layout.logits:
+        # Called as `calviz.data.writing` calls them.
+        names = tuple(f"p_{name}" for name in layout.class_names)
+        block = block.drop(layout.logits)
+        for name in names:
+            if name in block.columns:
+                raise InputError(
+                    f"there is a column '{shortened(name)}' already, where the probabilities of logits go",
+                    remedy="rename it",
+                )
+    return block.with_columns(pl.Series(name, scores[:, k]) for k, name in enumerate(names))
 
 
 def _scores(data: Dataset, layout: Layout) -> np.ndarray[Any, Any]:

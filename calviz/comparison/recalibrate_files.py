@@ -16,7 +16,7 @@ from calviz.comparison.rows import LEAST_ROWS
 from calviz.core.errors import InputError, OptionError
 from calviz.data.reading import options_of
 from calviz.data.sampling.blocks import Block
-from calviz.data.sampling.hashes import apart, content_hashes
+from calviz.data.sampling.hashes import apart
 from calviz.data.sampling.sample import FIT, JUDGED, ROWS, RowSample, sample_rows
 from calviz.profiles.layout import Layout
 from calviz.specs.recalibrator import RECALIBRATORS
@@ -66,7 +66,8 @@ def recalibrate_files(
     """Fit a recalibrator on a stratified sample of the rows of files, and write all files again with calibrated scores.
 
     Rows that fitted the map are marked: where the files have no splits, they get a column ``split``, "calibration" for the rows of
-    the sample and "evaluation" for all others. Judge the map on these.
+    the sample and "evaluation" for all others. Judge the map on these. A row that stands for several of which only some fit is
+    written twice, with their counts. Logits are replaced by probabilities, ``p_CLASS``.
 
     Parameters
     ----------
@@ -109,7 +110,9 @@ def recalibrate_files(
             f"there are {sample.data.n} calibration rows, a recalibrator needs at least {LEAST_ROWS}",
             remedy="fit on another split, or label more rows",
         )
-    recalibrator = make(spec, sample.data, parameters or {}).fit(*scores_of(sample.data))
+    recalibrator = make(spec, sample.data, parameters or {})
+    how = {} if sample.data.weights is None else {"sample_weight": sample.data.weights}
+    recalibrator.fit(*scores_of(sample.data), **how)
     marks = _Marks(sample) if sample.splits == (None, None) else None
     found = RecalibratedFiles((), recalibrator, sample, None, None)
     files = apply_to_files(
@@ -123,14 +126,22 @@ class _Marks:
     """Which rows fitted the map, told block by block."""
 
     def __init__(self, sample: RowSample) -> None:
-        self._roles = sample.drawn.roles()
+        self._taken = sample.drawn.taken()
         self.column = "split"
 
-    def __call__(self, table: Any, layout: Layout) -> tuple[str, Any]:
-        """The name of a new column, and its values."""
+    def __call__(self, table: Any, layout: Layout) -> tuple[Any, dict[str, Any]]:
+        """The rows of a block to be written, and columns of these."""
         if "split" in table.columns:
             self.column = "calviz_split"
         # Splits may be in the names of folders, and do not matter here.
         block = Block.of(table, replace(layout, split=None))
-        fits = self._roles(apart(content_hashes(block.labels, block.scores), 0)) == 0
-        return self.column, np.where(fits, FIT, JUDGED)
+        copies = block.copies
+        fits, _ = self._taken(apart(block.hashes, 0), copies)
+        divided = (fits > 0) & (fits < copies)
+        rows = np.repeat(np.arange(copies.size), 1 + divided)
+        second = np.diff(rows, prepend=-1) == 0
+        fitting = (fits > 0)[rows] & ~second
+        columns = {self.column: np.where(fitting, FIT, JUDGED)}
+        if layout.count is not None:
+            columns[layout.count] = np.where(fitting, fits[rows], (copies - fits)[rows])
+        return rows, columns

@@ -12,6 +12,7 @@ import numpy as np
 
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.numerics.edges import MAX_BINS
+from calviz.sample import cell_cuts
 from calviz.sample.binning import BinSums
 from calviz.sample.kept_results import once_per_view
 from calviz.sample.sample import Sample, bin_sums
@@ -39,6 +40,7 @@ FINE_AFTER = 33
     view=partial(bin_sums, scheme="equal-mass"),
     interval="inverted-unbiased",
     details=_root,
+    bound=lambda sample, view: cell_cuts.of_debiased(sample, view, ece_debiased(view)),
 )
 def ece_debiased(view: BinSums) -> FloatArray:
     """Squared ECE over equal-mass bins without the part that the noise of the bins' hit rates adds; around 0, also below, for a calibrated model.
@@ -278,6 +280,7 @@ def monotone_bins(sample: Sample) -> MonotoneBins:
     view=monotone_bins,
     interval="inverted",
     details=lambda view: {"bins": float(_sweep(view)[0])},
+    bound=lambda sample, view: cell_cuts.of_sweep(sample, ece_sweep(view), FINE_AFTER),
 )
 def ece_sweep(view: MonotoneBins) -> FloatArray:
     """ECE over the largest number of equal-mass bins for which the share of hits never falls from bin to bin.

@@ -11,7 +11,7 @@ from scipy.special import chdtrc, ndtr
 
 from calviz.core.arrays import FloatArray
 from calviz.numerics.zero_floor import EPSILON
-from calviz.sample import cell_order, logistic_recalibration
+from calviz.sample import cell_cuts, cell_order, logistic_recalibration
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample, bin_sums, binned
 from calviz.sample.step_views import steps
@@ -79,6 +79,7 @@ def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
     reference="Hosmer & Lemeshow 1980",
     view=groups,
     details=_hosmer_lemeshow_p,
+    bound=lambda sample, view: cell_cuts.of_chi_squared(sample, view, hosmer_lemeshow(view)),
     undefined=(
         "undefined: the scores of a group are all exactly 0 or all exactly 1, and hits say otherwise."
     ),

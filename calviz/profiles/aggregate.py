@@ -31,10 +31,11 @@ FAULTS = {
     -5: f"scores that do not sum to 1 (within {ROW_SUM_TOLERANCE})",
     -6: "no time",
     -7: "a count that is no whole number from 0 up",
+    -8: "a weight that is no number from 0 up",
 }
 
 #: Above this, whole numbers in double precision have gaps.
-_LARGEST_COUNT = float(1 << 53)
+LARGEST_COUNT = float(1 << 53)
 
 #: Columns that are summed, and of which the smallest and the largest count.
 SUMS = ("n", "score_sum", "square_sum", "log_loss", "clipped", "squared_error")
@@ -205,10 +206,10 @@ def faults_of(frame: nw.LazyFrame[Any], layout: Layout) -> dict[int, int]:
 
     rows = _rows(layout, is_single(frame, layout))
     made = _with_first(frame, rows).select(fault=_fault(rows))
-    made = made.filter(nw.col("fault") < 0).group_by("fault").agg(n=nw.len())
-    table = made.collect("polars")
+    # Sound rows are counted too: Spark would write all that a filter is made of once for each time it is named.
+    table = made.group_by("fault").agg(n=nw.len()).collect("polars")
     found = zip(table["fault"].to_list(), table["n"].to_list(), strict=True)
-    return {int(fault): int(n) for fault, n in sorted(found, reverse=True)}
+    return {int(fault): int(n) for fault, n in sorted(found, reverse=True) if fault < 0}
 
 
 def first_fault(frame: nw.LazyFrame[Any], layout: Layout) -> tuple[int, int]:
@@ -284,19 +285,27 @@ def _rows(layout: Layout, single: bool) -> _Rows:
         rows = _confidences(layout)
     else:
         rows = _two_classes(layout, single) if layout.two_classes else _top_label(layout)
-    if layout.count is None:
-        return rows
-    count = counts_of(layout)
-    whole = (count >= 0) & (count <= _LARGEST_COUNT) & (count == count.round(0))
-    fault = (count.is_null() | count.is_nan() | ~whole, -7)
-    return replace(rows, sound=rows.sound & whole, faults=(*rows.faults, fault))
+    if layout.count is not None:
+        count = counts_of(layout)
+        whole = (count >= 0) & (count <= LARGEST_COUNT) & (count == count.round(0))
+        return _with_fault(rows, missing(count) | ~whole, whole, -7)
+    if layout.weight is not None:
+        weight = counts_of(layout)
+        # Written so that what is infinite is outside.
+        number = (weight >= 0) & (weight < float("inf"))
+        return _with_fault(rows, missing(weight) | ~number, number, -8)
+    return rows
+
+
+def _with_fault(rows: _Rows, wrong: Any, sound: Any, number: int) -> _Rows:
+    return replace(rows, sound=rows.sound & sound, faults=(*rows.faults, (wrong, number)))
 
 
 def counts_of(layout: Layout) -> Any:
-    """How many rows each row stands for, as an expression."""
+    """How many rows each row stands for, or how much it counts, as an expression."""
     import narwhals as nw
 
-    return nw.col(layout.count or "").cast(nw.Float64)
+    return nw.col(layout.count or layout.weight or "").cast(nw.Float64)
 
 
 def _confidences(layout: Layout) -> _Rows:

@@ -44,6 +44,8 @@ class Layout:
         The columns that `scores` are made of (`calviz.profiles.logits`); empty where they are columns themselves.
     count : str or None
         The column that says how many rows each row stands for (frequency weights).
+    weight : str or None
+        The column that says how much each row counts (importance weights).
     true_class : bool
         Whether cells of more than two classes are apart for each true class; those of two always are.
     each_class : bool
@@ -62,6 +64,7 @@ class Layout:
     time: str | None = None
     logits: tuple[str, ...] = ()
     count: str | None = None
+    weight: str | None = None
     every: Every = "day"
     true_class: bool = False
     each_class: bool = False
@@ -75,6 +78,11 @@ class Layout:
     def reduction(self) -> str:
         """The written form of the reduction whose score the cells hold."""
         return "positive" if self.two_classes else "top-label"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of scores that the source has: logits, or `scores`."""
+        return self.logits or self.scores
 
     @property
     def logs(self) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ from calviz.sample.redrawn_rows_and_labels import (
 )
 from calviz.sample.row_draws import GroupWeights, RowWeights, products
 from calviz.sample.sample import Sample
-from calviz.specs.metric import Redrawn, Reweighted, reweighted_by
+from calviz.specs.metric import Redrawn, Reweighted, reweighted_by, takes_weights
 
 #: Parts of the rows that are summed up on their own, and probabilities that are binned at a time.
 PARTS, WAITING_ENTRIES = 8, 1 << 15
@@ -460,6 +460,7 @@ def _redrawn(_: Sample, view: ClassErrors) -> Redrawn:
     return draw
 
 
+@takes_weights
 def _class_labels(sample: Sample) -> Callable[[FloatArray], IntArray]:
     """Labels drawn from the rows' probabilities, (b, n), from random numbers that the weights stand for.
 

@@ -121,7 +121,7 @@ class _Builder:
         problem.check_shape()
         if scores.kind == "logits":
             problem.check_logits()
-            given: dict[str, Any] = {"logits": _two_logits(array) if scores.width == 1 else array}
+            given: dict[str, Any] = {"logits": two_logits(array) if scores.width == 1 else array}
         else:
             given = {"probs": array[:, 0] if scores.width == 1 else array}
         if logits is not None:
@@ -465,7 +465,7 @@ def _in_column(name: str, check: Callable[[Any], Any], values: Any) -> Any:
         raise error.in_column(name) from None
 
 
-def _two_logits(array: FloatArray) -> FloatArray:
+def two_logits(array: FloatArray) -> FloatArray:
     """The logit z of class 1 as the logits (0, z)."""
     return np.concatenate([np.zeros_like(array), array], axis=1)
 

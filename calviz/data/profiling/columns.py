@@ -37,7 +37,7 @@ def recognised(
 ) -> Layout:
     """The columns that a profile is made of.
 
-    Where rows are only `summed`, they may stand for several, and scores may be logits.
+    Where rows are only `summed`, they have no importance weights.
 
     Raises
     ------
@@ -58,10 +58,13 @@ def recognised(
         "time": time,
         "every": every,
     }
-    if found.cluster is not None or (found.weight is not None and not summed):
-        raise InputError("a profile has no clusters and no weights", remedy="leave them out")
+    if found.cluster is not None:
+        raise InputError(
+            "rows that are summed or drawn have no clusters, as they are taken one by one",
+            remedy="leave the column of clusters out, or judge a file that fits into memory",
+        )
     if found.weight is not None:
-        common["count"] = _count(table, found.weight, options)
+        common |= _weight(table, found.weight, options, summed)
     if found.confidence is not None:
         if true_class:
             raise InputError(
@@ -73,24 +76,26 @@ def recognised(
                 remedy="leave out --each-class",
             )
         return _of_confidence(table, found.confidence, common)
-    layout = _of_scores(table, found, options, model, common, summed)
+    layout = _of_scores(table, found, options, model, common)
     # The class of two is told by score and hit.
     more = not layout.two_classes
     return replace(layout, true_class=true_class and more, each_class=each_class and more)
 
 
-def _count(table: ArrowRows, name: str, options: ReadingOptions) -> str:
-    if options.weight_kind != "frequency":
+def _weight(table: ArrowRows, name: str, options: ReadingOptions, summed: bool) -> dict[str, str]:
+    counts = options.weight_kind == "frequency"
+    if summed and not counts:
         raise InputError(
             "a profile has no importance weights, as their intervals are drawn from single rows",
             column=name,
             remedy="say so if they are counts (--weight-kind frequency, weight_kind='frequency'), or judge a file that fits into memory",
         )
     if not table[name].numeric:
+        what = "counts" if counts else "weights"
         raise InputError(
-            "the column of counts holds no numbers", column=name, remedy="name another one"
+            f"the column of {what} holds no numbers", column=name, remedy="name another one"
         )
-    return name
+    return {"count" if counts else "weight": name}
 
 
 def _of_confidence(table: ArrowRows, found: files.Confidence, common: dict[str, Any]) -> Layout:
@@ -111,11 +116,8 @@ def _of_scores(
     options: ReadingOptions,
     model: str | None,
     common: dict[str, Any],
-    summed: bool,
 ) -> Layout:
     scores = _model(found.scores, model)
-    if scores.kind == "logits" and not summed:
-        raise InputError("a profile is made of probabilities, and these are logits")
     if scores.width > 1 and len(scores.columns) == 1:
         raise InputError(
             "a profile is made of one column per class, and this is a column of lists",

@@ -113,12 +113,8 @@ def profile(
     return _of_frame(source, reading, wanted, name or "profile")
 
 
-def options_and_time(
-    reading: ReadingOptions, *, counts: bool = True
-) -> tuple[dict[str, Any], str | None, Every]:
+def options_and_time(reading: ReadingOptions) -> tuple[dict[str, Any], str | None, Every]:
     """Reading options as the arguments of `profile`; the time column is written ``date`` or ``date:month``.
-
-    Without `counts`, rows that stand for several are refused as well.
 
     Raises
     ------
@@ -130,8 +126,6 @@ def options_and_time(
     check_choice("every", every, get_args(Every))
     if reading.repair or reading.cluster_column:
         raise OptionError("a profile takes no repairs and no clusters.")
-    if reading.weight_column and not counts:
-        raise OptionError("rows that are drawn take no weights.")
     known = {f.name: getattr(reading, f.name) for f in fields(reading)}
     left = ("time_column", "groups", "repair", "cluster_column")
     options = {name: v for name, v in known.items() if name not in left and v is not None}

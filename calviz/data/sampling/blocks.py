@@ -13,15 +13,19 @@ import numpy as np
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.errors import CalvizError, InputError, shortened
 from calviz.core.extra_packages import needs
+from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.probabilities import ROW_SUM_TOLERANCE, SCORE_SLACK
 from calviz.core.record_batches import record_batches
 from calviz.core.watch import checkpoint
+from calviz.data.building.build import two_logits
 from calviz.data.loaded import ReadingOptions
 from calviz.data.profiling.columns import recognised
 from calviz.data.profiling.faults import unusable
 from calviz.data.profiling.sources import Engine, Files, find, scan
-from calviz.profiles.aggregate import FAULTS, faults_of, first_fault
+from calviz.data.sampling.hashes import Hashes, content_hashes
+from calviz.profiles.aggregate import FAULTS, LARGEST_COUNT, faults_of, first_fault
 from calviz.profiles.layout import Layout
+from calviz.profiles.logits import with_probabilities
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -40,12 +44,22 @@ class Block:
     labels : ndarray of int, shape (n,)
         The number of the class; -1 where it is none of them.
     scores : tuple of ndarray, shape (n,) each
+        The columns of the source: probabilities, confidences or logits.
     splits : ndarray of str, shape (n,), or None
+    counts : ndarray, shape (n,), or None
+        How many rows each stands for.
+    weights : ndarray of float64, shape (n,), or None
+        How much each counts.
+    logits : bool
+        Whether the scores are logits.
     """
 
     labels: IntArray
     scores: tuple[FloatArray, ...]
     splits: np.ndarray[Any, Any] | None
+    counts: FloatArray | None = None
+    weights: FloatArray | None = None
+    logits: bool = False
 
     @classmethod
     def of(cls, table: pl.DataFrame, layout: Layout) -> Block:
@@ -57,15 +71,41 @@ class Block:
             splits = table[layout.split].cast(pl.String).fill_null("").to_numpy()
         return cls(
             _class_numbers(table[layout.label], layout.classes),
-            tuple(_floats(table[name]) for name in layout.scores),
+            tuple(_floats(table[name]) for name in layout.columns),
             splits,
+            None if layout.count is None else _wide(table[layout.count]),
+            None if layout.weight is None else _wide(table[layout.weight]),
+            bool(layout.logits),
         )
+
+    @property
+    def copies(self) -> IntArray:
+        """How many rows each stands for, shape (n,)."""
+        if self.counts is None:
+            return np.ones(self.labels.size, dtype=np.intp)
+        return self.counts.astype(np.intp)
+
+    @property
+    def hashes(self) -> Hashes:
+        """A number for all that counts of each row, shape (n,): its class, its scores, and its weight."""
+        weights = () if self.weights is None else (self.weights,)
+        return content_hashes(self.labels, (*self.scores, *weights))
 
     @property
     def sound(self) -> bool:
         """Whether all rows can be used."""
         if (self.labels < 0).any():
             return False
+        if self.counts is not None:
+            c = self.counts
+            if not ((c >= 0) & (c <= LARGEST_COUNT) & (c == np.floor(c))).all():
+                return False
+        if self.weights is not None and not (
+            np.isfinite(self.weights).all() and (self.weights >= 0).all()
+        ):
+            return False
+        if self.logits:
+            return all(np.isfinite(column).all() for column in self.scores)
         # Written so that NaN is outside.
         if not all(
             c.min() >= -SCORE_SLACK and c.max() <= 1 + SCORE_SLACK for c in self.scores if c.size
@@ -77,6 +117,12 @@ class Block:
         for column in self.scores:
             total += column
         return bool((np.abs(total - 1) <= ROW_SUM_TOLERANCE).all())
+
+
+def _wide(column: pl.Series) -> FloatArray:
+    import polars as pl
+
+    return np.asarray(column.cast(pl.Float64).to_numpy())
 
 
 def _floats(column: pl.Series) -> FloatArray:
@@ -201,8 +247,9 @@ class Source:
 
     @property
     def _columns(self) -> list[str]:
-        split = [] if self.layout.split is None else [self.layout.split]
-        return list(dict.fromkeys([self.layout.label, *self.layout.scores, *split]))
+        own = self.layout
+        others = [name for name in (own.split, own.count, own.weight) if name is not None]
+        return list(dict.fromkeys([own.label, *own.columns, *others]))
 
     @property
     def _block_rows(self) -> int:
@@ -211,13 +258,35 @@ class Source:
     def _refused(self, native: Any, name: str) -> InputError:
         import narwhals as nw
 
-        frame = nw.from_native(native).lazy()
+        frame = with_probabilities(nw.from_native(native).lazy(), self.layout)
         total = int(frame.select(rows=nw.len()).collect("polars")["rows"][0])
         place = ""
         if name and frame.implementation.is_polars():
             row, code = first_fault(frame, self.layout)
             place = f"; the first is row {row + 1:,}, with {FAULTS[code]}"
         return unusable(faults_of(frame, self.layout), total, place)
+
+
+def predictions_of(scores: FloatArray, labels: IntArray, layout: Layout, **more: Any) -> Dataset:
+    """Rows of a source as predictions.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n, columns)
+        As in `Layout.columns`.
+    labels : ndarray of int, shape (n,)
+        The number of the class; of confidences 1 where the prediction was right.
+    layout : Layout
+    **more
+        Splits, weights and a name.
+    """
+    if layout.confidence:
+        return ConfidencePredictions(confidence=scores[:, 0], correct=labels == 1, **more)
+    more |= {"labels": labels, "class_names": layout.class_names}
+    one = scores.shape[1] == 1
+    if layout.logits:
+        return Predictions(logits=two_logits(scores) if one else scores, **more)
+    return Predictions(probs=scores[:, 0] if one else scores, **more)
 
 
 def _said(error: Exception, name: str) -> Exception:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ def proportional(counts: IntArray, rows: int) -> IntArray:
     return found
 
 
-def counted_rows(counters: np.ndarray[tuple[int], np.dtype[np.uint32]], hashes: Hashes) -> IntArray:
+def counted_rows(counters: np.ndarray[tuple[int], np.dtype[Any]], hashes: Hashes) -> IntArray:
     """How many rows have the counter of each row."""
     return counters[(hashes & np.uint64(counters.size - 1)).astype(np.intp)].astype(np.intp)
 
@@ -45,35 +46,40 @@ class Drawn:
     fit: IntArray
     judged: IntArray
 
-    def roles(self) -> Callable[[Hashes], IntArray]:
-        """A function that is told the rows block by block and says of each: 0, it fits; 1, it judges; -1, it is not drawn.
+    def taken(self) -> Callable[[Hashes, IntArray], tuple[IntArray, IntArray]]:
+        """A function that is told the rows block by block, and how many each stands for, and says of each how many of them fit, and judge.
 
         Of copies the first ones that come are taken: they differ in nothing that counts.
         """
         seen = np.zeros(self.hashes.size, dtype=np.intp)
 
-        def of(hashes: Hashes) -> IntArray:
-            found = np.full(hashes.size, -1, dtype=np.intp)
+        def of(hashes: Hashes, copies: IntArray) -> tuple[IntArray, IntArray]:
+            found = np.zeros((2, hashes.size), dtype=np.intp)
             if not self.hashes.size:
-                return found
+                return found[0], found[1]
             at = np.minimum(np.searchsorted(self.hashes, hashes), self.hashes.size - 1)
             rows = np.flatnonzero(self.hashes[at] == hashes)
             order = rows[np.argsort(at[rows], kind="stable")]
-            content = at[order]
+            if not order.size:
+                return found[0], found[1]
+            content, own = at[order], copies[order]
             new = np.flatnonzero(np.diff(content, prepend=-1))
-            lengths = np.diff(new, append=content.size)
-            number = np.arange(content.size) - np.repeat(new, lengths) + seen[content]
-            seen[content[new]] += lengths
-            fits = number < self.fit[content]
-            judges = ~fits & (number < self.fit[content] + self.judged[content])
-            found[order[fits]], found[order[judges]] = 0, 1
-            return found
+            before = np.cumsum(own) - own
+            before -= np.repeat(before[new], np.diff(new, append=content.size)) - seen[content]
+            seen[content[new]] += np.add.reduceat(own, new)
+            fit, all_drawn = self.fit[content], (self.fit + self.judged)[content]
+            fits, drawn = (
+                np.minimum(before + own, most) - np.minimum(before, most)
+                for most in (fit, all_drawn)
+            )
+            found[0, order], found[1, order] = fits, drawn - fits
+            return found[0], found[1]
 
         return of
 
 
 def draw(
-    blocks: Callable[[], Iterable[tuple[Hashes, IntArray, IntArray]]],
+    blocks: Callable[[], Iterable[tuple[Hashes, IntArray, IntArray, IntArray]]],
     counts: IntArray,
     fit: IntArray,
     judged: IntArray,
@@ -84,7 +90,8 @@ def draw(
     Parameters
     ----------
     blocks : callable
-        Gives all rows, block by block: their hashes, strata, and at least how many copies of each there are at most.
+        Gives all rows, block by block: their hashes, strata, at least how many copies of each there are at most, and how many of these it
+        stands for itself.
     counts, fit, judged : ndarray of int, shape (S,)
         Of each stratum: its rows, how many of them fit and how many judge.
     seed : int
@@ -118,14 +125,16 @@ def draw(
 
 
 def _candidates(
-    blocks: Callable[[], Iterable[tuple[Hashes, IntArray, IntArray]]], limit: FloatArray, seed: int
+    blocks: Callable[[], Iterable[tuple[Hashes, IntArray, IntArray, IntArray]]],
+    limit: FloatArray,
+    seed: int,
 ) -> tuple[Hashes, IntArray, IntArray]:
     """Contents whose first copy may be within the limit: their hashes, ascending, strata and exact numbers of copies."""
     pending: list[tuple[Hashes, IntArray, IntArray]] = []
     rows = 0
-    for hashes, strata, most in blocks():
+    for hashes, strata, most, own in blocks():
         near: BoolArray = uniform(apart(hashes, seed)) <= limit[strata] * most
-        pending.append((hashes[near], strata[near], np.ones(np.count_nonzero(near), dtype=np.intp)))
+        pending.append((hashes[near], strata[near], own[near]))
         rows += pending[-1][0].size
         if rows > _PENDING:
             pending, rows = [_together(pending)], 0
@@ -135,7 +144,8 @@ def _candidates(
 def _together(parts: list[tuple[Hashes, IntArray, IntArray]]) -> tuple[Hashes, IntArray, IntArray]:
     hashes, strata, copies = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     found, first, place = np.unique(hashes, return_index=True, return_inverse=True)
-    summed = np.bincount(place, copies, minlength=found.size).astype(np.intp)
+    summed = np.zeros(found.size, dtype=np.intp)
+    np.add.at(summed, place, copies)
     return found, strata[first], summed
 
 

@@ -8,17 +8,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.arrays import IntArray
 from calviz.core.errors import InputError, OptionError, shortened
 from calviz.core.factor import Factor
 from calviz.core.options import check_whole
-from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
+from calviz.core.predictions import Dataset
 from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, ReadingOptions
 from calviz.data.profiling.sources import Engine
 from calviz.data.reading import options_of
-from calviz.data.sampling.blocks import Block, Source
+from calviz.data.sampling.blocks import Block, Source, predictions_of
 from calviz.data.sampling.draw import COUNTERS, Drawn, counted_rows, draw, proportional
-from calviz.data.sampling.hashes import Hashes, apart, content_hashes
+from calviz.data.sampling.hashes import Hashes, apart
 
 #: Rows that are drawn to fit on, where nothing is said.
 ROWS = 100_000
@@ -45,6 +45,8 @@ class RowSample:
     seed : int
     drawn : Drawn
         Which contents these are.
+    count, weight : str or None
+        The column that says how many rows each row of the source stands for, or how much each counts.
     """
 
     data: Dataset
@@ -55,6 +57,8 @@ class RowSample:
     splits: tuple[str | None, str | None]
     seed: int
     drawn: Drawn
+    count: str | None = None
+    weight: str | None = None
 
     def how(self, role: Literal[0, 1]) -> str:
         """How the rows that fit (0) or judge (1) were drawn, in words."""
@@ -77,6 +81,10 @@ class RowSample:
         said += f" ({', '.join(shares)})"
         if self.judged.sum():
             said += f"; {self.judged.sum():,} to judge on: {self.how(1)}"
+        if self.count is not None:
+            said += f"; a row of the source is as many rows as '{shortened(self.count)}' says"
+        if self.weight is not None:
+            said += f"; each row is drawn with the same chance, and counts as '{shortened(self.weight)}' says"
         return f"{said}."
 
     def record(self) -> dict[str, Any]:
@@ -91,6 +99,8 @@ class RowSample:
             "eval_rows": int(self.judged.sum()),
             "fit_split": self.splits[0],
             "eval_split": self.splits[1],
+            "count_column": self.count,
+            "weight_column": self.weight,
             "classes": {
                 name: {"fit_rows": f, "of": of_fit, "eval_rows": j, "eval_of": of_judged}
                 for name, of_fit, of_judged, f, j in by_class
@@ -114,7 +124,9 @@ def sample_rows(
 ) -> RowSample:
     """Draw rows of a source of any size, stratified by class: the same ones however it is divided into files, in any order.
 
-    The source is gone through three times, block by block; memory is that of the sample and 64 MB.
+    The source is gone through three times, block by block; memory is that of the sample and 64 MB (128 MB of rows with counts).
+    Logits are drawn as they are. Rows that stand for several (``weight_kind="frequency"``) are drawn as if they were written out. Of
+    importance weights each row has the same chance, whatever its weight, and keeps it: who fits or judges on the sample counts rows by it.
 
     Parameters
     ----------
@@ -177,13 +189,13 @@ class _Drawing:
                 counts[pool] += found
         fit, other = _shares(counts, rows, judged, apart=splits != (None, None))
 
-        def blocks() -> Iterator[tuple[Hashes, IntArray, IntArray]]:
+        def blocks() -> Iterator[tuple[Hashes, IntArray, IntArray, IntArray]]:
             for block in self.source.blocks("choosing rows"):
-                content = content_hashes(block.labels, block.scores)
+                content = block.hashes
                 kept, pool = _pooled(block, pools)
                 strata = pool * counts.shape[1] + block.labels[kept]
                 most = counted_rows(counters, content[kept])
-                yield apart(content[kept], pool), strata, most
+                yield apart(content[kept], pool), strata, most, block.copies[kept]
 
         nothing = np.zeros_like(fit)
         if splits == (None, None):
@@ -201,6 +213,8 @@ class _Drawing:
             splits,
             self.seed,
             drawn,
+            self.source.layout.count,
+            self.source.layout.weight,
         )
 
     def _names(self) -> tuple[str, ...]:
@@ -213,16 +227,18 @@ class _Drawing:
         """Rows of each split by class, and counters of contents."""
         k = len(self.source.layout.classes)
         found: dict[str, IntArray] = {}
-        counters = np.zeros(COUNTERS, dtype=np.uint32)
+        counted = self.source.layout.count is not None
+        counters = np.zeros(COUNTERS, dtype=np.uint64 if counted else np.uint32)
         for block in self.source.blocks("counting rows", check=True):
-            content = content_hashes(block.labels, block.scores)
-            np.add.at(counters, (content & np.uint64(COUNTERS - 1)).astype(np.intp), 1)
+            at = (block.hashes & np.uint64(COUNTERS - 1)).astype(np.intp)
+            copies = block.copies
+            np.add.at(counters, at, copies.astype(counters.dtype) if counted else 1)
             levels = {"": np.ones(block.labels.size, dtype=np.bool_)}
             if block.splits is not None:
                 levels = {str(s): block.splits == s for s in np.unique(block.splits)}
             for level, rows in levels.items():
-                counted = np.bincount(block.labels[rows], minlength=k)
-                found[level] = found.get(level, np.zeros(k, dtype=np.intp)) + counted
+                total = found.setdefault(level, np.zeros(k, dtype=np.intp))
+                np.add.at(total, block.labels[rows], copies[rows])
         if not found or not sum(c.sum() for c in found.values()):
             raise InputError("there are no rows", remedy="give a source with at least one")
         return dict(sorted(found.items())), counters
@@ -249,33 +265,29 @@ class _Drawing:
 
     def _collected(self, drawn: Drawn, pools: Callable[[str], int], judging: bool) -> Dataset:
         """The rows that were drawn, in an order that is a function of them alone."""
-        roles = drawn.roles()
-        parts: list[tuple[Hashes, IntArray, IntArray, FloatArray]] = []
+        taken = drawn.taken()
+        parts: list[tuple[Any, ...]] = []
         for block in self.source.blocks("taking rows"):
             kept, pool = _pooled(block, pools)
-            hashes = apart(content_hashes(block.labels, block.scores)[kept], pool)
-            role = roles(hashes)
-            rows = np.flatnonzero(role >= 0)
+            hashes = apart(block.hashes[kept], pool)
+            copies = taken(hashes, block.copies[kept])
+            # Rows that stand for several are written out.
+            rows = np.concatenate([np.repeat(np.arange(kept.size), times) for times in copies])
+            role = np.repeat([0, 1], [times.sum() for times in copies])
             at = kept[rows]
             scores = np.stack([column[at] for column in block.scores], axis=1)
-            parts.append((hashes[rows], role[rows], block.labels[at], scores))
-        hashes, role, labels, scores = (
+            weights = np.ones(at.size) if block.weights is None else block.weights[at]
+            parts.append((hashes[rows], role, block.labels[at], scores, weights))
+        hashes, role, labels, scores, weights = (
             np.concatenate(columns) for columns in zip(*parts, strict=True)
         )
         order = np.lexsort((apart(hashes, self.seed), role))
-        splits = Factor.of(np.array([FIT, JUDGED], dtype=object)[role[order]]) if judging else None
-        return self._built(labels[order], scores[order], splits)
-
-    def _built(self, labels: IntArray, scores: FloatArray, splits: Factor | None) -> Dataset:
-        name, layout = self.source.name, self.source.layout
-        probs = scores[:, 0] if scores.shape[1] == 1 else scores
-        if layout.confidence:
-            return ConfidencePredictions(
-                confidence=probs, correct=labels == 1, splits=splits, name=name
-            )
-        return Predictions(
-            probs=probs, labels=labels, splits=splits, class_names=layout.class_names, name=name
-        )
+        more: dict[str, Any] = {"name": self.source.name}
+        if judging:
+            more["splits"] = Factor.of(np.array([FIT, JUDGED], dtype=object)[role[order]])
+        if self.source.layout.weight is not None:
+            more["weights"] = weights[order]
+        return predictions_of(scores[order], labels[order], self.source.layout, **more)
 
 
 def pools_of(splits: tuple[str | None, str | None]) -> Callable[[str], int]:

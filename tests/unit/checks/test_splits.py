@@ -99,3 +99,17 @@ def test_hashes(dtype):
     np.testing.assert_array_equal(row_hashes(np.asfortranarray(grid)), hashes)
     swapped = row_hashes(grid[:, ::-1])
     assert (swapped == hashes).mean() < 0.02  # the order of the columns matters
+
+
+def test_weighted_rows_are_looked_at_too():
+    rng = np.random.default_rng(5)
+    probs = rng.dirichlet(np.ones(3), 200)
+    probs[150:] = probs[:50]
+    p = calviz.Predictions(
+        probs=probs,
+        labels=np.arange(200) % 50 % 3,
+        weights=rng.exponential(size=200),
+        splits=np.repeat(["a", "b"], [150, 50]),
+    )
+    (found,) = [f for f in find(Sample(p)) if f.code == "CAL011"]
+    assert found.message.startswith("100 rows (50.0 %)")

@@ -268,3 +268,22 @@ def test_drawn_clusters_are_their_rows_drawn_so_often(weights):
         assert found.keys() == wanted.keys()
         for key in wanted:
             np.testing.assert_allclose(found[key], wanted[key], atol=1e-9, err_msg=key)
+
+
+def test_class_wise_differences_of_weighted_rows_are_those_of_rows_nearly_alike():
+    rng = np.random.default_rng(0)
+    true = rng.dirichlet(np.ones(3), 200)
+    labels = (true.cumsum(1) < rng.random((200, 1))).sum(1)
+    probs = true**2 / (true**2).sum(1, keepdims=True)
+    found = [
+        calviz.compare(
+            calviz.Predictions(probs=probs, labels=labels, weights=weights),
+            ["temperature"],
+            metrics=["classwise_ece"],
+            fit_fraction=0.5,
+            resamples=100,
+        )["temperature"].differences["classwise_ece"]
+        for weights in (None, np.r_[np.ones(199), 1 + 1e-6])
+    ]
+    assert found[1].value == pytest.approx(found[0].value, abs=1e-5)
+    assert found[1].interval == pytest.approx(found[0].interval, abs=1e-5)

@@ -100,13 +100,17 @@ def test_every_row_has_the_same_chance():
     labels = np.zeros(100, dtype=int)
     hashes = content_hashes(labels, [np.minimum(np.arange(100.0), 90)])
     most = np.full(100, 12)  # more than there are
-    times = np.zeros(100)
+    times, once = np.zeros(100), np.ones(100, dtype=int)
     for seed in range(300):
         drawn = draw(
-            lambda: [(hashes, labels, most)], np.array([100]), np.array([10]), np.array([0]), seed
+            lambda: [(hashes, labels, most, once)],
+            np.array([100]),
+            np.array([10]),
+            np.array([0]),
+            seed,
         )
         assert drawn.fit.sum() == 10
-        times += drawn.roles()(hashes) == 0
+        times += drawn.taken()(hashes, once)[0]
     singles = times[:90]
     statistic = ((singles - 30) ** 2 / 27).sum()  # binomial counts: about chi squared
     assert 50 < statistic < 140

@@ -104,8 +104,3 @@ def test_probabilities_that_are_called_logits_are_refused():
     rows = pl.DataFrame({f"p_{k}": p[:, k] for k in range(3)} | {"y": np.arange(50) % 3})
     with pytest.raises(InputError, match="declared as logits, but all lie in"):
         calviz.profile(rows, kind="logits")
-
-
-def test_rows_that_are_drawn_take_none():
-    with pytest.raises(InputError, match="these are logits"):
-        calviz.sample_rows(three_columns(), 100)
