@@ -21,6 +21,14 @@ from calviz.sample.steps import MAX_STEPS, Steps
 from calviz.specs.metric import metric
 
 
+def _of_debiased(sample: Sample, view: BinSums) -> float:
+    return cell_cuts.of_debiased(sample, view, ece_debiased(view))
+
+
+def _of_sweep(sample: Sample, view: MonotoneBins) -> float:
+    return cell_cuts.of_sweep(sample, ece_sweep(view), FINE_AFTER)
+
+
 def _root(view: BinSums) -> Mapping[str, float]:
     return {"root": math.sqrt(max(float(ece_debiased(view)), 0.0))}
 
@@ -40,7 +48,7 @@ FINE_AFTER = 33
     view=partial(bin_sums, scheme="equal-mass"),
     interval="inverted-unbiased",
     details=_root,
-    bound=lambda sample, view: cell_cuts.of_debiased(sample, view, ece_debiased(view)),
+    bound=_of_debiased,
 )
 def ece_debiased(view: BinSums) -> FloatArray:
     """Squared ECE over equal-mass bins without the part that the noise of the bins' hit rates adds; around 0, also below, for a calibrated model.
@@ -280,7 +288,7 @@ def monotone_bins(sample: Sample) -> MonotoneBins:
     view=monotone_bins,
     interval="inverted",
     details=lambda view: {"bins": float(_sweep(view)[0])},
-    bound=lambda sample, view: cell_cuts.of_sweep(sample, ece_sweep(view), FINE_AFTER),
+    bound=_of_sweep,
 )
 def ece_sweep(view: MonotoneBins) -> FloatArray:
     """ECE over the largest number of equal-mass bins for which the share of hits never falls from bin to bin.

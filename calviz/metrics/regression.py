@@ -61,6 +61,10 @@ def groups(sample: Sample, *, groups: int = 10) -> BinSums:
     return bin_sums(sample, bins=groups, scheme="equal-mass")
 
 
+def _of_chi_squared(sample: Sample, view: BinSums) -> float:
+    return cell_cuts.of_chi_squared(sample, view, hosmer_lemeshow(view))
+
+
 def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
     used = int((view.count > 0).sum())
     value = float(hosmer_lemeshow(view))
@@ -79,7 +83,7 @@ def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
     reference="Hosmer & Lemeshow 1980",
     view=groups,
     details=_hosmer_lemeshow_p,
-    bound=lambda sample, view: cell_cuts.of_chi_squared(sample, view, hosmer_lemeshow(view)),
+    bound=_of_chi_squared,
     undefined=(
         "undefined: the scores of a group are all exactly 0 or all exactly 1, and hits say otherwise."
     ),

@@ -29,7 +29,8 @@ from calviz.sample.losses import (
     squared_error,
 )
 from calviz.sample.redrawn_rows_and_labels import redrawn_labels
-from calviz.sample.rows_not_alike import RowDraws, RowSums
+from calviz.sample.row_draws import RowDraws
+from calviz.sample.row_sums import RowSums
 from calviz.sample.sample import Sample
 from calviz.specs.metric import Redrawn, needs_rows, reweighted_by, takes_weights
 

@@ -130,6 +130,7 @@ class _Curves:
         # A single row is a point.
         yield drawn | {"mode": "markers"} if coverage.size == 1 else drawn
         percent = np.unique(np.clip(np.round(100 * coverage), 1, 100).astype(int))
+        clicked: dict[str, Any] = {"customdata": percent} if click else {}
         yield markers(
             packed(self._across(percent / 100)),
             packed(self._up(np.interp(percent / 100, coverage, risk))),
@@ -141,7 +142,7 @@ class _Curves:
             unselected={"marker": {"opacity": 0}},
             hovertemplate=_hover(name),
             showlegend=False,
-            **({"customdata": percent} if click else {}),
+            **clicked,
         )
 
     def _name(self, curve: RiskCoverage) -> str:
