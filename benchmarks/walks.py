@@ -5,6 +5,9 @@ Each flow runs once unwatched, so that what is imported or registered only once 
 belong to the function that they stand in. Distinct functions and files say how much there is to read, the number of
 calls how often the same is done again.
 
+A second table says which files a reader goes through from a flow to one function: those of the functions that are being
+called when it is called first, in their order.
+
     python benchmarks/walks.py                      # the checkout that this file lies in
     python benchmarks/walks.py --checkout ../other  # another one, such as a git worktree of an earlier commit
 """
@@ -52,6 +55,51 @@ def watched(flow: Callable[[], object], package: Path) -> tuple[int, int, int]:
         and (not code.co_name.startswith("<") or code.co_name == "<lambda>")
     ]
     return len(ours), len({code.co_filename for code in ours}), sum(calls[code] for code in ours)
+
+
+def way(flow: Callable[[], object], package: Path, goal: tuple[str, str]) -> list[str]:
+    """The files of the package on the way from a flow to the first call of a function, (file, name), without repetition."""
+    inside = str(package) + "/"
+    found: list[str] = []
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        if (
+            found
+            or event != "call"
+            or (code.co_filename, code.co_name) != (inside + goal[0], goal[1])
+        ):
+            return
+        here: FrameType | None = frame
+        while here is not None:
+            if here.f_code.co_filename.startswith(inside):
+                found.append(here.f_code.co_filename.removeprefix(inside))
+            here = here.f_back
+
+    sys.setprofile(note)
+    try:
+        flow()
+    finally:
+        sys.setprofile(None)
+    return list(dict.fromkeys(reversed(found)))
+
+
+#: Questions of a newcomer: a flow, and the function that answers.
+QUESTIONS = {
+    "the ECE of `calviz audit`": ("`audit --html`", ("metrics/binned.py", "ece")),
+    "its sums per bin": ("`audit --html`", ("sample/binning.py", "bin_events")),
+    "the diagram of the report": ("`audit --html`", ("figures/drawing/reliability.py", "draw")),
+    "what a finding of `calviz audit` checks": ("`audit --html`", ("checks/run_checks.py", "find")),
+    "where *Compare* fits temperature": (
+        "the same with one metric, the ECE",
+        ("recalibrators/temperature.py", "_fit"),
+    ),
+    "where it measures": ("the same with one metric, the ECE", ("metrics/binned.py", "ece")),
+    "from `calviz.load` to the predictions": (
+        "`calviz.load` of a small CSV",
+        ("data/building/build.py", "build"),
+    ),
+}
 
 
 def write_csv(path: Path) -> None:
@@ -121,6 +169,12 @@ def main() -> None:
                 given = prepare()
                 counts = watched(partial(flow, given), checkout / "calviz")
             print(f"| {name} | {' | '.join(f'{count:,}' for count in counts)} |")
+        print("\n| from a flow to | files | by way of |")
+        print("| --- | --- | --- |")
+        for question, (name, goal) in QUESTIONS.items():
+            prepare, flow = flows(Path(folder))[name]
+            files = way(partial(flow, prepare()), checkout / "calviz", goal)
+            print(f"| {question} | {len(files)} | {', '.join(f'`{f}`' for f in files)} |")
 
 
 if __name__ == "__main__":

@@ -115,10 +115,8 @@ class BinSensitivity(Figure):
 
         Parameters
         ----------
-        data : Predictions, ConfidencePredictions or Sample
-            With a sample, what is left out below is as the sample says.
-        reduction : Reduction or str, optional
-            Which (score, hit) pair is drawn; the positive class of two if left out, else the top label.
+        data, reduction, split
+            As of `calviz.evaluate`.
         bins : int
             The number of bins to mark.
         scheme : {"equal-width", "equal-mass", "sturges"}
@@ -131,8 +129,6 @@ class BinSensitivity(Figure):
             Whether to compute the noise floor.
         seed : int
             Seed of the redrawing.
-        split : str, optional
-            Only the rows of this split.
 
         Raises
         ------

@@ -72,17 +72,14 @@ class ConventionDots(Figure):
 
         Parameters
         ----------
-        data : Predictions, ConfidencePredictions or Sample
-        reduction : Reduction or str, optional
-            Which (score, hit) pair is looked at; the positive class of two if left out, else the top label.
+        data, reduction, split
+            As of `calviz.evaluate`.
         bins, scheme
             The bins of calviz's own ECE.
         band : bool
             Whether to compute the means if calibrated.
         seed : int
             Seed of the redrawn labels.
-        split : str, optional
-            Only the rows of this split.
 
         Raises
         ------

@@ -128,10 +128,8 @@ class Cumulative(Figure):
 
         Parameters
         ----------
-        data : Predictions, ConfidencePredictions or Sample
-            With a sample, what is left out below is as the sample says.
-        reduction : Reduction or str, optional
-            Which (score, hit) pair is drawn; the positive class of two if left out, else the top label.
+        data, reduction, split
+            As of `calviz.evaluate`.
         estimate : {"smooth", "isotonic"}
             How the probability of a hit is estimated: a kernel along the fractiles, or isotonic regression.
         level : float
@@ -140,8 +138,6 @@ class Cumulative(Figure):
             Whether to compute what a calibrated model would show.
         seed : int
             Seed of the redrawing.
-        split : str, optional
-            Only the rows of this split.
 
         Raises
         ------

@@ -137,10 +137,8 @@ class Reliability(Figure):
 
         Parameters
         ----------
-        data : Predictions, ConfidencePredictions or Sample
-            With a sample, what is left out below is as the sample says.
-        reduction : Reduction or str, optional
-            Which (score, hit) pair is drawn; the positive class of two if left out, else the top label.
+        data, reduction, split
+            As of `calviz.evaluate`.
         bins : int
             Number of bins (ignored by ``sturges``).
         scheme : {"equal-width", "equal-mass", "sturges"}
@@ -151,8 +149,6 @@ class Reliability(Figure):
             Whether to compute the consistency band.
         seed : int
             Seed of the redrawing behind the band and the interval of the ECE.
-        split : str, optional
-            Only the rows of this split.
         curves : tuple of {"kernel", "isotonic"}
             Bin-free curves to add: the kernel estimate behind KDE-ECE, and isotonic regression (CORP).
 

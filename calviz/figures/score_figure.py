@@ -51,16 +51,12 @@ class ScoreFigure(Figure):
 
         Parameters
         ----------
-        data : Predictions, ConfidencePredictions or Sample
-            With a sample, what is left out below is as the sample says.
-        reduction : Reduction or str, optional
-            Which (score, hit) pair is drawn; the positive class of two if left out, else the top label.
+        data, reduction, split
+            As of `calviz.evaluate`.
         level : float
             Level of bands and intervals, between 0 and 1.
         seed : int
             Seed of what is redrawn.
-        split : str, optional
-            Only the rows of this split.
 
         Raises
         ------

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -15,7 +13,7 @@ from calviz.sample.flexible_curve import CurveKind
 from calviz.sample.flexible_curve import curve as fitted
 from calviz.sample.kept_results import once_per_view
 from calviz.sample.sample import Sample
-from calviz.sample.step_views import over_steps, steps
+from calviz.sample.step_views import StepsWithParams, over_steps, steps
 from calviz.sample.steps import MAX_STEPS, Steps
 from calviz.specs.metric import metric
 
@@ -23,28 +21,8 @@ from calviz.specs.metric import metric
 _INTERVALS = 4_096
 
 
-@dataclass(frozen=True, eq=False)
-class CurveOf:
+class CurveOf(StepsWithParams):
     """Steps, and the curve that they are compared with; they share the resamples of all other metrics of the steps."""
-
-    #: What resamples differ in.
-    DRAWN: ClassVar = ("steps",)
-
-    steps: Steps
-    params: Mapping[str, CurveKind] = field(default_factory=dict)
-
-    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Rows drawn with replacement."""
-        return type(self)(self.steps.bootstrap(rng, resamples), self.params)
-
-    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Hits redrawn from the scores."""
-        return type(self)(self.steps.under_calibration(rng, resamples), self.params)
-
-    def parts(self) -> Iterator[Self]:
-        """The resamples in blocks."""
-        for part in self.steps.parts():
-            yield type(self)(part, self.params)
 
     def as_drawn(self) -> Self:
         """The sample itself as one resample."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +12,7 @@ from calviz.core.errors import OptionError
 from calviz.sample import cell_order
 from calviz.sample.ranking import coverage_at, errors_at_coverage
 from calviz.sample.sample import Sample
-from calviz.sample.step_views import over_steps, top_label_steps
-from calviz.sample.steps import Steps
+from calviz.sample.step_views import StepsWithParams, over_steps, top_label_steps
 from calviz.specs.metric import metric
 
 _selective = partial(
@@ -29,28 +26,8 @@ _selective = partial(
 )
 
 
-@dataclass(frozen=True, eq=False)
-class PointOf:
+class PointOf(StepsWithParams):
     """Steps, and where on their curve to look; they share the resamples of the other selective metrics."""
-
-    #: What resamples differ in.
-    DRAWN: ClassVar = ("steps",)
-
-    steps: Steps
-    params: Mapping[str, float] = field(default_factory=dict)
-
-    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Rows drawn with replacement."""
-        return type(self)(self.steps.bootstrap(rng, resamples), self.params)
-
-    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Hits redrawn from the scores."""
-        return type(self)(self.steps.under_calibration(rng, resamples), self.params)
-
-    def parts(self) -> Iterator[Self]:
-        """The resamples in blocks."""
-        for part in self.steps.parts():
-            yield type(self)(part, self.params)
 
 
 _over = over_steps(lambda view, drawn, *_: PointOf(drawn, view.params), top_label_steps)

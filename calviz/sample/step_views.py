@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -176,3 +177,27 @@ def top_label_steps(sample: Sample) -> Steps:
     """Steps of the top label, whatever the reduction."""
     # The very same view under every reduction, so that it is resampled once.
     return sample.top_label.view(steps)
+
+
+@dataclass(frozen=True, eq=False)
+class StepsWithParams:
+    """Steps, and parameters that say what is looked at in them; resamples are those of all other views of the same steps."""
+
+    #: What resamples differ in.
+    DRAWN: ClassVar = ("steps",)
+
+    steps: Steps
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Rows drawn with replacement."""
+        return type(self)(self.steps.bootstrap(rng, resamples), self.params)
+
+    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Hits redrawn from the scores."""
+        return type(self)(self.steps.under_calibration(rng, resamples), self.params)
+
+    def parts(self) -> Iterator[Self]:
+        """The resamples in blocks."""
+        for part in self.steps.parts():
+            yield type(self)(part, self.params)

@@ -3,9 +3,16 @@
 import numpy as np
 import pytest
 from scipy.special import softmax
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
-from calviz.comparison.difference_intervals import Spread, Worlds, Z, difference
+from calviz.comparison.difference_intervals import (
+    Spread,
+    Worlds,
+    Z,
+    _without_noise,
+    critical,
+    difference,
+)
 from calviz.comparison.paired_differences import pair
 from calviz.core.predictions import Predictions
 
@@ -121,3 +128,80 @@ def test_one_of_many_comparisons_asks_more_than_a_single_one():
         # A family of many asks more than one of two.
         longer += difference(one, other, z=2.5).high < family.high
     assert longer == 40
+
+
+def spread(value, off):
+    """An error seen, whose worlds at five scales from 0 to 1 show the truth and `off`, shape (5, B)."""
+    truth = np.linspace(0, 1, 41)
+    at = int(np.abs(truth - value).argmin())
+    sd = np.interp(np.arange(41) / 10, np.arange(5), off.std(axis=1, ddof=1))
+    return Spread(value, truth, truth, sd, off, at, truth[at], truth[at] + off[at // 10])
+
+
+def exact(shape):
+    """An error that is 0 and has no noise."""
+    none, still = np.zeros(41), np.zeros(shape)
+    return Spread(0.0, none, none, none, still, 0, 0.0, still[0])
+
+
+@pytest.mark.parametrize(
+    ("quantile", "wanted"),
+    [
+        # Density 2 x: mean 2/3; the quantiles are 0.4 sqrt(0.025) = 0.063 and 0.4 sqrt(0.975) = 0.395, around 0.267.
+        (lambda q: 0.4 * np.sqrt(q), (0.25 - 0.128, 0.25 + 0.203)),
+        # Exponential: 0.05 (-log(0.025) - 1) = 0.134 would be the upper one, but 2.3 standard deviations are 0.115.
+        (lambda q: -0.05 * np.log1p(-q), (0.25 - 0.115, 0.25 + 0.049)),
+    ],
+)
+def test_the_worlds_that_are_accepted_by_hand(quantile, wanted):
+    # Noise at the first three scales, and none where gaps are as seen, so that nothing else holds the interval open.
+    drawn = quantile((np.arange(9_999) + 0.5) / 9_999)
+    off = np.zeros((5, drawn.size))
+    off[:3] = drawn - drawn.mean()
+    one = spread(0.25, off)
+    low, high = difference(one, exact(off.shape), z=Z)
+    # Accepted is t where 0.25 - t is between the quantiles; the truths are 0.025 apart.
+    assert wanted[0] - 0.001 <= low < wanted[0] + 0.026
+    assert wanted[1] - 0.026 < high <= wanted[1] + 0.001
+    # The other way round it is the same interval with its sign turned.
+    assert difference(exact(off.shape), one, z=Z) == pytest.approx((-high, -low))
+
+
+@pytest.mark.parametrize("z", [Z, 3.0])
+def test_the_two_values_and_their_paired_noise_by_hand(z):
+    # Truths that are 0 in every world: what is left is the difference of the values, z standard deviations to both sides.
+    rng = np.random.default_rng(5)
+    common, own = rng.normal(size=(2, 5, 400))
+    spreads = []
+    for value, noise in ((0.10, common), (0.07, common + 0.1 * own)):
+        made = spread(value, 0.05 * noise)
+        none = np.zeros(41)
+        spreads.append(Spread(value, none, none, made.sd, made.off, 0, 0.0, made.draws))
+    low, high = difference(*spreads, z=z)
+    # Scale 1 is the fourth; the part that both share cancels.
+    sd = float(np.std(0.05 * 0.1 * own[3], ddof=1))
+    np.testing.assert_allclose([low, high], [min(0, 0.03 - z * sd), 0.03 + z * sd], atol=1e-12)
+
+
+def test_the_estimate_by_hand():
+    # Noise that is the same at every scale, and a value in its middle: with no error the value would be as likely as its
+    # density says, and 30 % of the weight is there before anything is seen.
+    truth, value, sd = np.linspace(0, 1, 2_001), 0.1, 0.05
+    slab = norm.cdf((np.array([1.0, 0.0]) - value) / sd) @ [1, -1]
+    none = 0.3 * norm.pdf(value / sd) / sd
+    share = none / (none + 0.7 * slab)
+    # The median of what is left: a normal variable cut off at 0.
+    below = norm.cdf(-value / sd) + (0.5 - share) / (1 - share) * slab
+    wanted = value + sd * norm.ppf(below)
+    found = _without_noise(value, truth, truth, np.full(truth.shape, sd))
+    assert found == pytest.approx(wanted, abs=1e-4)
+    assert 0.05 < wanted < 0.1
+
+
+def test_two_comparisons_are_a_family():
+    # Two sets against a third: Dunnett's (1964) two-sided value for two treatments and infinite degrees of freedom is 2.21.
+    rng = np.random.default_rng(6)
+    draws = dict(zip("abc", rng.normal(size=(3, 40_000)), strict=True))
+    pairs = (("a", "b"), ("a", "c"))
+    assert critical(draws, pairs) == pytest.approx(2.21, rel=0.015)
+    assert critical(draws, pairs[:1]) == Z
