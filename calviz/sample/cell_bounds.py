@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calviz.core.arrays import BoolArray, FloatArray
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.core.cells import FINE_CELLS
 from calviz.core.events import ROUNDING, CellEvents
 from calviz.numerics.edges import assign
@@ -52,7 +52,7 @@ def precision(sample: Sample, metric: Metric, view: Any) -> Precision:
         return Precision(exact=False)
     if isinstance(view, MeanLoss):
         return Precision(exact=True, bound=0.0)
-    if isinstance(view, BinSums) and not _torn(sample.scored, view).any():
+    if isinstance(view, BinSums) and not _any_torn(sample, view):
         return Precision(exact=True, bound=0.0)
     if getattr(view, "bins_kept", False):
         return Precision(exact=True, bound=0.0)
@@ -131,6 +131,32 @@ def _torn(events: Any, view: BinSums) -> Any:
     """Which cells an edge of the bins lies in."""
     low, high = events.low, events.high
     return (low < high) & (assign(low, view.edges) != assign(high, view.edges))
+
+
+def _any_torn(sample: Sample, view: BinSums) -> bool:
+    """Whether an edge of the bins, or of the bins that the rows would have, lies in a cell."""
+    if view.params.get("scheme") == "equal-mass":
+        table = sample.view(cell_table)
+        return bool(table.low.size) and cuts_inside(table, int(view.params["bins"])).inside.any()
+    return bool(_torn(sample.scored, view).any())
+
+
+class RankCuts(NamedTuple):
+    """Cuts between bins of equal mass: the cell of the last row before each, and whether the cut may be inside it."""
+
+    cell: IntArray
+    inside: BoolArray
+
+
+def cuts_inside(table: CellTable, bins: int) -> RankCuts:
+    """Where `calviz.numerics.edges.equal_mass_edges` cuts the rows, as far as cells tell."""
+    rows = np.cumsum(table.hits + table.misses)
+    size, larger = divmod(int(rows[-1]), bins)
+    m = np.arange(1, bins)
+    ranks = np.unique(m * size + np.minimum(m, larger))
+    ranks = ranks[(ranks > 0) & (ranks < rows[-1])]
+    at = np.searchsorted(rows, ranks)
+    return RankCuts(at, table.several[at] & (rows[at] > ranks))
 
 
 def of_binned(sample: Sample, view: BinSums) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.numerics.edges import MAX_BINS
 from calviz.sample.binning import BinSums
-from calviz.sample.cell_bounds import CellTable, cell_table, of_binned
+from calviz.sample.cell_bounds import CellTable, cell_table, cuts_inside, of_binned
 from calviz.sample.sample import Sample
 
 #: What sums in another order may differ by, as a share.
@@ -69,29 +69,24 @@ class Cuts(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """Sums up to each cell, shape (cells + 1,), and cells with a last one that is empty."""
+    """Cells with a last one that is empty, sums up to each, shape (cells + 1,) both, and the cells themselves."""
 
     cells: CellTable
     upto: CellTable
-    rows: FloatArray
+    table: CellTable
 
 
 def _sums(table: CellTable) -> _Sums:
     padded = CellTable(*(np.append(column, 0.0) for column in table))
     upto = CellTable(*(np.append(0.0, np.cumsum(column)) for column in table))
-    return _Sums(padded, upto, np.cumsum(table.hits + table.misses))
+    return _Sums(padded, upto, table)
 
 
 def cuts_of(sums: _Sums, bins: int) -> Cuts:
-    """The bins of equal mass, as `calviz.numerics.edges.equal_mass_edges` cuts the rows."""
-    cells, upto, rows = sums
-    last = rows.size
-    size, larger = divmod(int(rows[-1]), bins)
-    m = np.arange(1, bins)
-    ranks = np.unique(m * size + np.minimum(m, larger))
-    ranks = ranks[(ranks > 0) & (ranks < rows[-1])]
-    at = np.searchsorted(rows, ranks)
-    inside = (cells.high > cells.low)[at] & (rows[at] > ranks)
+    """The bins of equal mass, as far as cells tell."""
+    cells, upto, table = sums
+    last = table.low.size
+    at, inside = cuts_inside(table, bins)
     torn, number = np.unique(at[inside], return_counts=True)
     # Cuts at the end of the last cell are none.
     whole = np.setdiff1d(at[~inside], [last - 1])

@@ -36,7 +36,8 @@ from calviz.profiles.layout import Every, Layout
 from calviz.profiles.logits import with_probabilities
 from calviz.profiles.profile import VERSION, Facts, Profile, merge, summed, summed_classes
 
-#: From so many columns on, polars is given rows of about so many entries at a time: 1,000 columns take 0.65 instead of 1.07 GB.
+#: From so many columns on, polars is given rows of about so many entries at a time: 1,000 columns take 0.65 instead of 1.07 GB, 100 of
+#: logits 0.45 instead of 0.89 GB.
 WIDE, ENTRIES = 100, 2_000_000
 #: Cells by true class, or of each class, up to which a profile is kept in memory: about 400 MB.
 MOST_CELLS = 4_000_000
@@ -229,8 +230,10 @@ def _streamed(frame: Any, layout: Layout) -> Any:
         made: pl.DataFrame = found.to_native()
         return made
 
-    wide = len(layout.scores) > WIDE
-    with pl.Config(streaming_chunk_size=ENTRIES // len(layout.scores) if wide else None):
+    # Logits are held beside what is made of them.
+    columns = len(layout.scores) + len(layout.logits)
+    wide = columns > WIDE
+    with pl.Config(streaming_chunk_size=ENTRIES // columns if wide else None):
         rows = int(frame.select(rows=nw.len()).collect("polars")["rows"][0])
         return table(apart=rows <= FEW_SCORES or few_scores(frame, layout))
 

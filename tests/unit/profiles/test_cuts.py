@@ -89,3 +89,19 @@ def test_bins_of_the_rows_lie_within_what_cells_tell(seed):
             assert (sums >= least - 1e-9).all()
             assert (sums <= most + 1e-9).all()
     assert math.isfinite(found.gap.high.sum())
+
+
+def test_a_cut_in_the_last_cell_is_not_lost(monkeypatch):
+    """Three rows in three bins, two of them in one cell: cells make two bins, rows three."""
+    for module in (aggregate, profile_module, run):
+        monkeypatch.setattr(module, "FEW_SCORES", 0)
+    width = 1 / core_cells.FINE_CELLS
+    p, y = np.array([0.1, 0.5 + 0.2 * width, 0.5 + 0.7 * width]), np.array([1, 0, 0])
+    profile = calviz.profile(pl.DataFrame({"p": p, "y": y}).to_arrow(), label="y", scores=["p"])
+    assert profile.cells.height == 2
+    found = calviz.evaluate(profile, ["ece_debiased"], bins=3, findings=False)["ece_debiased"]
+    assert found.value == pytest.approx(2 / 3 * 0.5**2, abs=1e-4)
+    own = calviz.evaluate(calviz.Predictions(probs=p, labels=y), ["ece_debiased"], bins=3)
+    assert own["ece_debiased"].value == 0  # bins of one row
+    assert found.exact is False
+    assert found.bound >= found.value

@@ -1,8 +1,5 @@
 """The same cells from every engine that narwhals carries the sums to."""
 
-import os
-import sys
-
 import narwhals as nw
 import numpy as np
 import polars as pl
@@ -13,7 +10,6 @@ from calviz.profiles import aggregate, in_blocks
 from calviz.profiles import profile as profile_module
 from calviz.profiles.layout import Layout
 from calviz.profiles.profile import Profile
-from calviz.recalibrators.platt import PlattScaling
 
 N = 2_000
 
@@ -94,73 +90,3 @@ def test_duckdb_reads_the_files_itself(tmp_path):
     table().write_parquet(tmp_path / "a.parquet")
     found = calviz.profile(tmp_path / "a.parquet", engine="duckdb", memory="500MB")
     check(found, calviz.profile(tmp_path / "a.parquet"))
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
-def test_spark_sums_the_rows_and_the_driver_sees_cells_only(tmp_path, monkeypatch):
-    spark = _spark(tmp_path, monkeypatch)
-    table().write_parquet(tmp_path / "rows.parquet")
-    wide().write_parquet(tmp_path / "wide.parquet")
-    try:
-        for name, wanted in (("rows", {"by": ["country"], "time": "day"}), ("wide", {})):
-            own = calviz.profile(tmp_path / f"{name}.parquet", name=name, **wanted)
-            seen = _rows_that_reach_the_driver(monkeypatch)
-            found = calviz.profile(
-                spark.read.parquet(str(tmp_path / f"{name}.parquet")), name=name, **wanted
-            )
-            check(found, own)
-            # The head that columns are recognised by, and the cells, of which each score is one then.
-            assert len(seen) == 3
-            assert seen[0] <= 1_000
-            assert seen[1] <= seen[2] == own.cells.height
-        rows = spark.read.parquet(str(tmp_path / "rows.parquet"))
-        p = table()["p"].to_numpy()
-        fitted = PlattScaling().fit(np.stack([1 - p, p], 1), table()["y"].to_numpy())
-        mapped = fitted.transform_frame(rows, "p").select("p", "p_calibrated").collect()
-        p, found = np.array(mapped).T
-        wanted = fitted.transform(np.stack([1 - p, p], axis=1))[:, 1]
-        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-9)
-    finally:
-        spark.stop()
-
-
-def _spark(tmp_path, monkeypatch):
-    sql = pytest.importorskip("pyspark.sql", reason="pip install -r requirements-spark.txt")
-    import shutil
-
-    if shutil.which("java") is None:
-        pytest.skip("Spark needs a Java runtime (apt install openjdk-17-jre-headless)")
-    # The processes that Spark starts are those of this interpreter.
-    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
-    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = sql.SparkSession.builder.master("local[2]").appName("calviz")
-    for key, value in {
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "4",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.driver.memory": "1g",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.warehouse.dir": str(tmp_path / "warehouse"),
-    }.items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()
-
-
-def _rows_that_reach_the_driver(monkeypatch) -> list[int]:
-    """How many rows each collection of a Spark frame brings."""
-    from pyspark.sql.classic.dataframe import DataFrame
-
-    seen: list[int] = []
-    for name in ("collect", "toArrow", "toPandas"):
-        original = getattr(DataFrame, name)
-
-        def counted(self, *args, original=original, **kwargs):
-            found = original(self, *args, **kwargs)
-            seen.append(len(found))
-            return found
-
-        monkeypatch.setattr(DataFrame, name, counted)
-    return seen

@@ -1,0 +1,144 @@
+"""Spark, and Spark Connect, sum frames to the cells that the embedded engine makes of the same file."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import calviz
+from calviz.core.errors import InputError
+from calviz.recalibrators.platt import PlattScaling
+from tests.unit.profiles.test_counts import COUNTED, four_classes
+from tests.unit.profiles.test_engines import check, table, wide
+from tests.unit.profiles.test_logits import merge_scores, three_columns
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+    # What is set for the server of Connect cannot be set for a session as well.
+    pytest.mark.filterwarnings("ignore:Failed to set spark:UserWarning"),
+]
+
+Frame = Callable[[pl.DataFrame], object]
+
+
+def session(folder: Path, patch: pytest.MonkeyPatch, remote: bool):
+    """A session of this process, or of a server of Spark Connect that is started for it."""
+    sql = pytest.importorskip("pyspark.sql", reason="pip install -r requirements-spark.txt")
+    if remote:
+        pytest.importorskip("grpc", reason="pip install -r requirements-spark.txt")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs a Java runtime (apt install openjdk-17-jre-headless)")
+    # The processes that Spark starts are those of this interpreter.
+    patch.setenv("PYSPARK_PYTHON", sys.executable)
+    patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = sql.SparkSession.builder
+    if remote:
+        patch.setenv("SPARK_TESTING", "1")  # a free port
+        # What it leaves behind would make every later session one of Connect.
+        for name in ("SPARK_CONNECT_MODE_ENABLED", "SPARK_LOCAL_REMOTE", "SPARK_REMOTE"):
+            patch.setenv(name, "")
+            patch.delenv(name)
+        builder = builder.remote("local[2]")
+        builder = builder.config("spark.connect.grpc.binding.address", "127.0.0.1")
+    else:
+        builder = builder.master("local[2]").appName("calviz")
+    for key, value in {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.driver.memory": "1g",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["classic", "connect"])
+def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator:
+    """Both, one after the other."""
+    with pytest.MonkeyPatch.context() as patch:
+        made = session(tmp_path_factory.mktemp("spark"), patch, request.param)
+        yield made
+        made.stop()
+
+
+@pytest.fixture
+def frame(spark, tmp_path: Path) -> Frame:
+    """A frame of Spark with the rows of one of polars."""
+
+    def made(rows: pl.DataFrame) -> object:
+        at = tmp_path / f"{len(list(tmp_path.iterdir()))}.parquet"
+        rows.write_parquet(at)
+        return spark.read.parquet(str(at))
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("make", "how"),
+    [(table, {"by": ["country"], "time": "day"}), (wide, {})],
+    ids=["two classes", "four classes"],
+)
+def test_the_driver_sees_cells_only(make, how, frame: Frame, monkeypatch):
+    rows = make()
+    own = calviz.profile(rows, **how)
+    native = frame(rows)
+    seen = rows_that_are_brought(type(native), monkeypatch)
+    check(calviz.profile(native, **how), own)
+    # The head that columns are recognised by, and the cells, of which each score is one then.
+    assert len(seen) == 3
+    assert seen[0] <= 1_000
+    assert seen[1] <= seen[2] == own.cells.height
+
+
+def test_counts(frame: Frame):
+    rows = four_classes()
+    check(calviz.profile(frame(rows), **COUNTED), calviz.profile(rows, **COUNTED))
+
+
+def test_logits(frame: Frame):
+    rows = three_columns()
+    found, own = (
+        merge_scores(calviz.profile(of, name="z", true_class=True)) for of in (frame(rows), rows)
+    )
+    check(found, own)
+
+
+def test_what_cannot_be_used_is_counted(frame: Frame):
+    rows = three_columns().with_columns(logit_1=pl.lit(np.inf))
+    with pytest.raises(InputError, match="400 with a missing score"):
+        calviz.profile(frame(rows))
+
+
+def test_a_map_goes_to_the_rows(frame: Frame):
+    rows = table()
+    p = rows["p"].to_numpy()
+    fitted = PlattScaling().fit(np.stack([1 - p, p], 1), rows["y"].to_numpy())
+    mapped = fitted.transform_frame(frame(rows), "p").select("p", "p_calibrated").collect()
+    p, found = np.array(mapped).T
+    wanted = fitted.transform(np.stack([1 - p, p], axis=1))[:, 1]
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-9)
+
+
+def rows_that_are_brought(frame: type, monkeypatch) -> list[int]:
+    """How many rows each collection of a Spark frame brings."""
+    seen: list[int] = []
+    for name in ("collect", "toArrow", "toPandas"):
+        original = getattr(frame, name)
+
+        def counted(self, *args, original=original, **kwargs):
+            found = original(self, *args, **kwargs)
+            seen.append(len(found))
+            return found
+
+        monkeypatch.setattr(frame, name, counted)
+    return seen
