@@ -82,12 +82,13 @@ with page_guard.boundary():
         )
     mode = MODES[by]
     figure = views[mode]
+    pinned = errors.pinned(chosen, mode)
     st.markdown(f"**{DRAWN[mode]}{' (MCS)' if mode == 'true-class' else ''}**")
     if figure is None:
         st.caption(MISSING[mode])
     else:
         st.markdown(md(figure.shares(), 1_000))
-        table.chart(figure, order, chosen)
+        table.chart(figure, order, chosen, pinned)
         if figure.band is None:
             st.caption(NO_RANGE)
         else:
@@ -100,5 +101,5 @@ with page_guard.boundary():
     )
     ranked = figure or class_errors.true
     at = ranked.class_index[ranked.ranked(order)]
-    table.table(frame, chosen, at.tolist(), mode)
+    table.table(frame, chosen, at.tolist(), mode, pinned)
     mixed_up.explore(chosen)

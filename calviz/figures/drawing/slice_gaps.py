@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from calviz.core.arrays import FloatArray
 from calviz.core.reduction import Reduction
-from calviz.figures.drawing.parts import Trace, markers, straight, whiskers
+from calviz.figures.drawing.parts import Trace, markers, outline, straight, whiskers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis, row_axis
 from calviz.results.slices import Slice
@@ -14,6 +15,7 @@ from calviz.text.escape import plotly_text
 from calviz.text.words import points, score_and_hit
 
 if TYPE_CHECKING:
+    from calviz.figures.kernels.beside import Another
     from calviz.figures.slice_gaps import SliceGaps
 
 #: Pixels of a row, and around the panel.
@@ -22,13 +24,13 @@ _ROW, _RIGHT, _TOP, _BOTTOM = 24, 20, 12, 52
 _NAME, _SHORT, _CHARACTER = 52, 20, 6.5
 
 
-def draw(figure: SliceGaps, sheet: Sheet) -> Picture:
+def draw(figure: SliceGaps, sheet: Sheet, *, beside: tuple[Another[FloatArray], ...]) -> Picture:
     """Draw the gaps of slices (see `SliceGaps.plot`)."""
     palette, limit = sheet.palette, _SHORT if sheet.narrow else _NAME
     names = [plotly_text(s.name, limit) for s in figure.shown]
     left = round(_CHARACTER * max((min(len(s.name), limit) for s in figure.shown), default=0)) + 20
     return sheet.picture(
-        _traces(figure, palette),
+        [*_traces(figure, palette), *(_outlines(other, palette) for other in beside)],
         inner=_ROW * max(len(names), 2),
         margins=(left, _RIGHT, _TOP, _BOTTOM),
         shapes=[
@@ -80,6 +82,24 @@ def _traces(figure: SliceGaps, palette: Palette) -> Iterator[Trace]:
                 customdata=[[i, *_facts(figure.shown[i])] for i in at],
                 hovertemplate="%{customdata[1]}<br>%{customdata[2]}<extra></extra>",
             )
+
+
+def _outlines(other: Another[FloatArray], palette: Palette) -> Trace:
+    """The gaps of the same slices in another state."""
+    symbol, _, colour = outline(other.role, palette)
+    name = plotly_text(other.name, 44)
+    return markers(
+        100 * other.what,
+        list(range(other.what.size)),
+        colour,
+        size=10,
+        symbol=symbol,
+        edge=colour,
+        name=name,
+        # A click on one selects the slice, as one on its mark does.
+        customdata=[[i] for i in range(other.what.size)],
+        hovertemplate="%{x:.2f} points<extra>" + name + "</extra>",
+    )
 
 
 def _facts(s: Slice) -> list[str]:

@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from calviz.core.arrays import FloatArray
 from calviz.core.predictions import Dataset, Predictions
 from calviz.figures import ClassBars
 from calviz.figures.class_bars import Mode, Order
 from calviz.figures.drawing.bullet import Bullet
+from calviz.figures.kernels.beside import Another
 from calviz.text.export import csv_bytes
 from calviz.text.words import counted, decimal, decimals_for, distinct, number
 from calviz.ui.classwise.errors import ClassErrors
@@ -46,7 +48,9 @@ def _rule(mode: Mode, index: int, settings: Settings) -> Predicted | Labelled:
     return (_RULES[mode] if named else Labelled)(data.class_names[index])
 
 
-def chart(figure: ClassBars, order: Order, settings: Settings) -> None:
+def chart(
+    figure: ClassBars, order: Order, settings: Settings, pinned: Another[FloatArray] | None
+) -> None:
     """The bars; a click on one selects the rows of its class."""
     by = f"classwise.{figure.mode}"
     key, selected = state.key(by), picked(settings)
@@ -60,7 +64,11 @@ def chart(figure: ClassBars, order: Order, settings: Settings) -> None:
     diagram.chart(
         figure,
         figure.plot(
-            theme=diagram.theme(), order=order, selected=selected, width=diagram.page_width()
+            theme=diagram.theme(),
+            order=order,
+            selected=selected,
+            width=diagram.page_width(),
+            beside=() if pinned is None else (pinned,),
         ),
         key=key,
         filename=f"classes-{figure.mode}",
@@ -94,7 +102,13 @@ def merged(settings: Settings, found: ClassErrors) -> pd.DataFrame:
     return table.drop(columns="one_vs_rest_rows", errors="ignore")
 
 
-def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int], mode: Mode) -> None:
+def table(
+    frame: pd.DataFrame,
+    settings: Settings,
+    ranked: Sequence[int],
+    mode: Mode,
+    pinned: Another[FloatArray] | None,
+) -> None:
     """The table of classes in the order of the bars; a ticked row selects the rows of its class."""
     by = "classwise.table"
     key = state.key(by)
@@ -114,9 +128,18 @@ def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int], mode: 
     outside = [c for c in shown.columns if c.endswith("beyond")]
     shown[outside] = shown[outside].where(shown[outside] != 0)
     _selected(shown, settings, mode)
+    if pinned is not None:
+        shown["pinned"] = 100 * pinned.what
     shown["interval"] = _range(shown["ci_low"], shown["ci_high"])
     shown["calibrated"] = _range(shown["band_low"], shown["band_high"])
-    columns = ["class", "selected", "predicted_rows", "predicted_value", "predicted_beyond"]
+    columns = [
+        "class",
+        "selected",
+        "pinned",
+        "predicted_rows",
+        "predicted_value",
+        "predicted_beyond",
+    ]
     columns += ["one_vs_rest_value", "one_vs_rest_beyond"]
     shown[bullet.COLUMN] = _pictures(shown)
     columns += ["rows", "mcs", bullet.COLUMN, "interval", "calibrated", "beyond"]
@@ -202,6 +225,7 @@ _POINTS = (
 )
 _SIGNED = {
     "mcs": 1,
+    "pinned": 1,
     "beyond": 1,
     "predicted_value": 1,
     "predicted_beyond": 1,
@@ -214,6 +238,9 @@ _COLUMNS = {
         width=70,
         format="localized",
         help="Of the selected rows, those that are predicted as the class; by true class, those that have it.",
+    ),
+    "pinned": st.column_config.NumberColumn(
+        width=66, help="What is drawn, in the pinned state, in points."
     ),
     "predicted_rows": st.column_config.NumberColumn(
         "predicted", width=74, format="localized", help="Rows that are predicted as the class."

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.figures import Cumulative, Reliability
+from calviz.comparison import slices
+from calviz.figures import ClassBars, Cumulative, Reliability
 from calviz.figures.kernels.beside import Another, Beside
+from calviz.figures.slice_gaps import SliceGaps
 from calviz.sample.sample import Sample
 
 #: Two of four right at 0.7, one of two at 0.95.
@@ -48,3 +50,18 @@ def test_the_cumulative_plot_frames_scores_and_draws_other_rows_where_one_line_s
     by_name = {trace.name: trace for trace in figure.plot(panels=["gap"], beside=[some]).data}
     # All three are right: after two of 0.7, and one of 0.95.
     np.testing.assert_allclose(by_name["Some"].y, [0, -100 * 0.6 / 3, -100 * 0.65 / 3], rtol=1e-6)
+
+
+def test_errors_of_classes_and_gaps_of_slices_in_another_state_stand_on_their_lines():
+    data = calviz.Predictions(
+        probs=P.probs, labels=P.labels, groups={"place": ["n", "n", "s", "s", "n", "s"]}
+    )
+    bars = ClassBars.compute(Sample(data), mode="true-class", resamples=20)
+    other = Another("Pinned: other", "pinned", np.array([0.1, -0.2]))
+    (mark,) = [t for t in bars.plot(order="class", beside=[other]).data if t.name == other.name]
+    np.testing.assert_allclose(mark.x, [10, -20], rtol=1e-6)
+    assert list(mark.customdata) == [0, 1]
+    gaps = SliceGaps.compute(slices(Sample(data, reduction="top-label"), ["place"], min_rows=2))
+    drawn = gaps.plot(beside=[Another("Pinned: other", "pinned", np.array([0.3, np.nan]))])
+    (mark,) = [t for t in drawn.data if t.name == other.name]
+    np.testing.assert_allclose(mark.x, [30, np.nan])
