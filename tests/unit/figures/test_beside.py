@@ -5,7 +5,7 @@ import pytest
 
 import calviz
 from calviz.comparison import slices
-from calviz.figures import ClassBars, Cumulative, Reliability
+from calviz.figures import ClassBars, Cumulative, Reliability, Roc
 from calviz.figures.kernels.beside import Another, Beside
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.sample.sample import Sample
@@ -65,3 +65,16 @@ def test_errors_of_classes_and_gaps_of_slices_in_another_state_stand_on_their_li
     drawn = gaps.plot(beside=[Another("Pinned: other", "pinned", np.array([0.3, np.nan]))])
     (mark,) = [t for t in drawn.data if t.name == other.name]
     np.testing.assert_allclose(mark.x, [30, np.nan])
+
+
+def test_another_state_has_its_own_roc_and_its_areas():
+    one, two = (
+        Roc.compute(calviz.Predictions(probs=np.array(p), labels=np.array([0, 0, 1, 1])))
+        for p in ([0.1, 0.4, 0.35, 0.8], [0.1, 0.2, 0.3, 0.4])
+    )
+    drawn = one.plot(beside=[Another("Pinned: sure", "pinned", two)])
+    text = drawn.layout.annotations[-1].text
+    # Three of four pairs are in order, and all of them.
+    assert "0.750" in text.split("<br>")[0]
+    assert text.split("<br>")[1].startswith("Pinned: AUROC ")
+    assert "1.000" in text.split("<br>")[1]
