@@ -78,13 +78,15 @@ with page_guard.boundary():
         )
     mode = MODES[by]
     figure = class_errors.views.get(mode)
+    ranked = figure or shown[-1]
+    pinned = errors.pinned(chosen, ranked.mode)
     st.markdown(f"**{DRAWN[mode]}{' (MCS)' if mode == 'true-class' else ''}**")
     if figure is None:
         st.caption(md(class_errors.reasons[mode], 1_000))
     else:
         if off:
             st.markdown(md(figure.shares(), 1_000))
-        table.chart(figure, order, chosen)
+        table.chart(figure, order, chosen, pinned)
         if figure.band is None:
             st.caption(NO_RANGE_OF_CLUSTERS if figure.clustered else NO_RANGE)
         else:
@@ -96,7 +98,6 @@ with page_guard.boundary():
             chosen,
             how="Click a bar, tick a class or click a cell of the matrix to select its rows, here and on every page.",
         )
-    ranked = figure or shown[-1]
     at = ranked.class_index[ranked.ranked(order)]
-    table.table(frame, chosen, at.tolist(), ranked.mode)
+    table.table(frame, chosen, at.tolist(), ranked.mode, pinned)
     mixed_up.explore(chosen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
@@ -14,6 +14,7 @@ from calviz.core.extra_packages import needs
 from calviz.core.options import check_level
 from calviz.core.predictions import Dataset
 from calviz.figures.base import NAME, Figure, facts, named
+from calviz.figures.kernels.beside import Another
 from calviz.sample import error_bars
 from calviz.sample.class_gaps import class_gaps
 from calviz.sample.class_ranges import ClassView, beyond, class_ranges, too_few
@@ -259,6 +260,7 @@ class ClassBars(Figure):
         order: Order = "beyond",
         ends: int = 10,
         selected: int | None = None,
+        beside: Sequence[Another[FloatArray]] = (),
     ) -> go.Figure:
         """Draw it.
 
@@ -273,13 +275,23 @@ class ClassBars(Figure):
             With many classes, how many bars to draw at either end of the order.
         selected : int, optional
             Index of a class to highlight.
+        beside : sequence of Another
+            Errors of all classes in another state, shape (K,) each; nan for none.
 
         Returns
         -------
         plotly.graph_objects.Figure
             Bars and points carry the index of their class as ``customdata``.
         """
-        return self._drawn(theme, caption, width, order=order, ends=ends, selected=selected)
+        return self._drawn(
+            theme,
+            caption,
+            width,
+            order=order,
+            ends=ends,
+            selected=selected,
+            beside=tuple(beside),
+        )
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and classes; what is drawn: one line each."""

@@ -187,7 +187,7 @@ class NetBenefit(Figure):
         at : float, optional
             A cutoff to mark.
         others : sequence of NetBenefit
-            Further curves of the same rows (after recalibration), without bands.
+            Further curves (after recalibration, of another state), without bands.
         """
         check_choice("shown", shown, SHOWN)
         return self._drawn(theme, caption, width, shown=shown, at=at, others=tuple(others))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -12,6 +12,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.core.options import check_choice
 from calviz.figures.base import NAME, facts, named
+from calviz.figures.kernels.beside import Another
 from calviz.figures.score_figure import ScoreFigure
 from calviz.results.evaluation import Interval
 from calviz.sample.cutoff import Confusion
@@ -127,6 +128,7 @@ class Roc(ScoreFigure):
         width: int | None = None,
         panel: Panel = "roc",
         at: Confusion | None = None,
+        beside: Sequence[Another[Roc]] = (),
     ) -> go.Figure:
         """Draw one of the curves.
 
@@ -137,9 +139,11 @@ class Roc(ScoreFigure):
         panel : {"roc", "precision-recall"}
         at : Confusion, optional
             Decisions at a cutoff, to be marked.
+        beside : sequence of Another
+            The same curve in another state.
         """
         check_choice("panel", panel, ("roc", "precision-recall"))
-        return self._drawn(theme, caption, width, panel=panel, at=at)
+        return self._drawn(theme, caption, width, panel=panel, at=at, beside=tuple(beside))
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and score; the areas: one line each."""

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError
 from calviz.core.reduction import Reduction
 from calviz.figures.base import NAME, Figure, facts
+from calviz.figures.kernels.beside import Another
 from calviz.results.slices import Slice, Slices
+from calviz.specs.figure import Theme
 from calviz.text.words import counted, points, shorten
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 #: Slices that are drawn; the table has all.
 MOST = 20
@@ -44,6 +50,25 @@ class SliceGaps(Figure):
         if most < 1:
             raise OptionError(f"'most' must be 1 or more, got {most}.")
         return cls(result, result.slices[:most])
+
+    def plot(
+        self,
+        *,
+        theme: Theme = "light",
+        caption: bool | str = False,
+        width: int | None = None,
+        beside: Sequence[Another[FloatArray]] = (),
+    ) -> go.Figure:
+        """Draw it.
+
+        Parameters
+        ----------
+        theme, caption, width
+            As for every figure.
+        beside : sequence of Another
+            Gaps of the same slices in another state, one for each that is drawn; nan for none.
+        """
+        return self._drawn(theme, caption, width, beside=tuple(beside))
 
     def columns(self) -> Mapping[str, Any]:
         """One row per slice."""

@@ -20,6 +20,7 @@ from calviz.figures.drawing.parts import (
     label,
     line,
     markers,
+    outline,
     packed,
     straight,
     whiskers,
@@ -31,6 +32,7 @@ from calviz.text.words import counted, decimals_for, level_text, points, shorten
 
 if TYPE_CHECKING:
     from calviz.figures.class_bars import ClassBars, Order
+    from calviz.figures.kernels.beside import Another
 
 #: Pixels of a bar with the space around it, of the curve's height, and around the panels.
 _BAR, _CURVE = 22, 260
@@ -50,12 +52,18 @@ _BREAK = 1.6
 
 
 def draw(
-    figure: ClassBars, sheet: Sheet, *, order: Order, ends: int, selected: int | None
+    figure: ClassBars,
+    sheet: Sheet,
+    *,
+    order: Order,
+    ends: int,
+    selected: int | None,
+    beside: tuple[Another[FloatArray], ...],
 ) -> Picture:
     """Draw computed errors by class (see `ClassBars.plot`)."""
     palette, wide = sheet.palette, not sheet.narrow
     shown = figure.shown(order, ends)
-    bars = _Bars(figure, palette, shown, figure.value.size, selected, sheet.narrow)
+    bars = _Bars(figure, palette, shown, figure.value.size, selected, sheet.narrow, beside)
     curve = _Curve(figure, palette, figure.ranked(order)) if bars.cut else None
     stacked = curve is not None and sheet.narrow
     inner = bars.height + (_CURVE + 90 if stacked else 0)
@@ -90,6 +98,7 @@ class _Bars:
     total: int
     selected: int | None
     narrow: bool
+    beside: tuple[Another[FloatArray], ...]
 
     @cached_property
     def left(self) -> int:
@@ -153,6 +162,27 @@ class _Bars:
             if which.any():
                 yield self._bar(which, name, colour, shape) | {"legendrank": rank}
         yield self._intervals()
+        for other in self.beside:
+            yield self._outlines(other)
+
+    def _outlines(self, other: Another[FloatArray]) -> Trace:
+        """The errors of the same classes in another state."""
+        symbol, _, colour = outline(other.role, self.palette)
+        name = plotly_text(other.name, 44)
+        at = self.figure.class_index[self.shown]
+        return markers(
+            packed(100 * other.what[at]),
+            packed(self.y),
+            colour,
+            size=10,
+            symbol=symbol,
+            edge=colour,
+            name=name,
+            customdata=at,
+            hovertemplate="%{x:.2f} points<extra>" + name + "</extra>",
+            legendrank=5,
+            **UNFADED,
+        )
 
     def _bar(self, which: Any, name: str, colour: str, shape: str) -> Trace:
         f, p = self.figure, self.palette

@@ -78,7 +78,7 @@ class _Curves:
             yield upright(self.at, *self._up, p.ink)
         colours = (p.vermillion, p.green)
         for i, other in enumerate(self.others):
-            name = plotly_text(other.name, 30)
+            name = plotly_text(other.name, 44)
             yield self._one(other, colours[i % 2], name, dash=_DASHES[i % 2], legendrank=2 + i)
         name = plotly_text(f.name, 30) if self.others else "Act by the scores"
         yield self._one(f, p.blue, name, width=2.5, legendrank=1)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.figures.drawing.parts import Trace, heading, line, markers
+from calviz.figures.drawing.parts import LINE, Trace, heading, line, markers, outline
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.small_panels import diagonal, square
 from calviz.figures.drawing.style import Palette
+from calviz.text.escape import plotly_text
 
 if TYPE_CHECKING:
+    from calviz.figures.kernels.beside import Another
     from calviz.figures.roc import Panel, Roc
     from calviz.sample.cutoff import Confusion
 
@@ -21,7 +23,14 @@ if TYPE_CHECKING:
 _HEIGHT, _ABOVE = 350, 24
 
 
-def draw(figure: Roc, sheet: Sheet, *, panel: Panel, at: Confusion | None) -> Picture:
+def draw(
+    figure: Roc,
+    sheet: Sheet,
+    *,
+    panel: Panel,
+    at: Confusion | None,
+    beside: tuple[Another[Roc], ...],
+) -> Picture:
     """Draw a curve (see `Roc.plot`)."""
     roc = panel == "roc"
     x, y = (
@@ -30,16 +39,23 @@ def draw(figure: Roc, sheet: Sheet, *, panel: Panel, at: Confusion | None) -> Pi
         else ("Sensitivity (recall)", "Precision")
     )
     picture = square(
-        list(_traces(figure, sheet.palette, roc, at)),
+        list(_traces(figure, sheet.palette, roc, at, beside)),
         sheet,
         _HEIGHT,
         x,
         y,
     )
     layout = picture["layout"]
-    layout["margin"]["t"] += _ABOVE
-    layout["height"] += _ABOVE
-    text = figure.area_words(panel)
+    above = _ABOVE + LINE * len(beside)
+    layout["margin"]["t"] += above
+    layout["height"] += above
+    text = "<br>".join(
+        [
+            figure.area_words(panel),
+            # The whole name is wider than the square.
+            *(f"{o.role.capitalize()}: {o.what.area_words(panel)}" for o in beside),
+        ]
+    )
     note = heading(
         text, sheet.palette, ("x domain", "y domain"), font={"size": 12, "color": sheet.palette.ink}
     )
@@ -47,28 +63,33 @@ def draw(figure: Roc, sheet: Sheet, *, panel: Panel, at: Confusion | None) -> Pi
     return picture
 
 
-def _traces(f: Roc, p: Palette, roc: bool, at: Confusion | None) -> Iterator[Trace]:
-    x, y = (f.false_alarms, f.sensitivity) if roc else (f.sensitivity, f.precision)
-    there = np.isfinite(x) & np.isfinite(y)
+def _traces(
+    f: Roc, p: Palette, roc: bool, at: Confusion | None, beside: tuple[Another[Roc], ...]
+) -> Iterator[Trace]:
     if roc:
         yield diagonal(p)
     else:
         ends = np.array([0.0, 1.0])
         yield line(ends, 0 * ends + f.share, p.ink, width=1, dash="4px,3px", hoverinfo="skip")
-    shown = np.where(np.isfinite(f.cutoff), f.cutoff, 1.0)[there]
-    yield line(
-        x[there],
-        y[there],
-        p.blue,
-        width=2.5,
-        # Between two cutoffs precision is not on a straight line.
-        shape="linear" if roc else "vh",
-    ) | {
-        "customdata": shown,
-        "hovertemplate": "cutoff %{customdata:.3f}<br>%{x:.3f}, %{y:.3f}<extra></extra>",
-    }
+    for other in beside:
+        _, dash, colour = outline(other.role, p)
+        yield _curve(other.what, colour, roc, other.name, width=1.5, dash=dash)
+    yield _curve(f, p.blue, roc, width=2.5)
     if at is not None:
         yield from _mark(at, p, roc)
+
+
+def _curve(f: Roc, colour: str, roc: bool, name: str = "", **own: Any) -> Trace:
+    x, y = (f.false_alarms, f.sensitivity) if roc else (f.sensitivity, f.precision)
+    there = np.isfinite(x) & np.isfinite(y)
+    shown = np.where(np.isfinite(f.cutoff), f.cutoff, 1.0)[there]
+    # Between two cutoffs precision is not on a straight line.
+    drawn = line(x[there], y[there], colour, shape="linear" if roc else "vh", **own)
+    extra = f"<extra>{plotly_text(name, 44)}</extra>"
+    return drawn | {
+        "customdata": shown,
+        "hovertemplate": "cutoff %{customdata:.3f}<br>%{x:.3f}, %{y:.3f}" + extra,
+    }
 
 
 def _mark(at: Confusion, p: Palette, roc: bool) -> Iterator[Trace]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from calviz.core.arrays import FloatArray
 from calviz.core.reduction import Reduction
-from calviz.figures.drawing.parts import Trace, label, markers, straight, whiskers
+from calviz.figures.drawing.parts import Trace, label, markers, outline, straight, whiskers
 from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import Palette, axis, row_axis
 from calviz.results.slices import Slice
@@ -14,6 +15,7 @@ from calviz.text.escape import plotly_text
 from calviz.text.words import points, score_and_hit
 
 if TYPE_CHECKING:
+    from calviz.figures.kernels.beside import Another
     from calviz.figures.slice_gaps import SliceGaps
 
 #: Pixels of a row, of one with its name above it, and around the panel.
@@ -22,7 +24,7 @@ _ROW, _TALL, _RIGHT, _TOP, _BOTTOM = 24, 42, 20, 12, 52
 _NAME, _ABOVE, _CHARACTER = 52, 46, 6.5
 
 
-def draw(figure: SliceGaps, sheet: Sheet) -> Picture:
+def draw(figure: SliceGaps, sheet: Sheet, *, beside: tuple[Another[FloatArray], ...]) -> Picture:
     """Draw the gaps of slices (see `SliceGaps.plot`)."""
     palette, above = sheet.palette, sheet.narrow
     limit = _ABOVE if above else _NAME
@@ -31,7 +33,7 @@ def draw(figure: SliceGaps, sheet: Sheet) -> Picture:
     # Beside their rows names would take most of a narrow page.
     left = _RIGHT if above else round(_CHARACTER * longest) + 20
     return sheet.picture(
-        _traces(figure, palette),
+        [*_traces(figure, palette), *(_outlines(other, palette) for other in beside)],
         inner=(_TALL if above else _ROW) * max(len(names), 2),
         margins=(left, _RIGHT, _TOP, _BOTTOM),
         shapes=[
@@ -92,6 +94,24 @@ def _traces(figure: SliceGaps, palette: Palette) -> Iterator[Trace]:
                 customdata=[[i, *_facts(figure.shown[i])] for i in at],
                 hovertemplate="%{customdata[1]}<br>%{customdata[2]}<extra></extra>",
             )
+
+
+def _outlines(other: Another[FloatArray], palette: Palette) -> Trace:
+    """The gaps of the same slices in another state."""
+    symbol, _, colour = outline(other.role, palette)
+    name = plotly_text(other.name, 44)
+    return markers(
+        100 * other.what,
+        list(range(other.what.size)),
+        colour,
+        size=10,
+        symbol=symbol,
+        edge=colour,
+        name=name,
+        # A click on one selects the slice, as one on its mark does.
+        customdata=[[i] for i in range(other.what.size)],
+        hovertemplate="%{x:.2f} points<extra>" + name + "</extra>",
+    )
 
 
 def _facts(s: Slice) -> list[str]:

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+import numpy as np
+
+from calviz.core.arrays import FloatArray
 from calviz.core.errors import NotAvailable
 from calviz.figures import ClassBars
 from calviz.figures.class_bars import Mode
+from calviz.figures.kernels.beside import Another
+from calviz.sample.class_ranges import class_ranges
 from calviz.sample.error_bars import RESAMPLES
 from calviz.sample.sample import Sample
 from calviz.text.words import counted
+from calviz.ui.pinned import shown
 from calviz.ui.session import results
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
@@ -96,3 +102,14 @@ def _compute(
     if not found:
         raise NotAvailable(reasons["true-class"])
     return ClassErrors(found, reasons)
+
+
+def pinned(settings: Settings, mode: Mode) -> Another[FloatArray] | None:
+    """The error of each class in the pinned state, shape (K,); nan where it has no rows."""
+    # Reduction and bins do not matter here.
+    return shown.other(settings, lambda sample: _values(sample, mode), as_now=shown.HOW)
+
+
+def _values(sample: Sample, mode: Mode) -> FloatArray:
+    ranges = sample.top_label.view(class_ranges, view=mode)
+    return np.where(ranges.has, ranges.value, np.nan)

@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from calviz.core.arrays import FloatArray
 from calviz.core.predictions import Dataset, Predictions
 from calviz.figures import ClassBars
 from calviz.figures.class_bars import Mode, Order
 from calviz.figures.drawing.bullet import Bullet
+from calviz.figures.kernels.beside import Another
 from calviz.text.export import csv_bytes
 from calviz.text.words import counted, decimal, decimals_for, distinct, number
 from calviz.ui.classwise.errors import ClassErrors
@@ -46,7 +48,9 @@ def _rule(mode: Mode, index: int, settings: Settings) -> Predicted | Labelled:
     return (_RULES[mode] if named else Labelled)(data.class_names[index])
 
 
-def chart(figure: ClassBars, order: Order, settings: Settings) -> None:
+def chart(
+    figure: ClassBars, order: Order, settings: Settings, pinned: Another[FloatArray] | None
+) -> None:
     """The bars; a click on one selects the rows of its class."""
     by = f"classwise.{figure.mode}"
     key, selected = state.key(by), picked(settings)
@@ -62,7 +66,11 @@ def chart(figure: ClassBars, order: Order, settings: Settings) -> None:
     diagram.chart(
         figure,
         figure.plot(
-            theme=diagram.theme(), order=order, selected=selected, width=diagram.page_width()
+            theme=diagram.theme(),
+            order=order,
+            selected=selected,
+            width=diagram.page_width(),
+            beside=() if pinned is None else (pinned,),
         ),
         key=key,
         filename=f"classes-{figure.mode}",
@@ -105,7 +113,13 @@ def merged(settings: Settings, found: ClassErrors) -> pd.DataFrame:
     return table.drop(columns="one_vs_rest_rows", errors="ignore")
 
 
-def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int], mode: Mode) -> None:
+def table(
+    frame: pd.DataFrame,
+    settings: Settings,
+    ranked: Sequence[int],
+    mode: Mode,
+    pinned: Another[FloatArray] | None,
+) -> None:
     """The table of classes in the order of the bars, with the numbers of this view; a ticked row selects the rows of its class."""
     by = "classwise.table"
     key = state.key(by)
@@ -120,13 +134,15 @@ def table(frame: pd.DataFrame, settings: Settings, ranked: Sequence[int], mode: 
     on_select: Any = "ignore" if settings.whole.labels is None else ticked
     shown = _of_view(frame, mode)
     _selected(shown, settings, mode)
+    if pinned is not None:
+        shown["pinned"] = 100 * pinned.what
     columns = [name for name in _COLUMNS if name in shown.columns]
     st.dataframe(
         tables.written(
             shown.loc[at, columns],
             {
                 name: _decimals(shown[name], _LEAST[mode])
-                for name in ("value", "outside")
+                for name in ("value", "pinned", "outside")
                 if name in columns
             },
         ),
@@ -257,6 +273,9 @@ _COLUMNS = {
         width=66,
         format="localized",
         help="Of the selected rows, those that are predicted as the class; by true class, those that have it.",
+    ),
+    "pinned": st.column_config.NumberColumn(
+        width=66, help="What is drawn, in the pinned state, in points."
     ),
     "predicted_rows": st.column_config.NumberColumn(
         "predicted", width=72, format="localized", help="Rows that are predicted as the class."

@@ -9,12 +9,15 @@ import pandas as pd
 import streamlit as st
 
 from calviz.figures import NetBenefit, Roc
+from calviz.figures.kernels.beside import Another
 from calviz.figures.net_benefit import SHOWN, Shown
-from calviz.sample.cutoff import CUTOFF, Confusion, at_cutoff, net_benefit_of
+from calviz.sample.cutoff import CUTOFF, Confusion, at_cutoff, decidable, net_benefit_of
 from calviz.sample.sample import Sample
 from calviz.text.export import csv_bytes
 from calviz.text.words import decimal, percent, shorten, whole
 from calviz.ui.decisions.before_after import Deciding, deciding
+from calviz.ui.pinned import shown
+from calviz.ui.pinned import state as state_of_pin
 from calviz.ui.selection import state
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
@@ -84,22 +87,39 @@ def explore(settings: Settings, method: str) -> None:
             width=620,
             persist_state="session",
         )
-        samples = [found.before] + ([found.after] if found.after is not None else [])
-        cells = [sample.view(at_cutoff, cutoff=at) for sample in samples]
+        pinned = _pinned(settings)
+        samples = {"now" if found.after is None else "as it is": found.before}
+        if found.after is not None:
+            samples[found.after.data.name] = found.after
+        if pinned is not None:
+            samples[pinned.name] = pinned.what
+        cells = [sample.view(at_cutoff, cutoff=at) for sample in samples.values()]
         st.markdown(md(cells[0].meaning(), 1_000))
         if found.words:
             st.caption(md(found.words, 1_000))
         _of_selected(found.before, settings, at)
         _tables(samples, cells)
         roc = _roc(found.before)
+        beside = [] if pinned is None else [Another(pinned.name, pinned.role, _roc(pinned.what))]
         with st.container(horizontal=True, gap="medium"):
             for panel in ("roc", "precision-recall"):
                 with st.container(width=_SQUARE):
                     drawn = roc.plot(
-                        theme=diagram.theme(), width=diagram.page_width(), panel=panel, at=cells[0]
+                        theme=diagram.theme(),
+                        width=diagram.page_width(),
+                        panel=panel,
+                        at=cells[0],
+                        beside=beside,
                     )
                     diagram.chart(roc, drawn, key=f"decisions.{panel}", filename=panel)
-        _net_benefit(found, settings, at)
+        _net_benefit(found, settings, at, pinned)
+
+
+def _pinned(settings: Settings) -> Another[Sample] | None:
+    """The pinned state as it is decided on: about its own class where one was pinned."""
+    own = state_of_pin.current(settings)
+    by_class = own is not None and own.settings.reduction.kind == "class"
+    return shown.other(settings, decidable, as_now=("bins", "scheme") if by_class else shown.HOW)
 
 
 def _of_selected(sample: Sample, settings: Settings, at: float) -> None:
@@ -125,18 +145,17 @@ def _curve(sample: Sample) -> NetBenefit:
     return sample.view(NetBenefit.compute, seed=sample.seed)
 
 
-def _tables(samples: list[Sample], cells: list[Confusion]) -> None:
-    names = ["now"] if len(samples) == 1 else ["as it is", samples[1].data.name]
+def _tables(samples: dict[str, Sample], cells: list[Confusion]) -> None:
     confusion, shares = {}, {}
-    for name, c in zip(names, cells, strict=True):
-        head = "" if len(cells) == 1 else f", {shorten(name, 30)}"
+    for (name, sample), c in zip(samples.items(), cells, strict=True):
+        head = "" if len(cells) == 1 else f", {shorten(name, 40)}"
         confusion[f"hits{head}"] = [whole(float(c.tp)), whole(float(c.fn))]
         confusion[f"misses{head}"] = [whole(float(c.fp)), whole(float(c.tn))]
         net = net_benefit_of(c.tp, c.fp, c.n, c.params["cutoff"])
         shares[f"value{head}"] = [*(_share(v[0]) for v in c.shares().values()), decimal(float(net))]
         shares[f"95 % interval{head}"] = [
             *(f"{100 * low:.1f} to {percent(high)}" for _, low, high in c.shares().values()),
-            _interval(samples[names.index(name)], c),
+            _interval(sample, c),
         ]
     with st.container(horizontal=len(cells) == 1, gap="medium"):
         with st.container(width=_NARROW if len(cells) == 1 else "stretch"):
@@ -172,7 +191,9 @@ def _interval(sample: Sample, c: Confusion) -> str:
     return "" if found is None else f"{decimal(found.low)} to {decimal(found.high)}"
 
 
-def _net_benefit(found: Deciding, settings: Settings, at: float) -> None:
+def _net_benefit(
+    found: Deciding, settings: Settings, at: float, pinned: Another[Sample] | None
+) -> None:
     st.subheader("Is it better than deciding without it?", anchor=False)
     shown = st.segmented_control(
         "Drawn",
@@ -188,12 +209,15 @@ def _net_benefit(found: Deciding, settings: Settings, at: float) -> None:
     figure = _curve(found.before)
     others = []
     if found.after is not None:
-        figure = replace(figure, name=name_of(settings))
         others = [_curve(found.after)]
-    st.markdown(md(figure.reading(), 1_000))
+    if pinned is not None:
+        others.append(replace(_curve(pinned.what), name=pinned.name))
     if others:
-        name = others[0].name
-        st.markdown(md(f"{name[:1].upper()}{name[1:]}: {others[0].reading()}", 1_000))
+        figure = replace(figure, name=name_of(settings))
+    st.markdown(md(figure.reading(), 1_000))
+    for other in others:
+        name = other.name
+        st.markdown(md(f"{name[:1].upper()}{name[1:]}: {other.reading()}", 1_000))
     drawn = figure.plot(
         theme=diagram.theme(), width=diagram.page_width(), shown=shown, at=at, others=others
     )

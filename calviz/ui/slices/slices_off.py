@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from calviz.comparison import slices, usual_columns
+from calviz.core.arrays import FloatArray
 from calviz.figures.drawing.bullet import Bullet
+from calviz.figures.kernels.beside import Another
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.results.slices import Against, Slice, Slices, where_words
+from calviz.sample.sample import Sample
 from calviz.sample.slices import FEW_VALUES, USUAL_RATE
 from calviz.text.export import csv_bytes
 from calviz.text.words import counted, decimal, p_number, points, shorten
+from calviz.ui.pinned import shown
 from calviz.ui.selection import state
 from calviz.ui.selection.rules import Slice as RuleOfSlice
 from calviz.ui.session import navigation, results
@@ -113,14 +118,29 @@ def look(settings: Settings, question: Question) -> Slices:
     """All slices, measured."""
     words = f"Looking at {counted(len(question.columns), 'column')} …"
     with results.computing(settings, words) as sample:
-        return slices(
-            sample,
-            question.columns,
-            pairs=question.pairs,
-            against=question.against,
-            min_rows=question.min_rows,
-            rate=question.rate,
-        )
+        return _look(sample, question)
+
+
+def _look(sample: Sample, question: Question) -> Slices:
+    return slices(
+        sample,
+        question.columns,
+        pairs=question.pairs,
+        against=question.against,
+        min_rows=question.min_rows,
+        rate=question.rate,
+    )
+
+
+def pinned(settings: Settings, question: Question, found: Slices) -> Another[FloatArray] | None:
+    """The gap of each slice in the pinned state, shape (S,); nan where it has too few rows there."""
+
+    def gaps(sample: Sample) -> FloatArray:
+        there = {one.where: one.gap for one in _look(sample, question).slices}
+        return np.array([there.get(one.where, np.nan) for one in found.slices])
+
+    # All slices are looked at, whichever one was.
+    return shown.other(settings, gaps, as_now=("bins", "scheme", "where"))
 
 
 def sizes(settings: Settings, question: Question) -> None:
@@ -150,7 +170,7 @@ def sizes(settings: Settings, question: Question) -> None:
     )
 
 
-def answer(found: Slices) -> None:
+def answer(found: Slices, pinned: Another[FloatArray] | None = None) -> None:
     """What was found, in a sentence and a picture; a click on a mark selects the rows of its slice."""
     figure = SliceGaps.compute(found)
     st.subheader(md(figure.answer(), 500), anchor=False)
@@ -166,7 +186,13 @@ def answer(found: Slices) -> None:
         diagram.chart(
             figure,
             diagram.as_wide_as_the_page(
-                figure.plot(theme=diagram.theme(), width=diagram.page_width())
+                figure.plot(
+                    theme=diagram.theme(),
+                    width=diagram.page_width(),
+                    beside=()
+                    if pinned is None
+                    else (replace(pinned, what=pinned.what[: len(figure.shown)]),),
+                )
             ),
             key=key,
             filename="slices",
@@ -194,7 +220,7 @@ def answer(found: Slices) -> None:
         st.caption(md("; ".join(notes), 600) + ".")
 
 
-def table(found: Slices, settings: Settings) -> None:
+def table(found: Slices, settings: Settings, pinned: Another[FloatArray] | None = None) -> None:
     """All slices; a tick selects the rows of one, which can also be looked at alone."""
     if not found.slices:
         return
@@ -208,7 +234,7 @@ def table(found: Slices, settings: Settings) -> None:
         state.choose(RuleOfSlice(shown[rows[0]].where) if rows else None, by=by)
 
     st.dataframe(
-        _words(found),
+        _words(found, pinned),
         hide_index=True,
         height=min(440, 40 + 35 * len(found.slices)),
         alt="All slices: rows, score, hits, gap, interval and p-value",
@@ -251,6 +277,7 @@ _COLUMNS = {
     "score": _column(54, "Mean score."),
     "hits": _column(50, "Share of hits."),
     "gap": _column(54, "Score minus hits, in points."),
+    "pinned": _column(64, "The gap in the pinned state, in points."),
     bullet.COLUMN: bullet.config("The gap and its interval; the thin line is at 0."),
     "95 % interval": st.column_config.Column(
         width=106, alignment="right", help="Of the gap, in points."
@@ -297,7 +324,7 @@ def shown_elsewhere(chosen: Settings) -> None:
         st.button("Show all rows", on_click=look_at_slice, args=(chosen.whole, ()))
 
 
-def _words(found: Slices) -> Styler:
+def _words(found: Slices, pinned: Another[FloatArray] | None) -> Styler:
     """The first slices; sorted as numbers, written as texts."""
     frame = pd.DataFrame(
         {
@@ -317,9 +344,13 @@ def _words(found: Slices) -> Styler:
     )
     gaps = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in found.slices[:MOST]]
     frame.insert(5, bullet.COLUMN, bullet.column(gaps))
+    if pinned is not None:
+        frame.insert(5, "pinned", pinned.what[:MOST])
     forms: Any = {
         **dict.fromkeys(("score", "hits"), decimal),
         **dict.fromkeys(("gap", "ECE", "noise"), points),
         **dict.fromkeys(("p-value", "adjusted"), p_number),
     }
+    if pinned is not None:
+        forms["pinned"] = lambda value: points(value) if value == value else ""
     return frame.style.format(forms)

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.figures import Cumulative, Reliability
+from calviz.comparison import slices
+from calviz.figures import ClassBars, Cumulative, Reliability, Roc
 from calviz.figures.kernels.beside import Another, Beside
+from calviz.figures.slice_gaps import SliceGaps
 from calviz.sample.sample import Sample
 
 #: Two of four right at 0.7, one of two at 0.95.
@@ -48,3 +50,31 @@ def test_the_cumulative_plot_frames_scores_and_draws_other_rows_where_one_line_s
     by_name = {trace.name: trace for trace in figure.plot(panels=["gap"], beside=[some]).data}
     # All three are right: after two of 0.7, and one of 0.95.
     np.testing.assert_allclose(by_name["Some"].y, [0, -100 * 0.6 / 3, -100 * 0.65 / 3], rtol=1e-6)
+
+
+def test_errors_of_classes_and_gaps_of_slices_in_another_state_stand_on_their_lines():
+    data = calviz.Predictions(
+        probs=P.probs, labels=P.labels, groups={"place": ["n", "n", "s", "s", "n", "s"]}
+    )
+    bars = ClassBars.compute(Sample(data), mode="true-class", resamples=20)
+    other = Another("Pinned: other", "pinned", np.array([0.1, -0.2]))
+    (mark,) = [t for t in bars.plot(order="class", beside=[other]).data if t.name == other.name]
+    np.testing.assert_allclose(mark.x, [10, -20], rtol=1e-6)
+    assert list(mark.customdata) == [0, 1]
+    gaps = SliceGaps.compute(slices(Sample(data, reduction="top-label"), ["place"], min_rows=2))
+    drawn = gaps.plot(beside=[Another("Pinned: other", "pinned", np.array([0.3, np.nan]))])
+    (mark,) = [t for t in drawn.data if t.name == other.name]
+    np.testing.assert_allclose(mark.x, [30, np.nan])
+
+
+def test_another_state_has_its_own_roc_and_its_areas():
+    one, two = (
+        Roc.compute(calviz.Predictions(probs=np.array(p), labels=np.array([0, 0, 1, 1])))
+        for p in ([0.1, 0.4, 0.35, 0.8], [0.1, 0.2, 0.3, 0.4])
+    )
+    drawn = one.plot(beside=[Another("Pinned: sure", "pinned", two)])
+    text = drawn.layout.annotations[-1].text
+    # Three of four pairs are in order, and all of them.
+    assert "0.750" in text.split("<br>")[0]
+    assert text.split("<br>")[1].startswith("Pinned: AUROC ")
+    assert "1.000" in text.split("<br>")[1]
