@@ -115,23 +115,23 @@ def _reasons(results: Results) -> None:
 
 def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
     config = {
-        "metric": st.column_config.TextColumn(width=190, pinned=True),
-        "value": st.column_config.Column(width=96, alignment="right"),
+        "metric": st.column_config.TextColumn(width=184, pinned=True),
+        "value": st.column_config.Column(width=80, alignment="right"),
         bullet.COLUMN: bullet.config(),
-        "95 % interval": st.column_config.TextColumn(width=160, help=INTERVAL_HELP),
+        "95 % interval": st.column_config.TextColumn(width=142, help=INTERVAL_HELP),
         "noise: mean": st.column_config.Column(
-            width=90,
+            width=84,
             alignment="right",
             help="Noise floor: the mean of the metric if the model were perfectly calibrated, with "
             "the same number of rows.",
         ),
         "noise: 95 %": st.column_config.Column(
-            width=90,
+            width=84,
             alignment="right",
             help="Noise floor: 95 % of calibrated models stay below, with the same number of rows.",
         ),
         "p-value": st.column_config.Column(
-            width=74,
+            width=60,
             alignment="right",
             help="How often a perfectly calibrated model shows a value at least as extreme.",
         ),
@@ -139,8 +139,8 @@ def _draw(results: Results, settings: Settings, *, select: bool = False) -> Any:
             width=120,
             help="How near the number is to that of the rows that the profile is of: exact, within a bound, or not known.",
         ),
-        "better": st.column_config.TextColumn(width=64, help="Which values are better."),
-        "family": st.column_config.TextColumn(width=200),
+        "better": st.column_config.TextColumn(width=52, help="Which values are better."),
+        "family": st.column_config.TextColumn(width=134),
     }
     texts = table(results)
     if any(r.interval is not None for r in results.values()):
