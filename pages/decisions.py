@@ -5,6 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from calviz.analysis import OF_VALIDATIONS
+from calviz.core.errors import NotAvailable
 from calviz.figures import OutcomeHistogram
 from calviz.sample.cutoff import decidable
 from calviz.ui.decisions import cutoff, grade_table
@@ -29,6 +30,8 @@ with page_guard.boundary():
     )
 
 with page_guard.boundary():
+    if reduction_choice.needs_class(chosen):
+        raise NotAvailable("a decision is for or against one class: choose it above.")
     sample = decidable(chosen.sample)
     method = recalibration_choice.choose_method(chosen)
     cutoff.explore(chosen, method)

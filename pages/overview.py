@@ -34,12 +34,13 @@ with words, page_guard.boundary():
     evaluation = results.evaluation(chosen)
     keys = first_metrics(chosen.sample)
     cards.metric_cards(evaluation, keys, pinned=shown.values(chosen, keys))
-    st.caption(
-        "Blue: value and 95 % interval. Grey: if it were calibrated. MCS: mean score minus share of hits, above 0 overconfident.",
-        help="Noise floor: what the number would be if the model were perfectly calibrated, with the same number of "
-        f"rows. Calibration metrics look at the {chosen.reduction_words}, {chosen.bins_words}. A number counts as beyond "
-        "noise only where the verdict, which adjusts for all that it tests, finds miscalibration.",
-    )
+    if chosen.sample.data.n > 1:
+        st.caption(
+            "Blue: value and 95 % interval. Grey: if calibrated. MCS: mean score minus share of hits, above 0 overconfident.",
+            help="Noise floor: what the number would be if the model were perfectly calibrated, with the same number of "
+            f"rows. Calibration metrics look at the {chosen.reduction_words}, {chosen.bins_words}. A number counts as beyond "
+            "noise only where the verdict, which adjusts for all that it tests, finds miscalibration.",
+        )
     st.subheader("Findings", anchor=False)
     cards.findings(evaluation.findings)
     next_steps.draw("overview", chosen, evaluation)

@@ -54,7 +54,8 @@ with page_guard.boundary():
         "each score for itself.",
     )
     curve = results.calibration_curve(chosen, kind)
-    st.markdown(md(curve.describe().split(": ", 1)[-1], 1_000))
+    said = together(curve.describe().split(": ", 1)[-1])
+    st.markdown(md(said[:1].upper() + said[1:], 1_000))
     diagram.chart(
         curve,
         curve.plot(theme=diagram.theme(), width=diagram.page_width()),
@@ -65,7 +66,7 @@ with page_guard.boundary():
 with page_guard.boundary():
     st.subheader("Does the choice of bins matter?", anchor=False)
     strip = results.bin_sensitivity(chosen)
-    st.markdown(md(strip.reading(), 1_000))
+    st.markdown(md(together(strip.reading()), 1_000))
     diagram.chart(
         strip,
         diagram.as_wide_as_the_page(strip.plot(theme=diagram.theme(), width=diagram.page_width())),

@@ -147,7 +147,7 @@ def _candidates(sample: Sample) -> Iterator[tuple[str, IntArray, float]]:
     if isinstance(data, Predictions):
         # Rows that are nearly certain are equal by rounding: they stay out.
         open_ = np.flatnonzero(sample.top_events.score < CERTAIN)
-        found = _same_numbers(row_hashes(data.probs)[open_])
+        found = _same_numbers(row_hashes(data.probs)[open_]) if open_.size else None
         if found is not None:
             alone = np.ones(data.n, dtype=np.bool_)
             alone[open_] = False

@@ -9,6 +9,7 @@ from calviz.results.advice import Advice, Guideline
 from calviz.results.comparison import Comparison, MethodResult
 from calviz.specs.metric import METRICS
 from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED
+from calviz.text.words import decimal, decimals_for
 
 #: Zhang et al. call tasks of CIFAR-100 and of ImageNet complex, those of CIFAR-10 not.
 MANY_CLASSES = 100
@@ -175,7 +176,8 @@ def _measured(
     winner = comparison[chosen]
     before = comparison[UNCALIBRATED].metrics[criterion].value
     after = winner.metrics[criterion].value
-    change = f"from {before:.4g} to {after:.4g}"
+    decimals = decimals_for(before - after, figures=2, least=4, most=6)
+    change = f"from {decimal(before, decimals)} to {decimal(after, decimals)}"
     if chosen == best and len(equal) == 1:
         return [f"{_label(chosen)} has the best {name} on {rows}, {change}, beyond noise."]
     others = [_label(key) for key in equal if key != chosen]

@@ -185,9 +185,11 @@ class Confusion(Figure):
 
     def describe(self) -> str:
         """Say in plain words which classes are mixed up most."""
+        many = f"{self.wrong:,} of {counted(self.n, 'row')} ({percent(self.wrong / self.n)}) are"
+        one = f"the one row is{'' if self.wrong else ' not'}"
         head = (
-            f"Confusion matrix of {named(self.name, self.split)}: {self.wrong:,} of {counted(self.n, 'row')} "
-            f"({percent(self.wrong / self.n)}) are predicted wrong."
+            f"Confusion matrix of {named(self.name, self.split)}: {one if self.n == 1 else many} "
+            "predicted wrong."
         )
         at = self.mistakes()
         if not at.size:

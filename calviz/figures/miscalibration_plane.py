@@ -106,11 +106,9 @@ class MiscalibrationPlane(Figure):
         }
 
     def caption(self) -> tuple[str, ...]:
-        """What is taken apart; rows."""
-        head = f"{self.label} of (score, hit): miscalibration against discrimination"
-        return head, facts(
-            self.split, counted(self.rows, "row"), counted(len(self.models), "model")
-        )
+        """What is taken apart; how; rows: one line each."""
+        what = facts(self.split, counted(self.rows, "row"), counted(len(self.models), "model"))
+        return f"{self.label} of (score, hit)", "miscalibration against discrimination", what
 
     def describe(self) -> str:
         """Say in plain words what it shows."""

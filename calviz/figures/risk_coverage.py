@@ -306,8 +306,9 @@ class RiskCoverage(Figure):
             f"{counted(referred, 'row')} {go} to an expert."
         )
         if referred == 0:
+            all_kept = "the one prediction" if kept == 1 else f"all {kept:,} predictions"
             sentence = (
-                f"Keeping all {counted(kept, 'prediction')} the accuracy is {percent(accuracy)} "
+                f"Keeping {all_kept} the accuracy is {percent(accuracy)} "
                 f"({level_text(self.level)} CI {percent(interval.low)} to {percent(interval.high)}); "
                 "no row goes to an expert."
             )

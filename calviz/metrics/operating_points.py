@@ -69,7 +69,7 @@ def accuracy_at_coverage(view: PointOf) -> FloatArray:
     Steps of shape (..., G) give values of shape (...).
     """
     coverage = view.params["coverage"]
-    return 1 - errors_at_coverage(view.steps, coverage) / (coverage * view.steps.n)
+    return np.asarray(1 - errors_at_coverage(view.steps, coverage) / (coverage * view.steps.n))
 
 
 @_selective(

@@ -24,11 +24,13 @@ def draw(figure: ConventionDots, sheet: Sheet) -> Picture:
     """Draw the computed dots (see `ConventionDots.plot`)."""
     palette = sheet.palette
     highest = max(v for d in figure.dots for v in (d.value, d.noise) if not math.isnan(v))
+    # Beside the largest value stands its number.
+    room = 135 if sheet.narrow else 116
     return sheet.picture(
         _traces(figure, palette),
         inner=_ROW * len(figure.dots),
         margins=_MARGINS,
-        xaxis=axis(palette, "ECE (points)", range=[0, 116 * highest or 1.0], nticks=6),
+        xaxis=axis(palette, "ECE (points)", range=[0, room * highest or 1.0], nticks=6),
         yaxis=row_axis(palette, [_label(dot, palette) for dot in figure.dots], ticks=""),
     )
 

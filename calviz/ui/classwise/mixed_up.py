@@ -11,7 +11,7 @@ import streamlit as st
 from calviz.core.errors import NotAvailable
 from calviz.figures.confusion import SHOWN, By, Confusion
 from calviz.text.export import csv_bytes
-from calviz.text.words import distinct
+from calviz.text.words import distinct, together
 from calviz.ui.selection import state
 from calviz.ui.selection.rules import Cell
 from calviz.ui.session import page_guard, results
@@ -58,7 +58,8 @@ def explore(settings: Settings) -> None:
                 max_selections=MOST,
                 key=f"calviz.confusion.classes.{settings.entry.content}",
             )
-        st.markdown(md(figure.describe().split(": ", 1)[-1], 600))
+        said = together(figure.describe().split(": ", 1)[-1])
+        st.markdown(md(said[:1].upper() + said[1:], 600))
         index = {name: i for i, name in enumerate(figure.class_names)}
         key = state.key(_MATRIX)
 

@@ -43,7 +43,7 @@ def explore(settings: Settings, stem: str, *, at_once: bool) -> None:
         figure = ConventionDots.of(conventions)
         diagram.chart(
             figure,
-            figure.plot(theme=diagram.theme()),
+            figure.plot(theme=diagram.theme(), width=diagram.page_width()),
             key="conventions",
             filename="ece-by-library",
         )

@@ -141,31 +141,31 @@ def _draw(
     select: bool = False,
 ) -> Any:
     config = {
-        "metric": st.column_config.TextColumn(width=190, pinned=True),
-        "value": st.column_config.Column(width=96, alignment="right"),
+        "metric": st.column_config.TextColumn(width=184, pinned=True),
+        "value": st.column_config.Column(width=80, alignment="right"),
         "selected": st.column_config.Column(
-            width=96,
+            width=80,
             alignment="right",
             help="The value of the selected rows alone; no test is run on them.",
         ),
         "pinned": st.column_config.Column(
-            width=96, alignment="right", help="The value in the pinned state."
+            width=80, alignment="right", help="The value in the pinned state."
         ),
         bullet.COLUMN: bullet.config(),
-        "95 % interval": st.column_config.TextColumn(width=160, help=INTERVAL_HELP),
+        "95 % interval": st.column_config.TextColumn(width=142, help=INTERVAL_HELP),
         "noise: mean": st.column_config.Column(
-            width=90,
+            width=84,
             alignment="right",
             help="Noise floor: the mean of the metric if the model were perfectly calibrated, with "
             "the same number of rows.",
         ),
         "noise: 95 %": st.column_config.Column(
-            width=90,
+            width=84,
             alignment="right",
             help="Noise floor: 95 % of calibrated models stay below, with the same number of rows.",
         ),
         "p-value": st.column_config.Column(
-            width=74,
+            width=60,
             alignment="right",
             help="How often a perfectly calibrated model shows a value at least as extreme.",
         ),
@@ -173,8 +173,8 @@ def _draw(
             width=120,
             help="How near the number is to that of the rows that the profile is of: exact, within a bound, or not known.",
         ),
-        "better": st.column_config.TextColumn(width=64, help="Which values are better."),
-        "family": st.column_config.TextColumn(width=200),
+        "better": st.column_config.TextColumn(width=52, help="Which values are better."),
+        "family": st.column_config.TextColumn(width=134),
     }
     texts = table(results)
     for at, (name, other) in enumerate(others.items(), start=2):

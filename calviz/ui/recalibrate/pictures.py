@@ -19,7 +19,7 @@ from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import diagram, recalibrated_diagram
 from calviz.ui.widgets.text import md
 
-#: Pixels of a panel: four in a row on a desk, one on a phone; and of its height.
+#: Pixels of a panel: four in a row on a desk; and of its height.
 PANEL, HEIGHT = 232, 236
 #: Pixels of a figure that stands beside another.
 HALF = 472
@@ -40,22 +40,27 @@ def diagrams(outcome: Outcome, settings: Settings) -> None:
         "proportion to the rows; solid lines: scores too high; dotted: too low; grey: the range of a calibrated model; "
         f"{settings.bins_words}."
     )
-    frames = {}
+    frames, (panel, height) = {}, _size()
     with st.container(horizontal=True, gap="small"):
         for m in _in_order(outcome):
             figure = results.picture(outcome, m.key, "reliability", settings)
             frames[m.label] = figure.frame()
-            with st.container(width=PANEL, gap="xsmall"):
+            with st.container(width=panel, gap="xsmall"):
                 ece = Written(MetricResult("ece", figure.ece))
                 st.markdown(f"**{md(m.label)}**  \nECE {ece.value} points")
                 diagram.chart(
                     figure,
-                    figure.plot_small(theme=diagram.theme(), height=HEIGHT),
+                    figure.plot_small(theme=diagram.theme(), height=height),
                     key=f"recalibrate.diagram.{m.key}",
                     filename=f"reliability-{m.key}",
                     alt=f"{m.label}: {figure.describe()}",
                 )
     _as_table(frames, "diagrams")
+
+
+def _size() -> tuple[int, int]:
+    """Width and height of a panel; two are side by side on a phone."""
+    return (PANEL, HEIGHT) if diagram.page_width() is None else (168, 176)
 
 
 def maps(outcome: Outcome, settings: Settings) -> None:
@@ -66,18 +71,18 @@ def maps(outcome: Outcome, settings: Settings) -> None:
         "observed, where a map should lead. A band and points: rows of the same score come out "
         "differently, as the map looks at the whole row."
     )
-    frames = {}
+    frames, (panel, height) = {}, _size()
     with st.container(horizontal=True, gap="small"):
         for m in _in_order(outcome):
             if m.key == UNCALIBRATED:
                 continue
             figure = results.picture(outcome, m.key, "map", settings)
             frames[m.label] = figure.frame()
-            with st.container(width=PANEL, gap="xsmall"):
+            with st.container(width=panel, gap="xsmall"):
                 st.markdown(f"**{md(m.label)}**")
                 diagram.chart(
                     figure,
-                    figure.plot(theme=diagram.theme(), height=HEIGHT),
+                    figure.plot(theme=diagram.theme(), height=height),
                     key=f"recalibrate.map.{m.key}",
                     filename=f"map-{m.key}",
                 )

@@ -33,6 +33,8 @@ PLACE = "report"
 COMPARED, LEARNT = "recalibrate", "learning_curve"
 #: The sections that what was chosen on the page Decisions goes into; of grades a preset asks more.
 GRADES, DECISIONS, METRICS = "grades", "decisions", "metrics"
+#: The section of data with times.
+OVER_TIME = "over-time"
 #: Pixels of the preview.
 HEIGHT = 900
 
@@ -157,6 +159,7 @@ def _sections(settings: Settings, found: Found) -> tuple[tuple[str, ...], Preset
         return work is None or found.of(work) is not None
 
     about = _of_two_classes(settings, found.grades)
+    about[OVER_TIME] = settings.whole.times is not None
     offered = {s.key: s for s in in_order() if there(s.made_of) and about.get(s.key, True)}
 
     def choose() -> None:

@@ -25,7 +25,7 @@ from calviz.ui.selection import state
 from calviz.ui.selection.rules import Slice as RuleOfSlice
 from calviz.ui.session import navigation, results
 from calviz.ui.session.settings import Settings, look_at_slice
-from calviz.ui.widgets import bin_details, bullet, diagram
+from calviz.ui.widgets import bin_details, browser, bullet, diagram
 from calviz.ui.widgets.text import md
 
 if TYPE_CHECKING:
@@ -264,8 +264,8 @@ def _selected(shown: Sequence[Slice]) -> int | None:
 
 def _names() -> Any:
     # A pinned column must leave room for the numbers, also on a phone.
-    phone = diagram.page_width() is not None
-    return st.column_config.TextColumn(width=150 if phone else 200, pinned=True)
+    widths = {"narrow": 150, "small": 150, "usual": 226, "wide": 320}
+    return st.column_config.TextColumn(width=widths[browser.size()], pinned=True)
 
 
 def _column(width: int, help: str | None = None) -> Any:

@@ -15,10 +15,10 @@ from calviz.ui.selection import overlay, panel, state
 from calviz.ui.selection.rules import Bins, bounds
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import diagram, tables
+from calviz.ui.widgets import browser, diagram, tables
 from calviz.ui.widgets.text import md
 
-#: Pixels of the diagram: its square is as large as its height allows, and the table has the rest.
+#: Pixels of the diagram, on a page of usual width: its square is as large as its height allows, and the table has the rest.
 WIDTH = 480
 #: Curves that may be drawn over the bars.
 CURVES: dict[CurveKind, str] = {"kernel": "kernel", "isotonic": "isotonic (CORP)"}
@@ -59,7 +59,7 @@ def explore(settings: Settings) -> None:
                 how="Click a bin, drag over several where that is picked, or tick rows of the table, to see what is in them, here "
                 "and on every page.",
             )
-        with row.container(width=WIDTH):
+        with row.container(width=WIDTH + diagram.WIDER * (browser.size() == "wide")):
             chart(
                 figure,
                 settings,

@@ -37,6 +37,12 @@ def choose_class(chosen: Settings, label: str, placeholder: str) -> None:
     )
 
 
+def needs_class(chosen: Settings) -> bool:
+    """Whether a page about one class has to ask which, and none is chosen yet."""
+    data = chosen.whole
+    return data.kind != "confidence" and data.n_classes > 2 and chosen.reduction.kind != "class"
+
+
 def _look_at_chosen_class(chosen: Settings) -> None:
     index: int | None = st.session_state[_ONE_CLASS]
     if index is None:  # cleared

@@ -110,7 +110,7 @@ def test_what_wins_elsewhere_wins_a_tie():
     )
     advice = advise(found, data(10))
     assert advice.method == "auto"
-    assert "from 0.5 to 0.41" in advice.reasons[0]
+    assert "from 0.5000 to 0.4100" in advice.reasons[0]
     # Labels have commas of their own.
     isotonic = RECALIBRATORS["isotonic"].label
     assert f"cannot be told apart from Temperature scaling; {isotonic}." in advice.reasons[0]
