@@ -19,6 +19,8 @@ from calviz.specs.metric import metric
 
 #: Intervals in which a quantile of the distances of very many steps is looked for.
 _INTERVALS = 4_096
+#: The quantiles that are metrics.
+_QUANTILES = (0.5, 0.9)
 
 
 class CurveOf(StepsWithParams):
@@ -71,17 +73,20 @@ class _Totals(NamedTuple):
 
 @once_per_view
 def _totals(view: CurveOf) -> _Totals:
-    total = square = largest = 0.0
-    rows = np.zeros(_INTERVALS)
-    for part in view.steps.blocks():
+
+    def work(part: Steps) -> tuple[float, float, float, FloatArray]:
         distance = view.distance(part)
-        total += float(part.count @ distance)
-        square += float(part.count @ np.square(distance))
-        largest = np.maximum(largest, distance.max())  # nan where there is no line
+        total, square = float(part.count @ distance), float(part.count @ np.square(distance))
+        rows = np.zeros(_INTERVALS)
         if np.isfinite(total):
             rows += np.bincount(_interval(distance), part.count, minlength=_INTERVALS)
+        return total, square, float(distance.max()), rows
+
+    view.distance(view.steps.merged())  # fits the curve, which the threads share
+    totals, squares, largest, rows = zip(*view.steps.of_blocks(work), strict=True)
     n = float(view.steps.n)
-    return _Totals(total / n, square / n, float(largest), np.cumsum(rows))
+    # The largest is nan where there is no line.
+    return _Totals(sum(totals) / n, sum(squares) / n, float(np.max(largest)), np.cumsum(sum(rows)))
 
 
 def _mean(view: CurveOf, power: int) -> FloatArray:
@@ -109,7 +114,7 @@ def e50(view: CurveOf) -> FloatArray:
 
     Steps of shape (..., G) give values of shape (...).
     """
-    return _distance_quantile(view, 0.5)
+    return _distance_quantile(view, _QUANTILES[0])
 
 
 @_distance_metric(key="e90", label="E90", formula=r"q_{0.9}\,|\hat\pi(s) - s|")
@@ -118,7 +123,7 @@ def e90(view: CurveOf) -> FloatArray:
 
     Steps of shape (..., G) give values of shape (...).
     """
-    return _distance_quantile(view, 0.9)
+    return _distance_quantile(view, _QUANTILES[1])
 
 
 @_distance_metric(key="emax", label="Emax", formula=r"\max\,|\hat\pi(s) - s|")
@@ -164,28 +169,33 @@ def _interval(distance: FloatArray) -> IntArray:
     return np.minimum(at, _INTERVALS - 1, out=at).astype(np.intp)
 
 
-def _quantile_of_many(view: CurveOf, q: float) -> FloatArray:
-    """The same as `_distance_quantile`, sorting the distances of one interval only."""
+@once_per_view
+def _quantiles_of_many(view: CurveOf) -> dict[float, float]:
+    """The same as `_distance_quantile` of all `_QUANTILES`, in one pass, sorting the distances of their intervals only."""
     if not np.isfinite(_mean(view, 1)):
-        return np.asarray(math.nan)
+        return dict.fromkeys(_QUANTILES, math.nan)
     upto = _totals(view).rows
-    least = (q - 1e-12) * float(view.steps.n)
-    interval = int(np.argmax(upto >= least))
-    before = float(upto[interval - 1]) if interval else 0.0
-    distances, counts = [], []
-    for part in view.steps.blocks():
+    least = [(q - 1e-12) * float(view.steps.n) for q in _QUANTILES]
+    intervals = [int(np.argmax(upto >= rows)) for rows in least]
+
+    def work(part: Steps) -> list[tuple[FloatArray, FloatArray]]:
         distance = view.distance(part)
-        inside = _interval(distance) == interval
-        distances.append(distance[inside])
-        counts.append(part.count[inside])
-    distance, count = np.concatenate(distances), np.concatenate(counts)
-    order = np.argsort(distance)
-    return np.asarray(distance[order[np.argmax(before + np.cumsum(count[order]) >= least)]])
+        at = _interval(distance)
+        return [(distance[at == one], part.count[at == one]) for one in intervals]
+
+    found = {}
+    parts = zip(*view.steps.of_blocks(work), strict=True)
+    for q, rows, interval, inside in zip(_QUANTILES, least, intervals, parts, strict=True):
+        distance, count = (np.concatenate(column) for column in zip(*inside, strict=True))
+        before = float(upto[interval - 1]) if interval else 0.0
+        order = np.argsort(distance)
+        found[q] = float(distance[order[np.argmax(before + np.cumsum(count[order]) >= rows)]])
+    return found
 
 
 def _distance_quantile(view: CurveOf, q: float) -> FloatArray:
     if view.steps.size > MAX_STEPS:
-        return _quantile_of_many(view, q)
+        return np.asarray(_quantiles_of_many(view)[q])
     distance, upto = _ordered(view)
     at = np.argmax(upto >= q - 1e-12, axis=-1)
     return np.asarray(np.take_along_axis(distance, at[..., None], axis=-1)[..., 0])

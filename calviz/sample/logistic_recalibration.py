@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from scipy.special import ndtri, xlogy
 
@@ -103,15 +105,20 @@ def _fit_near(view: Steps, start: FloatArray) -> FloatArray:
     for _ in range(10):
         if not np.isfinite(theta).all():
             break
-        sums: FloatArray = np.zeros((5, 1))
-        for part in view.blocks():
-            x = log_odds(part)
-            sums = sums + _sums(theta[None], x, part.count[None], part.hits[None])
-        step, good = _solved(sums)
+        step, good = _solved(_sums_of_blocks(theta, view))
         theta = theta + step[0]
         if good.all() and (np.abs(step[0]) <= SHORT * (1 + np.abs(theta))).all():
             return np.asarray(theta)
     return np.full(2, np.nan)
+
+
+def _sums_of_blocks(theta: FloatArray, view: Steps) -> FloatArray:
+    """`_sums` of the steps of one sample, shape (5, 1)."""
+
+    def work(part: Steps) -> FloatArray:
+        return _sums(theta[None], log_odds(part), part.count[None], part.hits[None])
+
+    return np.asarray(sum(view.of_blocks(work)))
 
 
 def _overlap(x: FloatArray, count: FloatArray, hits: FloatArray) -> BoolArray:
@@ -221,13 +228,9 @@ def intercept(view: Steps) -> FloatArray:
     if view.size > MAX_STEPS:
         a = a + intercept(view.merged())
     for _ in range(60):
-        slope, bend = -hits, np.zeros(a.shape)
-        for part in view.blocks():
-            p = _expit(a[..., None] + log_odds(part))
-            weight = part.count * p
-            slope = slope + weight.sum(axis=-1)
-            weight *= 1 - p
-            bend += weight.sum(axis=-1)
+        sums = view.of_blocks(partial(_sums_at, a))
+        slope, bend = (sum(column) for column in zip(*sums, strict=True))
+        slope = slope - hits
         # Far from the optimum the curvature may be that of a few rows: no step is longer than 3.
         step = np.clip(slope / np.maximum(bend, 1e-300), -3, 3)
         a = a - step
@@ -236,16 +239,22 @@ def intercept(view: Steps) -> FloatArray:
     return np.asarray(a)
 
 
+def _sums_at(a: FloatArray, part: Steps) -> tuple[FloatArray, FloatArray]:
+    """Sums of the probabilities with this intercept (...), and of their variances, shape (...) each."""
+    p = _expit(a[..., None] + log_odds(part))
+    weight = part.count * p
+    total = weight.sum(axis=-1)
+    weight *= 1 - p
+    return total, weight.sum(axis=-1)
+
+
 def wald(view: Steps, level: float) -> FloatArray:
     """Wald intervals of intercept and slope of `fit`, of one sample, shape (2, 2): with the inverse of the information at the fit.
 
     ``nan`` where there is no fit.
     """
     theta = fit(view)
-    total: FloatArray = np.zeros((5, 1))
-    if np.isfinite(theta).all():
-        for part in view.blocks():
-            total = total + _sums(theta[None], log_odds(part), part.count[None], part.hits[None])
+    total = _sums_of_blocks(theta, view) if np.isfinite(theta).all() else np.zeros((5, 1))
     _, _, h00, h01, h11 = total[:, 0]
     det = h00 * h11 - h01**2
     variance = np.array([h11, h00]) / det if det > 0 else np.full(2, np.nan)
@@ -254,10 +263,8 @@ def wald(view: Steps, level: float) -> FloatArray:
 
 def wald_of_intercept(view: Steps, level: float) -> FloatArray:
     """The same of `intercept`, shape (2,)."""
-    a, bend = intercept(view), 0.0
-    for part in view.blocks():
-        p = _expit(a[..., None] + log_odds(part))
-        bend += float((part.count * p * (1 - p)).sum())
+    a = intercept(view)
+    bend = sum(float(bend) for _, bend in view.of_blocks(partial(_sums_at, a)))
     return _around(a, np.array(1 / bend if bend > 0 else np.nan), level)
 
 
@@ -270,11 +277,13 @@ def _around(value: FloatArray, variance: FloatArray, level: float) -> FloatArray
 def log_likelihoods(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Log-likelihood of the hits under the scores, under the fitted line, and under their own share, in nats; shape (...) each."""
     theta = fit(view)
-    own, line = np.zeros(view.n.shape), np.zeros(view.n.shape)
-    for part in view.blocks():
+
+    def work(part: Steps) -> tuple[FloatArray, FloatArray]:
         x = log_odds(part)
-        own += (part.hits * x - part.count * np.logaddexp(0, x)).sum(axis=-1)
+        own = (part.hits * x - part.count * np.logaddexp(0, x)).sum(axis=-1)
         with np.errstate(invalid="ignore"):  # where there is no line
-            line -= _loss(theta, x, part.count, part.hits)
+            return own, -_loss(theta, x, part.count, part.hits)
+
+    own, line = (np.asarray(sum(v)) for v in zip(*view.of_blocks(work), strict=True))
     n, hits = view.n, view.n_hits
-    return own, np.asarray(line), xlogy(hits, hits / n) + xlogy(n - hits, 1 - hits / n)
+    return own, line, xlogy(hits, hits / n) + xlogy(n - hits, 1 - hits / n)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
 from calviz.core.events import BinaryEvents, CellEvents, tied_scores
+from calviz.numerics.blocks import map_threads
 from calviz.sample.kept_results import kept_draw, once_per_view
 from calviz.sample.step_draws import BLOCK_ENTRIES, binomial, multinomial
+
+R = TypeVar("R")
+
 
 #: Resampled summaries hold at most this many steps. Each is then a group of neighbouring scores of
 #: (nearly) equal counts; a maximum over cut points is looked for at 2,048 of them.
@@ -97,6 +101,10 @@ class Steps:
         The blocks come in the order of their scores, or the other way round; each is in ascending order.
         """
         yield self
+
+    def of_blocks(self, work: Callable[[Steps], R]) -> list[R]:
+        """``work(block)`` of all `blocks`, in their order; on several threads where there are several."""
+        return [work(self)]
 
     @property
     def square(self) -> FloatArray:
@@ -247,9 +255,21 @@ class SampleSteps(Steps):
         """Neighbouring steps at a time."""
         starts = range(0, self.size, STEP_BLOCK)
         for start in reversed(starts) if descending else starts:
-            rows = slice(start, start + STEP_BLOCK)
-            score, count, hits = (c[rows].astype(np.float64) for c in self.__dict__["columns"])
-            yield Steps(score, count, hits, whole=self)
+            yield self._block(start)
+
+    def of_blocks(self, work: Callable[[Steps], R]) -> list[R]:
+        """See `Steps`."""
+        starts = range(0, self.size, STEP_BLOCK)
+
+        def of(start: int) -> R:
+            return work(self._block(start))
+
+        return list(map_threads(of, starts, threaded=len(starts) > 1))
+
+    def _block(self, start: int) -> Steps:
+        rows = slice(start, start + STEP_BLOCK)
+        score, count, hits = (c[rows].astype(np.float64) for c in self.__dict__["columns"])
+        return Steps(score, count, hits, whole=self)
 
 
 def make_steps(events: BinaryEvents, weights: FloatArray | None = None) -> Steps:

@@ -1,6 +1,6 @@
 """What other pages import is imported while the first one is looked at.
 
-scikit-learn, the maps and plotly take two seconds, which the first visitor of each page would wait for.
+scikit-learn, the maps and polars take more than a second, which the first visitor of each page would wait for.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from calviz.specs.registry import homes
 
 _LOG = logging.getLogger("calviz.ui")
 #: What pages consist of, and what these import only when they are drawn; beside it, whatever registers itself.
-_PAGES, _WHEN_DRAWN = "calviz.ui", ("scipy.stats", "sklearn.base", "polars")
+_PAGES = "calviz.ui"
+_WHEN_DRAWN = ("scipy.stats", "sklearn.base", "polars", "pandas.io.formats.style")
 #: Seconds after which a page that has not ended is not waited for any longer.
 _LONGEST = 10.0
 _started, _idle = threading.Event(), threading.Event()

@@ -129,3 +129,14 @@ def test_under_calibration_leaves_the_rows():
     np.testing.assert_allclose(
         drawn.hits.mean(axis=0), view.count * view.score, atol=6 * np.sqrt(view.count.max() / 1600)
     )
+
+
+def test_work_on_blocks_comes_in_their_order(monkeypatch):
+    monkeypatch.setattr("calviz.sample.steps.STEP_BLOCK", 100)
+    rng = np.random.default_rng(9)
+    score = rng.random(1_050)
+    view = make_steps(BinaryEvents(score, rng.random(1_050) < score))
+    firsts = view.of_blocks(lambda part: part.score[0])
+    np.testing.assert_array_equal(firsts, np.sort(score)[::100])
+    assert view.as_drawn().of_blocks(lambda part: part.size) == [1_050]
+    np.testing.assert_array_equal(view.scores_at(np.array([0, 1_049])), [score.min(), score.max()])
