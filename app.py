@@ -3,11 +3,12 @@
 import streamlit as st
 
 from calviz.ui.session import jobs, left_sessions, navigation, open_files, page_guard, settings
-from calviz.ui.widgets import next_steps, sidebar
+from calviz.ui.widgets import focus, next_steps, sidebar
 
 page_guard.enter(frame=True)
 page_guard.configure()
 st.logo(navigation.LOGO)
+focus.draw()
 page = navigation.navigation()
 with page_guard.boundary():
     open_files.arrive(page.url_path)
