@@ -25,8 +25,9 @@ _STOP = """() => {
     const group = e.closest("[role=radiogroup]");
     // Of a group, arrows choose.
     if (group) for (const one of group.querySelectorAll("*")) window.missed.delete(one);
-    // A switch has its ring round its label.
-    const box = e.matches("input[type=checkbox], input[type=radio]") && e.closest("label");
+    // A switch has its ring round its label, a slider round its handle.
+    const box = e.matches("input[type=checkbox], input[type=radio]") ? e.closest("label")
+        : e.matches("input[type=range]") && e.closest("[data-focus-visible]");
     const own = getComputedStyle(box || e), borders = [];
     for (let one = e, i = 0; one && i < 8; i++, one = one.parentElement) {
         const now = getComputedStyle(one);

@@ -8,7 +8,8 @@ import streamlit as st
 COLOUR = "#3680c9"
 # Fields have a border of the primary colour while they are typed in.
 _CSS = f"""<style>
-:is(a, button, summary, [role="slider"], [data-baseweb="tag"]):focus-visible,
+:is(a, button, summary, [data-baseweb="tag"]):focus-visible,
+[data-testid="stSlider"] [data-focus-visible],
 label:has(:is(input[type="checkbox"], input[type="radio"]):focus-visible) {{
   outline: 2px solid {COLOUR} !important; outline-offset: 2px; box-shadow: none !important;
 }}
