@@ -11,12 +11,13 @@ from calviz.ui.session import (
     page_guard,
     settings,
 )
-from calviz.ui.widgets import next_steps, sidebar
+from calviz.ui.widgets import focus, next_steps, sidebar
 
 page_guard.enter(frame=True)
 early_imports.pause()
 page_guard.configure()
 st.logo(navigation.LOGO)
+focus.draw()
 page = navigation.navigation()
 with page_guard.boundary():
     open_files.arrive(page.url_path)

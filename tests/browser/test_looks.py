@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.browser import tabbing
+
 PAGES = ["/", "/data", "/reliability"]
 
 
@@ -14,18 +16,23 @@ ONCE = {
 }
 
 
+def _turn(tab, *, dark):
+    """Another theme, as the system's."""
+    tab.page.emulate_media(color_scheme="dark" if dark else "light")
+    tab.page.wait_for_function(
+        "paper => getComputedStyle(document.querySelector('.stApp')).backgroundColor === paper",
+        arg="rgb(14, 17, 23)" if dark else "rgb(255, 255, 255)",
+    )
+    tab.settle()
+
+
 @pytest.mark.parametrize("path", [*PAGES, *ONCE])
 def test_a_page_fits_a_phone(path, view):
     first = ONCE.get(path, False)
     tab = view(width=390, height=844, dark=first).open(path)
     page = tab.page
     for dark in {first, *([] if path in ONCE else [True])}:
-        page.emulate_media(color_scheme="dark" if dark else "light")
-        page.wait_for_function(
-            "paper => getComputedStyle(document.querySelector('.stApp')).backgroundColor === paper",
-            arg="rgb(14, 17, 23)" if dark else "rgb(255, 255, 255)",
-        )
-        tab.settle()
+        _turn(tab, dark=dark)
         wide = page.evaluate(
             """() => [document.documentElement, document.querySelector('[data-testid=stMain]')]
                      .map(e => e.scrollWidth - e.clientWidth)"""
@@ -56,6 +63,15 @@ def test_the_overview_says_what_it_is_with_a_verdict_and_five_numbers(view):
     )
     verdict = tab.page.locator("[data-testid=stMain] h2").first.inner_text()
     assert "points" in verdict or "calibrat" in verdict
+    # Every control is reached by Tab, and one sees where the focus is.
+    for dark in (False, True):
+        _turn(tab, dark=dark)
+        stops = tabbing.stops(tab.page)
+        assert {"Data set", "Copy link", "Number of bins", "Recalibrate this"} <= {
+            stop["name"].split("\n")[-1].strip() for stop in stops
+        }
+        assert tabbing.missed(tab.page) == []
+        assert tabbing.unseen(tab.page, stops) == []
     tab.page.locator("[data-testid=stMain]").get_by_role("link", name="Use your file").click()
     tab.expect("Did it read my file right?")
 
