@@ -136,7 +136,14 @@ def _together(text: object) -> str:
 
 @cache
 def _mathml(formula: str) -> Markup:
-    """A formula of ours (never of a file) as MathML, which browsers set without help."""
+    """A formula of ours (never of a file) as MathML; a line may break between its parts, which browsers do not do by themselves."""
+    parts = re.split(r",\\(?:quad|;) ?", formula)
+    if any(part.count("{") != part.count("}") for part in parts):
+        parts = [formula]
+    return Markup(", ").join(_one_formula(part) for part in parts)
+
+
+def _one_formula(formula: str) -> Markup:
     from latex2mathml.converter import convert
 
     text = convert(formula.replace(r"\arg\max", r"\mathrm{arg\,max}"))

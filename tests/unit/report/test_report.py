@@ -17,6 +17,7 @@ import calviz
 from calviz.comparison.advice import advise
 from calviz.core.errors import OptionError
 from calviz.report.document import bind, compose, in_order, make_part
+from calviz.report.html import _mathml
 from calviz.report.subject import Subject
 from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS
@@ -138,6 +139,14 @@ def test_every_chart_has_its_words_and_its_table(page):
     folded = [tag for tag, _ in page.elements if tag == "details"]
     assert len(alts) == len(folded) == 16
     assert all(len(alt) > 40 for alt in alts)
+
+
+def test_a_line_may_break_between_the_parts_of_a_formula():
+    assert _mathml(r"a_{i}, b,\quad c = \text{d,\; e}").count("<math") == 1
+    assert _mathml(r"a,\quad b = 1,\; c").count("<math") == 3
+    # Nothing of any formula is lost.
+    for metric in METRICS:
+        assert "\\" not in re.sub("<[^>]*>", "", _mathml(metric.formula)), metric.key
 
 
 def test_drawings_are_small(page, html):
