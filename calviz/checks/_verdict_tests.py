@@ -254,4 +254,7 @@ def _folded(part: Steps, *, ties_flip: bool) -> Steps:
     mean, mean_square = (
         np.add.reduceat(rows * column[order], starts) / count for column in (score, square)
     )
+    # A mean of equal scores may be a rounding error off, and then on the other side of the edge of a bin.
+    ends = np.append(starts[1:], score.size) - 1
+    mean = np.clip(mean, score[order[starts]], score[order[ends]])
     return Steps(mean, np.broadcast_to(count, hits.shape), hits, mean_square, part.params)

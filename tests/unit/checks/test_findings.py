@@ -8,6 +8,8 @@ from scipy import stats
 
 import calviz
 from calviz.checks import find
+from calviz.checks.few_distinct_scores import ties
+from calviz.checks.few_rows_per_bin import few_rows_per_bin
 from calviz.core.finding import Finding
 from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS
@@ -164,3 +166,17 @@ def test_names_from_files_are_cut():
         assert len(f.message) < 250
         assert "\n" not in f.message
         assert "\u202e" not in f.message
+
+
+@pytest.mark.parametrize(("rows", "few"), [(19, True), (20, False)])
+def test_a_bin_of_twenty_rows_is_not_few(rows, few):
+    score = np.repeat([0.25, 0.75], [rows, 100 - rows])
+    found = list(few_rows_per_bin(Sample(binary(score, np.arange(100) % 2), "positive")))
+    assert len(found) == few
+
+
+@pytest.mark.parametrize(("rows", "tied"), [(99, False), (100, True)])
+def test_ten_rows_a_score_are_tied(rows, tied):
+    score = (np.arange(rows) % 10 + 0.5) / 10
+    found = list(ties(Sample(binary(score, np.arange(rows) % 2), "positive")))
+    assert len(found) == tied

@@ -6,6 +6,7 @@ import pytest
 import calviz
 from calviz.checks import find
 from calviz.checks.kernels.row_hash import row_hashes
+from calviz.checks.split_accuracy import split_accuracy
 from calviz.sample.sample import Sample
 
 
@@ -113,3 +114,20 @@ def test_weighted_rows_are_looked_at_too():
     )
     (found,) = [f for f in find(Sample(p)) if f.code == "CAL011"]
     assert found.message.startswith("100 rows (50.0 %)")
+
+
+@pytest.mark.parametrize(
+    ("right", "spoken"),
+    [
+        # 1,000 rows each, half of them right: the difference has a standard deviation of sqrt(0.5 / 1000) = 0.02236.
+        ((528, 473), False),  # 2.46 of these: p = 0.014, both sides together
+        ((530, 470), True),  # 2.68: 0.0073
+        ((534, 465, 500, 500), False),  # 3.09: 0.0020 for each of six pairs, 0.012
+        ((536, 464, 500, 500), True),  # 3.22: 0.0077
+    ],
+)
+def test_cal010_asks_for_one_in_a_hundred_of_all_pairs(right, spoken):
+    splits = np.repeat([f"s{i}" for i in range(len(right))], 1_000)
+    correct = np.concatenate([np.arange(1_000) < count for count in right])
+    data = confidence(correct, splits)
+    assert len(list(split_accuracy(Sample(data, "top-label")))) == spoken

@@ -228,6 +228,12 @@ def test_the_variance_of_rare_labels_by_hand():
     sets["true"] = [0.6, 0.2, 0.2]
     gap = np.log(0.6 / 1e-12) ** 2
     assert variance(np.full(n, 2)) == pytest.approx(1 / 31 * 0.3 * gap / n, rel=1e-9)
+    # Rare is what comes up less than once in n rows: 0.9 of a row is, 1.5 rows are not.
+    sets["bold"], sets["true"] = [0.009, 0.491, 0.5], [0.018, 0.482, 0.5]
+    wanted = min(1, 1 / (1.35 + 1)) * 0.0135 * np.log(2) ** 2 / n
+    assert variance(np.full(n, 2)) == pytest.approx(wanted, rel=1e-9)
+    sets["bold"] = [0.015, 0.485, 0.5]
+    assert variance(np.full(n, 2)) == 0
 
 
 def test_rare_labels_of_many_rows_are_drawn(monkeypatch):

@@ -5,7 +5,8 @@ import pytest
 
 import calviz
 from calviz.comparison import Division, Plan, advise, carry_out, choose_rows
-from calviz.core.errors import OptionError
+from calviz.comparison.stratified_parts import whole_clusters
+from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import Predictions
 
 
@@ -95,3 +96,24 @@ def test_a_division_says_what_was_given_and_divides_by_it(data, given):
     for pair, same in zip(one.pairs, other.pairs, strict=True):
         for rows, same_rows in zip(pair, same, strict=True):
             np.testing.assert_array_equal(rows, same_rows)
+
+
+def test_a_map_needs_ten_rows():
+    def of(rows):
+        splits = ["fit"] * rows + ["judge"] * 20
+        p = np.full((rows + 20, 2), 0.5)
+        return Predictions(probs=p, labels=np.arange(rows + 20) % 2, splits=splits)
+
+    division = Division(fit_split="fit", eval_split="judge")
+    assert division.rows(of(10)).fit.rows == 10
+    with pytest.raises(InputError, match=r"there are 9 calibration rows .* needs at least 10"):
+        division.rows(of(9))
+
+
+@pytest.mark.parametrize(("rows", "taken"), [(1, 4), (4, 4), (7, 8), (12, 8), (99, 8)])
+def test_clusters_are_taken_whole_and_one_is_left(rows, taken):
+    # Three clusters of four rows: as many of them as come nearest, but neither none nor all.
+    cluster = np.tile([0, 1, 2], 4)
+    found = whole_clusters(cluster, rows, np.random.default_rng(0))
+    assert found.size == taken
+    assert np.bincount(cluster[found], minlength=3).tolist().count(4) == taken // 4

@@ -9,9 +9,12 @@ import calviz
 from calviz.analysis import evaluate, verdict
 from calviz.comparison.rows import Division
 from calviz.core.errors import InputError, NotAvailable
+from calviz.core.events import BinaryEvents
 from calviz.core.rows_not_alike import repeated, with_rows
+from calviz.sample.binning import effective_rows
 from calviz.sample.error_bars import resampled
 from calviz.sample.row_draws import RowDraws
+from calviz.sample.row_sums import HitSums
 from calviz.sample.sample import Sample, event_sums, metric_view
 from calviz.specs.metric import METRICS, reweighting_of
 from calviz.specs.recalibrator import RECALIBRATORS
@@ -372,3 +375,37 @@ def test_draws_that_are_kept_are_those_that_would_be_drawn_again(monkeypatch):
     assert not np.array_equal(found[0][0], found[0][1])
     # As often as there are rows.
     np.testing.assert_allclose((found[0][0] / w[:, None]).sum(axis=0), 50)
+
+
+def test_rows_that_know_as_much_by_hand():
+    # Three clusters of two rows in one bin, scores and share of hits 1/2: the residuals of the clusters add up to 1, -1 and 0.
+    events = BinaryEvents(np.full(6, 0.5), np.array([1, 1, 0, 0, 1, 0], dtype=bool))
+    edges, cluster = np.array([0.0, 1.0]), np.repeat([0, 1, 2], 2)
+    # Their squares, 2, times 3 / 2 against 6 x 0.25 of single rows: half of the six rows.
+    assert effective_rows(events, edges, cluster, None) == pytest.approx([3.0])
+    # Weights alone: (sum of w)^2 / (sum of w^2).
+    w = np.array([1.0, 1, 1, 1, 2, 4])
+    assert effective_rows(events, edges, None, w) == pytest.approx([100 / 24])
+
+
+def test_hits_of_many_weighted_rows_have_the_cumulants_of_their_sum(monkeypatch):
+    monkeypatch.setattr("calviz.sample.row_draws.MOST_GROUPS", 10)
+    p, w = np.repeat([0.02, 0.3], 100), np.tile([0.5, 1.5], 100)
+    cell = np.repeat([0, 1], 100)
+    rng = np.random.default_rng(0)
+    hits = HitSums(BinaryEvents(p, p > 1), cell, 2)(rng, RowDraws(200, None, w), 100_000)
+    # Of independent Bernoulli variables: sums of w p, w^2 p (1 - p) and w^3 p (1 - p) (1 - 2 p).
+    for i, chance in enumerate((0.02, 0.3)):
+        q = chance * (1 - chance)
+        variance, third = 50 * 2.5 * q, 50 * 3.5 * q * (1 - 2 * chance)
+        off = hits[i] - 100 * chance
+        assert off.mean() == pytest.approx(0, abs=4 * np.sqrt(variance / 100_000))
+        assert off.var() == pytest.approx(variance, rel=0.03)
+        assert (off**3).mean() / variance**1.5 == pytest.approx(third / variance**1.5, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("n", "made"), [(1_000, 1_000), (200_000, 500), (10**6, 100), (10**9, 100)]
+)
+def test_resamples_of_many_rows_are_fewer_but_never_too_few(n, made):
+    assert RowDraws(n).affordable(1_000) == made

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.stats import binom, norm
 
-from calviz.numerics.skewed_sum_tails import above, above_drawn, quantile
+from calviz.numerics.skewed_sum_tails import above, above_drawn, middle_of_mean, quantile
 
 
 @pytest.mark.parametrize("skewness", [-2.0, -0.3, 0.0, 0.5, 1.5])
@@ -43,3 +44,17 @@ def test_without_variance_and_from_draws():
     p = above_drawn(drawn, 22.0)
     assert stats.gamma(9.0).sf(22.0) / 2 < p < 2 * stats.gamma(9.0).sf(22.0)
     assert above_drawn(np.array([1.0]), 5.0) == 1
+
+
+def test_above_few_draws_by_hand():
+    # Mean 0, no skewness; the variance of four draws is 20 / 3, that of a fifth one's distance from their mean 5 / 4 of it.
+    drawn = np.array([-3.0, -1.0, 1.0, 3.0])
+    assert above_drawn(drawn, 5.0) == pytest.approx(norm.sf(5 / np.sqrt(20 / 3 * 5 / 4)), rel=1e-6)
+
+
+def test_the_mean_of_rare_rows_has_the_middle_of_a_binomial():
+    n, p = 400, 0.05
+    moments = (np.array([p]),) * 3  # of a row that is 0 or 1
+    low, high = middle_of_mean(0.99, n, *moments)
+    wanted = binom.ppf([0.005, 0.995], n, p) / n
+    np.testing.assert_allclose(np.concatenate([low, high]), wanted, atol=1.1 / n)

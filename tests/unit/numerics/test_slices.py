@@ -227,3 +227,14 @@ def test_a_sample_says_what_is_looked_at_and_keeps_what_was_measured(monkeypatch
     monkeypatch.setattr("calviz.sample.slices.slice_sums", None)  # nothing is added up again
     other = slices(sample, ["region"], pairs=False, rate=0.2)
     assert (other.rate, other.slices) == (0.2, found.slices)
+
+
+def test_clusters_of_a_slice_are_a_t_test_of_their_sums():
+    # Ten clusters of ten rows that agree in all but one of ten rows each; the sums of s - h are tested against 0.
+    cluster = np.repeat(np.arange(10), 10)
+    hit = np.tile(np.arange(10) < 9, 10) == (cluster % 4 > 0)
+    events = BinaryEvents(np.full(100, 0.5), hit)
+    sums = np.bincount(cluster, 0.5 - hit)
+    t = abs(sums.sum()) / np.sqrt((sums**2).sum())
+    found = p_against_calibrated(slice_sums(events, np.zeros(100, dtype=int), 1, cluster))
+    assert found == pytest.approx([2 * stats.t.sf(t, 9)], rel=1e-9)
