@@ -24,6 +24,10 @@ def _root(view: BinSums) -> Mapping[str, float]:
     return {"root": math.sqrt(max(float(ece_debiased(view)), 0.0))}
 
 
+def _debiased_bound(sample: Sample, view: BinSums) -> float:
+    return cell_cuts.of_debiased(sample, view, ece_debiased(view))
+
+
 #: Sweeps that reach this many bins are looked at closely.
 FINE_AFTER = 33
 
@@ -39,7 +43,7 @@ FINE_AFTER = 33
     view=partial(bin_sums, scheme="equal-mass"),
     interval="inverted-unbiased",
     details=_root,
-    bound=lambda sample, view: cell_cuts.of_debiased(sample, view, ece_debiased(view)),
+    bound=_debiased_bound,
 )
 def ece_debiased(view: BinSums) -> FloatArray:
     """Squared ECE over equal-mass bins without the part that the noise of the bins' hit rates adds; around 0, also below, for a calibrated model.
@@ -266,6 +270,10 @@ def monotone_bins(sample: Sample) -> MonotoneBins:
     return MonotoneBins(view, view, {"scheme": "equal-mass"})
 
 
+def _sweep_bound(sample: Sample, view: MonotoneBins) -> float:
+    return cell_cuts.of_sweep(sample, ece_sweep(view), FINE_AFTER)
+
+
 @metric(
     key="ece_sweep",
     paired=False,
@@ -279,7 +287,7 @@ def monotone_bins(sample: Sample) -> MonotoneBins:
     view=monotone_bins,
     interval="inverted",
     details=lambda view: {"bins": float(_sweep(view)[0])},
-    bound=lambda sample, view: cell_cuts.of_sweep(sample, ece_sweep(view), FINE_AFTER),
+    bound=_sweep_bound,
 )
 def ece_sweep(view: MonotoneBins) -> FloatArray:
     """ECE over the largest number of equal-mass bins for which the share of hits never falls from bin to bin.

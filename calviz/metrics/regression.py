@@ -67,6 +67,10 @@ def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
     return {"degrees_of_freedom": float(used), "p_value": p}
 
 
+def _hosmer_lemeshow_bound(sample: Sample, view: BinSums) -> float:
+    return cell_cuts.of_chi_squared(sample, view, hosmer_lemeshow(view))
+
+
 @metric(
     key="hosmer_lemeshow",
     paired=False,
@@ -78,7 +82,7 @@ def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
     reference="Hosmer & Lemeshow 1980",
     view=groups,
     details=_hosmer_lemeshow_p,
-    bound=lambda sample, view: cell_cuts.of_chi_squared(sample, view, hosmer_lemeshow(view)),
+    bound=_hosmer_lemeshow_bound,
     undefined=(
         "undefined: the scores of a group are all exactly 0 or all exactly 1, and hits say otherwise."
     ),

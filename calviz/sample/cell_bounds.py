@@ -137,7 +137,9 @@ def _any_torn(sample: Sample, view: BinSums) -> bool:
     """Whether an edge of the bins, or of the bins that the rows would have, lies in a cell."""
     if view.params.get("scheme") == "equal-mass":
         table = sample.view(cell_table)
-        return bool(table.low.size) and cuts_inside(table, int(view.params["bins"])).inside.any()
+        if not table.low.size:
+            return False
+        return bool(cuts_inside(table, int(view.params["bins"])).inside.any())
     return bool(_torn(sample.scored, view).any())
 
 
