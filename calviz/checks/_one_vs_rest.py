@@ -21,6 +21,7 @@ from calviz.sample.error_bars import resampled
 from calviz.sample.false_alarm_levels import CLASS_TEST
 from calviz.sample.one_vs_rest import classwise_equal_width
 from calviz.sample.sample import Sample
+from calviz.specs.metric import takes_weights
 from calviz.text.words import counted, decimals_for, listed, percent, points
 
 #: Labels are redrawn this often, and the tail of the draws is fitted. Where it seems to be beyond noise, but is not far
@@ -110,15 +111,16 @@ def means_off(sample: Sample, beyond: FloatArray) -> str:
     )
 
 
+@takes_weights
 def one_vs_rest(sample: Sample) -> OneVsRest | None:
-    """Test every class against the rest; None for data without the probabilities of all classes, and for a profile of two.
+    """Test every class against the rest; None for data without the probabilities of all classes, for a profile of two, and for weighted rows.
 
     The p-values of class-wise ECE and KS come from labels redrawn from the rows' probabilities. For large
     data these are drawn for some rows only (`MOST_ROWS`, `MOST_ENTRIES`), chosen at random.
     """
     data = sample.data
     if data.cells is None:
-        known = isinstance(data, Predictions)
+        known = isinstance(data, Predictions) and data.weights is None
     else:
         known = knows_classes(data) and not isinstance(data, Predictions)
     if not known:
