@@ -136,8 +136,11 @@ def _block_by_block(
         say(f"{method}: {sentence}")
     click.echo(f"wrote {counted(len(done.files), 'file')} to {out}")
     if done.judge_column is not None:
+        counting = ""
+        if reading.weight_column is not None:
+            counting = f" --weight {reading.weight_column} --weight-kind {reading.weight_kind}"
         click.echo(
             f"rows that did not fit the map have '{done.judge_split}' in the column '{done.judge_column}': judge on these, "
-            f"calviz audit {out} --split-column {done.judge_column} --split {done.judge_split}"
+            f"calviz audit {out} --split-column {done.judge_column} --split {done.judge_split}{counting}"
         )
     return done

@@ -88,7 +88,7 @@ def _weight(table: ArrowRows, name: str, options: ReadingOptions, summed: bool) 
         raise InputError(
             "a profile has no importance weights, as their intervals are drawn from single rows",
             column=name,
-            remedy="say so if they are counts (--weight-kind frequency, weight_kind='frequency'), or judge a file that fits into memory",
+            remedy="say so if they are counts (--weight-kind frequency, weight_kind='frequency'), or judge a sample of the rows, which keeps them (calviz.sample_rows)",
         )
     if not table[name].numeric:
         what = "counts" if counts else "weights"

@@ -180,3 +180,14 @@ def test_names_from_files_are_short():
     data = positive(500, 0.2, low=0.3, high=1.0)
     data = calviz.Predictions(probs=data.probs, labels=data.labels, class_names=("a", name))
     assert len(judge(data, f"class:{name}").sentence) < 250
+
+
+def test_weighted_rows_without_an_error_speak_of_the_top_label_alone():
+    rng = np.random.default_rng(3)
+    probs = rng.dirichlet(np.ones(3), 400)
+    labels = (probs.cumsum(1) < rng.random((400, 1))).sum(1)
+    p = calviz.Predictions(probs=probs, labels=labels, weights=rng.uniform(0.5, 2, 400))
+    found = calviz.verdict(p)
+    assert found.direction in ("calibrated", "undecided")
+    assert "No miscalibration of the top label found on 400 weighted rows" in found.sentence
+    assert calviz.evaluate(p, ["ece"], findings=True)["ece"].available

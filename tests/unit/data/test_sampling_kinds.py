@@ -204,3 +204,4 @@ def test_the_commands_take_them(tmp_path: Path):
         found = CliRunner().invoke(main, [*given, "--methods", "temperature"])
         assert found.exit_code == 0, found.output
         assert said in found.stderr
+        assert "not available" not in found.stderr
