@@ -10,7 +10,7 @@ from calviz.core import events as events_module
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents
 from calviz.metrics.ks import ks
-from calviz.sample import binning
+from calviz.sample import binning, sums_per_bin
 from calviz.sample.binning import (
     MAX_BINS,
     assign,
@@ -244,9 +244,9 @@ def test_rows_that_are_summed_in_blocks_add_up(monkeypatch, bins, even, whole, l
     events = events_of(1_000, np.float32)
     events = BinaryEvents(np.append(events.score, np.float32(lowest)), np.append(events.hit, True))
     monkeypatch.setattr(binning, "_SORTED_ROWS", 300)
-    monkeypatch.setattr(binning, "_BLOCK_ROWS", 70)
-    monkeypatch.setattr(binning, "_RUN_ROWS", 33)
-    monkeypatch.setattr(binning, "_COUNTED_ROWS", 70)
+    monkeypatch.setattr(sums_per_bin, "BLOCK_ROWS", 70)
+    monkeypatch.setattr(sums_per_bin, "RUN_ROWS", 33)
+    monkeypatch.setattr(sums_per_bin, "COUNTED_ROWS", 70)
     edges = equal_width_edges(bins, np.float32)
     sums = bin_between(events, edges if even else np.sqrt(edges), whole=whole)
     of = np.digitize(events.score, sums.edges[1:-1], right=True)

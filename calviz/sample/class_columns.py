@@ -1,0 +1,331 @@
+"""The columns of the probabilities, one per class, binned: sums of scores, and hits for any labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from calviz.core.arrays import FloatArray, IntArray
+from calviz.core.predictions import Predictions
+from calviz.numerics.blocks import THREADED_BYTES, for_row_blocks, map_threads, row_blocks
+from calviz.numerics.columns import for_columns
+from calviz.numerics.edges import (
+    assign,
+    equal_mass_edges,
+    equal_width_edges,
+    weighted_mass_edges,
+)
+from calviz.numerics.runs import run_totals
+from calviz.sample.redrawn_rows_and_labels import (
+    FEW_CLASSES,
+)
+from calviz.sample.row_draws import RowWeights, products
+
+#: Parts of the rows that are summed up on their own, and probabilities that are binned at a time.
+PARTS, WAITING_ENTRIES = 8, 1 << 15
+#: Rows whose labels are binned at a time.
+HIT_ROWS = 1 << 15
+#: Up to this many probabilities and bins, the bin of each is looked up in a table of bytes.
+TABLE_ENTRIES, TABLE_BINS = 1 << 26, 64
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """Bins of every class: cell ``class * M + bin`` of a probability.
+
+    Attributes
+    ----------
+    inner : ndarray, shape (K, M - 1) or (M - 1,)
+        Upper edges of all bins but the last, per class or for all; infinite where a class has fewer.
+    bins : int
+        M.
+    above : float or None
+        Probabilities up to this are left out.
+    """
+
+    inner: FloatArray
+    bins: int
+    above: float | None = None
+
+    def bins_of(self, block: FloatArray) -> IntArray:
+        """Bin of each probability of some rows, shape (b, K); M where it is left out."""
+        out = np.zeros(block.shape, dtype=np.uint8)
+        for cut in self.inner.T:  # of one class each, or of all
+            out += (block > cut).view(np.uint8)
+        if self.above is not None:
+            out[block <= self.above] = self.bins
+        return out
+
+    def cells(self, score: FloatArray, classes: IntArray | int, n_classes: int) -> IntArray:
+        """Cell of each score, of the scores' shape; ``K * M`` where it is left out."""
+        if self.inner.ndim == 1:
+            bin_of = assign(score, np.concatenate([[0], self.inner, [1]]).astype(score.dtype))
+        else:
+            bin_of = np.zeros(score.shape, dtype=np.intp)
+            for cut in self.inner.T:
+                bin_of += score > cut[classes]
+        cell = np.asarray(classes).astype(np.intp) * self.bins + bin_of
+        if self.above is not None:
+            cell[score <= self.above] = n_classes * self.bins
+        return cell
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedColumns:
+    """The columns of the probabilities, binned.
+
+    Attributes
+    ----------
+    data : Predictions
+    cuts : Cuts
+    scores : ndarray of float64, shape (K, M)
+        Sum of the probabilities per class and bin.
+    count : ndarray of float64, shape (K,)
+        Probabilities per class that are in a bin.
+    weights : ndarray, shape (n,), or None
+        How much each row counts in all of this.
+    """
+
+    data: Predictions
+    cuts: Cuts
+    scores: FloatArray
+    count: FloatArray
+    weights: FloatArray | None = None
+
+    def errors(self, labels: IntArray) -> FloatArray:
+        """Mean absolute gap per class for other labels, shape (b, n) to (b, K)."""
+        out = np.empty((labels.shape[0], self.scores.shape[0]))
+        some = counted(self.count)
+        for errors, hits in zip(out, self.hits(labels), strict=True):
+            errors[:] = np.abs(self.scores - hits).sum(axis=1) / some
+        return out
+
+    def hits(self, labels: IntArray) -> Iterator[IntArray]:
+        """Rows per class and bin of the probability of their label, shape (K, M), for each of other labels (b, n)."""
+        small = self.data.probs.size <= TABLE_ENTRIES and self.cuts.bins <= TABLE_BINS
+        small = small and self.weights is None
+        hits_of = self._hits_by_table if small and labels.shape[0] > 1 else self.plain_hits
+        return map(hits_of, labels)
+
+    def _hits_by_table(self, labels: IntArray) -> IntArray:
+        k, m = self.scores.shape
+        # One bin more in every class, for what is left out.
+        cells = labels * np.intp(m + 1)
+        cells += self._table[self._first_of_row + labels]
+        return np.bincount(cells, minlength=k * (m + 1)).reshape(k, m + 1)[:, :m]
+
+    def plain_hits(self, labels: IntArray) -> IntArray:
+        """Rows per class and bin of the probability of their label, shape (K, M)."""
+        k, m = self.scores.shape
+        hits: Any = np.zeros(k * m + 1, dtype=np.intp if self.weights is None else np.float64)
+        for start in range(0, labels.size, HIT_ROWS):
+            y = labels[start : start + HIT_ROWS]
+            score = self.data.probs[np.arange(start, start + y.size), y]
+            own = None if self.weights is None else self.weights[start : start + HIT_ROWS]
+            hits += np.bincount(self.cuts.cells(score, y, k), own, minlength=k * m + 1)
+        found: IntArray = hits[:-1].reshape(k, m)
+        return found
+
+    @cached_property
+    def _first_of_row(self) -> IntArray:
+        return np.arange(self.data.n) * np.intp(self.data.n_classes)
+
+    @cached_property
+    def _table(self) -> IntArray:
+        """The bin of every probability, row by row, M where it is left out; shape (n * K,)."""
+        probs = self.data.probs
+        out = np.empty(probs.shape, dtype=np.uint8)
+
+        def work(rows: slice) -> None:
+            out[rows] = self.cuts.bins_of(probs[rows])
+
+        for_row_blocks(probs, work)
+        return out.ravel()
+
+    def weighted_errors(self, weights: RowWeights) -> FloatArray:
+        """Mean absolute gap per class where row i counts ``weights[i]`` times, (n, b) to (b, K)."""
+        return self.errors_of(*self.weighted_gaps(weights))
+
+    def weighted_gaps(self, weights: RowWeights) -> tuple[FloatArray, FloatArray]:
+        """Probabilities minus hits per class and bin, (K, M, b), and their number, (K, b) or (K, 1)."""
+        k, m = self.scores.shape
+        gaps = products(self._residuals, weights).reshape(k, m, -1)
+        if self.cuts.above is None:
+            # Only the entries above the first bin are listed: that one is what they leave.
+            left = products(self.data.probs.T, weights) - products(self._listed, weights)
+            gaps[:, 0] += left - gaps.sum(axis=1)
+            return gaps, np.broadcast_to(weights.sum(axis=0, dtype=np.float64), gaps[:, 0].shape)
+        return gaps, products(self._listed, weights)
+
+    def errors_of(self, gaps: FloatArray, count: FloatArray) -> FloatArray:
+        """Mean absolute gap per class from what `weighted_gaps` gives, shape (b, K)."""
+        return np.asarray(np.abs(gaps).sum(axis=1) / counted(count)).T
+
+    @cached_property
+    def _entries(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Row, cell and value of the listed probabilities: above the first bin, or the threshold."""
+        data, k = self.data, self.data.n_classes
+        least = self.cuts.above
+        if least is None:
+            least = float(self.cuts.inner[0]) if self.cuts.bins > 1 else np.inf
+        rows, cells, scores = [], [], []
+        for block_rows in row_blocks(data.probs):
+            block = np.ascontiguousarray(data.probs[block_rows])
+            at = np.flatnonzero(block > block.dtype.type(least))
+            score = block.ravel()[at]
+            row, column = np.divmod(at, k)
+            rows.append(row + block_rows.start)
+            cells.append(self.cuts.cells(score, column, k))
+            scores.append(score)
+        return np.concatenate(rows), np.concatenate(cells), np.concatenate(scores)
+
+    @cached_property
+    def _residuals(self) -> csr_array:
+        """Probability minus hit, cells by rows, so that times weights gives a sum per cell."""
+        n, (k, m) = self.data.n, self.scores.shape
+        row, cell, score = self._entries
+        labels = self.data.labels
+        hit = self.cuts.cells(self.data.probs[np.arange(n), labels], labels, k)
+        kept = np.flatnonzero(hit < k * m)
+        values = np.concatenate([score, np.full(kept.size, -1, dtype=score.dtype)])
+        where = np.concatenate([cell, hit[kept]]), np.concatenate([row, kept])
+        return csr_array((values.astype(np.float32), where), shape=(k * m, n))
+
+    @cached_property
+    def _listed(self) -> csr_array:
+        """Classes by rows: the labels, or with a threshold the entries above it."""
+        n, k = self.data.n, self.data.n_classes
+        if self.cuts.above is None:
+            where: tuple[IntArray, IntArray] = self.data.labels, np.arange(n)
+        else:
+            row, cell, _ = self._entries
+            where = cell // self.cuts.bins, row
+        return csr_array((np.ones(where[0].size, dtype=np.float32), where), shape=(k, n))
+
+
+def counted(count: FloatArray) -> FloatArray:
+    """Counts of rows as what their sums are divided by, of any shape: 1 where there are none."""
+    return np.where(count > 0, count, 1.0)
+
+
+def _column_sums(block: FloatArray) -> FloatArray:
+    """Sums over the rows in double precision; eight rows at a time in that of the block, for speed."""
+    if block.shape[1] < FEW_CLASSES:  # long inner loops instead
+        return np.asarray(np.ascontiguousarray(block.T).sum(axis=1, dtype=np.float64))
+    eights = block.shape[0] // 8 * 8
+    sums = block[:eights].reshape(-1, 8, block.shape[1]).sum(axis=1).sum(axis=0, dtype=np.float64)
+    return np.asarray(sums + block[eights:].sum(axis=0, dtype=np.float64))
+
+
+def equal_width_columns(
+    data: Predictions, bins: int, weights: FloatArray | None = None
+) -> BinnedColumns:
+    """Every class over the same equal-width bins; weights of the rows have shape (n,).
+
+    A row has few probabilities above 1 / M: those are binned one by one, and bin 0 is what
+    they leave of the sums over the columns.
+    """
+    edges = equal_width_edges(bins, data.probs.dtype)
+    n, k = data.probs.shape
+    if weights is not None:
+        return _weighted_columns(data, Cuts(edges[1:-1], bins), weights)
+    # As many parts whatever the cores, so that sums are the same everywhere.
+    part = -(-n // PARTS)
+    totals, sums = np.zeros(k), np.zeros(k * bins)
+
+    def work(start: int) -> tuple[FloatArray, FloatArray]:
+        return _part_sums(data.probs[start : start + part], edges)
+
+    threaded = data.probs.nbytes >= THREADED_BYTES
+    for total, listed in map_threads(work, range(0, n, part), threaded=threaded):
+        totals += total
+        sums += listed
+    scores = sums.reshape(k, bins)
+    scores[:, 0] += totals - scores.sum(axis=1)
+    return BinnedColumns(data, Cuts(edges[1:-1], bins), scores, np.full(k, float(n)))
+
+
+def _part_sums(probs: FloatArray, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Sums per class, and per class and bin of those above the first bin, over some rows."""
+    k, bins = probs.shape[1], edges.size - 1
+    first = np.arange(k, dtype=np.int32) * np.int32(bins)
+    sums = np.zeros(k * bins)
+    totals = np.zeros(k)
+    waiting: list[tuple[IntArray, FloatArray]] = []
+    for rows in row_blocks(probs):
+        block = np.ascontiguousarray(probs[rows])
+        totals += _column_sums(block)
+        at = np.flatnonzero(block > edges[1])
+        waiting.append((first[at % k], block.ravel()[at]))
+        full = sum(score.size for _, score in waiting) > WAITING_ENTRIES
+        if full or rows.stop == probs.shape[0]:
+            cells, scores = (np.concatenate(part) for part in zip(*waiting, strict=True))
+            sums += np.bincount(cells + assign(scores, edges), scores, minlength=k * bins)
+            waiting.clear()
+    return totals, sums
+
+
+def _weighted_columns(data: Predictions, cuts: Cuts, weights: FloatArray) -> BinnedColumns:
+    """The columns over given bins, each row with its weight."""
+    k = data.n_classes
+    size = k * cuts.bins
+    sums = np.zeros((2, size + 1))
+    for rows in row_blocks(data.probs):
+        block = np.ascontiguousarray(data.probs[rows])
+        cell = cuts.cells(block, np.arange(k), k).ravel()
+        own = np.repeat(weights[rows], k)
+        sums[0] += np.bincount(cell, own * block.ravel(), minlength=size + 1)
+        sums[1] += np.bincount(cell, own, minlength=size + 1)
+    scores, rows_in = sums[:, :-1].reshape(2, k, cuts.bins)
+    return BinnedColumns(data, cuts, scores, rows_in.sum(axis=1), weights)
+
+
+def _weighted_thresholds(
+    data: Predictions, bins: int, threshold: float, weights: FloatArray
+) -> BinnedColumns:
+    inner = np.full((data.n_classes, bins - 1), np.inf, dtype=data.probs.dtype)
+    for j, cut in enumerate(inner):
+        column = data.probs[:, j]
+        kept = np.flatnonzero((column > column.dtype.type(threshold)) & (weights > 0))
+        if kept.size:
+            edges = weighted_mass_edges(column[kept], weights[kept], bins)
+            cut[: edges.size - 2] = edges[1:-1]
+    return _weighted_columns(data, Cuts(inner, bins, threshold), weights)
+
+
+def thresholded_columns(
+    data: Predictions, bins: int, threshold: float, weights: FloatArray | None = None
+) -> BinnedColumns:
+    """Every class over equal-mass bins of its probabilities above a threshold; weights of the rows have shape (n,)."""
+    if weights is not None:
+        return _weighted_thresholds(data, bins, threshold, weights)
+    k = data.n_classes
+    inner = np.full((k, bins - 1), np.inf, dtype=data.probs.dtype)
+    scores = np.zeros((k, bins))
+    count = np.zeros(k)
+
+    def work(j: int, column: FloatArray) -> None:
+        least = column.dtype.type(threshold)
+        above = column > least
+        if 2 * np.count_nonzero(above) < column.size:
+            kept = column[above]
+            kept.sort()
+        else:  # a copy would be large, and sorting all is little more
+            column.sort()
+            kept = column[np.searchsorted(column, least, side="right") :]
+        if not kept.size:
+            return
+        edges = equal_mass_edges(kept, bins, is_sorted=True)
+        starts = np.searchsorted(kept, edges[:-1], side="right")
+        starts[0] = 0
+        inner[j, : edges.size - 2] = edges[1:-1]
+        scores[j, : edges.size - 1] = run_totals(kept, starts)
+        count[j] = kept.size
+
+    for_columns(data.probs, work)
+    return BinnedColumns(data, Cuts(inner, bins, threshold), scores, count)

@@ -1,0 +1,98 @@
+"""Rows, scores and squared scores added up per bin: kernels for scores in any order, sorted ones, and weighted ones."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from calviz.core.arrays import BoolArray, FloatArray, IntArray
+from calviz.core.events import BinaryEvents
+from calviz.numerics.edges import assign, equal_width_edges
+
+#: Rows whose sums are taken at a time, so that they stay in the cache.
+BLOCK_ROWS = 1 << 14
+#: Rows that are counted at a time where they need no order.
+COUNTED_ROWS = 1 << 15
+#: Rows of a run that are summed at a time: more would start the threads of the linear algebra library.
+RUN_ROWS = 1 << 13
+
+
+def are_equal_width(edges: FloatArray) -> bool:
+    """Whether edges, shape (M + 1,), are those of bins of equal width."""
+    return np.array_equal(edges, equal_width_edges(edges.size - 1, edges.dtype))
+
+
+def sums_of_equal_width(score: FloatArray, hit: BoolArray, edges: FloatArray) -> FloatArray:
+    """Rows, sum and sum of squares of scores in any order per bin of equal width and hit, shape (3, M, 2).
+
+    A comparison with the nearest edge tells the bin, exactly as `assign` does. A million rows take 8 ms, sorted 30 ms.
+    """
+    bins = edges.size - 1
+    # Scores that rounding has put outside [0, 1] belong to the outer bins.
+    inner = np.concatenate([[-np.inf], edges[1:-1], [np.inf]]).astype(edges.dtype)
+    cells = np.zeros((3, 2 * bins))
+    for start in range(0, score.size, COUNTED_ROWS):
+        part = score[start : start + COUNTED_ROWS]
+        # By way of short integers, which takes half the time.
+        cell = np.rint(part * score.dtype.type(bins)).astype(np.int32).astype(np.intp)
+        below = part <= inner.take(cell)
+        cell *= 2
+        cell += hit[start : start + COUNTED_ROWS]
+        cell -= 2 * below.view(np.int8)
+        power = part.astype(np.float64)
+        cells[0] += np.bincount(cell, minlength=2 * bins)
+        cells[1] += np.bincount(cell, power, minlength=2 * bins)
+        power *= power
+        cells[2] += np.bincount(cell, power, minlength=2 * bins)
+    return cells.reshape(3, bins, 2)
+
+
+def run_sums(score: FloatArray, edges: FloatArray) -> FloatArray:
+    """Rows, sum and sum of squares of sorted scores per bin, shape (3, M): every bin is one run."""
+    ends = np.searchsorted(score, edges[1:-1], side="right")
+    bounds = [0, *ends.tolist(), score.size]
+    sums = np.zeros((3, len(bounds) - 1))
+    sums[0] = np.diff(bounds)
+    for m, (first, last) in enumerate(pairwise(bounds)):
+        for start in range(first, last, RUN_ROWS):
+            part = score[start : min(start + RUN_ROWS, last)].astype(np.float64)
+            sums[1:, m] += part.sum(), part @ part
+    return sums
+
+
+def sums_in_order(score: FloatArray, hit: BoolArray, edges: FloatArray) -> FloatArray:
+    """The same of sorted scores whose hits are among the misses, shape (3, M, 2); for any number of bins."""
+    ends = np.searchsorted(score, edges[1:-1], side="right")
+    bins, starts = starts_of_filled(np.diff(ends, prepend=0, append=score.size))
+    cells = np.zeros((3, edges.size - 1, 2))
+    for start in range(0, score.size, BLOCK_ROWS):
+        rows = slice(start, min(start + BLOCK_ROWS, score.size))
+        table = np.empty((3, 2, rows.stop - start))
+        table[0, 1] = hit[rows]
+        np.subtract(1, table[0, 1], out=table[0, 0])
+        np.multiply(table[0], score[rows], out=table[1])
+        np.square(table[1], out=table[2])
+        first, last = np.searchsorted(starts, [start, rows.stop - 1], side="right") - 1
+        inside = np.maximum(starts[first : last + 1] - start, 0)
+        found = np.add.reduceat(table, inside, axis=-1)
+        cells[:, bins[first : last + 1]] += found.swapaxes(1, 2)
+    return cells
+
+
+def starts_of_filled(count: FloatArray | IntArray) -> tuple[IntArray, IntArray]:
+    """The bins that have rows, and where the rows of each start."""
+    bins = np.flatnonzero(count)
+    ends = np.cumsum(count[bins]).astype(np.intp)
+    return bins, ends - count[bins].astype(np.intp)
+
+
+def weighted_sums(events: BinaryEvents, weights: FloatArray, edges: FloatArray) -> FloatArray:
+    """Weights, and weighted sums of scores and squared scores, per bin and hit, shape (3, M, 2)."""
+    bins = edges.size - 1
+    cell = 2 * assign(events.score, edges) + events.hit
+    score = events.score.astype(np.float64)
+    powers = (weights, weights * score, weights * score**2)
+    return np.stack(
+        [np.bincount(cell, power, minlength=2 * bins).reshape(bins, 2) for power in powers]
+    )
