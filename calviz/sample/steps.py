@@ -228,7 +228,7 @@ class SampleSteps(Steps):
         return self._column(2)
 
     def scores_at(self, steps: IntArray) -> FloatArray:
-        """See `Steps`."""
+        """See `Steps`; shape (S,)."""
         column: FloatArray = self.__dict__["columns"][0]
         return column[steps].astype(np.float64)
 

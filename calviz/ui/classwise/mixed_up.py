@@ -11,7 +11,7 @@ import streamlit as st
 from calviz.core.errors import NotAvailable
 from calviz.figures.confusion import SHOWN, By, Confusion
 from calviz.text.export import csv_bytes
-from calviz.text.words import distinct, together
+from calviz.text.words import as_sentence, distinct, together
 from calviz.ui.selection import state
 from calviz.ui.selection.rules import Cell
 from calviz.ui.session import page_guard, results
@@ -35,7 +35,7 @@ def explore(settings: Settings) -> None:
         try:
             figure = results.confusion(settings)
         except NotAvailable as reason:
-            st.caption(md(str(reason), 500).capitalize())
+            st.caption(md(as_sentence(str(reason)), 500))
             return
         with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
             by = st.segmented_control(

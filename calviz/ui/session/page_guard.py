@@ -10,6 +10,7 @@ import streamlit as st
 
 from calviz.core.errors import CalvizError, NotAvailable
 from calviz.core.whole_files import FULL
+from calviz.text.words import as_sentence
 from calviz.ui.session import temporary_folder
 from calviz.ui.session.navigation import ICON, navigation
 from calviz.ui.widgets.text import md
@@ -58,8 +59,7 @@ def boundary() -> Iterator[None]:
     try:
         yield
     except NotAvailable as reason:
-        text = str(reason)
-        st.info(md(text[:1].upper() + text[1:], 2_000), icon=":material/info:")
+        st.info(md(as_sentence(str(reason)), 2_000), icon=":material/info:")
     except CalvizError as error:
         st.error(md(error, 2_000), icon=_ERROR)
     except MemoryError:
