@@ -3,12 +3,11 @@
 import streamlit as st
 
 from calviz.figures import Cumulative
-from calviz.text.export import csv_bytes
 from calviz.ui.pinned import shown
 from calviz.ui.selection import overlay
 from calviz.ui.selection import panel as selected
 from calviz.ui.session import navigation, page_guard, results, settings
-from calviz.ui.widgets import cards, diagram, reduction_choice
+from calviz.ui.widgets import cards, csv_download, diagram, reduction_choice
 from calviz.ui.widgets.text import md
 
 #: Pixels of a panel, two in a row on a desk.
@@ -134,12 +133,9 @@ with page_guard.boundary():
 with page_guard.boundary(), st.expander("What is drawn, as a table", icon=":material/table:"):
     frame = figure.frame()
     st.dataframe(frame, hide_index=True, alt="The points of the panels")
-    st.download_button(
+    csv_download.button(
         "Download as CSV",
-        csv_bytes(frame),
+        frame,
         f"{chosen.file_stem}-cumulative.csv",
-        "text/csv",
-        icon=":material/download:",
-        on_click="ignore",
         key="calviz.cumulative.download",
     )

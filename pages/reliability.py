@@ -3,13 +3,13 @@
 import streamlit as st
 
 from calviz.figures.calibration_curve import NAMES
-from calviz.text.export import csv_bytes
 from calviz.text.words import as_sentence, together
 from calviz.ui.pinned import shown
 from calviz.ui.session import navigation, page_guard, results, settings
 from calviz.ui.widgets import (
     bin_details,
     cards,
+    csv_download,
     diagram,
     notable_rows,
     recalibrated_diagram,
@@ -76,12 +76,9 @@ with page_guard.boundary():
     with st.expander("What is drawn, as a table", icon=":material/table:"):
         frame = strip.frame()
         st.dataframe(frame, hide_index=True, alt="ECE by number of bins")
-        st.download_button(
+        csv_download.button(
             "Download as CSV",
-            csv_bytes(frame),
+            frame,
             f"{chosen.file_stem}-ece-by-bins.csv",
-            "text/csv",
-            icon=":material/download:",
-            on_click="ignore",
             key="calviz.strip.download",
         )

@@ -10,13 +10,12 @@ import streamlit as st
 
 from calviz.core.errors import NotAvailable
 from calviz.figures.confusion import SHOWN, By, Confusion
-from calviz.text.export import csv_bytes
 from calviz.text.words import as_sentence, distinct, together
 from calviz.ui.selection import state
 from calviz.ui.selection.rules import Cell
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import diagram
+from calviz.ui.widgets import csv_download, diagram
 from calviz.ui.widgets.text import md
 
 #: Pairs in the table; the download has all.
@@ -145,13 +144,10 @@ def _pairs(figure: Confusion, wanted: list[int], settings: Settings) -> None:
             ),
         },
     )
-    st.download_button(
+    csv_download.button(
         "Download all pairs as CSV",
-        csv_bytes(figure.frame()),
+        figure.frame,
         f"{settings.file_stem}-confusion.csv",
-        "text/csv",
-        icon=":material/download:",
-        type="tertiary",
-        on_click="ignore",
         key="calviz.confusion.download",
+        quiet=True,
     )

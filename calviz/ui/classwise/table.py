@@ -15,14 +15,13 @@ from calviz.figures import ClassBars
 from calviz.figures.class_bars import Mode, Order
 from calviz.figures.drawing.bullet import Bullet
 from calviz.figures.kernels.beside import Another
-from calviz.text.export import csv_bytes
 from calviz.text.words import counted, decimal, decimals_for, distinct, number
 from calviz.ui.classwise.errors import ClassErrors
 from calviz.ui.selection import state
 from calviz.ui.selection.rules import Labelled, Predicted, predicted_of
 from calviz.ui.session import navigation, results
 from calviz.ui.session.settings import Settings, look_at_class
-from calviz.ui.widgets import bin_details, bullet, diagram, tables
+from calviz.ui.widgets import bin_details, bullet, csv_download, diagram, tables
 from calviz.ui.widgets.text import md
 
 #: What a click on a bar selects: the rows that it is about, and for one class against the rest those predicted as it.
@@ -156,15 +155,12 @@ def table(
         alt="All classes",
         column_config=_COLUMNS | {"value": _VALUES[mode]},
     )
-    st.download_button(
+    csv_download.button(
         "Download the classes as CSV",
-        csv_bytes(frame),
+        frame,
         f"{settings.file_stem}-classes.csv",
-        "text/csv",
-        icon=":material/download:",
-        type="tertiary",
-        on_click="ignore",
         key="calviz.classes.download",
+        quiet=True,
     )
 
 

@@ -14,14 +14,13 @@ from calviz.results.comparison_table import Column, marks_words
 from calviz.results.evaluation import MetricResult
 from calviz.results.model_comparison import Alignment, ModelsByMethods
 from calviz.specs.metric import METRICS, QUOTED
-from calviz.text.export import csv_bytes
 from calviz.text.metric_values import Written
 from calviz.text.words import as_sentence, counted
 from calviz.ui.compare_models import chosen_models as models
 from calviz.ui.compare_models.chosen_models import Chosen
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import fit_rows, long_work, method_choice
+from calviz.ui.widgets import csv_download, fit_rows, long_work, method_choice
 from calviz.ui.widgets.long_work import Button, LongWork, Said
 from calviz.ui.widgets.table_marks import cell, marked
 from calviz.ui.widgets.text import md
@@ -115,13 +114,10 @@ def _show(found: ModelsByMethods) -> None:
     }
     for label, reason in sorted(reasons):
         st.caption(f"{md(label, 60)}: {md(reason, 300)}")
-    st.download_button(
+    csv_download.button(
         "Download as CSV",
-        csv_bytes(found.frame(shown).reset_index()),
+        lambda: found.frame(shown).reset_index(),
         f"models-methods-{shown}.csv",
-        "text/csv",
-        icon=":material/download:",
-        on_click="ignore",
         key="calviz.models.methods.download",
     )
 

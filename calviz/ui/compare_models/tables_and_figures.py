@@ -15,12 +15,11 @@ from calviz.results.comparison_table import Column, marks_words
 from calviz.results.model_comparison import ModelComparison
 from calviz.results.model_words import ranked_by
 from calviz.specs.metric import METRICS, RANKED_BY
-from calviz.text.export import csv_bytes
 from calviz.text.metric_values import Written
 from calviz.text.words import distinct, listed
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import bullet, diagram, learn_links
+from calviz.ui.widgets import bullet, csv_download, diagram, learn_links
 from calviz.ui.widgets.table_marks import cell, marked
 from calviz.ui.widgets.text import md
 
@@ -164,14 +163,8 @@ def _table(found: ModelComparison, reference: str) -> None:
     with st.expander("All differences, as a table", icon=":material/table:"):
         frame = found.differences(reference)
         st.dataframe(frame, hide_index=True, alt="Paired differences of all metrics")
-        st.download_button(
-            "Download as CSV",
-            csv_bytes(frame),
-            "models-differences.csv",
-            "text/csv",
-            icon=":material/download:",
-            on_click="ignore",
-            key="calviz.models.download",
+        csv_download.button(
+            "Download as CSV", frame, "models-differences.csv", key="calviz.models.download"
         )
 
 

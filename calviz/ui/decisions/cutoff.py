@@ -13,7 +13,6 @@ from calviz.figures.kernels.beside import Another
 from calviz.figures.net_benefit import SHOWN, Shown
 from calviz.sample.cutoff import CUTOFF, Confusion, at_cutoff, decidable, net_benefit_of
 from calviz.sample.sample import Sample
-from calviz.text.export import csv_bytes
 from calviz.text.words import decimal, percent, shorten, whole
 from calviz.ui.decisions.before_after import Deciding, deciding
 from calviz.ui.pinned import shown
@@ -21,7 +20,7 @@ from calviz.ui.pinned import state as state_of_pin
 from calviz.ui.selection import state
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import diagram
+from calviz.ui.widgets import csv_download, diagram
 from calviz.ui.widgets.recalibration_choice import name_of
 from calviz.ui.widgets.text import md
 
@@ -231,13 +230,10 @@ def _net_benefit(
     frame = pd.concat(
         [f.frame().assign(model=f.name) for f in (figure, *others)], ignore_index=True
     )
-    st.download_button(
+    csv_download.button(
         "Download the curve as CSV",
-        csv_bytes(frame),
+        frame,
         f"{settings.file_stem}-net-benefit.csv",
-        "text/csv",
-        icon=":material/download:",
-        type="tertiary",
-        on_click="ignore",
         key="calviz.decisions.download",
+        quiet=True,
     )

@@ -11,11 +11,11 @@ from calviz.comparison import learning_curve
 from calviz.figures import LearningCurves
 from calviz.results.learning_curve import LearningCurve
 from calviz.specs.metric import METRICS, QUOTED
-from calviz.text.export import csv_bytes
 from calviz.text.words import counted
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import (
+    csv_download,
     diagram,
     fit_rows,
     long_work,
@@ -178,12 +178,9 @@ def _table(figure: LearningCurves, settings: Settings) -> None:
         st.dataframe(
             frame, hide_index=True, alt=f"{METRICS[figure.metric].label} by number of labels"
         )
-        st.download_button(
+        csv_download.button(
             "Download as CSV",
-            csv_bytes(figure.curve.frame()),
+            figure.curve.frame,
             f"{settings.file_stem}-learning-curve.csv",
-            "text/csv",
-            icon=":material/download:",
-            on_click="ignore",
             key="calviz.learning.download",
         )

@@ -17,13 +17,12 @@ from calviz.results.over_time import EVERY, Every, OverTime
 from calviz.sample.sample import Sample
 from calviz.specs.metric import METRICS, RANKED_BY
 from calviz.specs.recalibrator import RECALIBRATORS
-from calviz.text.export import csv_bytes
 from calviz.text.words import counted
 from calviz.ui.selection import state
 from calviz.ui.session.jobs import Job
 from calviz.ui.session.result_cache import kept
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import diagram, long_work
+from calviz.ui.widgets import csv_download, diagram, long_work
 from calviz.ui.widgets.long_work import Button, LongWork, Said
 from calviz.ui.widgets.text import md
 
@@ -156,12 +155,9 @@ def _show(found: OverTime, settings: Settings) -> None:
     with st.expander("What is drawn, as a table", icon=":material/table:"):
         frame = found.frame()
         st.dataframe(frame, hide_index=True, alt=f"{figure.label} by {found.every}")
-        st.download_button(
+        csv_download.button(
             "Download as CSV",
-            csv_bytes(frame),
+            frame,
             f"{settings.file_stem}-over-time.csv",
-            "text/csv",
-            icon=":material/download:",
-            on_click="ignore",
             key="calviz.over_time.download",
         )

@@ -9,14 +9,13 @@ from calviz.core.errors import CalvizError
 from calviz.results.comparison import MethodResult
 from calviz.results.evaluation import MetricResult
 from calviz.specs.recalibrator import UNCALIBRATED
-from calviz.text.export import csv_bytes
 from calviz.text.metric_values import Written
 from calviz.text.words import counted
 from calviz.ui.recalibrate import comparison_job as results
 from calviz.ui.recalibrate import table
 from calviz.ui.recalibrate.comparison_job import Outcome
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import diagram, recalibrated_diagram
+from calviz.ui.widgets import csv_download, diagram, recalibrated_diagram
 from calviz.ui.widgets.text import md
 
 #: Pixels of a panel: four in a row on a desk; and of its height.
@@ -157,12 +156,9 @@ def _as_table(frames: dict[str, pd.DataFrame], what: str) -> None:
     with st.expander("What is drawn, as a table", icon=":material/table:"):
         frame = pd.concat(frames, names=["method"]).reset_index(level=0)
         st.dataframe(frame, hide_index=True, alt="What the panels show")
-        st.download_button(
+        csv_download.button(
             "Download as CSV",
-            csv_bytes(frame),
+            frame,
             f"recalibration-{what}.csv",
-            "text/csv",
-            icon=":material/download:",
-            on_click="ignore",
             key=f"calviz.recalibrate.{what}.download",
         )

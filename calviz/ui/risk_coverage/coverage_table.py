@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from calviz.figures import Choice, RiskCoverage
-from calviz.text.export import csv_bytes
 from calviz.text.words import percent
 from calviz.ui.session.settings import Settings
+from calviz.ui.widgets import csv_download
 
 #: Coverages of the table, in %.
 SHOWN = (10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100)
@@ -50,15 +50,12 @@ def draw(figure: RiskCoverage, after: RiskCoverage | None, settings: Settings) -
             "interval after": st.column_config.TextColumn("after: 95 % interval"),
         },
     )
-    st.download_button(
+    csv_download.button(
         "Download the curve as CSV",
-        csv_bytes(figure.frame()),
+        figure.frame,
         f"{settings.file_stem}-risk-coverage.csv",
-        "text/csv",
-        icon=":material/download:",
-        type="tertiary",
-        on_click="ignore",
         key="calviz.risk.download",
+        quiet=True,
     )
 
 

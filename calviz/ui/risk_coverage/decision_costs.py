@@ -10,13 +10,12 @@ import streamlit as st
 
 from calviz.figures import Decision
 from calviz.figures.kernels.expert_referral import Costs
-from calviz.text.export import csv_bytes
 from calviz.text.words import percent
 from calviz.ui.risk_coverage import before_after
 from calviz.ui.selection import state
 from calviz.ui.session import page_guard
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import diagram
+from calviz.ui.widgets import csv_download, diagram
 from calviz.ui.widgets.text import md
 
 _COSTS = {
@@ -139,17 +138,14 @@ def _table(figures: tuple[Decision, ...], settings: Settings) -> None:
     with st.container(horizontal=True):
         for label, content, name in (
             ("Download the rules as CSV", frame, "rules"),
-            ("Download the curve as CSV", figures[0].frame(), "costs"),
+            ("Download the curve as CSV", figures[0].frame, "costs"),
         ):
-            st.download_button(
+            csv_download.button(
                 label,
-                csv_bytes(content),
+                content,
                 f"{settings.file_stem}-{name}.csv",
-                "text/csv",
-                icon=":material/download:",
-                type="tertiary",
-                on_click="ignore",
                 key=f"calviz.decision.{name}",
+                quiet=True,
             )
 
 

@@ -18,14 +18,13 @@ from calviz.figures.slice_gaps import SliceGaps
 from calviz.results.slices import Against, Slice, Slices, where_words
 from calviz.sample.sample import Sample
 from calviz.sample.slices import FEW_VALUES, USUAL_RATE
-from calviz.text.export import csv_bytes
 from calviz.text.words import counted, decimal, p_number, points, shorten
 from calviz.ui.pinned import shown
 from calviz.ui.selection import state
 from calviz.ui.selection.rules import Slice as RuleOfSlice
 from calviz.ui.session import navigation, results
 from calviz.ui.session.settings import Settings, look_at_slice
-from calviz.ui.widgets import bin_details, browser, bullet, diagram
+from calviz.ui.widgets import bin_details, browser, bullet, csv_download, diagram
 from calviz.ui.widgets.text import md
 
 if TYPE_CHECKING:
@@ -246,12 +245,11 @@ def table(found: Slices, settings: Settings, pinned: Another[FloatArray] | None 
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         _open(None if at is None else shown[at], settings)
-        st.download_button(
+        csv_download.button(
             "All slices as CSV",
-            csv_bytes(found.frame()),
+            found.frame,
             f"{settings.file_stem}-slices.csv",
-            "text/csv",
-            on_click="ignore",
+            key="calviz.slices.download",
         )
 
 

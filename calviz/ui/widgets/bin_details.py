@@ -9,13 +9,12 @@ import streamlit as st
 
 from calviz.figures import Reliability
 from calviz.figures.kernels.reliability_curves import CurveKind
-from calviz.text.export import csv_bytes
 from calviz.ui.pinned import shown
 from calviz.ui.selection import overlay, panel, state
 from calviz.ui.selection.rules import Bins, bounds
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import browser, diagram, tables
+from calviz.ui.widgets import browser, csv_download, diagram, tables
 from calviz.ui.widgets.text import md
 
 #: Pixels of the diagram, on a page of usual width: its square is as large as its height allows, and the table has the rest.
@@ -176,15 +175,12 @@ def _table(figure: Reliability, settings: Settings) -> None:
             ),
         },
     )
-    st.download_button(
+    csv_download.button(
         "Download the bins as CSV",
-        csv_bytes(frame.assign(bin=frame["bin"] + 1)),
-        file_name=f"{settings.file_stem}-bins.csv",
-        mime="text/csv",
-        icon=":material/download:",
-        type="tertiary",
-        on_click="ignore",
+        lambda: frame.assign(bin=frame["bin"] + 1),
+        f"{settings.file_stem}-bins.csv",
         key="calviz.bins.download",
+        quiet=True,
     )
 
 

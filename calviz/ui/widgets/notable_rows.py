@@ -12,11 +12,10 @@ from calviz.core.errors import CalvizError
 from calviz.core.predictions import Predictions
 from calviz.sample.notable_rows import Why, notable_rows
 from calviz.sample.reduce import predicted_classes
-from calviz.text.export import csv_bytes
 from calviz.ui.selection import state
 from calviz.ui.session import page_guard, results
 from calviz.ui.session.settings import Settings
-from calviz.ui.widgets import row_cards, tables
+from calviz.ui.widgets import csv_download, row_cards, tables
 from calviz.ui.widgets.text import md
 
 #: Rows that are listed.
@@ -79,15 +78,12 @@ def explore(settings: Settings) -> None:
             alt=f"Rows: {_WHY[why][0]}",
         )
         row_cards.explore(settings, rows)
-        st.download_button(
+        csv_download.button(
             "Download these as CSV",
-            csv_bytes(table),
+            table,
             f"{settings.file_stem}-{why}.csv",
-            "text/csv",
-            icon=":material/download:",
-            type="tertiary",
-            on_click="ignore",
             key="calviz.notable.download",
+            quiet=True,
         )
 
 
