@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import betainc, betaincinv
+from scipy.special import betainc, betaincinv, stdtrit
 
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import OptionError, shortened
 from calviz.core.factor import Factor
 from calviz.core.predictions import Dataset, Predictions
 from calviz.sample.sample import Sample
+from calviz.sample.slice_sums import FEWEST_CLUSTERS, SliceSums, slice_sums
+from calviz.specs.metric import takes_weights
 
-Light = Literal["green", "yellow", "red"]
+#: "none": not tested.
+Light = Literal["green", "yellow", "red", "none"]
 
 #: A grade is yellow, or red, below these p-values of the Jeffreys test.
 YELLOW, RED = 0.05, 0.01
+#: What is said of rows that are not alike.
+COUNTS_AS = "As how many independent rows of equal weight the rows of the grade count: the tests and intervals are of as many."
 #: Columns with more values than this are no grades.
 MOST_GRADES = 50
 #: Fewer levels than this are in the order of their scores by chance too often.
@@ -38,6 +43,10 @@ class Grades:
     names : tuple of str
     rows, hits, score : ndarray, shape (G + 1,)
         Rows, hits among them, and the mean score (the probability of default of the grade).
+    observed : ndarray, shape (G + 1,)
+        Share of hits; of weighted rows the weighted one, as `score` is.
+    counts_as : ndarray, shape (G + 1,)
+        As how many independent rows of equal weight they count; nan where that is unknown, and nothing is tested.
     low, high : ndarray, shape (G + 1,)
         Jeffreys interval of the share of hits.
     jeffreys, binomial : ndarray, shape (G + 1,)
@@ -49,6 +58,8 @@ class Grades:
     rows: FloatArray
     hits: FloatArray
     score: FloatArray
+    observed: FloatArray
+    counts_as: FloatArray
     low: FloatArray
     high: FloatArray
     jeffreys: FloatArray
@@ -58,9 +69,14 @@ class Grades:
     def lights(self) -> tuple[Light, ...]:
         """Traffic lights by the Jeffreys test."""
         return tuple(
-            "red" if p < RED else "yellow" if p < YELLOW else "green"
+            "red" if p < RED else "yellow" if p < YELLOW else "green" if p <= 1 else "none"
             for p in self.jeffreys.tolist()
         )
+
+    @property
+    def alike(self) -> bool:
+        """Whether each row counts as one."""
+        return np.array_equal(self.counts_as, self.rows)
 
     def columns(self) -> Mapping[str, Any]:
         """One row per grade, and one for all rows."""
@@ -69,7 +85,8 @@ class Grades:
             "rows": self.rows.astype(np.int64),
             "hits": self.hits.astype(np.int64),
             "mean_score": self.score,
-            "observed": self.hits / self.rows,
+            "observed": self.observed,
+            "counts_as": self.counts_as,
             "low": self.low,
             "high": self.high,
             "p_jeffreys": self.jeffreys,
@@ -85,7 +102,12 @@ class Grades:
             for of in ("red", "yellow")
         )
         if not red and not yellow:
-            said = f"In none of the {len(lights)} grades more happens than its probabilities say."
+            tested = len(lights) - lights.count("none")
+            said = (
+                f"In none of the {tested} grades more happens than its probabilities say."
+                if tested
+                else ""
+            )
         else:
             parts = [f"{of} {', '.join(n)}" for of, n in (("red", red), ("yellow", yellow)) if n]
             said = f"Of {len(lights)} grades more happens than the probabilities say in: {'; '.join(parts)}."
@@ -96,11 +118,15 @@ class Grades:
         ]
         if less:
             said += f" Less happens in {', '.join(less)}: the tests look for too low scores only."
+        if untested := [
+            shortened(name) for name, of in zip(self.names, lights, strict=False) if of == "none"
+        ]:
+            said += f" Not tested: {', '.join(untested)}, of fewer than {FEWEST_CLUSTERS} clusters."
         return f"{said} {self._order()}".strip()
 
     def _order(self) -> str:
         """Whether the observed shares rise from grade to grade, as the mean scores do."""
-        share, names = (self.hits / self.rows)[:-1], self.names[:-1]
+        share, names = self.observed[:-1], self.names[:-1]
         if share.size < 2:
             return ""
         falls = np.flatnonzero(np.diff(share) < 0)
@@ -147,14 +173,16 @@ def _follows_scores(data: Dataset, factor: Factor) -> bool:
     if ranks is None:
         return False
     score, size = data.probs[:, 1].astype(np.float64), len(factor.levels)
-    rows = np.bincount(factor.codes, minlength=size)
+    counted = np.ones(data.n) if data.weights is None else data.weights
+    rows = np.bincount(factor.codes, counted, minlength=size)
     there = np.flatnonzero(rows)
     if there.size < LEAST_GRADES:
         return False
-    mean = np.bincount(factor.codes, weights=score, minlength=size)[there] / rows[there]
+    mean = np.bincount(factor.codes, counted * score, minlength=size)[there] / rows[there]
     steps = np.diff(mean[np.argsort(np.asarray(ranks)[there])])
-    between = rows[there] @ (mean - score.mean()) ** 2
-    whole = float(score.var()) * score.size
+    middle = counted @ score / counted.sum()
+    between = rows[there] @ (mean - middle) ** 2
+    whole = float(counted @ (score - middle) ** 2)
     return bool((np.all(steps > 0) or np.all(steps < 0)) and between >= 0.5 * whole)
 
 
@@ -188,6 +216,7 @@ def grade_factor(data: Dataset, column: str) -> Factor:
     return factor
 
 
+@takes_weights
 def grades(sample: Sample, *, column: str, level: float = 0.95) -> Grades:
     """Test every grade, against hits that are more than its mean score says.
 
@@ -209,30 +238,59 @@ def grades(sample: Sample, *, column: str, level: float = 0.95) -> Grades:
     -----
     The Jeffreys test (ECB 2019, section 2.5) is the probability of the mean score or less under the posterior
     ``Beta(k + 1/2, n - k + 1/2)``; the binomial test is ``P(K >= k)`` with the mean score as probability. Both take the rows of
-    a grade as independent, and each grade stands for itself.
+    a grade as independent, and each grade stands for itself. Rows with weights, or in clusters, count as fewer: n is then their
+    effective number and k the share of hits times n (Korn & Graubard 1998), see `counts_as`.
     """
     factor = grade_factor(sample.data, column)
-    events = sample.events
-    size = len(factor.levels)
-    rows = np.bincount(factor.codes, minlength=size).astype(np.float64)
-    hits = np.bincount(factor.codes, weights=events.hit, minlength=size)
-    score = np.bincount(factor.codes, weights=events.score, minlength=size)
-    there = np.flatnonzero(rows)
-    there = there[np.argsort(score[there] / rows[there], kind="stable")]
-    n, k, s = (np.append(v[there], v.sum()) for v in (rows, hits, score))
-    mean = np.clip(s / n, 0, 1)
+    cluster, weights = sample.row_draws.cluster, sample.weights
+    each = slice_sums(sample.scored, factor.codes, len(factor.levels), cluster, weights)
+    mass = each.mass
+    there = np.flatnonzero(mass)
+    there = there[np.argsort(each.score[there] / mass[there], kind="stable")]
+    every = slice_sums(sample.scored, np.zeros_like(factor.codes), 1, cluster, weights)
+
+    def of(name: str) -> FloatArray:
+        return np.append(getattr(each, name)[there], getattr(every, name))
+
+    hits = np.bincount(factor.codes, sample.scored.hit, minlength=len(factor.levels))
+    mean, share = np.clip(of("score") / of("mass"), 0, 1), np.clip(of("hits") / of("mass"), 0, 1)
+    n = np.append(counts_as(each)[there], counts_as(every))
+    k = share * n
     a, b, tail = k + 0.5, n - k + 0.5, (1 - level) / 2
-    binomial = np.ones(n.shape)
-    some = k > 0
-    binomial[some] = betainc(k[some], (n - k + 1)[some], mean[some])
+    # NaN, of grades that are not tested, is neither above 0 nor 0.
+    binomial = np.where(k == 0, 1.0, betainc(np.maximum(k, 1e-12), n - k + 1, mean))
     return Grades(
         column=column,
         names=(*(factor.levels[i] for i in there.tolist()), "all rows"),
-        rows=n,
-        hits=k,
+        rows=of("rows"),
+        hits=np.append(hits[there], hits.sum()) if each.weighted is not None else of("hits"),
         score=mean,
-        low=np.where(k > 0, betaincinv(a, b, tail), 0.0),
-        high=np.where(k < n, betaincinv(a, b, 1 - tail), 1.0),
+        observed=share,
+        counts_as=n,
+        low=np.where(k == 0, 0.0, betaincinv(a, b, tail)),
+        high=np.where(k == n, 1.0, betaincinv(a, b, 1 - tail)),
         jeffreys=betainc(a, b, mean),
         binomial=binomial,
     )
+
+
+def counts_as(sums: SliceSums) -> FloatArray:
+    """As how many independent rows of equal weight the rows of each slice count, shape (S,); nan for fewer than `FEWEST_CLUSTERS`.
+
+    Weights: ``(sum w)^2 / sum w^2`` (Kish 1965). Clusters: divided by how much more the residuals, score minus hit, vary between
+    whole clusters than between independent rows, and by the square of Student's over the normal quantile, as that is known from
+    these clusters only (Korn & Graubard 1998, *Confidence intervals for proportions with small expected number of positive counts
+    estimated from survey data*).
+    """
+    n = sums.rows
+    if sums.weighted is not None:
+        w, squares, _ = sums.weighted
+        n = np.divide(w**2, squares, out=np.zeros_like(w), where=squares > 0)
+    if sums.between is None or sums.clusters is None:
+        return n
+    alone = replace(sums, between=None, clusters=None).spread
+    more = np.divide(sums.spread, alone, out=np.ones_like(alone), where=alone > 0)
+    degrees = np.maximum(sums.clusters - 1, 1)
+    quantile = stdtrit(np.stack([np.maximum(sums.rows - 1, 1), degrees]), 0.975)
+    fewer = n / np.maximum(more, 1) ** 2 * (quantile[0] / quantile[1]) ** 2
+    return np.where(sums.clusters < FEWEST_CLUSTERS, np.nan, fewer)

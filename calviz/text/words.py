@@ -254,9 +254,11 @@ def p_value(p: float) -> str:
 def p_number(p: float) -> str:
     """A p-value in a column of p-values (see `p_value`).
 
-    >>> p_number(0.000999), p_number(0.0324), p_number(0.57)
-    ('≤ 0.001', '0.032', '0.57')
+    >>> p_number(0.000999), p_number(0.0324), p_number(0.57), p_number(float("nan"))
+    ('≤ 0.001', '0.032', '0.57', 'n/a')
     """
+    if p != p:
+        return "n/a"
     if p < 0.0015:
         return "≤ 0.001"
     return f"{p:.3f}" if p < 0.1 else f"{p:.2f}"

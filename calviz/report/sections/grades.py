@@ -10,7 +10,7 @@ from calviz.report.blocks import Block, Format, Heading, Note, Table, Text
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.sample.cutoff import decidable
-from calviz.sample.grades import RED, YELLOW, grade_columns, grades, has_grades
+from calviz.sample.grades import COUNTS_AS, RED, YELLOW, grade_columns, grades, has_grades
 from calviz.text.words import decimals_for, p_number, percent, shorten, whole
 
 #: Columns that are written down where none is named as one of grades.
@@ -25,19 +25,24 @@ def make(subject: Subject) -> Iterator[Block]:
     if not columns or not (asked or has_grades(data)):
         return
     sample = decidable(subject.sample)
+    alike = True
     for column in columns[:MOST_COLUMNS]:
         found = sample.view(grades, column=column)
         if len(columns) > 1:
             yield Heading(shorten(column, 80))
+        alike = alike and found.alike
         yield Text(found.reading())
         frame = pd.DataFrame(dict(found.columns()))
 
         def share(value: float) -> str:
+            if value != value:  # of a grade that is not tested
+                return "n/a"
             return percent(value, max(1, decimals_for(100 * value, most=3)))
 
         formats: dict[str, tuple[str, Format]] = {
             "grade": ("grade", lambda v: shorten(str(v), 60)),
             "rows": ("rows", whole),
+            "counts_as": ("counts as", lambda v: "n/a" if v != v else whole(round(v))),
             "hits": ("hits", whole),
             "mean_score": ("mean score", share),
             "observed": ("observed", share),
@@ -47,16 +52,21 @@ def make(subject: Subject) -> Iterator[Block]:
             "p_binomial": ("p (binomial)", p_number),
             "light": ("light", str),
         }
+        if found.alike:
+            del formats["counts_as"]
         shown = pd.DataFrame(
             {heading: [write(v) for v in frame[name]] for name, (heading, write) in formats.items()}
         )
         right = [h for name, (h, _) in formats.items() if name not in ("grade", "light")]
         key = "grades" if len(columns) == 1 else f"grades-{columns.index(column) + 1}"
         yield Table(key, f"Grades by {shorten(column, 60)}", shown, frame, right)
+    if not alike:
+        yield Note(COUNTS_AS)
+    independent = "rows are taken as independent, which defaults in one year are not"
     yield Note(
         "One-sided tests of each grade for itself, small where more happens than the mean score of the grade says: Jeffreys (the "
-        f"posterior with a Jeffreys prior) and binomial. Yellow below {YELLOW:g}, red below {RED:g} by the Jeffreys test; rows are taken "
-        "as independent, which defaults in one year are not."
+        f"posterior with a Jeffreys prior) and binomial. Yellow below {YELLOW:g}, red below {RED:g} by the Jeffreys test"
+        f"{f'; {independent}' if data.clusters is None else ''}."
     )
 
 

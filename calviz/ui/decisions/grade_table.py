@@ -7,7 +7,14 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from calviz.sample.grades import RED, YELLOW, grade_columns, grades, possible_grade_columns
+from calviz.sample.grades import (
+    COUNTS_AS,
+    RED,
+    YELLOW,
+    grade_columns,
+    grades,
+    possible_grade_columns,
+)
 from calviz.sample.sample import Sample
 from calviz.text.words import p_number, shorten
 from calviz.ui.selection import state
@@ -19,8 +26,13 @@ from calviz.ui.widgets.text import md
 KEY = "grades"
 #: A mark that every font has, coloured where colours are seen, beside the word.
 _MARK = "●"
-_COLOURS = {"green": "#2e7d32", "yellow": "#b26a00", "red": "#c62828"}
-_COLOURS_IN_THE_DARK = {"green": "#7cc47f", "yellow": "#e0b04a", "red": "#ef8a80"}
+_COLOURS = {"green": "#2e7d32", "yellow": "#b26a00", "red": "#c62828", "none": "#6b6b6b"}
+_COLOURS_IN_THE_DARK = {
+    "green": "#7cc47f",
+    "yellow": "#e0b04a",
+    "red": "#ef8a80",
+    "none": "#a0a0a0",
+}
 
 
 def chosen() -> str | None:
@@ -67,6 +79,8 @@ def explore(sample: Sample) -> None:
             "light": [f"{_MARK} {light}" for light in c["light"]],
         }
     )
+    if not found.alike:
+        frame.insert(2, "counts as", c["counts_as"])
     coloured: Any = frame.style.map(_coloured, subset=["light"])  # type: ignore[arg-type]
     grades_shown = [str(name) for name in c["grade"]]
     by = f"decisions.grades.{column}"
@@ -87,7 +101,10 @@ def explore(sample: Sample) -> None:
         selection_mode="single-row",
         selection_default={"selection": {"rows": at}} if at else None,
         key=key,
-        column_config=dict.fromkeys(("mean score", "observed", "from", "to"), share),
+        column_config={
+            **dict.fromkeys(("mean score", "observed", "from", "to"), share),
+            "counts as": st.column_config.NumberColumn(format="%.0f", help=COUNTS_AS),
+        },
     )
     st.caption(
         "Grades in the order of their mean score, with Jeffreys 95 % intervals. The tests are one-sided, each grade for itself: small "

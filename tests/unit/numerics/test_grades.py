@@ -85,3 +85,84 @@ def test_grades_in_which_less_happens_are_named_and_have_no_light():
     found = grades(Sample.of(data), column="g")
     assert found.lights == ("green", "green")
     assert "Less happens in A: the tests look for too low scores only." in found.reading()
+
+
+def not_alike(seed=0, **columns):
+    p, _ = rated(seed=seed)
+    return calviz.Predictions(
+        probs=p.probs, labels=p.labels, groups={"grade": p.groups["grade"]}, **columns
+    )
+
+
+def test_weighted_grades_count_as_fewer_rows():
+    weights = np.random.default_rng(1).exponential(size=900)
+    data = not_alike(weights=weights)
+    found = grades(Sample.of(data), column="grade")
+    score, hit, level = (
+        data.probs[:, 1],
+        data.labels,
+        np.array(data.groups["grade"].levels)[data.groups["grade"].codes],
+    )
+    for g, name in enumerate(("A", "BB", "CCC")):
+        rows = level == name
+        w = weights[rows]
+        n, mean, share = (
+            w.sum() ** 2 / (w**2).sum(),
+            np.average(score[rows], weights=w),
+            np.average(hit[rows], weights=w),
+        )
+        assert (found.rows[g], found.hits[g]) == (rows.sum(), hit[rows].sum())
+        assert found.counts_as[g] == pytest.approx(n)
+        assert found.observed[g] == pytest.approx(share)
+        posterior = stats.beta(share * n + 0.5, (1 - share) * n + 0.5)
+        assert found.jeffreys[g] == pytest.approx(posterior.cdf(mean))
+        assert found.low[g] == pytest.approx(posterior.ppf(0.025))
+    same = grades(Sample.of(not_alike(weights=np.full(900, 3.0))), column="grade")
+    np.testing.assert_array_equal(
+        same.jeffreys, grades(Sample.of(rated()[0]), column="grade").jeffreys
+    )
+
+
+def test_grades_of_rows_in_clusters_count_as_fewer_rows():
+    # Ten of each row know as much as one, but for the quantile of Student's distribution.
+    p, which = rated()
+    tenfold = np.repeat(np.arange(900), 10)
+    data = calviz.Predictions(
+        probs=p.probs[tenfold],
+        labels=p.labels[tenfold],
+        groups={"grade": which[tenfold]},
+        clusters=tenfold,
+    )
+    found = grades(Sample.of(data), column="grade")
+    plain = grades(Sample.of(p), column="grade")
+    np.testing.assert_allclose(found.observed, plain.observed)
+    np.testing.assert_allclose(found.counts_as, plain.rows, rtol=0.015)
+    # Clusters of two rows, of different grades nearly always: nobody of a grade belongs together.
+    alone = grades(Sample.of(not_alike(clusters=np.arange(900) // 2)), column="grade")
+    assert (alone.counts_as > 0.8 * plain.rows).all() and (alone.counts_as <= plain.rows).all()
+    # Seven clusters say next to nothing of how clusters differ.
+    few = grades(Sample.of(not_alike(clusters=np.arange(900) % 7)), column="grade")
+    assert few.lights == ("none",) * 4
+    assert np.isnan([few.low, few.high, few.jeffreys, few.binomial]).all()
+    assert few.reading().startswith("Not tested: A, BB, CCC, of fewer than 8 clusters.")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weighted", [False, True])
+def test_grades_of_dependent_rows_raise_no_false_alarms(weighted):
+    # A calibrated model of 300 debtors with 24 rows each, of which some default more often than others in all grades.
+    rng = np.random.default_rng(3)
+    score, p_values = np.array([0.03, 0.1, 0.3]), []
+    for _ in range(100):
+        debtor, grade = np.repeat(np.arange(300), 24), rng.integers(3, size=7_200)
+        chance = score[grade] * 3 * rng.beta(1, 2, size=300)[debtor]
+        data = calviz.Predictions(
+            probs=score[grade],
+            labels=(rng.random(7_200) < chance).astype(int),
+            groups={"grade": grade},
+            clusters=debtor,
+            weights=rng.lognormal(size=7_200) if weighted else None,
+        )
+        p_values.append(grades(Sample.of(data), column="grade").jeffreys[:3])
+    # 300 tests at 5 %: 15 expected; with the rows taken as independent, 50 and more.
+    assert 3 <= (np.array(p_values) < 0.05).sum() <= 32
