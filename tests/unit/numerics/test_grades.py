@@ -139,7 +139,8 @@ def test_grades_of_rows_in_clusters_count_as_fewer_rows():
     np.testing.assert_allclose(found.counts_as, plain.rows, rtol=0.015)
     # Clusters of two rows, of different grades nearly always: nobody of a grade belongs together.
     alone = grades(Sample.of(not_alike(clusters=np.arange(900) // 2)), column="grade")
-    assert (alone.counts_as > 0.8 * plain.rows).all() and (alone.counts_as <= plain.rows).all()
+    assert (alone.counts_as > 0.8 * plain.rows).all()
+    assert (alone.counts_as <= plain.rows).all()
     # Seven clusters say next to nothing of how clusters differ.
     few = grades(Sample.of(not_alike(clusters=np.arange(900) % 7)), column="grade")
     assert few.lights == ("none",) * 4
