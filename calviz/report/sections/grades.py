@@ -61,7 +61,7 @@ def make(subject: Subject) -> Iterator[Block]:
         key = "grades" if len(columns) == 1 else f"grades-{columns.index(column) + 1}"
         yield Table(key, f"Grades by {shorten(column, 60)}", shown, frame, right)
     if not alike:
-        yield Note(COUNTS_AS)
+        yield Note(f"Counts as: {COUNTS_AS[0].lower()}{COUNTS_AS[1:]}")
     independent = "rows are taken as independent, which defaults in one year are not"
     yield Note(
         "One-sided tests of each grade for itself, small where more happens than the mean score of the grade says: Jeffreys (the "
