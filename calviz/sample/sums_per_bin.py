@@ -81,7 +81,7 @@ def sums_in_order(score: FloatArray, hit: BoolArray, edges: FloatArray) -> Float
 
 
 def starts_of_filled(count: FloatArray | IntArray) -> tuple[IntArray, IntArray]:
-    """The bins that have rows, and where the rows of each start."""
+    """The bins, of rows per bin of shape (M,), that have rows, and where the rows of each start, shape (F,) each."""
     bins = np.flatnonzero(count)
     ends = np.cumsum(count[bins]).astype(np.intp)
     return bins, ends - count[bins].astype(np.intp)

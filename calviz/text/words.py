@@ -30,10 +30,11 @@ def shorten(text: object, limit: int = 40) -> str:
 def as_sentence(text: str) -> str:
     """Text that begins with a capital letter, unless that is a symbol, and ends with a full stop.
 
-    >>> as_sentence("not used: date (3 values)"), as_sentence("n = 1: not meaningful.")
-    ('Not used: date (3 values).', 'n = 1: not meaningful.')
+    >>> as_sentence("not used: date (3 values)"), as_sentence("n = 1: not meaningful."), as_sentence("a class is chosen")
+    ('Not used: date (3 values).', 'n = 1: not meaningful.', 'A class is chosen.')
     """
-    first = text[:1].upper() if text[1:2].isalpha() else text[:1]
+    word = text[1:2].isalpha() or (text[:2] == "a " and text[2:3].isalpha())
+    first = text[:1].upper() if word else text[:1]
     return f"{first}{text[1:]}{'' if text[-1:] in '.!?' else '.'}"
 
 

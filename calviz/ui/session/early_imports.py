@@ -32,8 +32,11 @@ def pause() -> None:
 def go_on() -> None:
     """A page is drawn. Begins once per server, in a thread of its own; does nothing outside a server."""
     _idle.set()
+    # A process that a worker starts runs the page without a server.
+    if _started.is_set() or not runtime.exists():
+        return
     # A test stands in for the runtime, and would pass for its class.
-    if _started.is_set() or type(runtime.get_instance()) is not runtime.Runtime:
+    if type(runtime.get_instance()) is not runtime.Runtime:
         return
     _started.set()
     threading.Thread(target=_when_idle, daemon=True, name="calviz-imports").start()
