@@ -62,16 +62,8 @@ class _Said:
         self.reduction = reduction
         self.name = name
         self.group = group
-        # More digits where the two, as shown, would not differ by what is said to be between them.
-        v, decimals, digits = verdict, verdict.mcs_decimals, 1
-        shown = round(HUNDRED * v.score, 1) - round(HUNDRED * v.observed, 1)
-        apart = _points(abs(v.mcs), decimals)
-        if (
-            _points(abs(shown) / HUNDRED, decimals) != apart
-            and apart in self.follows() + self.where()
-        ):
-            digits = max(2, decimals)
-        self.said, self.happened = (_share(x, digits) for x in (v.score, v.observed))
+        digits = verdict.share_decimals
+        self.said, self.happened = (_share(x, digits) for x in (verdict.score, verdict.observed))
 
     @property
     def few(self) -> bool:

@@ -32,6 +32,8 @@ from calviz.text.words import (
     counted,
     decimal,
     level_text,
+    points,
+    points_decimals,
     points_text,
     shorten,
     with_short_class,
@@ -333,7 +335,8 @@ class Cumulative(Figure):
             text = f"The scores run {ahead} the hits by up to {self._size}, at {place}"
             text += f"; {self._after()}."
         if self.bound is not None:
-            stays = points_text(self.bound)
+            # As many decimals as the error itself, as on cards.
+            stays = f"{points(self.bound, points_decimals(self.ks))} points"
             more = "more"
             if verdict is not None:
                 more = "beyond noise" if verdict.beyond_noise else "more, looked at alone"

@@ -25,12 +25,15 @@ class Kept:
     said, happened : float
         Mean score and share of hits.
     rows : int
+    decimals : int
+        Of both, in percent.
     """
 
     title: str
     said: float
     happened: float
     rows: int
+    decimals: int = 1
 
     @property
     def squares(self) -> tuple[int, int]:
@@ -40,7 +43,8 @@ class Kept:
     @property
     def words(self) -> str:
         """Both as they are written elsewhere."""
-        return f"promised {percent(self.said)}, happened {percent(self.happened)}"
+        said, happened = (percent(v, self.decimals) for v in (self.said, self.happened))
+        return f"promised {said}, happened {happened}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +68,9 @@ class OfAHundred(Figure):
         ----------
         verdict : Verdict
         """
-        panels = [Kept("All rows", verdict.score, verdict.observed, verdict.rows)]
+        panels = [
+            Kept("All rows", verdict.score, verdict.observed, verdict.rows, verdict.share_decimals)
+        ]
         worst = verdict.worst
         if worst is not None:
             low, high = (

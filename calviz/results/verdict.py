@@ -144,6 +144,14 @@ class Verdict:
         """Decimals of `mcs` in points."""
         return mcs_decimals(self.interval)
 
+    @property
+    def share_decimals(self) -> int:
+        """Decimals of `score` and `observed` in percent: more where one would leave another difference than that of `mcs`, as it is written."""
+        decimals = self.mcs_decimals
+        shown = round(100 * self.score, 1) - round(100 * self.observed, 1)
+        as_shown, as_written = (f"{abs(v):.{decimals}f}" for v in (shown, 100 * self.mcs))
+        return 1 if as_shown == as_written else max(2, decimals)
+
 
 def mcs_decimals(interval: Interval | None) -> int:
     """The number of decimals of an MCS in points that its uncertainty allows."""

@@ -42,7 +42,9 @@ def test_five_sentences_that_agree_with_the_verdict(name):
     assert all(re.fullmatch(r"[A-Z0-9].*\.", sentence) for sentence in said)
     text = " ".join(said)
     assert not set("%=<>≤≥±−+") & set(text)
-    assert percent(verdict.score).removesuffix(" %") in said[0]
+    shown = percent(verdict.score, verdict.share_decimals)
+    assert shown.removesuffix(" %") in said[0]
+    assert shown in OfAHundred.compute(verdict).describe()
     # What is said of its size is said with the digits of the verdict.
     for size in re.findall(r"(?:by|below) (\d+\.\d+) points", verdict.sentence):
         assert f"{size} percentage points" in text
@@ -70,7 +72,8 @@ def test_what_counts_differently_is_explained_as_it_is_judged():
     verdict = calviz.verdict(data, sample_weight=weights)
     assert verdict.score != calviz.verdict(data).score
     assert (
-        percent(verdict.score).removesuffix(" %") in calviz.explain(data, sample_weight=weights)[0]
+        percent(verdict.score, verdict.share_decimals).removesuffix(" %")
+        in calviz.explain(data, sample_weight=weights)[0]
     )
 
 
