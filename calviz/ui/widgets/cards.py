@@ -16,8 +16,8 @@ from calviz.text.words import as_sentence, counted, together
 from calviz.ui.widgets import bullet, diagram, learn_links
 from calviz.ui.widgets.text import md
 
-#: Widths of a metric's name and value, and of the picture beside them.
-_SHARES = (2, 3)
+#: Pixels of a metric's name and value, beside the picture also on a phone.
+_NAME = 168
 #: Findings that are not folded away.
 AT_ONCE = 3
 #: In the colours of the figures: too high, too low.
@@ -47,7 +47,8 @@ def metric_cards(
 def _card(
     result: MetricResult, rows: int, verdict: Verdict | None, pinned: MetricResult | None
 ) -> None:
-    number, beside = st.columns(_SHARES, gap="small", vertical_alignment="center")
+    line = st.container(horizontal=True, gap="small", vertical_alignment="center")
+    number, beside = line.container(width=_NAME, gap="xxsmall"), line.container()
     metric = METRICS[result.key]
     written = Written(result)
     unit = f" ({written.unit_words})" if written.unit_words else ""
