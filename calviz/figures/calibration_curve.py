@@ -38,7 +38,7 @@ NAMES: dict[CurveKind, str] = {
     "loess": "loess (span 0.75)",
     "logistic": "logistic line",
 }
-#: Pixels around the panel, and of its height.
+#: Pixels around the panel (left, right, above, below), and of its height.
 _MARGINS, _TALL = (60, 20, 14, 54), 400
 
 
@@ -233,9 +233,11 @@ class CalibrationCurve(Figure):
             "dtick": 0.2,
             "tickformat": ".1f",
         }
+        # The square is as high as a phone is wide.
+        room = _TALL if sheet.width is None else max(sheet.width - _MARGINS[0] - _MARGINS[1], 100)
         return sheet.picture(
             traces,
-            inner=_TALL,
+            inner=min(_TALL, room),
             margins=_MARGINS,
             xaxis=axis(p, plotly_text(reduction.score_label), **unit, constrain="domain"),
             yaxis=axis(
