@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -46,6 +47,17 @@ def together(text: str) -> str:
     """
     line = re.sub(r"(?<=\d) (?=%|points\b)|(?<=^near) (?=[01]$)", "\u00a0", text)
     return re.sub(r"\bp ([=≤]) (?=\d)", "p\u00a0\\1\u00a0", line)
+
+
+def in_lines(text: str, width: int) -> str:
+    """Text that can be broken only into lines of nearly `width` characters, so that a narrow column does not make ten of it.
+
+    >>> in_lines("Platt scaling, then isotonic", 15) == "Platt\u00a0scaling, then\u00a0isotonic"
+    True
+    """
+    return " ".join(
+        line.replace(" ", "\u00a0") for line in textwrap.wrap(text, width, break_on_hyphens=False)
+    )
 
 
 #: What is said of every number and picture of one row.

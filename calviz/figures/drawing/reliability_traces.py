@@ -263,7 +263,7 @@ class Traces:
         p = self.palette
         symbol, dash, colour = outline(other.role, p)
         hit = score_and_hit(self.figure.reduction)[1].capitalize()
-        name = plotly_text(other.name, 26)
+        name = plotly_text(other.name, 28)
         return markers(
             other.mean_score,
             other.observed,

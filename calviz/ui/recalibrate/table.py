@@ -30,6 +30,8 @@ from calviz.ui.widgets.table_marks import Cell, marked
 from calviz.ui.widgets.text import md
 
 NBSP = "\u00a0"
+#: The column that says whether a change is beyond noise.
+_AGAINST = "Against uncalibrated"
 #: The metric that the table is sorted by, in the address.
 RANK_BY = "rank-by"
 #: Characters of a cell that is not broken into lines.
@@ -64,7 +66,9 @@ def draw(outcome: Outcome) -> None:
     with st.spinner("Measuring …", show_time=True):
         shown = measured(outcome, columns)
     frame = texts(outcome, shown, lead)
-    st.table(_styled(frame, comparison, shown, _pictures(outcome, lead)), border="horizontal")
+    st.table(
+        _styled(frame.copy(), comparison, shown, _pictures(outcome, lead)), border="horizontal"
+    )
     st.caption(
         f"{marks_words()} Change: from the uncalibrated model, with its 95 % "
         "interval; of errors that noise makes larger, without that noise, so that it may not be the difference of the "
@@ -125,7 +129,7 @@ def texts(outcome: Outcome, columns: Sequence[Column], lead: str) -> pd.DataFram
         head = f"{METRICS[lead].label}: change{f' ({unit})' if unit else ''}"
         row[head] = "" if change is None else _change(lead_writer.scale, change)
         if comparison.tied:
-            row["Against uncalibrated"] = "" if change is None else change.verdict
+            row[_AGAINST] = "" if change is None else change.verdict
             row["Best in"] = f"{100 * share:.0f} %" if share is not None else ""
         if outcome.data.kind != "confidence":
             row["Predictions changed"] = f"{m.predictions_changed:,}" if m.ok else ""
@@ -175,6 +179,11 @@ def _styled(
         for m in found.ready:
             if (mark := column.mark(m.key)) is not None:
                 places[mark].append((at[m.label], number))
+    if _AGAINST in frame:
+        # Behind the change that it is of, as the table is wide.
+        change = list(frame)[list(frame).index(_AGAINST) - 1]
+        both = zip(frame[change].tolist(), frame.pop(_AGAINST).tolist(), strict=True)
+        frame[change] = [_with_verdict(text, judged) for text, judged in both]
     written = frame.map(_unbroken)
     if any(pictures.values()):
         # After the metrics, whose cells are marked by their place.
@@ -184,6 +193,10 @@ def _styled(
             [pictures.get(label, "") for label in frame.index],
         )
     return marked(written, **places)
+
+
+def _with_verdict(change: str, verdict: str) -> str:
+    return change.replace(" (", f"{NBSP}{verdict.replace(' ', NBSP)} (", 1)
 
 
 def _unbroken(text: str) -> str:

@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from calviz.results.comparison_table import TIED_SIGN, Column
+from calviz.text.words import in_lines
 from calviz.ui.widgets.text import md
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
 Cell = tuple[int, int]
+
+#: Characters of a line of a row's name.
+NAME = 22
 
 
 def cell(column: Column, row: str, text: str | None = None) -> str:
@@ -35,7 +39,8 @@ def cell(column: Column, row: str, text: str | None = None) -> str:
 def marked(
     shown: pd.DataFrame, *, best: Iterable[Cell] = (), second: Iterable[Cell] = ()
 ) -> Styler:
-    """A table for `st.table` with cells (row and column, from 0) marked; its texts are escaped markdown."""
+    """A table for `st.table` with cells (row and column, from 0) marked; its texts are escaped markdown, and names stand in few lines."""
+    shown = shown.rename(index=lambda name: in_lines(str(name), NAME))
     styles = {"font-weight": best, "text-decoration": second}
     values = {"font-weight": "bold", "text-decoration": "underline"}
     # A line under the text does not reach the paragraph inside a cell: that one is styled itself.
