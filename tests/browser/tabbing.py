@@ -36,7 +36,9 @@ _STOP = """() => {
     const name = (e.getAttribute("aria-label") || e.innerText || e.dataset.testid || e.tagName).trim();
     return {name, outline: own.outlineStyle === "none" ? 0 : parseFloat(own.outlineWidth), colour: own.outlineColor, borders};
 }"""
-_MISSED = "() => [...window.missed].map((e) => e.getAttribute('aria-label') || e.innerText || e.outerHTML.slice(0, 80))"
+#: A picture that was drawn again meanwhile has new buttons; the old ones are no longer on the page.
+_MISSED = """() => [...window.missed].filter((e) => e.isConnected)
+    .map((e) => e.getAttribute('aria-label') || e.innerText || e.outerHTML.slice(0, 80))"""
 _PAPER = "() => getComputedStyle(document.querySelector('.stApp')).backgroundColor"
 
 
