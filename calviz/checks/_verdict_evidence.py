@@ -24,8 +24,6 @@ from calviz.specs.metric import takes_weights
 
 #: Below this nothing is said of calibration: any estimate is mostly noise.
 MIN_ROWS = 30
-#: Smaller differences and errors are called slight.
-SLIGHT = 0.01
 #: With fewer hits or misses than this, resampled rows know too little of them.
 FEW = 10
 #: Scores that are off on average are said to be off the other way as well where the lesser side has at least this

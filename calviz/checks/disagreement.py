@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from calviz.checks._one_vs_rest import one_vs_rest
-from calviz.checks._verdict_evidence import MIN_ROWS, SLIGHT, Evidence, evidence
+from calviz.checks._verdict_evidence import MIN_ROWS, Evidence, evidence
 from calviz.core.finding import Finding
+from calviz.results.gaps import SLIGHT
 from calviz.sample.false_alarm_levels import FILE
 from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from calviz.checks._verdict_evidence import MIN_ROWS, SLIGHT
+from calviz.checks._verdict_evidence import MIN_ROWS
 from calviz.checks.verdict import rows_words
 from calviz.core.reduction import Reduction
+from calviz.results.gaps import SLIGHT, gap_decimals
 from calviz.results.slices import Slice
 from calviz.results.verdict import Verdict
 from calviz.sample.sample import Sample
@@ -139,7 +140,7 @@ class _Said:
             low, high = (_ends_percent(end) for end in ends(worst.low, worst.high, tolerance=0.06))
             return (
                 f"It is worst where it says between {low} and {high} percent: on these {counted(worst.rows, 'row')} it said "
-                f"{_share(worst.mean_score)} on average, and {_share(worst.observed)} came true."
+                f"{_share(worst.mean_score, worst.decimals)} on average, and {_share(worst.observed, worst.decimals)} came true."
             )
         if v.beyond_noise:
             return "No single range of its probabilities stands out: the fault is spread over many."
@@ -147,9 +148,10 @@ class _Said:
             return f"What it said and what happened differ by {apart}, and with so few rows that says little."
         if (group := self.group) is not None:
             which = " and ".join(f"{shorten(c, 40)} is {shorten(v, 60)}" for c, v in group.where)
+            digits = gap_decimals(group.gap)
             return (
                 f"Most surely off are the rows whose {which}: on these {counted(group.rows, 'row')} it said "
-                f"{_share(group.score)} on average, and {_share(group.hits)} came true."
+                f"{_share(group.score, digits)} on average, and {_share(group.hits, digits)} came true."
             )
         return f"What it said and what happened differ by {apart} on average, which chance can explain."
 
@@ -163,11 +165,11 @@ class _Said:
         said, happened = (
             (v.score, v.observed) if worst is None else (worst.mean_score, worst.observed)
         )
-        promised, kept = round(HUNDRED * said), round(HUNDRED * happened)
+        promised, kept = _of_hundred(said), _of_hundred(happened)
         if v.beyond_noise and promised != kept:
-            return f"Of {HUNDRED} such rows, expect about {kept} to come true and not the {promised} that it promises."
+            return f"Of {HUNDRED} such rows, where it promises {promised}, expect {_about(kept)} to come true."
         if v.beyond_noise:
-            return f"On average about {kept} of {HUNDRED} rows come true, but a single promise may be far off."
+            return f"On average {_about(kept)} of {HUNDRED} rows come true, but a single promise may be far off."
         return f"Where it promises that {promised} of {HUNDRED} come true, expect about that many."
 
     def to_do(self) -> str:
@@ -185,7 +187,20 @@ class _Said:
         return "Collect more rows whose outcome is known, and look again."
 
 
-def _share(value: float, digits: int = 1) -> str:
+def _of_hundred(share: float) -> str:
+    """How many of a hundred; some that round to none are not none, nor nearly all all."""
+    if 0 < share < 0.5 / HUNDRED:
+        return "fewer than 1"
+    if 1 - 0.5 / HUNDRED < share < 1:
+        return f"more than {HUNDRED - 1}"
+    return str(round(HUNDRED * share))
+
+
+def _about(number: str) -> str:
+    return f"about {number}" if number.isdigit() else number
+
+
+def _share(value: float, digits: int) -> str:
     """A share without a sign: "91.5 percent", with the digits that it has on all pages."""
     return f"{decimal(HUNDRED * value, digits)} percent"
 

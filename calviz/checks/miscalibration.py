@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.checks._verdict_evidence import MIN_ROWS, SLIGHT, Evidence, evidence
+from calviz.checks._verdict_evidence import MIN_ROWS, Evidence, evidence
 from calviz.checks.verdict import nothing_found, strongest
 from calviz.core.finding import Finding
+from calviz.results.gaps import SLIGHT
 from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check
 from calviz.text.words import (

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.checks._verdict_evidence import MIN_ROWS, SLIGHT
+from calviz.checks._verdict_evidence import MIN_ROWS
 from calviz.core.finding import Finding
+from calviz.results.gaps import SLIGHT, gap_decimals
 from calviz.results.slices import where_words
 from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
@@ -24,7 +25,7 @@ def slices_off(sample: Sample) -> Iterator[Finding]:
     columns = tuple(dict.fromkeys(c for s in slices.slices for c, _ in s.where))
     score, hit = score_and_hit(sample.reduction)
     slight = max(abs(s.gap) for s in slices.off) < SLIGHT
-    decimals = 2 if abs(worst.gap) < SLIGHT else 1
+    decimals = gap_decimals(worst.gap)
     verb = "is" if len(slices.off) == 1 else "are"
     yield Finding(
         "CAL017",

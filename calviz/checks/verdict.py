@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from calviz.checks._one_vs_rest import of_the_top_label
-from calviz.checks._verdict_evidence import MIN_ROWS, SLIGHT, Evidence, evidence
+from calviz.checks._verdict_evidence import MIN_ROWS, Evidence, evidence
 from calviz.checks.classes_off import classes_off, classes_unseen
 from calviz.checks.no_discrimination import shuffled
 from calviz.checks.other_view import other_view
 from calviz.core.reduction import Reduction
+from calviz.results.gaps import SLIGHT
 from calviz.results.slices import Slices
 from calviz.results.verdict import CalibrationTest, Verdict, VerdictDirection, mcs_decimals
 from calviz.sample.sample import Sample

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calviz.checks._verdict_evidence import MIN_ROWS, SLIGHT, evidence
+from calviz.checks._verdict_evidence import MIN_ROWS, evidence
 from calviz.core.finding import Finding
 from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check
@@ -21,12 +21,11 @@ def worst_bin(sample: Sample) -> Iterator[Finding]:
     if seen.rows < MIN_ROWS or not seen.beyond_noise or worst is None:
         return
     score, hit = score_and_hit(seen.reduction)
-    slight = abs(worst.gap) < SLIGHT
-    decimals = 2 if slight else 1
+    decimals = worst.decimals
     low, high = (percent(v, decimals) for v in worst.interval)
     yield Finding(
         "CAL002",
-        "info" if slight else "warning",
+        "info" if worst.slight else "warning",
         f"Worst between {worst.where} ({counted(worst.rows, 'row')}): {score} "
         f"{percent(worst.mean_score, decimals)} but {hit} {percent(worst.observed, decimals)} (exact 95 % CI of "
         f"{worst.bins} bins together {low} to {high}), {points(abs(worst.gap), decimals)} points too {'high' if worst.gap > 0 else 'low'}.",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from calviz.results.evaluation import Interval, NoiseFloor
+from calviz.results.gaps import SLIGHT, gap_decimals
 from calviz.text.words import decimals_for, ends
 
 VerdictDirection = Literal["over", "under", "mixed", "off", "calibrated", "undecided"]
@@ -42,6 +43,16 @@ class BinGap:
     def gap(self) -> float:
         """Mean score minus share of hits."""
         return self.mean_score - self.observed
+
+    @property
+    def slight(self) -> bool:
+        """Whether the gap is a slight one."""
+        return abs(self.gap) < SLIGHT
+
+    @property
+    def decimals(self) -> int:
+        """Decimals of its shares in percent, on which the gap between them is seen."""
+        return gap_decimals(self.gap)
 
     @property
     def where(self) -> str:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Pixels of a row, which holds two lines of text, the library and its function; and around the panel.
 _ROW, _MARGINS = 36, (166, 14, 10, 50)
+#: A dot nearer to the left edge, as a share of the largest value, has no room for its number on that side.
+_FROM_EDGE = 0.25
 
 
 def draw(figure: ConventionDots, sheet: Sheet) -> Picture:
@@ -27,7 +29,7 @@ def draw(figure: ConventionDots, sheet: Sheet) -> Picture:
     # Beside the largest value stands its number.
     room = 135 if sheet.narrow else 116
     return sheet.picture(
-        _traces(figure, palette),
+        _traces(figure, highest, palette),
         inner=_ROW * len(figure.dots),
         margins=_MARGINS,
         xaxis=axis(palette, "ECE (points)", range=[0, room * highest or 1.0], nticks=6),
@@ -42,7 +44,7 @@ def _label(dot: Dot, palette: Palette) -> str:
     return f"{plotly_text(dot.library)}<br>{call}"
 
 
-def _traces(figure: ConventionDots, p: Palette) -> Iterator[Trace]:
+def _traces(figure: ConventionDots, highest: float, p: Palette) -> Iterator[Trace]:
     own = 100 * figure.conventions.ece
     if not math.isnan(figure.conventions.noise):
         yield {
@@ -83,7 +85,9 @@ def _traces(figure: ConventionDots, p: Palette) -> Iterator[Trace]:
             text=[f"{100 * dot.value:.2f}" for _, dot in chosen],
             # Its text must not cross calviz's line just right of the dot.
             textposition=[
-                "middle left" if 0.8 * own < 100 * dot.value < 0.98 * own else "middle right"
+                "middle left"
+                if 0.8 * own < 100 * dot.value < 0.98 * own and dot.value > _FROM_EDGE * highest
+                else "middle right"
                 for _, dot in chosen
             ],
             textfont={"size": 12, "color": p.ink},
