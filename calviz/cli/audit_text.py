@@ -10,9 +10,8 @@ from rich.text import Text
 
 from calviz.cli.text import cell, console, short_name
 from calviz.core.reduction import Reduction
-from calviz.specs.metric import METRICS
 from calviz.text.escape import terminal_text
-from calviz.text.metric_values import alone, name_of, precision_words
+from calviz.text.metric_values import alone, missing, name_of, precision_words, remarks
 from calviz.text.words import counted, p_number
 
 if TYPE_CHECKING:
@@ -55,11 +54,8 @@ def print_evaluation(evaluation: Evaluation, *, named: bool) -> None:
     if any(r.noise_floor for r in evaluation):
         out.print(cell(alone(evaluation.verdict), style="dim"), soft_wrap=True)
     out.print()
-    for r in evaluation:
-        if r.note:
-            out.print(cell(f"{METRICS[r.key].label}: {r.note}", style="dim"), soft_wrap=True)
-    for reason, labels in _missing(evaluation).items():
-        out.print(cell(f"{', '.join(labels)}: {reason}", style="dim"), soft_wrap=True)
+    for names, text in (*remarks(evaluation), *missing(evaluation)):
+        out.print(cell(f"{names}: {text}", style="dim"), soft_wrap=True)
     for finding in evaluation.findings:
         _finding(finding.severity, finding.code, finding.message)
 
@@ -109,14 +105,6 @@ def _table(results: list[MetricResult]) -> Table:
         cells = (*cells, precision_words(r)) if profiled else cells
         table.add_row(*(cell(text) for text in cells))
     return table
-
-
-def _missing(evaluation: Evaluation) -> dict[str, list[str]]:
-    labels: dict[str, list[str]] = {}
-    for r in evaluation:
-        if not r.available:
-            labels.setdefault(r.reason or "undefined.", []).append(METRICS[r.key].label)
-    return labels
 
 
 def _error_bars(result: MetricResult) -> tuple[str, str, str]:

@@ -175,6 +175,32 @@ class Written:
         return f"; {of}, and is not adjusted for their number: the bin is judged by its own"
 
 
+#: A remark on more metrics than this says how many they are: those in a table that have no remark of their own.
+NAMED = 12
+
+
+def remarks(results: Iterable[MetricResult]) -> tuple[tuple[str, str], ...]:
+    """What has to be known about values, each remark once, with the names of the metrics that it is about."""
+    given = list(results)
+    return _each_once(((r, r.note) for r in given if r.note), len(given))
+
+
+def missing(results: Iterable[MetricResult]) -> tuple[tuple[str, str], ...]:
+    """Why metrics have no value, each reason once, with their names."""
+    given = list(results)
+    return _each_once(((r, r.reason or "undefined.") for r in given if not r.available), len(given))
+
+
+def _each_once(said: Iterable[tuple[MetricResult, str]], of: int) -> tuple[tuple[str, str], ...]:
+    names: dict[str, list[str]] = {}
+    for result, text in said:
+        names.setdefault(text, []).append(METRICS[result.key].label)
+    return tuple(
+        ("; ".join(some) if len(some) <= NAMED else f"{len(some)} of {of} metrics", text)
+        for text, some in names.items()
+    )
+
+
 def alone(verdict: Verdict | None) -> str:
     """A remark on several p-values in one table."""
     text = "Each p-value stands alone: of 20 of a calibrated model about one is at most 0.05."

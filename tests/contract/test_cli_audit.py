@@ -328,7 +328,7 @@ class TestText:
         text = run(confidence_file).stdout
         reason = ": not available for confidence-only data"
         [line] = [line for line in text.splitlines() if reason in line]
-        labels = line.split(reason)[0].split(", ")
+        labels = line.split(reason)[0].split("; ")
         assert {"NLL", "Brier score", "SKCE"} <= set(labels)
         assert "ECE" not in labels
 

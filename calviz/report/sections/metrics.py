@@ -11,7 +11,7 @@ from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.results.evaluation import MetricResult
 from calviz.specs.metric import METRICS
-from calviz.text.metric_values import alone
+from calviz.text.metric_values import alone, missing, remarks
 
 
 def make(subject: Subject) -> Iterator[Block]:
@@ -47,15 +47,11 @@ def make(subject: Subject) -> Iterator[Block]:
         yield Note(
             "The data are large: intervals and noise floors are computed for the headline metrics only."
         )
-    if noted := [(METRICS[r.key].label, r.note) for r in results.values() if r.note]:
-        yield Facts(tuple(noted))
-    missing: dict[str, list[str]] = {}
-    for r in results.values():
-        if not r.available:
-            missing.setdefault(r.reason or "undefined.", []).append(METRICS[r.key].label)
-    if missing:
+    if noted := remarks(results.values()):
+        yield Facts(noted)
+    if without := missing(results.values()):
         yield Heading("Without a value")
-        yield Facts(tuple(("; ".join(labels), why) for why, labels in missing.items()))
+        yield Facts(without)
 
 
 def _of(result: MetricResult, family: str) -> bool:

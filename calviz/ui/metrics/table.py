@@ -15,7 +15,7 @@ from calviz.report.metric_tables import OF_ROWS, families
 from calviz.report.metric_tables import texts as table
 from calviz.results.evaluation import MetricResult
 from calviz.specs.metric import DIRECTION_WORDS, INTERVAL_WORDS, METRICS
-from calviz.text.metric_values import Written, name_of
+from calviz.text.metric_values import Written, missing, name_of, remarks
 from calviz.text.words import bound, counted, number
 from calviz.ui.pinned import shown
 from calviz.ui.selection import state
@@ -119,18 +119,12 @@ def _answer(
 
 def _reasons(results: Results) -> None:
     """What has to be known about values; why metrics have none, each reason once."""
-    for key, result in results.items():
-        if result.note:
-            st.caption(f"{md(METRICS[key].label, 200)}: {md(result.note, 500)}")
-    by_reason: dict[str, list[str]] = {}
-    for key, result in results.items():
-        if not result.available:
-            by_reason.setdefault(result.reason or "undefined.", []).append(METRICS[key].label)
-    for reason, labels in by_reason.items():
+    for names, text in remarks(results.values()):
+        st.caption(f"{md(names, 1_000)}: {md(text, 500)}")
+    for names, reason in missing(results.values()):
         # "undefined: on no class is the confidence below the accuracy." tells about these labels what stands behind the colon.
         what, why = reason.split(": ", 1) if ": " in reason else ("not available", reason)
-        names = md("; ".join(labels), 1_000)
-        st.caption(f"{md(what[:1].upper() + what[1:], 200)} ({names}): {md(why, 500)}")
+        st.caption(f"{md(what[:1].upper() + what[1:], 200)} ({md(names, 1_000)}): {md(why, 500)}")
 
 
 def _draw(

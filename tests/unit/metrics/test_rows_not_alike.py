@@ -18,6 +18,7 @@ from calviz.sample.row_sums import HitSums
 from calviz.sample.sample import Sample, event_sums, metric_view
 from calviz.specs.metric import METRICS, reweighting_of
 from calviz.specs.recalibrator import RECALIBRATORS
+from calviz.text.metric_values import missing, remarks
 
 
 def two_classes(n=600, seed=0, **columns):
@@ -356,6 +357,20 @@ def test_a_missing_interval_says_what_is_missing():
         else:
             assert share.interval.low < share.interval.high
             assert share.note is None
+
+
+def test_each_remark_is_made_once_and_says_of_how_many_metrics():
+    results = list(
+        evaluate(dependent(), [m.key for m in METRICS], ci=True, findings=False, resamples=100)
+    )
+    said = dict((text, names) for names, text in remarks(results))
+    assert set(said) == {r.note for r in results if r.note}
+    many = [r for r in results if r.note and r.note.startswith("noise floor: of a calibrated")]
+    assert said[many[0].note] == f"{len(many)} of {len(results)} metrics"
+    few = [r for r in results if r.note == "no noise floor: it cannot be resampled by clusters."]
+    assert said[few[0].note] == "; ".join(METRICS[r.key].label for r in few)
+    why = {reason for _, reason in missing(results)}
+    assert why == {r.reason for r in results if not r.available}
 
 
 def test_draws_that_are_kept_are_those_that_would_be_drawn_again(monkeypatch):
