@@ -13,7 +13,7 @@ from calviz.numerics.edges import assign, equal_width_edges
 #: Rows whose sums are taken at a time, so that they stay in the cache.
 BLOCK_ROWS = 1 << 14
 #: Rows that are counted at a time where they need no order.
-COUNTED_ROWS = 1 << 15
+COUNTED_ROWS = 1 << 16
 #: Rows of a run that are summed at a time: more would start the threads of the linear algebra library.
 RUN_ROWS = 1 << 13
 
@@ -26,25 +26,29 @@ def are_equal_width(edges: FloatArray) -> bool:
 def sums_of_equal_width(score: FloatArray, hit: BoolArray, edges: FloatArray) -> FloatArray:
     """Rows, sum and sum of squares of scores in any order per bin of equal width and hit, shape (3, M, 2).
 
-    A comparison with the nearest edge tells the bin, exactly as `assign` does. A million rows take 8 ms, sorted 30 ms.
+    A comparison with the nearest edge tells the bin, exactly as `assign` does. A million rows take 7 ms, sorted 30 ms.
     """
     bins = edges.size - 1
-    # Scores that rounding has put outside [0, 1] belong to the outer bins.
-    inner = np.concatenate([[-np.inf], edges[1:-1], [np.inf]]).astype(edges.dtype)
+    width = score.dtype.type(bins)
     cells = np.zeros((3, 2 * bins))
     for start in range(0, score.size, COUNTED_ROWS):
         part = score[start : start + COUNTED_ROWS]
-        # By way of short integers, which takes half the time.
-        cell = np.rint(part * score.dtype.type(bins)).astype(np.int32).astype(np.intp)
-        below = part <= inner.take(cell)
+        nearest = part * width
+        np.rint(nearest, out=nearest)
+        # Short integers take a fraction of the time.
+        cell = nearest.astype(np.int16)
+        nearest /= width  # the edge itself, rounded as `equal_width_edges` rounds it
+        cell -= part <= nearest
+        # A score of 0, and scores that rounding has put outside [0, 1], belong to the outer bins.
+        np.clip(cell, 0, bins - 1, out=cell)
         cell *= 2
         cell += hit[start : start + COUNTED_ROWS]
-        cell -= 2 * below.view(np.int8)
+        place = cell.astype(np.intp)
         power = part.astype(np.float64)
-        cells[0] += np.bincount(cell, minlength=2 * bins)
-        cells[1] += np.bincount(cell, power, minlength=2 * bins)
+        cells[0] += np.bincount(place, minlength=2 * bins)
+        cells[1] += np.bincount(place, power, minlength=2 * bins)
         power *= power
-        cells[2] += np.bincount(cell, power, minlength=2 * bins)
+        cells[2] += np.bincount(place, power, minlength=2 * bins)
     return cells.reshape(3, bins, 2)
 
 
