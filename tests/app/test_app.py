@@ -74,8 +74,12 @@ SHOWN = [
 
 @pytest.mark.parametrize(("sample", "page"), SHOWN)
 def test_every_page_shows_every_sample(sample, page):
-    app = _quiet(_app(f"data={sample}", page))
+    app = _quiet(_app(f"data={sample}&bins=7", page))
     assert next(p.question for p in PAGES if p.key == page) in _words(app)
+    assert app.number_input(key="bins").value == 7
+    # What opens without a link needs no word in it.
+    assert app.query_params.get("data", "digits") == sample
+    assert app.query_params["bins"] == "7"
 
 
 def test_it_opens_on_sample_data_with_a_verdict_and_five_numbers():

@@ -5,11 +5,15 @@ import pytest
 pages = pytest.importorskip("calviz.ui.session.navigation", reason="streamlit is not installed")
 QUESTIONS = {"/" if p.key == "overview" else f"/{p.key}": p.question for p in pages.PAGES}
 NAMES = [p.title for p in pages.PAGES]
-#: A server of their own, which takes seconds, for a page of each kind; the others are the first request of a visitor.
+#: A server of their own, which takes seconds, for a page of each kind.
 ALONE = ("/", "/reliability", "/recalibrate", "/learn")
 
 
-@pytest.mark.parametrize("path", QUESTIONS)
+#: As the first request of a visitor; what a link does to every other page is tested without a browser (`tests/app/test_app.py`).
+FIRST = ("/metrics", "/over_time", "/compare_models")
+
+
+@pytest.mark.parametrize("path", [*ALONE, *FIRST])
 def test_a_cold_link_opens_its_page_and_keeps_its_settings(path, request, view):
     at = request.getfixturevalue("fresh_server" if path in ALONE else "server")
     tab = view(at=at).open(f"{path}?bins=7&model=random+forest&data=breast_cancer")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from time import monotonic
 from typing import Any
 
 import pandas as pd
@@ -31,6 +32,9 @@ ALL = "All families"
 AT_ONCE = 1_000_000
 #: Of the table, in pixels; and where what a metric means stands below it.
 HEIGHT, HEIGHT_BESIDE = 620, 320
+
+#: Seconds between two tables that are still being filled in.
+PAUSE = 0.5
 
 INTERVAL_HELP = (
     "Bootstrap over the rows, 95 %. Without the upward bias of errors that cannot fall below 0: from 0 "
@@ -75,10 +79,12 @@ def explore(settings: Settings, family: str, *, error_bars: bool) -> Results:
         # What was there in the last run is there at once; drawing it over and over would take a second.
         asked = (settings.rows_key, settings.how_key, family)
         there = st.session_state.get(_THERE) == asked
+        drawn = -math.inf
         for at, one in enumerate(wanted, start=1):
-            if not there:
+            if not there and monotonic() - drawn > PAUSE:
                 with place.container():
                     _draw(results, settings, others)
+                drawn = monotonic()
             words = f"Resampling {counted(settings.sample.data.rows, 'row')}: {one} ({at} of {len(wanted)}) …"
             with said, st.spinner(words, show_time=True):
                 evaluation = cached.metrics(settings, keys_of(one, settings), error_bars=True)

@@ -363,7 +363,7 @@ def test_each_remark_is_made_once_and_says_of_how_many_metrics():
     results = list(
         evaluate(dependent(), [m.key for m in METRICS], ci=True, findings=False, resamples=100)
     )
-    said = dict((text, names) for names, text in remarks(results))
+    said = {text: names for names, text in remarks(results)}
     assert set(said) == {r.note for r in results if r.note}
     many = [r for r in results if r.note and r.note.startswith("noise floor: of a calibrated")]
     assert said[many[0].note] == f"{len(many)} of {len(results)} metrics"
