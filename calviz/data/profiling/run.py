@@ -126,7 +126,10 @@ def options_and_time(reading: ReadingOptions) -> tuple[dict[str, Any], str | Non
     every: Any = bucket or "day"
     check_choice("every", every, get_args(Every))
     if reading.repair or reading.cluster_column:
-        raise OptionError("a profile takes no repairs and no clusters.")
+        raise OptionError(
+            "a profile, and rows that are drawn from a file, are taken without repairs and clusters: "
+            "leave both out, or read the whole file."
+        )
     known = {f.name: getattr(reading, f.name) for f in fields(reading)}
     left = ("time_column", "groups", "repair", "cluster_column")
     options = {name: v for name, v in known.items() if name not in left and v is not None}
