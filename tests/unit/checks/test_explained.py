@@ -89,3 +89,20 @@ def test_shares_whose_rounded_difference_is_another_have_one_more_digit():
     assert "differ by 0.4 percentage points" in text
     assert "50.94 percent" in text
     assert "50.56 percent" in text
+
+
+def test_a_slight_gap_is_told_with_the_same_digits_everywhere():
+    # Rare hits: two in ten thousand where twelve are promised, and a few rows that are right.
+    probs = np.r_[np.full(40_000, 0.0012), np.full(2_000, 0.3)]
+    labels = np.r_[np.arange(40_000) < 8, np.arange(2_000) < 600].astype(int)
+    data = calviz.Predictions(probs=probs, labels=labels)
+    verdict = calviz.verdict(data)
+    assert abs(verdict.worst.gap) < 0.01
+    [found] = [f.message for f in calviz.audit(data).findings if f.code == "CAL002"]
+    sentences, figure = calviz.explain(data), OfAHundred.compute(verdict)
+    for share in ("0.12", "0.02"):
+        assert f"{share} %" in found.replace("\u00a0", " ")
+        assert f"{share} percent" in sentences[2]
+        assert f"{share} %" in figure.panels[1].words.replace("\u00a0", " ")
+    # Both are fewer than one of a hundred: neither none, nor a difference.
+    assert sentences[3].startswith("On average fewer than 1 of 100 rows come true")
