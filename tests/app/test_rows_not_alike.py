@@ -22,6 +22,8 @@ def test_clusters_weights_and_times_go_through_all_pages():
     next(b for b in app.button if b.label == "Read it this way").click().run()
     words = _words(_quiet(app))
     assert "clusters 'patient_id', weights 'w', times 'date'" in words
+    first = next(t.value for t in app.dataframe if "label" in t.value).iloc[0]
+    assert (first["time"], first["weight"]) == ("2021-01-11", 1.0)
     app.switch_page("pages/overview.py").run()
     assert "240 weighted rows in 24 clusters" in _words(_quiet(app))
     app.switch_page("pages/over_time.py").run()

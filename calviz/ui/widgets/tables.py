@@ -160,6 +160,13 @@ def _facts(part: Dataset) -> dict[str, object]:
         columns["label"] = np.asarray(part.class_names, dtype=object)[part.labels]
     if part.splits is not None:
         columns["split"] = part.splits.values()
+    if part.times is not None:
+        days = part.times.astype("datetime64[D]")
+        columns["time"] = np.datetime_as_string(
+            part.times, "D" if (days == part.times).all() else "s"
+        )
+    if part.weights is not None:
+        columns["weight"] = part.weights
     for name, column in part.groups.items():
         columns[name if name not in columns else f"{name} (group)"] = column.values()
     columns |= {name: column for name, column in part.numbers.items() if name not in columns}
