@@ -133,6 +133,8 @@ def test_two_people_at_once_see_their_own_data_only(view, tmp_path):
             whole = tab.page.content()
             assert own in whole
             assert other not in whole
+    for tab in tabs:
+        tab.page.wait_for_url(re.compile(r"data=[0-9a-f]{16}"))
     digests = [re.search(r"data=([0-9a-f]{16})", tab.page.url)[1] for tab in tabs]
     assert digests[0] != digests[1]
     # Nor by a link to the other's data.

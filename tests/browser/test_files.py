@@ -45,7 +45,7 @@ def test_a_file_is_read_and_stays_on_every_page(view, good):
     tab.expect("mine.csv · 4 rows")
     page.get_by_text("Data", exact=True).first.click()
     tab.expect("Did it read my file right?").expect("4 rows, 3 classes")
-    assert re.search(r"data=[0-9a-f]{16}", page.url)
+    page.wait_for_url(re.compile(r"data=[0-9a-f]{16}"))
 
 
 def test_a_bad_file_gives_one_sentence_and_what_was_loaded_stays(view, good, bad):

@@ -15,7 +15,7 @@ def test_keys_lead_to_pages_and_a_figure_is_copied(view):
     page.keyboard.type("gp")
     page.wait_for_url("**/figures**")
     tab.expect("What do I print?").settle()
-    assert "data=breast_cancer" in page.url
+    page.wait_for_url("**/figures?**data=breast_cancer**")
     frame = page.frame_locator("iframe").first
     drawn = frame.locator("#sheet > svg")
     drawn.wait_for()

@@ -36,7 +36,7 @@ def explore(settings: Settings) -> None:
         except NotAvailable as reason:
             st.caption(md(as_sentence(str(reason)), 500))
             return
-        with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
             by = st.segmented_control(
                 "Colour by share",
                 tuple(BY),

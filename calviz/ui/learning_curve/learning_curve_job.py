@@ -36,7 +36,7 @@ WIDTH = 474
 def explore(settings: Settings) -> None:
     """The choices, the running job, and the curves."""
     data = settings.whole
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         rows = fit_rows.choose(settings)
         repeats = st.select_slider(
             "Draws of labels",

@@ -45,7 +45,7 @@ def draw(outcome: Outcome) -> None:
     comparison = outcome.comparison
     usual = METRICS.in_table("fits")
     ranked = [key for key in usual if comparison.tied.get(key)] or list(usual)
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         columns = st.multiselect(
             "Columns",
             [m.key for m in METRICS],

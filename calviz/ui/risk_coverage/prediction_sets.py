@@ -22,7 +22,7 @@ _METHODS: dict[SetMethod, str] = {"lac": "LAC (smallest)", "aps": "APS (adaptive
 def explore(settings: Settings) -> None:
     """Method and coverage to choose, and what the sets hold; a fragment."""
     with page_guard.boundary():
-        with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
             method: SetMethod = st.segmented_control(
                 "Sets by",
                 tuple(_METHODS),

@@ -196,7 +196,7 @@ def _others(
 
 def _slider(figure: RiskCoverage) -> Callable[[RiskCoverage], Choice]:
     """What is chosen, for any curve."""
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         by = st.segmented_control(
             "Choose by",
             tuple(_BY),

@@ -66,7 +66,7 @@ def _choice(where: str, other: float, again: Collection[str]) -> FloorChoice:
     half = min(other / 2, MOST)
     if st.session_state.get("zeros") not in (None, *WAYS):
         del st.session_state["zeros"]
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         way = st.segmented_control(
             "Read exact zeros as",
             list(WAYS),
