@@ -14,6 +14,7 @@ import calviz
 from calviz.core.errors import InputError
 from calviz.recalibrators.platt import PlattScaling
 from tests.unit.profiles.test_counts import COUNTED, four_classes
+from tests.unit.profiles.test_each_class import KEYS, made
 from tests.unit.profiles.test_engines import check, table, wide
 from tests.unit.profiles.test_logits import merge_scores, three_columns
 
@@ -103,6 +104,16 @@ def test_the_driver_sees_cells_only(make, how, frame: Frame, monkeypatch):
 def test_counts(frame: Frame):
     rows = four_classes()
     check(calviz.profile(frame(rows), **COUNTED), calviz.profile(rows, **COUNTED))
+
+
+def test_cells_of_each_class(frame: Frame):
+    rows, _ = made()
+    how = {"label": "y", "each_class": True, "by": ["site"], "time": "day"}
+    found, own = (calviz.profile(of, **how) for of in (frame(rows), rows))
+    check(found, own)
+    errors = [calviz.evaluate(profile, KEYS) for profile in (found, own)]
+    for key in KEYS:
+        assert errors[0][key].value == pytest.approx(errors[1][key].value, abs=1e-12), key
 
 
 def test_logits(frame: Frame):
