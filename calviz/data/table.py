@@ -42,7 +42,7 @@ class Column:
     fields : tuple of str
         The names of these elements, where the file names them.
     note : str
-        Why a column of type "other" cannot be used ("timestamps").
+        Why a column of type "other" cannot be used ("it holds lists of string").
     """
 
     name: str

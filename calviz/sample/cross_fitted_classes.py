@@ -29,6 +29,7 @@ from calviz.sample.losses import (
     squared_error,
 )
 from calviz.sample.redrawn_rows_and_labels import redrawn_labels
+from calviz.sample.reduce import top_label
 from calviz.sample.row_draws import RowDraws
 from calviz.sample.row_sums import RowSums
 from calviz.sample.sample import Sample
@@ -350,30 +351,34 @@ def fit_folds(data: Predictions, fold: IntArray, weights: FloatArray | None = No
 
 def _fold_of_rows(data: Predictions, weights: FloatArray | None = None) -> IntArray:
     """A fold for every row, at random, the same whatever the order of the rows and of the classes."""
-    dealt = np.random.default_rng(0).permutation(data.n) % FOLDS
-    cubes, own, top = (np.empty(data.n) for _ in range(3))
+    dealt = (np.random.default_rng(0).permutation(data.n) % FOLDS).astype(np.uint8)
+    cubes = np.empty(data.n)
 
     def work(rows: slice) -> None:
         p = data.probs[rows].astype(np.float64)
         # Sums in another order differ in their last digits.
         cubes[rows] = np.round(np.einsum("ij,ij,ij->i", p, p, p), 10)
-        own[rows], top[rows] = p[np.arange(len(p)), data.labels[rows]], p.max(axis=1)
+
+    def others(rows: IntArray) -> tuple[FloatArray, ...]:
+        own = data.probs[rows, data.labels[rows]].astype(np.float64)
+        top = top_label(data)[0][rows].astype(np.float64)
+        return (own, top) if weights is None else (own, top, weights[rows])
 
     for_row_blocks(data.probs, work)
-    fold = np.empty(data.n, dtype=np.intp)
-    others = (own, top) if weights is None else (own, top, weights)
-    fold[_in_order(cubes, *others)] = dealt
+    fold = np.empty(data.n, dtype=np.uint8)
+    fold[_in_order(cubes, others)] = dealt
     return fold
 
 
-def _in_order(first: FloatArray, *others: FloatArray) -> IntArray:
-    """``np.lexsort((..., others[0], first))`` of keys of shape (n,), which looks at the others only where the first are equal."""
+def _in_order(first: FloatArray, others: Callable[[IntArray], tuple[FloatArray, ...]]) -> IntArray:
+    """``np.lexsort((..., others[0], first))`` of keys of shape (n,); sorts `first`, and asks for the others only where it is equal."""
     order = np.argsort(first)
-    same = np.diff(first[order]) == 0
+    first.sort()
+    same = first[1:] == first[:-1]
     tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
     if tied.size:
         rows = order[tied]
-        order[tied] = rows[np.lexsort([key[rows] for key in (*reversed(others), first)])]
+        order[tied] = rows[np.lexsort([*reversed(others(rows)), first[tied]])]
     return order
 
 

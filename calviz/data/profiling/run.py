@@ -18,7 +18,7 @@ from calviz.data.loaded import ReadingOptions
 from calviz.data.profile_files import read_profile
 from calviz.data.profiling.columns import recognised
 from calviz.data.profiling.faults import unusable
-from calviz.data.profiling.sources import Engine, Files, find, scan
+from calviz.data.profiling.sources import Engine, Files, find, no_panic, scan
 from calviz.data.reading import options_of
 from calviz.profiles.aggregate import (
     FAULTS,
@@ -310,8 +310,9 @@ class _Run:
         for path in files.paths:
             one = Files((path,), files.kind, files.hive)
             try:
-                frame = nw.from_native(scan(one, self.engine))
-                return recognised(frame, self.reading, summed=True, **self.wanted)
+                with no_panic():
+                    frame = nw.from_native(scan(one, self.engine))
+                    return recognised(frame, self.reading, summed=True, **self.wanted)
             except CalvizError as error:
                 raise _named(error, path) from None
             except Exception as error:
@@ -347,8 +348,9 @@ class _Run:
 
     def _made(self, part: Files, layout: Layout) -> Profile | None:
         try:
-            frame = self._frame(part, layout, self.engine)
-            found = _summed(frame, layout, self.name, self.engine)
+            with no_panic():
+                frame = self._frame(part, layout, self.engine)
+                found = _summed(frame, layout, self.name, self.engine)
         except CalvizError as error:
             raise _named(error, part.paths[0]) from None
         except Exception as error:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import glob
 import math
 import os
+import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -137,6 +139,19 @@ def _memory() -> float:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (ValueError, OSError, AttributeError):
         return math.inf
+
+
+@contextmanager
+def no_panic() -> Iterator[None]:
+    """What polars cannot go on from is no `Exception`; make it one, so that a sentence names the file."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        text = str(error)
+        said = re.search(r'ErrString\("(.+?)(?:\.|\n|")', text)
+        raise RuntimeError(said[1] if said else text) from None
 
 
 def scan(files: Files, engine: str, memory: str | None = None) -> Any:

@@ -110,6 +110,9 @@ def _check_options(table: Table, options: ReadingOptions) -> None:
             raise OptionError(
                 f"the {what} '{short(name)}' is not in the {table.holder}; {known_columns(table.names)}."
             )
+        # Of scores it is said where they are looked for.
+        if name and what != "score column" and table[name].type == "other":
+            raise InputError(f"cannot be the {what}: {table[name].note}", column=name)
     _check_meanings(options)
 
 

@@ -45,7 +45,7 @@ def _chosen(view: View) -> tuple[Scores, ...]:
         column = view.table[name]
         if not column.numeric:
             raise InputError(
-                f"cannot hold scores: it holds {column.note or column.type}", column=name
+                f"cannot hold scores: {column.note or f'it holds {column.type}'}", column=name
             )
     if len(chosen) == 1 and view.table[chosen[0]].width is not None:
         return (block(view, view.table[chosen[0]]),)

@@ -21,7 +21,7 @@ from calviz.data.building.build import two_logits
 from calviz.data.loaded import ReadingOptions
 from calviz.data.profiling.columns import recognised
 from calviz.data.profiling.faults import unusable
-from calviz.data.profiling.sources import Engine, Files, find, scan
+from calviz.data.profiling.sources import Engine, Files, find, no_panic, scan
 from calviz.data.sampling.hashes import Hashes, content_hashes
 from calviz.profiles.aggregate import FAULTS, LARGEST_COUNT, faults_of, first_fault
 from calviz.profiles.layout import Layout
@@ -195,7 +195,8 @@ class Source:
 
             frames = tuple((path.name, opener(path)) for path in files.paths)
             try:
-                layout = recognised(nw.from_native(frames[0][1]()).lazy(), reading, model=model)
+                with no_panic():
+                    layout = recognised(nw.from_native(frames[0][1]()).lazy(), reading, model=model)
             except Exception as error:
                 raise _said(error, frames[0][0]) from None
             return cls(name or files.name, layout, frames)
@@ -313,7 +314,8 @@ def _tables(native: Any, columns: list[str], rows: int) -> Iterator[pl.DataFrame
         return
     table = chosen.to_native()
     if frame.implementation.is_polars():
-        yield from table.collect_batches(chunk_size=rows, maintain_order=True)
+        with no_panic():
+            yield from table.collect_batches(chunk_size=rows, maintain_order=True)
         return
     for batch in record_batches(table, rows, frame.implementation):
         found = pl.from_arrow(batch)

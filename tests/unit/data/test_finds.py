@@ -6,6 +6,7 @@ import io
 import time
 import tracemalloc
 import zipfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import calviz
 from calviz.core.errors import InputError
 from calviz.core.factor import Factor
 from calviz.core.predictions import ConfidencePredictions
@@ -208,6 +210,22 @@ def test_codes_beyond_their_dictionary() -> None:
     label = pa.DictionaryArray.from_arrays(codes, pa.array(["a", "b"]), safe=False)
     table = pa.table({"label": label, "p_a": [0.5] * 3, "p_b": [0.5] * 3})
     assert "damaged" in refused(feather(table), "x.arrow")
+
+
+def test_times_of_a_zone_that_nobody_knows_harm_nobody(tmp_path: Path) -> None:
+    times = pa.array([0, 1, 2], pa.timestamp("s", "Mars/0,5"))
+    table = pa.table({"label": ["a", "b", "a"], "p_a": [0.5] * 3, "p_b": [0.5] * 3, "when": times})
+    found = read(feather(table), name="x.arrow").first
+    assert (found.n, found.times) == (3, None)
+    for role in ("time_column", "cluster_column", "id_column", "label"):
+        said = refused(feather(table), "x.arrow", **{role: "when"})
+        assert "its time zone 'Mars/0,5' is not known" in said
+    # polars, which sums files, panics.
+    (path := tmp_path / "x.arrow").write_bytes(feather(table))
+    with pytest.raises(
+        InputError, match=r"x\.arrow: the file cannot be read \(unable to parse time zone"
+    ):
+        calviz.profile(str(path))
 
 
 def test_columns_that_are_no_text_harm_nobody() -> None:

@@ -139,6 +139,10 @@ def describe(name: str, kind: Any, head: Callable[[], Any]) -> Column:
             return _of_width(Column(name, "number", none, width=len(fields), fields=names))
         return Column(name, "other", none, note=f"it holds {shortened(str(kind))}")
     element = _element(kind)
+    if pa.types.is_timestamp(kind) and not _is_written(kind):
+        return Column(
+            name, "other", none, note=f"its time zone '{shortened(kind.tz)}' is not known"
+        )
     if pa.types.is_temporal(kind) or element == "text":
         # Dates are of use as groups, as the text that they are written as.
         return Column(name, "text", lambda: _factor(head()).values())
@@ -153,6 +157,15 @@ def _of_width(column: Column) -> Column:
     width = column.width or 0
     MAX_CLASSES.check(width, f"'{column.name[:80]}' holds {width:,} values per row")
     return column
+
+
+def _is_written(kind: Any) -> bool:
+    """Whether times of a type can be written as text, which takes a time zone that is known."""
+    try:
+        pa.array([0], pa.int64()).cast(kind).cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def is_text(kind: Any) -> bool:
