@@ -32,7 +32,6 @@ STATEMENTS = (
     "CAL002",
     "CAL012",
     "CAL013",
-    "CAL014",
     "CAL017",
     "CAL020",
     "CAL021",

@@ -2,8 +2,8 @@
 
 `find` collects the findings; `verdict` says in one sentence whether the probabilities can be trusted. A check registers
 itself in `calviz.specs.check.CHECKS`; its number comes from `calviz.metrics` or `calviz.sample`, its level from
-`calviz.sample.false_alarm_levels`. Files that begin with an underscore serve the verdict and several checks. Advice on
-recalibrators is not a check: it is in `calviz.comparison`.
+`calviz.sample.false_alarm_levels`. Files that begin with an underscore serve several checks; `verdict.py`, `classes_off.py`,
+`other_view.py` and `explained.py` say what the verdict says. Advice on recalibrators is not a check: it is in `calviz.comparison`.
 """
 
 from calviz.checks.run_checks import find

@@ -11,6 +11,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from calviz.core.errors import CalvizError, Repair
 from calviz.data import ReadingOptions, Recognition, Together, are_logs
+from calviz.data.format import FORMATS
 from calviz.text.words import file_size, shorten
 from calviz.ui.session import navigation, open_files
 from calviz.ui.session.view_file import is_view, read_view
@@ -31,8 +32,8 @@ def uploader(label: str, *, beside: bool = False) -> None:
         label,
         accept_multiple_files=True,
         key=f"calviz.upload.{turn}",
-        help="CSV, TSV (also .gz), Parquet, Feather, NPZ, NPY, JSON Lines, or logs of lm-evaluation-harness and Inspect; several logs "
-        "together become one data set, with their tasks as groups. A view that was saved here (JSON) is opened again. Nothing is unpickled.",
+        help=f"{'; '.join(kind.label for kind in FORMATS)}. Text may be gzipped. Several logs together become one data set, "
+        "with their tasks as groups. A view that was saved here (JSON) is opened again. Nothing is unpickled.",
     )
     if not given:
         return
