@@ -5,7 +5,7 @@ from __future__ import annotations
 from calviz.checks._verdict_evidence import MIN_ROWS
 from calviz.checks.verdict import rows_words
 from calviz.core.reduction import Reduction
-from calviz.results.gaps import SLIGHT, gap_decimals
+from calviz.results.gaps import SLIGHT, share_decimals
 from calviz.results.slices import Slice
 from calviz.results.verdict import Verdict
 from calviz.sample.sample import Sample
@@ -140,7 +140,7 @@ class _Said:
             low, high = (_ends_percent(end) for end in ends(worst.low, worst.high, tolerance=0.06))
             return (
                 f"It is worst where it says between {low} and {high} percent: on these {counted(worst.rows, 'row')} it said "
-                f"{_share(worst.mean_score, worst.decimals)} on average, and {_share(worst.observed, worst.decimals)} came true."
+                f"{_share(worst.mean_score, worst.share_decimals)} on average, and {_share(worst.observed, worst.share_decimals)} came true."
             )
         if v.beyond_noise:
             return "No single range of its probabilities stands out: the fault is spread over many."
@@ -148,7 +148,7 @@ class _Said:
             return f"What it said and what happened differ by {apart}, and with so few rows that says little."
         if (group := self.group) is not None:
             which = " and ".join(f"{shorten(c, 40)} is {shorten(v, 60)}" for c, v in group.where)
-            digits = gap_decimals(group.gap)
+            digits = share_decimals(group.score, group.hits)
             return (
                 f"Most surely off are the rows whose {which}: on these {counted(group.rows, 'row')} it said "
                 f"{_share(group.score, digits)} on average, and {_share(group.hits, digits)} came true."

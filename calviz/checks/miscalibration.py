@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from calviz.checks._verdict_evidence import MIN_ROWS, Evidence, evidence
 from calviz.checks.verdict import nothing_found, strongest
 from calviz.core.finding import Finding
-from calviz.results.gaps import SLIGHT
+from calviz.results.gaps import SLIGHT, gap_decimals, share_decimals
+from calviz.results.verdict import mcs_decimals
 from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check
 from calviz.text.words import (
@@ -53,7 +54,9 @@ def miscalibration(sample: Sample) -> Iterator[Finding]:
 
 def _numbers(seen: Evidence) -> str:
     score, hit = score_and_hit(seen.reduction)
-    decimals = 1 if seen.ece >= SLIGHT else 2
+    decimals = share_decimals(
+        seen.score, seen.observed, mcs_decimals(seen.interval), gap_decimals(seen.ece)
+    )
     written = points_decimals(seen.ece)
     p = {
         key: "" if (t := seen.test(key)) is None else p_value(t.adjusted) for key in ("mcs", "ece")

@@ -8,6 +8,7 @@ from calviz.checks._verdict_evidence import MIN_ROWS, Evidence, evidence
 from calviz.checks._verdict_tests import looks
 from calviz.core.reduction import Reduction
 from calviz.metrics.binned import ece
+from calviz.results.gaps import share_decimals
 from calviz.sample.error_bars import resampled
 from calviz.sample.false_alarm_levels import OVERALL
 from calviz.sample.sample import Sample, chosen_bins, event_sums
@@ -71,7 +72,8 @@ class _Look:
     @property
     def means(self) -> str:
         score, hit = score_and_hit(self.reduction)
-        return f"{score} {percent(self.score)}, {hit} {percent(self.observed)}"
+        decimals = share_decimals(self.score, self.observed, 1)
+        return f"{score} {percent(self.score, decimals)}, {hit} {percent(self.observed, decimals)}"
 
 
 def _look(sample: Sample, seen: Evidence) -> _Look:

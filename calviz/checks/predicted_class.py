@@ -9,6 +9,7 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.core.errors import NotAvailable
 from calviz.core.finding import Finding
+from calviz.results.gaps import share_decimals
 from calviz.sample.class_ranges import class_ranges
 from calviz.sample.predicted_classes import predicted_class_sums
 from calviz.sample.sample import Sample
@@ -29,13 +30,15 @@ def predicted_class(sample: Sample) -> Iterator[Finding]:
     k = int(np.abs(off).argmax())
     rows = float(sums.rows[k])
     value, low, high = outside(float(ranges.value[k]), *(float(end[k]) for end in ranges.range))
+    score, hits = float(sums.score[k]) / rows, float(sums.hits[k]) / rows
+    decimals = share_decimals(score, hits, len(value.partition(".")[2]))
     total = counted(int(ranges.has.sum()), "predicted class", "predicted classes")
     yield Finding(
         "CAL020",
         "warning",
         f"Of {total} the model is {named_sides(off, ('overconfident', 'underconfident'))} beyond noise, {most(off)}where it "
         f"says {listed([_name(sample, k)])} ({counted(int(rows), 'row')}): mean confidence "
-        f"{percent(float(sums.score[k]) / rows)} but accuracy {percent(float(sums.hits[k]) / rows)}, a difference of "
+        f"{percent(score, decimals)} but accuracy {percent(hits, decimals)}, a difference of "
         f"{value} points where a calibrated model would show {low} to {high}.",
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from calviz.checks._verdict_evidence import MIN_ROWS
 from calviz.core.finding import Finding
-from calviz.results.gaps import SLIGHT, gap_decimals
+from calviz.results.gaps import SLIGHT, gap_decimals, share_decimals
 from calviz.results.slices import where_words
 from calviz.sample.sample import Sample
 from calviz.sample.slices import usual_slices
@@ -25,7 +25,7 @@ def slices_off(sample: Sample) -> Iterator[Finding]:
     columns = tuple(dict.fromkeys(c for s in slices.slices for c, _ in s.where))
     score, hit = score_and_hit(sample.reduction)
     slight = max(abs(s.gap) for s in slices.off) < SLIGHT
-    decimals = gap_decimals(worst.gap)
+    decimals = share_decimals(worst.score, worst.hits)
     verb = "is" if len(slices.off) == 1 else "are"
     yield Finding(
         "CAL017",
@@ -33,7 +33,7 @@ def slices_off(sample: Sample) -> Iterator[Finding]:
         f"{len(slices.off):,} of {counted(len(slices.slices), 'slice')} by {listed(columns)} {verb} off beyond "
         f"chance (false discovery rate {percent(slices.rate, 0)}), most surely {where_words(worst.where)}: {score} "
         f"{percent(worst.score, decimals)} but {hit} {percent(worst.hits, decimals)} on "
-        f"{counted(worst.rows, 'row')}, {points(abs(worst.gap), decimals)} points too "
+        f"{counted(worst.rows, 'row')}, {points(abs(worst.gap), gap_decimals(worst.gap))} points too "
         f"{'high' if worst.gap > 0 else 'low'}.",
     )
 

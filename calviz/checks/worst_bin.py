@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from calviz.checks._verdict_evidence import MIN_ROWS, evidence
 from calviz.core.finding import Finding
+from calviz.results.gaps import gap_decimals
 from calviz.sample.sample import Sample
 from calviz.specs.check import CHECKS, Check
 from calviz.text.words import counted, percent, points, score_and_hit
@@ -21,14 +22,14 @@ def worst_bin(sample: Sample) -> Iterator[Finding]:
     if seen.rows < MIN_ROWS or not seen.beyond_noise or worst is None:
         return
     score, hit = score_and_hit(seen.reduction)
-    decimals = worst.decimals
+    decimals = worst.share_decimals
     low, high = (percent(v, decimals) for v in worst.interval)
     yield Finding(
         "CAL002",
         "info" if worst.slight else "warning",
         f"Worst between {worst.where} ({counted(worst.rows, 'row')}): {score} "
         f"{percent(worst.mean_score, decimals)} but {hit} {percent(worst.observed, decimals)} (exact 95 % CI of "
-        f"{worst.bins} bins together {low} to {high}), {points(abs(worst.gap), decimals)} points too {'high' if worst.gap > 0 else 'low'}.",
+        f"{worst.bins} bins together {low} to {high}), {points(abs(worst.gap), gap_decimals(worst.gap))} points too {'high' if worst.gap > 0 else 'low'}.",
     )
 
 

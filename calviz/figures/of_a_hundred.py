@@ -78,7 +78,9 @@ class OfAHundred(Figure):
                 for end in ends(worst.low, worst.high, tolerance=0.06)
             )
             title = f"Where it says {low} to {high} %"
-            panels.append(Kept(title, worst.mean_score, worst.observed, worst.rows, worst.decimals))
+            panels.append(
+                Kept(title, worst.mean_score, worst.observed, worst.rows, worst.share_decimals)
+            )
         return cls(Reduction.of(verdict.reduction), tuple(panels))
 
     def columns(self) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from calviz.results.evaluation import Interval, NoiseFloor
-from calviz.results.gaps import SLIGHT, gap_decimals
+from calviz.results.gaps import SLIGHT, gap_decimals, share_decimals
 from calviz.text.words import decimals_for, ends
 
 VerdictDirection = Literal["over", "under", "mixed", "off", "calibrated", "undecided"]
@@ -50,9 +50,9 @@ class BinGap:
         return abs(self.gap) < SLIGHT
 
     @property
-    def decimals(self) -> int:
-        """Decimals of its shares in percent, on which the gap between them is seen."""
-        return gap_decimals(self.gap)
+    def share_decimals(self) -> int:
+        """Decimals of both shares in percent."""
+        return share_decimals(self.mean_score, self.observed)
 
     @property
     def where(self) -> str:
@@ -157,11 +157,8 @@ class Verdict:
 
     @property
     def share_decimals(self) -> int:
-        """Decimals of `score` and `observed` in percent: more where one would leave another difference than that of `mcs`, as it is written."""
-        decimals = self.mcs_decimals
-        shown = round(100 * self.score, 1) - round(100 * self.observed, 1)
-        as_shown, as_written = (f"{abs(v):.{decimals}f}" for v in (shown, 100 * self.mcs))
-        return 1 if as_shown == as_written else max(2, decimals)
+        """Decimals of `score` and `observed` in percent."""
+        return share_decimals(self.score, self.observed, self.mcs_decimals, gap_decimals(self.ece))
 
 
 def mcs_decimals(interval: Interval | None) -> int:

@@ -1,0 +1,63 @@
+"""Two shares in a sentence differ by what the sentence says is between them."""
+
+import re
+
+import numpy as np
+import pytest
+
+import calviz
+from calviz.results.gaps import share_decimals
+
+#: A mean score and a share of hits, and after or before them what lies between.
+AFTER = r"([\d.]+) % but [a-z ]+?([\d.]+) %.*?(?:difference of |, )[−]?([\d.]+) points"
+BEFORE = r"by ([\d.]+) points: mean confidence ([\d.]+) %, accuracy ([\d.]+) %"
+
+
+@pytest.mark.parametrize("written", [1, 2])
+def test_shares_as_written_differ_by_the_gap_as_written(written):
+    rng = np.random.default_rng(0)
+    wrong = 0
+    for score, hits in rng.uniform(0, 1, (5_000, 2)).tolist():
+        d = share_decimals(score, hits, written)
+        apart = float(f"{100 * score:.{d}f}") - float(f"{100 * hits:.{d}f}")
+        wrong += f"{abs(apart):.{written}f}" != f"{abs(100 * (score - hits)):.{written}f}"
+    # Where a gap is next to half a digit three decimals may not do; with one decimal it is one in four.
+    assert wrong <= (0.01 if written == 1 else 0.05) * 5_000
+
+
+def files():
+    rng = np.random.default_rng(1)
+    for seed in range(12):
+        n = int(rng.integers(800, 4_000))
+        p = rng.beta(0.6, 0.8, n)
+        y = (rng.random(n) < p ** rng.uniform(0.6, 1.6)).astype(int)
+        site = np.where(rng.random(n) < 0.5, "a", "b")
+        yield calviz.Predictions(probs=p, labels=y, groups={"site": site})
+        z = rng.normal(size=(n, 3))
+        label = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+        sharp = np.exp(z * rng.uniform(1.2, 2))
+        probs = sharp / sharp.sum(axis=1, keepdims=True)
+        yield calviz.Predictions(probs=probs, labels=label, name=f"{seed}")
+
+
+@pytest.mark.slow
+def test_sentences_do_the_sum():
+    checked = set()
+    for data in files():
+        found = calviz.audit(data, resamples=100)
+        said = [(f.code, f.message) for f in found.findings]
+        said.append(("other view", found.verdict.other_view or ""))
+        for code, text in said:
+            text = text.replace("\u00a0", " ")
+            for a, b, gap in re.findall(AFTER, text):
+                checked.add(code)
+                assert f"{abs(float(a) - float(b)):.{len(gap.partition('.')[2])}f}" == gap, text
+            for gap, a, b in re.findall(BEFORE, text):
+                checked.add(code)
+                assert f"{abs(float(a) - float(b)):.1f}" == gap, text
+        head = next(m for c, m in said if c == "CAL001").replace("\u00a0", " ")
+        explained = calviz.explain(data)[0]
+        if "(seen from" not in head:
+            pair = re.search(r"([\d.]+) % against [a-z ]+?([\d.]+) %", head).groups()
+            assert all(f"{share} percent" in explained for share in pair), (head, explained)
+    assert {"CAL002", "CAL020", "other view"} <= checked
