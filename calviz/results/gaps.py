@@ -31,7 +31,7 @@ def share_decimals(score: float, hits: float, written: int | None = None, least:
     --------
     Of 91.46 % and 79.12 %, which are 12.3 points apart, one decimal would leave 12.4.
 
-    >>> share_decimals(0.9146, 0.7912), share_decimals(0.9146, 0.7915)
+    >>> share_decimals(0.9146, 0.7912), share_decimals(0.9146, 0.7918)
     (2, 1)
     """
     gap = score - hits
