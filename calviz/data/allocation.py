@@ -52,9 +52,10 @@ class Growing:
 def allocate(n: int, k: int, dtype: npt.DTypeLike, *, reserve: bool = False) -> FloatArray:
     """An (n, k) array within the limits; raises InputError, before allocating, beyond them."""
     MAX_CLASSES.check(k, f"there are {k:,} score columns")
-    size = n * k * np.dtype(dtype).itemsize
+    per_row = k * int(np.dtype(dtype).itemsize)
+    size = n * per_row
     if reserve and size > MAX_ARRAY.value:
-        n = max(16, MAX_ARRAY.value // max(1, k * np.dtype(dtype).itemsize))
+        n = max(16, MAX_ARRAY.value // max(1, per_row))
     elif size > MAX_ARRAY.value:
         MAX_ARRAY.check(size, f"{n:,} rows x {k:,} columns need {size_text(size)}")
     try:

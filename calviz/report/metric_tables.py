@@ -34,6 +34,12 @@ def texts(results: Results) -> pd.DataFrame:
     return table
 
 
+def written_columns(results: Results) -> pd.DataFrame:
+    """The same for a table that is grouped by family: without columns that hold nothing, and without notes."""
+    table = texts(results).drop(columns=["family", "note"])
+    return table.loc[:, (table != "").any()]
+
+
 def _row(metric: Metric, result: MetricResult) -> dict[str, str]:
     written = Written(result)
     unit = f" ({written.unit_words})" if written.unit_words else ""

@@ -46,3 +46,24 @@ def _own_caches(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if changes:
         st.cache_resource.clear()
+
+
+@pytest.fixture(autouse=True)
+def _no_work_left_behind() -> Iterator[None]:
+    """No session of an AppTest ever ends; what its pages have started would go on beside the next tests."""
+    from calviz.ui.session.jobs import Job
+
+    started: list[Job] = []
+    start = Job.start
+
+    def noted(job: Job) -> None:
+        started.append(job)
+        start(job)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Job, "start", noted)
+        yield
+    for job in started:
+        job.stop()
+    for job in started:
+        job.wait()

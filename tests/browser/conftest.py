@@ -219,32 +219,47 @@ class View:
         return [url for url in self.requests if not url.startswith(inside)]
 
 
+@pytest.fixture(scope="session")
+def visitor(browser: Any) -> Iterator[Any]:
+    """One browser profile for all tabs: streamlit's and plotly's scripts are fetched and compiled once, not for every test."""
+    context = browser.new_context(accept_downloads=True)
+    context.set_default_timeout(PATIENCE)
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def view(browser: Any, server: Server) -> Iterator[Callable[..., View]]:
+def view(browser: Any, visitor: Any, server: Server) -> Iterator[Callable[..., View]]:
     """Open a new tab; at the end nothing may have been asked of another machine, nor a traceback shown."""
-    opened: list[tuple[Any, View]] = []
+    with ExitStack() as apart:
+        opened: list[View] = []
 
-    def new(
-        *, width: int = 1440, height: int = 900, dark: bool = False, at: Server | None = None
-    ) -> View:
-        context = browser.new_context(
-            viewport={"width": width, "height": height},
-            color_scheme="dark" if dark else "light",
+        def new(
+            *,
+            width: int = 1440,
+            height: int = 900,
+            dark: bool = False,
+            at: Server | None = None,
+            stranger: bool = False,
+        ) -> View:
+            # A stranger shares no cookie and no storage with the other tabs.
+            context = apart.enter_context(browser.new_context()) if stranger else visitor
+            page = context.new_page()
+            page.set_viewport_size({"width": width, "height": height})
             # Nothing here looks at a transition, and each is drawn frame by frame.
-            reduced_motion="reduce",
-            accept_downloads=True,
-        )
-        context.set_default_timeout(PATIENCE)
-        page = context.new_page()
-        made = View(page, at or server)
-        page.on("request", lambda request: made.requests.append(request.url))
-        page.on("websocket", lambda socket: made.requests.append(socket.url))
-        opened.append((context, made))
-        return made
+            page.emulate_media(color_scheme="dark" if dark else "light", reduced_motion="reduce")
+            made = View(page, at or server)
+            page.on("request", lambda request: made.requests.append(request.url))
+            page.on("websocket", lambda socket: made.requests.append(socket.url))
+            opened.append(made)
+            return made
 
-    yield new
-    for context, made in opened:
-        text = made.page.locator("body").inner_text()
-        context.close()
-        assert made.elsewhere == []
-        assert "Traceback" not in text
+        yield new
+        for made in opened:
+            text = made.page.locator("body").inner_text()
+            made.page.evaluate("localStorage.clear(); sessionStorage.clear()")
+            made.page.close()
+            assert made.elsewhere == []
+            assert "Traceback" not in text
+        visitor.clear_cookies()
+        visitor.clear_permissions()

@@ -121,7 +121,7 @@ def test_two_people_at_once_see_their_own_data_only(view, tmp_path):
     # One file name and one number of rows, so that nothing but the content tells them apart.
     marks = ("alpha", "omega")
     files = [_write(tmp_path, "same.csv", mark, 120) for mark in marks]
-    tabs = [view().open("/data") for _ in marks]
+    tabs = [view(stranger=True).open("/data") for _ in marks]
     for tab, file in zip(tabs, files, strict=True):
         tab.page.locator("input[type=file]").first.set_input_files(file)
     for title, words in (("Data", "Did it read"), ("Class-wise", "Which classes?")):

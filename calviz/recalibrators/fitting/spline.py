@@ -111,7 +111,8 @@ def _weighted_gaps(
 ) -> Points:
     """The same at the shares of the weights, shape (n,), that rows up to each have; a row counts in the fit as it does in the sums."""
     score, hit = ordered
-    gap = np.cumsum(weights * (hit - (0.0 if bounded else score.astype(np.float64))))
+    gap = np.subtract(hit, 0 if bounded else score, dtype=np.float64)
+    gap = np.cumsum(weights * gap)
     gap = np.interp(upto, np.append(0, upto[ends - 1]), np.append(0, gap[ends - 1]))
     yield upto, gap / weights.sum(), weights
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from calviz.figures.drawing.bullet import Bullet
 from calviz.report.blocks import Block, Facts, Heading, Note, Table
-from calviz.report.metric_tables import RIGHT, families, numbers, texts
+from calviz.report.metric_tables import RIGHT, families, numbers, written_columns
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
 from calviz.results.evaluation import MetricResult
@@ -18,8 +18,7 @@ def make(subject: Subject) -> Iterator[Block]:
     """One table of all metrics, by family; below it, why some have no value."""
     results = {r.key: r for family in families() for r in subject.evaluation if _of(r, family)}
     there = {key: r for key, r in results.items() if r.available}
-    shown = texts(there).drop(columns=["family", "note"])
-    shown = shown.loc[:, [c for c in shown.columns if shown[c].any()]]
+    shown = written_columns(there)
     right = [c for c in shown.columns if c in RIGHT]
     bullets = [Bullet.of(r) for r in there.values()] if subject.has_error_bars else []
     groups: dict[int, str] = {}

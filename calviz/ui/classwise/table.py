@@ -136,15 +136,14 @@ def table(
     if pinned is not None:
         shown["pinned"] = 100 * pinned.what
     columns = [name for name in _COLUMNS if name in shown.columns]
+    decimals: dict[str, int] = {
+        name: _decimals(shown[name], _LEAST[mode])
+        for name in ("value", "pinned", "outside")
+        if name in columns
+    }
+    table = tables.written(shown.loc[at, columns], decimals)
     st.dataframe(
-        tables.written(
-            shown.loc[at, columns],
-            {
-                name: _decimals(shown[name], _LEAST[mode])
-                for name in ("value", "pinned", "outside")
-                if name in columns
-            },
-        ),
+        table,
         hide_index=True,
         height=min(420, 38 + 35 * len(shown)),
         key=key,

@@ -65,6 +65,8 @@ def explore(sample: Sample) -> None:
     st.markdown(md(found.reading(), 1_000))
     c = found.columns()
     share = st.column_config.NumberColumn(format="%.2f %%")
+    columns_shown = dict.fromkeys(("mean score", "observed", "from", "to"), share)
+    columns_shown["counts as"] = st.column_config.NumberColumn(format="%.0f", help=COUNTS_AS)
     frame = pd.DataFrame(
         {
             "grade": [shorten(name, 60) for name in c["grade"]],
@@ -101,10 +103,7 @@ def explore(sample: Sample) -> None:
         selection_mode="single-row",
         selection_default={"selection": {"rows": at}} if at else None,
         key=key,
-        column_config={
-            **dict.fromkeys(("mean score", "observed", "from", "to"), share),
-            "counts as": st.column_config.NumberColumn(format="%.0f", help=COUNTS_AS),
-        },
+        column_config=columns_shown,
     )
     st.caption(
         "Grades in the order of their mean score, with Jeffreys 95 % intervals. The tests are one-sided, each grade for itself: small "

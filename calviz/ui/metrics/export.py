@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from calviz.report.metric_tables import numbers, texts
+from calviz.report.metric_tables import numbers, written_columns
 from calviz.text.export import csv_bytes, latex_table, markdown_table
 from calviz.text.words import shorten
 from calviz.ui.metrics.table import Results
@@ -45,8 +45,7 @@ def text(results: Results, settings: Settings, form: str) -> str:
     """The table in a format; CSV holds plain fractions, the others what is on screen."""
     if form == "CSV":
         return csv_bytes(numbers(results)).decode()
-    shown = texts(results).drop(columns=["family", "note"])
-    shown = shown.loc[:, [c for c in shown.columns if shown[c].any()]]
+    shown = written_columns(results)
     right = [c for c in ("value", "noise: mean", "noise: 95 %", "p-value") if c in shown.columns]
     write = markdown_table if form == "Markdown" else latex_table
     return write(shown, caption=caption(settings), right=right)

@@ -161,12 +161,8 @@ def sizes(settings: Settings, question: Question) -> None:
         )
     frame = pd.DataFrame(lines)
     count = st.column_config.NumberColumn(format="localized")
-    st.dataframe(
-        frame,
-        hide_index=True,
-        alt="Rows per value of each column",
-        column_config=dict.fromkeys(frame.columns[1:], count),
-    )
+    columns = dict.fromkeys(frame.columns[1:], count)
+    st.dataframe(frame, hide_index=True, alt="Rows per value of each column", column_config=columns)
 
 
 def answer(found: Slices, pinned: Another[FloatArray] | None = None) -> None:
