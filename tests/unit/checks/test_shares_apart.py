@@ -27,7 +27,7 @@ def test_shares_as_written_differ_by_the_gap_as_written(written):
 
 def files():
     rng = np.random.default_rng(1)
-    for seed in range(12):
+    for seed in range(6):
         n = int(rng.integers(800, 4_000))
         p = rng.beta(0.6, 0.8, n)
         y = (rng.random(n) < p ** rng.uniform(0.6, 1.6)).astype(int)

@@ -182,11 +182,11 @@ def test_classes_that_err_together_have_the_variance_of_one():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("k", [3, 8])
-def test_calibrated_models_are_rarely_off(k):
+@pytest.mark.parametrize(("k", "files"), [(3, 25), (8, 12)])
+def test_calibrated_models_are_rarely_off(k, files):
     """p-values at or below 5 % in at most 5 % of calibrated files; of others they are, and intervals hold the error."""
     rng = np.random.default_rng(k)
-    files, off, held, seen = 25, dict.fromkeys(KEYS, 0), 0, 0
+    off, held, seen = dict.fromkeys(KEYS, 0), 0, 0
     big = rng.dirichlet(np.full(k, 0.5), 200_000)
     sharp = big**1.3 / (big**1.3).sum(axis=1, keepdims=True)
     truth = np.abs(_binned(sharp, 15) - _binned(sharp, 15, big)).sum(axis=1).mean()
@@ -212,10 +212,11 @@ def test_calibrated_models_are_rarely_off(k):
             off[key] += found[key].noise_floor.p_value <= 0.05
         seen += wrong["classwise_ece"].noise_floor.p_value <= 0.05
         held += wrong["classwise_ece"].interval.low <= truth <= wrong["classwise_ece"].interval.high
-    # At a rate of 5 %, more than 4 of 25 are seen once in 100; at one of 95 %, fewer than 21.
-    assert max(off.values()) <= 4, off
-    assert held >= 21, held
-    assert seen >= 21, seen
+    # At a rate of 5 %, more than 4 of 25, or 3 of 12, are seen less than once in 100; a rate of 95 % misses as many just as rarely.
+    most = 4 if files == 25 else 3
+    assert max(off.values()) <= most, off
+    assert held >= files - most, held
+    assert seen >= files - most, seen
 
 
 def _binned(score: np.ndarray, bins: int, values: np.ndarray | None = None) -> np.ndarray:

@@ -105,7 +105,7 @@ def test_few_rows_ask_for_more(rows, more):
 def test_a_calibrated_model_is_hardly_changed_and_an_overconfident_one_is_mended():
     rng = np.random.default_rng(5)
     cost, worse, flexible = [], 0, []
-    for _ in range(4):
+    for _ in range(3):
         p, labels = drawn(rng, 400)
         fresh, truth = drawn(rng, 4_000)
         maps = AutomaticRecalibrator(), RECALIBRATORS["isotonic"].make()
