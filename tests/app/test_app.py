@@ -135,6 +135,11 @@ def test_the_overview_says_what_the_other_view_of_two_classes_shows():
     app.button(key="calviz.other_view").click().run()
     assert _quiet(app).selectbox(key="reduction").value == "top-label"
     assert "Seen by the positive class, the forecasts are " in _words(app)
+    _quiet(app.switch_page("pages/reliability.py").run())
+    assert "this page looks at the top label" in _words(app)
+    app.button(key="calviz.other_view").click().run()
+    assert "this page looks at the positive class" in _words(_quiet(app))
+    assert "reduction" not in app.query_params or app.query_params["reduction"] == "positive"
 
 
 @pytest.mark.slow

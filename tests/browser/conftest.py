@@ -21,7 +21,15 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+#: The first draws no window frame that nobody sees, which takes a quarter less time per page.
+NAMES = (
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+)
 HOW = "install Chromium (apt-get install chromium, or python -m playwright install chromium)"
 ARGUMENTS = [
     "--no-sandbox",

@@ -92,17 +92,3 @@ def test_figures_of_a_report_are_whole_on_a_desk_and_a_phone(browser, tmp_path):
         page.wait_for_timeout(500)
         assert page.evaluate(MEASURE) == [], width
     page.close()
-
-
-def test_the_first_screen_holds_verdict_numbers_and_diagram(view):
-    page = view(width=1440, height=900).open("/").page
-    page.locator(".js-plotly-plot .legendtext").first.wait_for()
-    for part in ("h2", "[data-testid=stMetric]:last-of-type", ".js-plotly-plot"):
-        box = page.locator(f"[data-testid=stMain] {part}").last.bounding_box()
-        assert box["y"] + box["height"] <= 900, part
-    assert (
-        page.locator("[data-testid=stSidebar] img[alt]").count()
-        or page.locator(
-            "[data-testid=stSidebarLogo], [data-testid=stLogo], [data-testid=stHeaderLogo]"
-        ).count()
-    )

@@ -2,7 +2,7 @@
 
 
 def test_keys_lead_to_pages_and_a_figure_is_copied(view):
-    tab = view(height=1400).open("/metrics?data=breast_cancer").settle()
+    tab = view(height=1400).open("/metrics?data=breast_cancer&error-bars=false").settle()
     page = tab.page
     page.keyboard.press("?")
     page.get_by_role("dialog", name="Keyboard shortcuts").wait_for()

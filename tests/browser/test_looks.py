@@ -4,14 +4,14 @@ import pytest
 
 from tests.browser import tabbing
 
-PAGES = ["/", "/data", "/reliability"]
+#: Those with the most figures are measured at this width too (`test_boxes.py`).
+PAGES = ["/", "/data"]
 
 
 #: One theme each: their charts take the colours of the same palettes.
 ONCE = {
     "/metrics?data=breast_cancer&error-bars=false": True,
     "/cumulative?data=breast_cancer": False,
-    "/classwise?data=breast_cancer": True,
     "/risk_coverage?data=breast_cancer": False,
 }
 
@@ -54,6 +54,13 @@ def test_the_overview_says_what_it_is_with_a_verdict_and_five_numbers(view):
     tab.page.locator("[data-testid=stMetric]").nth(4).wait_for()
     tab.settle()
     _has_a_diagram_with_its_words(tab)
+    tab.page.locator(".js-plotly-plot .legendtext").first.wait_for()
+    # The first screen holds verdict, numbers and diagram.
+    for part in ("h2", "[data-testid=stMetric]:last-of-type", ".js-plotly-plot"):
+        box = tab.page.locator(f"[data-testid=stMain] {part}").last.bounding_box()
+        assert box["y"] + box["height"] <= 900, part
+    sidebar = tab.page.locator("[data-testid=stSidebar]")
+    assert sidebar.locator("img[alt], [data-testid*=Logo]").count()
     assert tab.page.locator("[data-testid=stMetric]").count() == 5
     tab.expect("Sample data").expect("See every bin and its rows")
     pictures = tab.page.locator("[data-testid=stMain] img[alt*='95\u00a0% interval']")
