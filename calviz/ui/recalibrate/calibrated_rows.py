@@ -8,7 +8,7 @@ import streamlit as st
 from calviz.sample.reduce import reduce
 from calviz.specs.recalibrator import UNCALIBRATED
 from calviz.text.words import counted
-from calviz.ui.recalibrate.comparison_job import Outcome
+from calviz.ui.recalibrate.outcome import Outcome
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets import tables
 from calviz.ui.widgets.text import md

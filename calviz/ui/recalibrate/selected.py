@@ -9,7 +9,7 @@ from calviz.sample.part import part_numbers
 from calviz.sample.sample import Sample
 from calviz.specs.recalibrator import UNCALIBRATED
 from calviz.text.words import counted
-from calviz.ui.recalibrate.comparison_job import Outcome
+from calviz.ui.recalibrate.outcome import Outcome
 from calviz.ui.selection import panel, state
 from calviz.ui.selection.rules import rows_of
 from calviz.ui.session.settings import Settings

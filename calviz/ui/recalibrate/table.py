@@ -23,8 +23,7 @@ from calviz.specs.metric import METRICS
 from calviz.specs.recalibrator import UNCALIBRATED
 from calviz.text.export import csv_bytes, latex_table, markdown_table
 from calviz.text.words import decimal, decimals_for, seconds_text
-from calviz.ui.recalibrate import comparison_job as results
-from calviz.ui.recalibrate.comparison_job import Outcome
+from calviz.ui.recalibrate.outcome import Outcome, metric
 from calviz.ui.widgets import bullet
 from calviz.ui.widgets.table_marks import Cell, marked
 from calviz.ui.widgets.text import md
@@ -83,9 +82,7 @@ def draw(outcome: Outcome) -> None:
 def measured(outcome: Outcome, metrics: Iterable[str]) -> tuple[Column, ...]:
     """A column for each metric, also of those that the comparison left out."""
     return tuple(
-        outcome.comparison.column(
-            key, {m.key: results.metric(outcome, m.key, key) for m in outcome.fitted}
-        )
+        outcome.comparison.column(key, {m.key: metric(outcome, m.key, key) for m in outcome.fitted})
         for key in metrics
     )
 

@@ -17,7 +17,7 @@ from calviz.data.writing import SUFFIXES, write_predictions
 from calviz.results.slices import where_words
 from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED
 from calviz.text.words import counted, file_size
-from calviz.ui.recalibrate.comparison_job import Outcome
+from calviz.ui.recalibrate.outcome import Outcome
 from calviz.ui.session.settings import Settings
 from calviz.ui.widgets.text import md
 

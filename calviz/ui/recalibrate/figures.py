@@ -1,0 +1,111 @@
+"""Figures of the rows that judged, after a method: which kinds there are, computed at once or when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from calviz.core.watch import watching
+from calviz.figures import CalibrationMap, ClassBars, Cumulative, Reliability, RiskCoverage
+from calviz.specs.recalibrator import UNCALIBRATED
+from calviz.ui.recalibrate.outcome import Outcome
+from calviz.ui.session.jobs import Job
+from calviz.ui.session.settings import Settings
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of figure of the rows that judged, after a method.
+
+    Attributes
+    ----------
+    compute : callable
+        ``compute(outcome, method, settings)`` gives the figure.
+    binned : bool
+        Whether it depends on the bins of the sidebar.
+    at_once : bool
+        Whether the page shows it of every method, without being asked for it.
+    of_map : bool
+        Whether it shows a map, which the uncalibrated model has not.
+    """
+
+    compute: Callable[[Outcome, str, Settings], Any]
+    binned: bool = False
+    at_once: bool = False
+    of_map: bool = False
+
+
+KINDS: Mapping[str, Kind] = {
+    "reliability": Kind(
+        lambda outcome, method, settings: Reliability.compute(
+            outcome.calibrated(method),
+            reduction=outcome.reduction,
+            bins=settings.bins,
+            scheme=settings.scheme,
+            band=False,
+        ),
+        binned=True,
+        at_once=True,
+    ),
+    "map": Kind(
+        lambda outcome, method, settings: CalibrationMap.compute(
+            outcome.calibrated(UNCALIBRATED),
+            outcome.calibrated(method),
+            name=outcome.comparison[method].label,
+            reduction=outcome.reduction,
+            bins=settings.bins,
+        ),
+        binned=True,
+        at_once=True,
+        of_map=True,
+    ),
+    "cumulative": Kind(
+        lambda outcome, method, _: Cumulative.compute(
+            outcome.calibrated(method), reduction=outcome.reduction
+        )
+    ),
+    "classes": Kind(
+        lambda outcome, method, _: ClassBars.compute(outcome.calibrated(method), resamples=200)
+    ),
+    "risk": Kind(lambda outcome, method, _: RiskCoverage.compute(outcome.calibrated(method))),
+}
+
+
+def figure(outcome: Outcome, method: str, kind: str, settings: Settings) -> Any:
+    """A figure of the rows after a method, of a kind of `KINDS`."""
+    how = _how(kind, settings)
+    at_hand = outcome.drawn.get((method, kind, how))
+    if at_hand is not None:
+        return at_hand
+    return _computed(outcome.key, method, kind, how, outcome, settings)
+
+
+def all_at_once(outcome: Outcome, settings: Settings, job: Job) -> dict[tuple[str, str, str], Any]:
+    """The figures that the page shows of every method, until somebody asks to stop."""
+    computed: dict[tuple[str, str, str], Any] = {}
+    count = len(outcome.comparison.methods)
+    with watching(None):  # the comparison is there: a stop must not lose it
+        for m in outcome.fitted:
+            if job.stopping():
+                break
+            job.progress(count, count, f"drawing: {m.label}")
+            for name, kind in KINDS.items():
+                if not kind.at_once or (kind.of_map and m.key == UNCALIBRATED):
+                    continue
+                computed[m.key, name, _how(name, settings)] = kind.compute(outcome, m.key, settings)
+    return computed
+
+
+def _how(kind: str, settings: Settings) -> str:
+    """What a figure depends on in addition to the comparison."""
+    return " ".join(settings.how_key) if KINDS[kind].binned else ""
+
+
+@st.cache_resource(scope="session", max_entries=96, show_spinner=False)
+def _computed(
+    key: tuple[str, ...], method: str, kind: str, how: str, _outcome: Outcome, _settings: Settings
+) -> Any:
+    return KINDS[kind].compute(_outcome, method, _settings)

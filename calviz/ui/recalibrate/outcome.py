@@ -1,0 +1,84 @@
+"""The result of a comparison as the page keeps it: rows after a method, and metrics of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from calviz.analysis import evaluate
+from calviz.comparison.fitting import calibrated_by, scores_of
+from calviz.comparison.rows import Rows
+from calviz.core.predictions import Dataset
+from calviz.core.reduction import Reduction
+from calviz.results.comparison import Comparison, MethodResult
+from calviz.results.evaluation import MetricResult
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The result of a plan, with what its pictures need.
+
+    Attributes
+    ----------
+    key : tuple of str
+        Names the plan, for caches.
+    data : Predictions or ConfidencePredictions
+        The rows that fitted and those that judged.
+    whole : Predictions or ConfidencePredictions
+        The rows of all splits.
+    rows : Rows
+        Of `data`.
+    reduction : Reduction
+    comparison : Comparison
+    drawn : mapping
+        Figures, by method, kind and how, that were computed while all calibrated rows were there.
+    """
+
+    key: tuple[str, ...]
+    data: Dataset
+    whole: Dataset
+    rows: Rows
+    reduction: Reduction
+    comparison: Comparison
+    drawn: Mapping[tuple[str, str, str], Any] = field(default_factory=dict)
+
+    @property
+    def fitted(self) -> tuple[MethodResult, ...]:
+        """The methods that were fitted, the uncalibrated model first."""
+        return tuple(m for m in self.comparison if m.ok)
+
+    def calibrated(self, method: str) -> Dataset:
+        """The evaluation rows after a method."""
+        result = self.comparison[method]
+        if result.calibrated is not None:
+            return result.calibrated
+        return _applied(self.key, method, self)
+
+
+@st.cache_resource(scope="session", max_entries=2, show_spinner=False)
+def _applied(key: tuple[str, ...], method: str, _outcome: Outcome) -> Dataset:
+    judged = _outcome.rows.pairs[0][1]
+    scores, _ = scores_of(_outcome.data)
+    recalibrator = _outcome.comparison[method].recalibrator
+    return calibrated_by(recalibrator, _outcome.data.take(judged), scores[judged])
+
+
+@st.cache_resource(scope="session", max_entries=256, show_spinner=False)
+def _metric(key: tuple[str, ...], method: str, metric: str, _outcome: Outcome) -> MetricResult:
+    comparison = _outcome.comparison
+    return evaluate(
+        _outcome.calibrated(method),
+        [metric],
+        reduction=_outcome.reduction,
+        bins=comparison.bins,
+        scheme=comparison.scheme,
+    )[metric]
+
+
+def metric(outcome: Outcome, method: str, key: str) -> MetricResult:
+    """A metric of the evaluation rows after a method, also one that the comparison left out."""
+    measured = outcome.comparison[method].metrics.get(key)
+    return measured if measured is not None else _metric(outcome.key, method, key, outcome)
