@@ -10,8 +10,9 @@ from typing import Literal
 
 from calviz.core.errors import OptionError, Repair
 from calviz.core.finding import Finding
-from calviz.core.predictions import Dataset, Kind
+from calviz.core.predictions import Dataset
 from calviz.core.probabilities import RENORMALISE
+from calviz.core.row_columns import Kind
 
 
 @dataclass(frozen=True)

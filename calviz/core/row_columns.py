@@ -1,0 +1,248 @@
+"""What all predictions have beside scores and labels: the further columns of their rows, checked, chosen and hashed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.arrays import BoolArray, FloatArray, read_only
+from calviz.core.cells import Cells
+from calviz.core.errors import InputError, shortened
+from calviz.core.factor import Factor
+from calviz.core.notebook import html_block
+from calviz.core.probabilities import as_float
+from calviz.core.rows_not_alike import checked_clusters, checked_times, checked_weights
+
+Kind = Literal["probabilities", "logits", "confidence"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class RowColumns:
+    """Rows of predictions without their scores and labels, which a subclass adds."""
+
+    splits: Factor | None = None
+    groups: Mapping[str, Factor] = field(default_factory=dict)
+    ids: npt.NDArray[Any] | None = None
+    numbers: Mapping[str, FloatArray] = field(default_factory=dict)
+    texts: Mapping[str, Factor] = field(default_factory=dict)
+    clusters: Factor | None = None
+    weights: FloatArray | None = None
+    times: npt.NDArray[np.datetime64] | None = None
+    cells: Cells | None = None
+    class_names: tuple[str, ...] = ()
+    name: str = "predictions"
+
+    def _check_columns(self, n: int) -> None:
+        if n == 0:
+            raise InputError("there are no rows", remedy="give at least one")
+        if self.splits is not None:
+            object.__setattr__(self, "splits", Factor.of(self.splits))
+        if not isinstance(self.groups, Mapping):
+            raise InputError(
+                f"the groups are {type(self.groups).__name__}, expected a mapping of names to columns",
+                remedy='give them as {"site": sites}',
+            )
+        groups = {str(key): Factor.of(column) for key, column in self.groups.items()}
+        object.__setattr__(self, "groups", MappingProxyType(groups))
+        if self.ids is not None:
+            object.__setattr__(self, "ids", read_only(np.asarray(self.ids)))
+        numbers = {str(key): read_only(as_float(v, key)) for key, v in self.numbers.items()}
+        object.__setattr__(self, "numbers", MappingProxyType(numbers))
+        texts = {str(key): Factor.of(column) for key, column in self.texts.items()}
+        object.__setattr__(self, "texts", MappingProxyType(texts))
+        columns: dict[str, int] = {key: len(c) for key, c in (*groups.items(), *texts.items())}
+        columns |= {key: len(column) for key, column in numbers.items()}
+        if self.clusters is not None:
+            clusters = Factor.of(self.clusters)
+            columns["clusters"] = len(clusters)
+            if len(clusters) == n:
+                object.__setattr__(self, "clusters", checked_clusters(clusters))
+        if self.cells is not None:
+            columns["cells"] = len(self.cells.low)
+        if self.weights is not None:
+            weights = checked_weights(self.weights)
+            columns["weights"] = len(weights)
+            # Rows that all count the same are rows without weights, to the last digit.
+            same = self.cells is None and bool((weights == weights[:1]).all())
+            object.__setattr__(self, "weights", None if same else read_only(weights))
+        elif self.cells is not None:
+            raise InputError(
+                "there are cells without the number of rows of each", remedy="give them as weights"
+            )
+        if self.times is not None:
+            object.__setattr__(self, "times", read_only(checked_times(self.times)))
+            columns["times"] = len(self.times)
+        if self.splits is not None:
+            columns["splits"] = len(self.splits)
+        if self.ids is not None:
+            columns["ids"] = len(self.ids)
+        for key, length in columns.items():
+            if length != n:
+                raise InputError(
+                    f"'{shortened(key)}' has {length:,} rows but there are {n:,} predictions"
+                )
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        facts = [f"{self.rows:,} row{'s' if self.rows != 1 else ''}", *self._facts().values()]
+        return f"<{type(self).__name__} '{shortened(self.name)}': {', '.join(facts)}>"
+
+    def _repr_html_(self) -> str:
+        rows = [("rows", f"{self.rows:,}"), *self._facts().items()]
+        return html_block(shortened(self.name), rows=rows)
+
+    def _facts(self) -> dict[str, str]:
+        """What is known beside the number of rows, by what it is."""
+        facts: dict[str, str] = {"kind": self.kind}
+        if self.cells is not None:
+            facts["cells"] = f"profile of {self.n:,} cells"
+        if self.class_names:
+            facts["classes"] = f"{len(self.class_names):,} classes ({_few(self.class_names)})"
+        if self.split_names:
+            facts["splits"] = f"splits {_few(self.split_names)}"
+        if self.groups:
+            facts["groups"] = f"groups {_few(tuple(self.groups))}"
+        return facts
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        raise NotImplementedError
+
+    @property
+    def kind(self) -> Kind:
+        """What the scores are."""
+        raise NotImplementedError
+
+    def take(self, rows: npt.NDArray[Any], *, name: str | None = None) -> Self:
+        """The data of the chosen rows (a boolean mask or indices)."""
+        raise NotImplementedError
+
+    def _hash_scores(self, digest: Any) -> None:
+        raise NotImplementedError
+
+    def _columns_at(self, rows: npt.NDArray[Any]) -> dict[str, Any]:
+        return {
+            "splits": None if self.splits is None else self.splits.take(rows),
+            "groups": {key: column.take(rows) for key, column in self.groups.items()},
+            "ids": None if self.ids is None else self.ids[rows],
+            "numbers": {key: read_only(column[rows]) for key, column in self.numbers.items()},
+            "texts": {key: column.take(rows) for key, column in self.texts.items()},
+            "clusters": None if self.clusters is None else self.clusters.take(rows),
+            "weights": None if self.weights is None else read_only(self.weights[rows]),
+            "times": None if self.times is None else read_only(self.times[rows]),
+            "cells": None if self.cells is None else self.cells.take(rows),
+        }
+
+    @property
+    def alike(self) -> bool:
+        """Whether the rows are independent and count the same, as far as the data say: no clusters, no weights.
+
+        The rows behind cells are; the weights of cells count them.
+        """
+        return self.clusters is None and (self.weights is None or self.cells is not None)
+
+    @property
+    def rows(self) -> int:
+        """How many rows were observed: those behind the cells of a profile, else `n`."""
+        if self.cells is None or self.weights is None:
+            return self.n
+        return int(self.weights.sum())
+
+    @property
+    def split_names(self) -> tuple[str, ...]:
+        """Names of the splits, in the order of their first row; empty without splits."""
+        return () if self.splits is None else self.splits.levels
+
+    def split(self, split: str) -> Self:
+        """The rows of one split; raises InputError if there is no such split."""
+        return self.take(self._in_split(split))
+
+    def renamed(self, name: str) -> Self:
+        """The same data under another name, sharing their arrays."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        object.__setattr__(new, "name", name)
+        return new
+
+    def with_columns(
+        self,
+        *,
+        splits: Factor | None,
+        groups: Mapping[str, Factor],
+        ids: npt.NDArray[Any] | None,
+    ) -> Self:
+        """The same data with other columns (splits, groups, ids), sharing their arrays."""
+        new = self.renamed(self.name)
+        new.__dict__.pop("_fingerprint", None)
+        new.__dict__.update(splits=splits, groups=groups, ids=ids)
+        new._check_columns(new.n)
+        return new
+
+    def fingerprint(self) -> str:
+        """BLAKE2b-256 over the full content (not the name), in hexadecimal."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        digest = hashlib.blake2b(digest_size=32)
+        self._hash_scores(digest)
+        self._hash_columns(digest)
+        return digest.hexdigest()
+
+    def _in_split(self, split: str) -> BoolArray:
+        if self.splits is None:
+            raise InputError(
+                f"there is no split '{shortened(split)}': these data have no splits",
+                remedy="leave the split out, or name the column that holds it",
+            )
+        if split not in self.splits.levels:
+            known = ", ".join(shortened(level) for level in self.splits.levels[:10])
+            raise InputError(f"there is no split '{shortened(split)}'", remedy=f"known: {known}")
+        return self.splits.mask(split)
+
+    def _hash_columns(self, digest: Any) -> None:
+        digest.update(repr(self.class_names).encode())
+        factors = dict(self.groups) | {f"\0text {key}": t for key, t in self.texts.items()}
+        if self.splits is not None:
+            factors["\0split"] = self.splits
+        for key in sorted(factors):
+            digest.update(repr((key, factors[key].levels)).encode())
+            digest.update(np.ascontiguousarray(factors[key].codes).data)
+        if self.ids is not None:
+            digest.update(repr(self.ids.tolist()).encode())
+        if self.clusters is not None:
+            digest.update(repr(("\0clusters", self.clusters.levels)).encode())
+            digest.update(np.ascontiguousarray(self.clusters.codes).data)
+        further: dict[str, Any] = {"\0weights": self.weights, "\0times": self.times}
+        if self.cells is not None:
+            further |= {"\0low": self.cells.low, "\0high": self.cells.high}
+        for name, column in further.items():
+            if column is not None:
+                digest.update(name.encode())
+                digest.update(np.ascontiguousarray(column).view(np.uint8).data)
+        for key in sorted(self.numbers):
+            digest.update(repr((key, self.numbers[key].dtype.str)).encode())
+            digest.update(np.ascontiguousarray(self.numbers[key]).data)
+
+
+def hash_arrays(digest: Any, arrays: Iterable[npt.NDArray[Any] | None]) -> None:
+    """Add the type, shape and content of each array that is there."""
+    for array in arrays:
+        if array is not None:
+            digest.update(repr((array.dtype.str, array.shape)).encode())
+            digest.update(np.ascontiguousarray(array).data)
+
+
+def _few(names: tuple[str, ...]) -> str:
+    shown = [shortened(name) for name in names]
+    return ", ".join(shown if len(shown) <= 5 else [*shown[:3], "…", shown[-1]])
