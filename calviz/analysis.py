@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args
 
-import numpy as np
 import numpy.typing as npt
 
 from calviz.checks import find
 from calviz.checks import verdict as verdict_on
 from calviz.checks.explained import explained
-from calviz.core.arrays import FloatArray
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.factor import Factor
-from calviz.core.options import check_choice, check_level, check_whole
+from calviz.core.options import check_choice, check_whole
 from calviz.core.predictions import Dataset
 from calviz.core.reduction import Reduction
-from calviz.core.watch import checkpoint
-from calviz.numerics.blocks import map_threads
-from calviz.numerics.threads import one_blas_thread
 from calviz.peers import measure
-from calviz.results.evaluation import ClassRow, Evaluation, Interval, MetricResult
+from calviz.results.evaluation import ClassRow, Evaluation
 from calviz.results.verdict import Verdict
-from calviz.sample import error_bars
 from calviz.sample.binning import Scheme
 from calviz.sample.class_table import class_table
-from calviz.sample.error_bars import LEVEL, RESAMPLES, Draw, needs_calibrated, usable
-from calviz.sample.measured import asked_of, value_of, view_of
+from calviz.sample.error_bars import LEVEL, RESAMPLES
+from calviz.sample.measured import (
+    IntervalChoice,
+    Resampling,
+    measured_with_error_bars,
+)
 from calviz.sample.sample import Sample
 from calviz.specs.convention import Conventions
-from calviz.specs.metric import METRICS, IntervalMethod, Metric, Parameter, takes_weights
+from calviz.specs.metric import METRICS, Metric, Parameter, takes_weights
 
 
 def first_metrics(sample: Sample) -> tuple[str, ...]:
@@ -49,10 +46,6 @@ OF_VALIDATIONS = (
     "calibration_slope",
     "ici",
 )
-
-
-#: How intervals are made: as suits each metric, or all alike.
-IntervalChoice = Literal["own", "percentile", "basic"]
 
 
 def evaluate(
@@ -145,7 +138,7 @@ def evaluate(
         clusters=clusters,
         weights=sample_weight,
     )
-    drawing = _Drawing(
+    resampling = Resampling(
         ci, _default(noise_floor, ci), level, interval, sample.resamples, sample.seed
     )
     everything = metrics is None
@@ -158,7 +151,7 @@ def evaluate(
         kind=sample.data.kind,
         split=sample.split,
         reduction=sample.reduction.key,
-        metrics=_results(sample, chosen, options, drawing),
+        metrics=measured_with_error_bars(sample, chosen, options, resampling),
         classes=sample.once(_classes) if _default(classes, everything) else (),
         findings=judged.once(find) if judging else (),
         verdict=judged.once(verdict_on) if judging else None,
@@ -351,49 +344,6 @@ def _check_option(parameter: Parameter, value: Any) -> None:
         check_whole(parameter.name, value)
 
 
-@dataclass(frozen=True)
-class _Drawing:
-    """Which resampling is wanted, and how."""
-
-    intervals: bool
-    noise_floors: bool
-    level: float
-    interval: IntervalChoice
-    resamples: int
-    seed: int
-
-    def __post_init__(self) -> None:
-        check_level(self.level)
-
-    def method(self, metric: Metric) -> IntervalMethod:
-        """How the interval of a metric is made."""
-        return metric.interval if self.interval == "own" else self.interval
-
-    def draw(self, view: Any, metrics: list[Metric], how: Draw) -> dict[str, FloatArray]:
-        """Values of the metrics over resamples of the view that they share; none if it has none."""
-
-        def value(m: Metric, part: Any) -> FloatArray:
-            checkpoint()
-            return np.asarray(m.value(part), dtype=np.float64)
-
-        try:
-            checkpoint()
-            with one_blas_thread():
-                drawn = error_bars.resampled(view, how, seed=self.seed, resamples=self.resamples)
-                parts = list(drawn.parts()) if hasattr(drawn, "parts") else [drawn]
-
-                def measured(number: int) -> list[FloatArray]:
-                    # What a part keeps for the next metric goes when all have been through.
-                    part, parts[number] = parts[number], None
-                    return [value(m, part) for m in metrics]
-
-                everything = range(len(parts))
-                values = list(map_threads(measured, everything, threaded=len(parts) > 1))
-        except NotAvailable:
-            return {}
-        return {m.key: np.concatenate([row[i] for row in values]) for i, m in enumerate(metrics)}
-
-
 @takes_weights
 def _classes(sample: Sample) -> tuple[ClassRow, ...]:
     data = sample.data
@@ -404,98 +354,3 @@ def _classes(sample: Sample) -> tuple[ClassRow, ...]:
     columns = (table.rows, table.accuracy, table.confidence, table.ece, table.mcs, table.ks)
     rows = zip(names, *(column.tolist() for column in columns), strict=True)
     return tuple(ClassRow(*row) for row in rows)
-
-
-@one_blas_thread()
-def _results(
-    sample: Sample, metrics: list[Metric], options: Mapping[str, Any], drawing: _Drawing
-) -> dict[str, MetricResult]:
-    asked = {m.key: asked_of(sample, m, options) for m in metrics}
-    values = {}
-    for m in metrics:
-        checkpoint(f"measuring: {m.label}")
-        values[m.key] = sample.view(value_of, asked=asked[m.key])
-    if not drawing.intervals and not drawing.noise_floors:
-        return values
-    # Metrics of one view share its resamples.
-    sharing: dict[int, tuple[Any, list[Metric]]] = {}  # by identity; the views stay alive in it
-    bars = {key: sample.kept.get((sample.reduction, one, drawing)) for key, one in asked.items()}
-    for m in metrics:
-        if values[m.key].available and bars[m.key] is None:
-            view = view_of(sample, asked[m.key])
-            sharing.setdefault(id(view), (view, []))[1].append(m)
-    for view, family in sharing.values():
-        for m, found in _error_bars(sample, view, family, values, drawing):
-            bars[m.key] = sample.kept[sample.reduction, asked[m.key], drawing] = found
-    made = {key: replace(value, **(bars[key] or {})) for key, value in values.items()}
-    if sample.data.alike:
-        return made
-    return {
-        key: _said(result, sample, drawing, drawn="interval" in (bars[key] or {}))
-        for key, result in made.items()
-    }
-
-
-def _said(result: MetricResult, sample: Sample, drawing: _Drawing, *, drawn: bool) -> MetricResult:
-    """Of rows that are not alike, say how the error bars are meant, or why there are none; `drawn`: whether rows were resampled."""
-    if not result.available:
-        return result
-    missing = [
-        what
-        for what, wanted, there in (
-            ("interval", drawing.intervals and not drawn, result.interval),
-            ("noise floor", drawing.noise_floors, result.noise_floor),
-        )
-        if wanted and there is None
-    ]
-    said = [] if result.note is None else [result.note]
-    how = "by clusters" if sample.data.clusters is not None else "with weights"
-    if drawn and drawing.intervals and result.interval is None:
-        said.append("no interval: nearly all resamples have the same value.")
-    if missing:
-        said.append(f"no {' and no '.join(missing)}: it cannot be resampled {how}.")
-    elif drawing.noise_floors and sample.data.clusters is not None:
-        said.append(
-            "noise floor: of a calibrated model whose rows depend on each other within clusters as these do."
-        )
-    return replace(result, note=" ".join(said) or None)
-
-
-def _error_bars(
-    sample: Sample,
-    view: Any,
-    metrics: list[Metric],
-    results: Mapping[str, MetricResult],
-    drawing: _Drawing,
-) -> Iterator[tuple[Metric, dict[str, Any]]]:
-    # One row resamples to itself, so it has no interval.
-    wanted = drawing.intervals and sample.data.rows > 1
-    needed = [m for m in metrics if wanted and needs_calibrated(drawing.method(m))]
-    drawn = drawing.draw(view, metrics, "bootstrap") if wanted else {}
-    under = metrics if drawing.noise_floors else needed
-    calibrated = drawing.draw(view, under, "under_calibration") if under else {}
-    coarse = view.as_drawn() if calibrated and hasattr(view, "as_drawn") else None
-    for m in metrics:
-        value, redrawn = results[m.key].value, calibrated.get(m.key)
-        bars: dict[str, Any] = {}
-        if m.key in drawn:
-            method = usable(drawing.method(m), redrawn)
-            found = error_bars.interval(
-                drawn[m.key],
-                drawing.level,
-                value=value,
-                method=method,
-                calibrated=redrawn,
-                bounds=m.bounds,
-            )
-            # In closed form for independent rows of one weight only.
-            closed = m.closed_interval if sample.data.alike else None
-            if closed is not None and drawing.interval == "own":
-                ends = closed(view, drawing.level)
-                found, method = (None if ends is None else Interval(*ends)), "closed"
-            bars = {"interval": found, "interval_method": method if found else None}
-        if redrawn is not None and drawing.noise_floors:
-            # Like is compared with like: the value at the resolution of the redrawn ones.
-            same = value if coarse is None else float(m.value(coarse)[0])
-            bars["noise_floor"] = error_bars.noise_floor(redrawn, same, m.tail)
-        yield m, bars

@@ -1,21 +1,80 @@
-"""A metric of a sample, without error bars: everything that needs the number takes it from here, so that it is computed once."""
+"""Metrics of a sample: their values, and with intervals and noise floors, which metrics of one view draw together.
+
+Everything that needs a number takes it from here, so that it is computed once.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
+import numpy as np
+
+from calviz.core.arrays import FloatArray
 from calviz.core.errors import NotAvailable
-from calviz.results.evaluation import MetricResult
+from calviz.core.options import check_level
+from calviz.core.watch import checkpoint
+from calviz.numerics.blocks import map_threads
+from calviz.numerics.threads import one_blas_thread
+from calviz.results.evaluation import Interval, MetricResult
+from calviz.sample import error_bars
 from calviz.sample.cell_bounds import Precision, precision
+from calviz.sample.error_bars import Draw, needs_calibrated, usable
 from calviz.sample.sample import Sample, metric_options
-from calviz.specs.metric import METRICS, Metric, takes_weights
+from calviz.specs.metric import METRICS, IntervalMethod, Metric, takes_weights
 
 #: A metric of a sample: its key and the parameters of its view.
 Asked = tuple[str, tuple[tuple[str, Any], ...]]
 #: Details in closed form that hold for independent rows.
 _OF_INDEPENDENT_ROWS = ("sigma", "p_value", "if_calibrated")
+
+#: How intervals are made: as suits each metric, or all alike.
+IntervalChoice = Literal["own", "percentile", "basic"]
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """Which error bars are wanted, and how rows are resampled for them."""
+
+    intervals: bool
+    noise_floors: bool
+    level: float
+    interval: IntervalChoice
+    resamples: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        check_level(self.level)
+
+    def method(self, metric: Metric) -> IntervalMethod:
+        """How the interval of a metric is made."""
+        return metric.interval if self.interval == "own" else self.interval
+
+    def draw(self, view: Any, metrics: Sequence[Metric], how: Draw) -> dict[str, FloatArray]:
+        """Values of the metrics over resamples of the view that they share; none if it has none."""
+
+        def value(m: Metric, part: Any) -> FloatArray:
+            checkpoint()
+            return np.asarray(m.value(part), dtype=np.float64)
+
+        try:
+            checkpoint()
+            with one_blas_thread():
+                drawn = error_bars.resampled(view, how, seed=self.seed, resamples=self.resamples)
+                parts = list(drawn.parts()) if hasattr(drawn, "parts") else [drawn]
+
+                def measured(number: int) -> list[FloatArray]:
+                    # What a part keeps for the next metric goes when all have been through.
+                    part, parts[number] = parts[number], None
+                    return [value(m, part) for m in metrics]
+
+                everything = range(len(parts))
+                values = list(map_threads(measured, everything, threaded=len(parts) > 1))
+        except NotAvailable:
+            return {}
+        return {m.key: np.concatenate([row[i] for row in values]) for i, m in enumerate(metrics)}
 
 
 def asked_of(sample: Sample, metric: Metric, options: Mapping[str, Any]) -> Asked:
@@ -64,3 +123,101 @@ def measured(sample: Sample, key: str) -> MetricResult:
     """The metric `key` of a sample, with its default parameters."""
     found: MetricResult = sample.view(value_of, asked=asked_of(sample, METRICS[key], {}))
     return found
+
+
+@one_blas_thread()
+def measured_with_error_bars(
+    sample: Sample, metrics: Sequence[Metric], options: Mapping[str, Any], resampling: Resampling
+) -> dict[str, MetricResult]:
+    """Results of the metrics by their keys; error bars that the sample keeps are not drawn again."""
+    asked = {m.key: asked_of(sample, m, options) for m in metrics}
+    values = {}
+    for m in metrics:
+        checkpoint(f"measuring: {m.label}")
+        values[m.key] = sample.view(value_of, asked=asked[m.key])
+    if not resampling.intervals and not resampling.noise_floors:
+        return values
+    # Metrics of one view share its resamples.
+    sharing: dict[int, tuple[Any, list[Metric]]] = {}  # by identity; the views stay alive in it
+    bars = {key: sample.kept.get((sample.reduction, one, resampling)) for key, one in asked.items()}
+    for m in metrics:
+        if values[m.key].available and bars[m.key] is None:
+            view = view_of(sample, asked[m.key])
+            sharing.setdefault(id(view), (view, []))[1].append(m)
+    for view, family in sharing.values():
+        for m, found in _error_bars(sample, view, family, values, resampling):
+            bars[m.key] = sample.kept[sample.reduction, asked[m.key], resampling] = found
+    made = {key: replace(value, **(bars[key] or {})) for key, value in values.items()}
+    if sample.data.alike:
+        return made
+    return {
+        key: _said(result, sample, resampling, drawn="interval" in (bars[key] or {}))
+        for key, result in made.items()
+    }
+
+
+def _said(
+    result: MetricResult, sample: Sample, resampling: Resampling, *, drawn: bool
+) -> MetricResult:
+    """Of rows that are not alike, say how the error bars are meant, or why there are none; `drawn`: whether rows were resampled."""
+    if not result.available:
+        return result
+    missing = [
+        what
+        for what, asked, there in (
+            ("interval", resampling.intervals and not drawn, result.interval),
+            ("noise floor", resampling.noise_floors, result.noise_floor),
+        )
+        if asked and there is None
+    ]
+    said = [] if result.note is None else [result.note]
+    how = "by clusters" if sample.data.clusters is not None else "with weights"
+    if drawn and resampling.intervals and result.interval is None:
+        said.append("no interval: nearly all resamples have the same value.")
+    if missing:
+        said.append(f"no {' and no '.join(missing)}: it cannot be resampled {how}.")
+    elif resampling.noise_floors and sample.data.clusters is not None:
+        said.append(
+            "noise floor: of a calibrated model whose rows depend on each other within clusters as these do."
+        )
+    return replace(result, note=" ".join(said) or None)
+
+
+def _error_bars(
+    sample: Sample,
+    view: Any,
+    metrics: Sequence[Metric],
+    results: Mapping[str, MetricResult],
+    resampling: Resampling,
+) -> Iterator[tuple[Metric, dict[str, Any]]]:
+    # One row resamples to itself, so it has no interval.
+    intervals = resampling.intervals and sample.data.rows > 1
+    needed = [m for m in metrics if intervals and needs_calibrated(resampling.method(m))]
+    drawn = resampling.draw(view, metrics, "bootstrap") if intervals else {}
+    under = metrics if resampling.noise_floors else needed
+    calibrated = resampling.draw(view, under, "under_calibration") if under else {}
+    coarse = view.as_drawn() if calibrated and hasattr(view, "as_drawn") else None
+    for m in metrics:
+        value, redrawn = results[m.key].value, calibrated.get(m.key)
+        bars: dict[str, Any] = {}
+        if m.key in drawn:
+            method = usable(resampling.method(m), redrawn)
+            found = error_bars.interval(
+                drawn[m.key],
+                resampling.level,
+                value=value,
+                method=method,
+                calibrated=redrawn,
+                bounds=m.bounds,
+            )
+            # In closed form for independent rows of one weight only.
+            closed = m.closed_interval if sample.data.alike else None
+            if closed is not None and resampling.interval == "own":
+                ends = closed(view, resampling.level)
+                found, method = (None if ends is None else Interval(*ends)), "closed"
+            bars = {"interval": found, "interval_method": method if found else None}
+        if redrawn is not None and resampling.noise_floors:
+            # Like is compared with like: the value at the resolution of the redrawn ones.
+            same = value if coarse is None else float(m.value(coarse)[0])
+            bars["noise_floor"] = error_bars.noise_floor(redrawn, same, m.tail)
+        yield m, bars
