@@ -3,6 +3,7 @@
 import streamlit as st
 
 from calviz.figures.calibration_curve import NAMES
+from calviz.specs.check import CHECKS
 from calviz.text.words import as_sentence, together
 from calviz.ui.pinned import shown
 from calviz.ui.session import navigation, page_guard, results, settings
@@ -28,7 +29,7 @@ with page_guard.boundary():
 
 with page_guard.boundary():
     evaluation = results.evaluation(chosen)
-    worst = (f.message for f in evaluation.findings if f.code == "CAL002")
+    worst = (f.message for f in evaluation.findings if CHECKS[f.code].about == "bins")
     answer = next(worst, results.verdict(chosen))
     st.markdown(f"**{md(together(as_sentence(answer)), 1_000)}**")
     # A choice of this page: the errors of the bins that it draws.

@@ -25,5 +25,11 @@ def against_the_rest(sample: Sample) -> Iterator[Finding]:
 
 
 CHECKS.register(
-    Check("CAL023", "Classes too high or too low against the rest", against_the_rest, cells=True)
+    Check(
+        "CAL023",
+        "Classes too high or too low against the rest",
+        against_the_rest,
+        cells=True,
+        about="classes",
+    )
 )

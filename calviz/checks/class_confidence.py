@@ -38,5 +38,10 @@ def class_confidence(sample: Sample) -> Iterator[Finding]:
 
 
 CHECKS.register(
-    Check("CAL013", "True classes outside the range of a calibrated model", class_confidence)
+    Check(
+        "CAL013",
+        "True classes outside the range of a calibrated model",
+        class_confidence,
+        about="classes",
+    )
 )

@@ -65,5 +65,6 @@ CHECKS.register(
         "Predicted classes that are over- or underconfident",
         predicted_class,
         "Gupta & Ramdas 2022",
+        about="classes",
     )
 )

@@ -38,4 +38,6 @@ def slices_off(sample: Sample) -> Iterator[Finding]:
     )
 
 
-CHECKS.register(Check("CAL017", "Slices that are off", slices_off, clusters=True, weights=True))
+CHECKS.register(
+    Check("CAL017", "Slices that are off", slices_off, clusters=True, weights=True, about="slices")
+)

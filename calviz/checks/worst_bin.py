@@ -33,4 +33,4 @@ def worst_bin(sample: Sample) -> Iterator[Finding]:
     )
 
 
-CHECKS.register(Check("CAL002", "Worst bin", worst_bin, clusters=True, weights=True))
+CHECKS.register(Check("CAL002", "Worst bin", worst_bin, clusters=True, weights=True, about="bins"))

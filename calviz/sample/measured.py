@@ -53,7 +53,7 @@ class Resampling:
         return metric.interval if self.interval == "own" else self.interval
 
     def draw(self, view: Any, metrics: Sequence[Metric], how: Draw) -> dict[str, FloatArray]:
-        """Values of the metrics over resamples of the view that they share; none if it has none."""
+        """Values of the metrics over resamples of the view that they share, shape (resamples,) each; none if it has none."""
 
         def value(m: Metric, part: Any) -> FloatArray:
             checkpoint()

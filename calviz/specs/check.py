@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from calviz.core.finding import Finding
 from calviz.core.predictions import Dataset
 from calviz.specs.registry import Registry
+
+About = Literal["scores", "bins", "classes", "slices"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,8 @@ class Check:
         ``run(sample)`` yields findings.
     reference : str
         The publication that it is from, if any.
+    about : {"scores", "bins", "classes", "slices"}
+        What its findings are about, which says where more of it is shown.
     clusters, weights : bool
         Whether it is right for rows that belong to clusters, and for rows with weights: a test of independent rows is not, and
         is not asked then.
@@ -35,6 +40,7 @@ class Check:
     title: str
     run: Callable[..., Iterable[Finding]]
     reference: str = ""
+    about: About = "scores"
     clusters: bool = False
     weights: bool = False
     cells: bool = False

@@ -9,7 +9,7 @@ from calviz.figures.drawing import bullet as drawing
 from calviz.figures.drawing.style import PALETTES
 from calviz.results.evaluation import Interval, MetricResult, NoiseFloor
 from calviz.ui.session.navigation import PAGES
-from calviz.ui.widgets import bullet, next_steps
+from calviz.ui.widgets import bullet
 
 
 def places(result):
@@ -85,6 +85,6 @@ def test_a_bullet_says_in_words_what_it_shows():
 
 def test_every_page_but_the_first_leads_somewhere_that_exists():
     known = {page.key for page in PAGES}
-    assert set(next_steps._USUAL) == known - {"overview"}
-    for page, steps in next_steps._USUAL.items():
-        assert {key for key, _ in steps} <= known - {page}
+    for page in PAGES[1:]:
+        assert page.leads_to
+        assert {key for key, _ in page.leads_to} <= known - {page.key}

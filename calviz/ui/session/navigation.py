@@ -11,13 +11,26 @@ from streamlit.navigation.page import Page
 
 @dataclass(frozen=True)
 class PageSpec:
-    """A page: its place in the address, its name, the question it answers, its icon, and its key after a g."""
+    """A page of the app.
+
+    Attributes
+    ----------
+    key : str
+        Its place in the address.
+    title, question, icon : str
+        Its name, the question that it answers, and the picture beside its name.
+    letter : str
+        The key that opens it after a g.
+    leads_to : tuple of (str, str)
+        The keys of the pages that come next, and what the links say; those of the overview go by what was found.
+    """
 
     key: str
     title: str
     question: str
     icon: str
     letter: str
+    leads_to: tuple[tuple[str, str], ...] = ()
 
     @property
     def file(self) -> str:
@@ -27,37 +40,169 @@ class PageSpec:
 
 PAGES = (
     PageSpec("overview", "Overview", "Can I trust these probabilities?", ":material/speed:", "o"),
-    PageSpec("explain", "Explain it", "How do I tell others?", ":material/forum:", "e"),
-    PageSpec("data", "Data", "Did it read my file right?", ":material/table_view:", "d"),
-    PageSpec("metrics", "Metrics", "What are all the numbers?", ":material/list_alt:", "m"),
-    PageSpec("reliability", "Reliability", "Where is it off?", ":material/bar_chart:", "r"),
+    PageSpec(
+        "explain",
+        "Explain it",
+        "How do I tell others?",
+        ":material/forum:",
+        "e",
+        leads_to=(
+            ("overview", "Back to the verdict"),
+            ("report", "Put it on file"),
+        ),
+    ),
+    PageSpec(
+        "data",
+        "Data",
+        "Did it read my file right?",
+        ":material/table_view:",
+        "d",
+        leads_to=(("overview", "See the verdict"),),
+    ),
+    PageSpec(
+        "metrics",
+        "Metrics",
+        "What are all the numbers?",
+        ":material/list_alt:",
+        "m",
+        leads_to=(
+            ("reliability", "See where it is off"),
+            ("report", "Put it on file"),
+        ),
+    ),
+    PageSpec(
+        "reliability",
+        "Reliability",
+        "Where is it off?",
+        ":material/bar_chart:",
+        "r",
+        leads_to=(
+            ("classwise", "See which classes"),
+            ("recalibrate", "Recalibrate this"),
+        ),
+    ),
     PageSpec(
         "cumulative",
         "Cumulative & KS",
         "Binning aside, how far?",
         ":material/stacked_line_chart:",
         "k",
+        leads_to=(("recalibrate", "Recalibrate this"),),
     ),
-    PageSpec("classwise", "Class-wise", "Which classes?", ":material/category:", "c"),
     PageSpec(
-        "risk_coverage", "Risk-coverage", "May I let it decide, and when?", ":material/rule:", "q"
+        "classwise",
+        "Class-wise",
+        "Which classes?",
+        ":material/category:",
+        "c",
+        leads_to=(("recalibrate", "Recalibrate this"),),
     ),
-    PageSpec("decisions", "Decisions", "Is acting on it worth it?", ":material/balance:", "i"),
-    PageSpec("recalibrate", "Recalibrate", "What fixes it?", ":material/tune:", "f"),
+    PageSpec(
+        "risk_coverage",
+        "Risk-coverage",
+        "May I let it decide, and when?",
+        ":material/rule:",
+        "q",
+        leads_to=(
+            ("recalibrate", "Recalibrate this"),
+            ("report", "Put it on file"),
+        ),
+    ),
+    PageSpec(
+        "decisions",
+        "Decisions",
+        "Is acting on it worth it?",
+        ":material/balance:",
+        "i",
+        leads_to=(
+            ("recalibrate", "Recalibrate this"),
+            ("report", "Put it on file"),
+        ),
+    ),
+    PageSpec(
+        "recalibrate",
+        "Recalibrate",
+        "What fixes it?",
+        ":material/tune:",
+        "f",
+        leads_to=(
+            ("learning_curve", "See how many labels this needs"),
+            ("report", "Put it on file"),
+        ),
+    ),
     PageSpec(
         "learning_curve",
         "Learning curve",
         "How many labels do I need?",
         ":material/trending_down:",
         "u",
+        leads_to=(("recalibrate", "Compare the methods"),),
     ),
-    PageSpec("compare_models", "Compare models", "Which model?", ":material/compare_arrows:", "b"),
-    PageSpec("arena", "Arena", "Which recalibrator wins?", ":material/trophy:", "a"),
-    PageSpec("slices", "Slices", "For whom is it wrong?", ":material/groups:", "s"),
-    PageSpec("over_time", "Over time", "Does it stay right?", ":material/timeline:", "t"),
-    PageSpec("figures", "Figures", "What do I print?", ":material/dashboard:", "p"),
-    PageSpec("report", "Report", "What do I put on file?", ":material/description:", "h"),
-    PageSpec("learn", "Learn", "What does this mean?", ":material/school:", "l"),
+    PageSpec(
+        "compare_models",
+        "Compare models",
+        "Which model?",
+        ":material/compare_arrows:",
+        "b",
+        leads_to=(
+            ("recalibrate", "Recalibrate one of them"),
+            ("report", "Put it on file"),
+        ),
+    ),
+    PageSpec(
+        "arena",
+        "Arena",
+        "Which recalibrator wins?",
+        ":material/trophy:",
+        "a",
+        leads_to=(("recalibrate", "Recalibrate these data"),),
+    ),
+    PageSpec(
+        "slices",
+        "Slices",
+        "For whom is it wrong?",
+        ":material/groups:",
+        "s",
+        leads_to=(
+            ("recalibrate", "Recalibrate this"),
+            ("report", "Put it on file"),
+        ),
+    ),
+    PageSpec(
+        "over_time",
+        "Over time",
+        "Does it stay right?",
+        ":material/timeline:",
+        "t",
+        leads_to=(
+            ("slices", "See for whom it is wrong"),
+            ("recalibrate", "Recalibrate this"),
+        ),
+    ),
+    PageSpec(
+        "figures",
+        "Figures",
+        "What do I print?",
+        ":material/dashboard:",
+        "p",
+        leads_to=(("report", "Put it on file"),),
+    ),
+    PageSpec(
+        "report",
+        "Report",
+        "What do I put on file?",
+        ":material/description:",
+        "h",
+        leads_to=(("overview", "Back to the verdict"),),
+    ),
+    PageSpec(
+        "learn",
+        "Learn",
+        "What does this mean?",
+        ":material/school:",
+        "l",
+        leads_to=(("overview", "Back to the verdict"),),
+    ),
 )
 #: The picture in the browser's tab. A material icon there would be fetched from the network.
 ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
