@@ -11,6 +11,12 @@ import pytest
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# Workers that run side by side share the cores: threads of linear algebra in each would wait for one another, which takes a
+# quarter of the time. It is read when the library is loaded, here and in the processes that tests start.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "POLARS_MAX_THREADS"):
+        os.environ.setdefault(name, "1")
+
 # The modules that are loaded here hold a million objects, and looking through all of them again and again takes a tenth of the time.
 gc.set_threshold(10_000, 50, 100)
 
