@@ -31,3 +31,22 @@ def few_candidates() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(AutomaticRecalibrator, "_candidates", lambda self, classes: few)
         yield
+
+
+@pytest.fixture(scope="module")
+def few_resamples() -> Iterator[None]:
+    """Error bars and verdicts of 200 resamples where nobody says how many, and few redraws of the conventions.
+
+    What pages and commands do with them does not need a thousand. A module whose numbers do, overrides this fixture.
+    """
+    from calviz import analysis
+    from calviz.peers import _measure
+    from calviz.report.sections import provenance
+    from calviz.sample.sample import Sample
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(Sample.__init__.__kwdefaults__, "resamples", 200)
+        for module in (analysis, provenance):
+            patch.setattr(module, "RESAMPLES", 200)
+        patch.setattr(_measure, "REDRAWS", _measure.LEAST_REDRAWS)
+        yield

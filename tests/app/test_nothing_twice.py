@@ -20,6 +20,11 @@ from tests.app.test_report import _finished
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture(scope="module")
+def few_resamples():
+    """What is counted here is what users have."""
+
+
 class Measured:
     """Counts metrics of views, draws of views, and verdicts."""
 
