@@ -4,6 +4,8 @@
 def test_keys_lead_to_pages_and_a_figure_is_copied(view):
     tab = view(height=1400).open("/metrics?data=breast_cancer&error-bars=false").settle()
     page = tab.page
+    # What listens comes with the button.
+    page.get_by_role("button", name="Keyboard", exact=True).wait_for()
     page.keyboard.press("?")
     page.get_by_role("dialog", name="Keyboard shortcuts").wait_for()
     page.keyboard.press("Escape")
