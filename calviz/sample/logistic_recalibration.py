@@ -153,6 +153,18 @@ def _sums(theta: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray)
     return np.stack([residual.sum(axis=1), residual @ x, *hessian])
 
 
+def _sums_at_one_place(
+    theta: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray
+) -> FloatArray:
+    """`_sums` where all rows have the same parameters (2,): products with what they share, shape (5, R)."""
+    p = _expit(theta[0] + theta[1] * x)
+    weight = p * (1 - p)
+    expected = count @ np.stack([p, p * x, weight, weight * x, weight * np.square(x)], axis=1)
+    return np.stack(
+        [hits.sum(axis=1) - expected[:, 0], hits @ x - expected[:, 1], *expected[:, 2:].T]
+    )
+
+
 def _solved(sums: FloatArray) -> tuple[FloatArray, BoolArray]:
     g0, g1, h00, h01, h11 = sums
     det = h00 * h11 - h01**2
@@ -169,8 +181,10 @@ def _plain_newton(
 
     Convergence is quadratic: the last step leaves an error of about its square.
     """
-    theta = np.repeat(start, count.shape[0], axis=0)
-    for _ in range(5):
+    step, good = _solved(_sums_at_one_place(start[0], x, count, hits))
+    theta = start + step
+    settled = good & False
+    for _ in range(4):
         step, good = _step(theta, x, count, hits)
         theta += step
         settled = good & (np.abs(step) <= SHORT_OF_RESAMPLE * (1 + np.abs(theta))).all(axis=1)
