@@ -112,13 +112,16 @@ def _without_noise(value: float, truth: FloatArray, mean: FloatArray, sd: FloatA
     truth, mean, sd : ndarray, shape (F,)
         True errors, ascending, and what they show: normal, about.
     """
+    where_matched = float(np.interp(value, mean, truth, left=truth[0]))
     if sd[0] <= 0 or truth[-1] <= truth[0]:
-        return float(np.interp(value, mean, truth, left=truth[0]))
+        return where_matched
     spread = np.maximum(sd, 1e-3 * sd.max())
     off = (value - mean) / spread
     # Relative to the best: far from 0 the densities themselves vanish.
     likely = np.exp(-0.5 * (np.square(off) - np.square(off).min())) / spread
     slab = likely * np.gradient(truth)
+    if not slab.any():  # errors that are nothing but rounding stand still between the scales
+        return where_matched
     none = NONE * likely[0]
     some = (1 - NONE) * slab.sum() / truth[-1]
     share = none / (none + some) + some / (none + some) * (np.cumsum(slab) - slab / 2) / slab.sum()

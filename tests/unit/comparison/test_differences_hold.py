@@ -205,3 +205,10 @@ def test_two_comparisons_are_a_family():
     pairs = (("a", "b"), ("a", "c"))
     assert critical(draws, pairs) == pytest.approx(2.21, rel=0.015)
     assert critical(draws, pairs[:1]) == Z
+
+
+def test_errors_that_are_nothing_but_rounding_have_an_estimate():
+    # Of a constant probability that is the frequency: true errors stand still between the scales.
+    truth = 1e-16 * np.repeat([0.0, 1.0], 4)
+    shown, sd = 1e-15 + 3 * truth, 1e-47 * np.arange(8, 0, -1)
+    assert 0 <= _without_noise(7e-16, truth, shown, sd) <= truth[-1]
