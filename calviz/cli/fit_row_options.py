@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from calviz.cli.sample_options import seed_option
 from calviz.core.errors import OptionError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _FIT = (
         metavar="FOLDS",
         help="Instead: every row is calibrated by a map that never saw it.",
     ),
-    click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0)),
+    seed_option,
 )
 _JUDGE = (
     click.option("--eval-split", metavar="NAME", help="The split to evaluate on."),

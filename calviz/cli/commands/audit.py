@@ -12,8 +12,8 @@ import click
 from calviz.cli.at_cutoff import Deciding
 from calviz.cli.group import CROSSED, FINE, WRONG
 from calviz.cli.reading import label_file_options, reading_options
-from calviz.cli.reduction import reduction_option
 from calviz.cli.report_options import Documents, document_options, only_one_output
+from calviz.cli.sample_options import bins_option, reduction_option, resamples_option, seed_option
 from calviz.cli.text import say, sentence
 from calviz.cli.threshold import Threshold
 from calviz.core.errors import CalvizError, InputError, OptionError
@@ -47,7 +47,7 @@ class Audit:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--split", metavar="NAME", help="Only the rows of this split.")
 @reduction_option
-@click.option("--bins", default=15, show_default=True, type=click.IntRange(min=1))
+@bins_option
 @click.option("--ci", is_flag=True, help="Add 95 % intervals, noise floors and p-values.")
 @click.option(
     "--conventions",
@@ -104,10 +104,8 @@ class Audit:
     metavar="PATH",
     help="Write every --fail-on as a test in JUnit XML, which build servers show; also where one is crossed.",
 )
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
-@click.option(
-    "--resamples", default=1_000, show_default=True, type=click.IntRange(min=1, max=100_000)
-)
+@seed_option
+@resamples_option
 @click.option(
     "--model",
     "models",

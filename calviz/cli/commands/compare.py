@@ -12,8 +12,8 @@ from calviz.cli.fit_row_options import fitting_options, one_model
 from calviz.cli.group import FINE
 from calviz.cli.method_options import method_options, parse
 from calviz.cli.reading import label_file_options, reading_options
-from calviz.cli.reduction import reduction_option
 from calviz.cli.report_options import Documents, document_options, only_one_output
+from calviz.cli.sample_options import bins_option, reduction_option
 from calviz.cli.text import say
 from calviz.core.errors import OptionError
 from calviz.core.whole_files import write_output
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @judge_option
 @method_options
 @reduction_option
-@click.option("--bins", default=15, show_default=True, type=click.IntRange(min=1))
+@bins_option
 @click.option(
     "--refits",
     type=click.IntRange(min=0),

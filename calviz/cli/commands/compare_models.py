@@ -9,8 +9,8 @@ import click
 
 from calviz.cli.group import FINE
 from calviz.cli.reading import reading_options
-from calviz.cli.reduction import reduction_option
 from calviz.cli.report_options import Documents, document_options, only_one_output
+from calviz.cli.sample_options import bins_option, reduction_option, resamples_option, seed_option
 from calviz.core.errors import InputError, OptionError
 from calviz.core.whole_files import write_output
 
@@ -25,11 +25,9 @@ if TYPE_CHECKING:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--split", metavar="NAME", help="Only the rows of this split, where a file has it.")
 @reduction_option
-@click.option("--bins", default=15, show_default=True, type=click.IntRange(min=1))
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
-@click.option(
-    "--resamples", default=1_000, show_default=True, type=click.IntRange(min=1, max=100_000)
-)
+@bins_option
+@seed_option
+@resamples_option
 @click.option(
     "--model",
     "chosen",

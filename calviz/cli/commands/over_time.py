@@ -9,7 +9,7 @@ import click
 from calviz.cli.fit_row_options import one_model
 from calviz.cli.group import FINE
 from calviz.cli.reading import reading_options
-from calviz.cli.reduction import reduction_option
+from calviz.cli.sample_options import bins_option, reduction_option, seed_option
 from calviz.core.whole_files import write_output
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ _EVERY = {"equal-counts": "equal counts"}
 )
 @click.option("--split", metavar="NAME", help="Only the rows of this split.")
 @reduction_option
-@click.option("--bins", default=15, show_default=True, type=click.IntRange(min=1))
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
+@bins_option
+@seed_option
 @click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
 @click.option(
     "--json", "json_path", metavar="PATH", help="Write JSON; with - it goes to standard output."

@@ -1,0 +1,32 @@
+"""What is looked at, by options that are the same in every command that measures."""
+
+from __future__ import annotations
+
+import click
+
+from calviz.core.bins import DEFAULT_BINS
+from calviz.core.reduction import Reduction
+from calviz.sample.error_bars import RESAMPLES
+
+
+def _read(
+    _context: click.Context, _parameter: click.Parameter, text: str | None
+) -> Reduction | None:
+    return None if text is None else Reduction.of(text)
+
+
+#: Without it the value is None: the default of the data.
+reduction_option = click.option(
+    "--reduction",
+    metavar="R",
+    callback=_read,
+    help="Which probability is judged: positive (the second of two classes, the default with two), "
+    "top-label (the largest, the default otherwise), top-2 ..., within-top-2 ... or class:NAME.",
+)
+bins_option = click.option(
+    "--bins", default=DEFAULT_BINS, show_default=True, type=click.IntRange(min=1)
+)
+seed_option = click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
+resamples_option = click.option(
+    "--resamples", default=RESAMPLES, show_default=True, type=click.IntRange(min=1, max=100_000)
+)
