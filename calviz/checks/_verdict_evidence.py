@@ -155,9 +155,8 @@ def _seen(sample: Sample, tests: Joint | None) -> Evidence:
     sums = chosen_bins(sample)
     whole = sample.view(event_sums)
     off, error = float(mcs(whole)), float(ece(sums))
-    drawing = {"seed": sample.seed, "resamples": sample.resamples}
-    calibrated = ece(resampled(sums, "under_calibration", **drawing))
-    drawn = ece(resampled(sums, "bootstrap", **drawing))
+    calibrated = ece(resampled(sums, "under_calibration", **sample.redrawing))
+    drawn = ece(resampled(sums, "bootstrap", **sample.redrawing))
     reach = interval(
         drawn, value=error, method="inverted", calibrated=calibrated, bounds=(0.0, 1.0)
     )
@@ -166,7 +165,7 @@ def _seen(sample: Sample, tests: Joint | None) -> Evidence:
         float(np.quantile(calibrated, 0.95)),
         p_value(calibrated, error),
     )
-    around = interval(mcs(resampled(whole, "bootstrap", **drawing)), value=off)
+    around = interval(mcs(resampled(whole, "bootstrap", **sample.redrawing)), value=off)
     key = sample.reduction.key
     high = low = beyond = False
     if tests is not None:

@@ -85,7 +85,7 @@ def joint(sample: Sample) -> Joint:
     two = len(seen) == 2
     base = seen[1] if two and sample.reduction.kind == "top-label" else sample
     view = base.view(steps)
-    calibrated = resampled(view, "under_calibration", seed=sample.seed, resamples=sample.resamples)
+    calibrated = resampled(view, "under_calibration", **sample.redrawing)
     edges = {s.reduction.key: chosen_bins(s).edges for s in seen}
     # The class that ties go to is the first one.
     fold = partial(_folded, ties_flip=two and base.reduction.class_index(base.data) == 1)

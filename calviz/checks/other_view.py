@@ -78,7 +78,7 @@ class _Look:
 
 def _look(sample: Sample, seen: Evidence) -> _Look:
     sums, whole = chosen_bins(sample), sample.view(event_sums)
-    calibrated = resampled(sums, "under_calibration", seed=sample.seed, resamples=sample.resamples)
+    calibrated = resampled(sums, "under_calibration", **sample.redrawing)
     errors = ece(calibrated)
     key = sample.reduction.key
     beyond = {t.key for t in seen.tests if t.reduction == key and t.adjusted <= OVERALL}

@@ -25,6 +25,7 @@ from calviz.core.watch import Stopped, checkpoint, watching
 from calviz.data.sampling.sample import FIT, JUDGED, RowSample
 from calviz.numerics.blocks import available_cores
 from calviz.results.comparison import Comparison, MethodResult
+from calviz.sample.error_bars import RESAMPLES
 from calviz.sample.reduce import predicted_classes
 from calviz.specs.metric import METRICS
 from calviz.specs.recalibrator import UNCALIBRATED, RecalibratorSpec
@@ -48,7 +49,7 @@ def compare(
     bins: int = DEFAULT_BINS,
     scheme: Scheme = "equal-width",
     ci: bool = True,
-    resamples: int = 1_000,
+    resamples: int = RESAMPLES,
     refits: int = 0,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     jobs: int | None = None,

@@ -28,6 +28,7 @@ from calviz.results.model_comparison import (
     ModelsByMethods,
 )
 from calviz.results.slices import Where, rows_where
+from calviz.sample.error_bars import RESAMPLES
 from calviz.specs.metric import METRICS
 
 Models = Mapping[str, Dataset] | Sequence[Dataset]
@@ -44,7 +45,7 @@ def compare_models(
     bins: int = DEFAULT_BINS,
     scheme: Scheme = "equal-width",
     ci: bool = True,
-    resamples: int = 1_000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
     progress: Progress | None = None,
     stop: Callable[[], bool] | None = None,

@@ -10,6 +10,7 @@ from calviz.comparison.rows import Division
 from calviz.core.bins import DEFAULT_BINS, Scheme
 from calviz.core.errors import OptionError
 from calviz.core.reduction import Reduction
+from calviz.sample.error_bars import RESAMPLES
 from calviz.specs.recalibrator import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
 
 
@@ -47,7 +48,7 @@ class Plan:
     bins: int = DEFAULT_BINS
     scheme: Scheme = "equal-width"
     ci: bool = True
-    resamples: int = 1_000
+    resamples: int = RESAMPLES
     refits: int = 0
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 

@@ -30,8 +30,8 @@ from calviz.text.words import (
 
 Placed = Literal["equal-width", "equal-mass"]
 
-#: Resamples behind the noise floor of every number of bins.
-RESAMPLES = 400
+#: At most this many resamples are behind the noise floors, as each goes through all numbers of bins.
+MOST_RESAMPLES = 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +109,7 @@ class BinSensitivity(Figure):
         level: float = 0.95,
         band: bool = True,
         seed: int | None = None,
+        resamples: int | None = None,
         split: str | None = None,
     ) -> Self:
         """Compute the ECE for every number of bins, and redraw the hits for the noise floor.
@@ -127,8 +128,8 @@ class BinSensitivity(Figure):
             Level of the noise floor, between 0 and 1.
         band : bool
             Whether to compute the noise floor.
-        seed : int
-            Seed of the redrawing.
+        seed, resamples : int
+            Of the redrawing: its seed, and how often (at most 400 times).
 
         Raises
         ------
@@ -137,17 +138,22 @@ class BinSensitivity(Figure):
         """
         check_level(level)
         sample = Sample.of(
-            data, split=split, reduction=reduction, bins=bins, scheme=scheme, seed=seed
+            data,
+            split=split,
+            reduction=reduction,
+            bins=bins,
+            scheme=scheme,
+            seed=seed,
+            resamples=resamples,
         )
+        how = sample.but(resamples=min(MOST_RESAMPLES, sample.resamples)).redrawing
         ece: dict[Placed, FloatArray] = {}
         floor: dict[Placed, Floor] = {}
         for placed in get_args(Placed):
             sweep = sample.view(bin_sweep, scheme=placed, most=most)
             ece[placed] = sweep.ece()
             if band:
-                floor[placed] = sample.view(
-                    _floor, scheme=placed, most=most, level=level, seed=sample.seed
-                )
+                floor[placed] = sample.view(_floor, scheme=placed, most=most, level=level, **how)
         return cls(
             name=sample.data.name,
             split=sample.split,
@@ -212,9 +218,11 @@ class BinSensitivity(Figure):
 
 
 @takes_weights
-def _floor(sample: Sample, *, scheme: Placed, most: int, level: float, seed: int) -> Floor:
+def _floor(
+    sample: Sample, *, scheme: Placed, most: int, level: float, seed: int, resamples: int
+) -> Floor:
     sweep = sample.view(bin_sweep, scheme=scheme, most=most)
-    drawn = sweep.under_calibration(stream(seed, "under_calibration"), RESAMPLES)
+    drawn = sweep.under_calibration(stream(seed, "under_calibration"), resamples)
     return Floor(drawn.mean(axis=0), np.quantile(drawn, level, axis=0))
 
 

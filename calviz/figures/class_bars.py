@@ -18,7 +18,7 @@ from calviz.figures.kernels.beside import Another
 from calviz.sample import error_bars
 from calviz.sample.class_gaps import class_gaps
 from calviz.sample.class_ranges import ClassView, beyond, class_ranges, too_few
-from calviz.sample.error_bars import RESAMPLES
+from calviz.sample.error_bars import Redrawing
 from calviz.sample.predicted_classes import predicted_class_sums
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import of_chosen_bins
@@ -34,6 +34,8 @@ Order = Literal["value", "beyond", "class"]
 
 #: Up to this many classes have a bar each; of more, the ends of the order do, and a curve shows all.
 ALL_BARS = 24
+#: Resamples behind the intervals of large data.
+QUICK_RESAMPLES = 200
 #: What is drawn, in words.
 DRAWN: dict[Mode, str] = {
     "predicted-class": "Rows predicted as each class: mean confidence − accuracy",
@@ -133,8 +135,8 @@ class ClassBars(Figure):
         level: float = 0.95,
         band: bool = True,
         seed: int | None = None,
+        resamples: int | None = None,
         split: str | None = None,
-        resamples: int = RESAMPLES,
     ) -> Self:
         """Compute the errors of all classes, their intervals, and what a calibrated model would show.
 
@@ -148,12 +150,11 @@ class ClassBars(Figure):
             Level of the intervals, between 0 and 1.
         band : bool
             Whether to compute what a calibrated model would show.
-        seed : int
-            Seed of the resampling.
+        seed, resamples : int
+            Of the resampling behind the intervals of ``true-class``: its seed, and how often; fewer are quicker with many rows
+            (`quick_redrawing`).
         split : str, optional
             Only the rows of this split.
-        resamples : int
-            Behind the intervals of ``true-class``; fewer are quicker with many rows.
 
         Raises
         ------
@@ -163,12 +164,12 @@ class ClassBars(Figure):
             As `calviz.evaluate` does.
         """
         check_level(level)
-        sample = Sample.of(data, split=split, seed=seed)
+        sample = Sample.of(data, split=split, seed=seed, resamples=resamples)
         if mode not in get_args(Mode):
             raise OptionError(f"'mode' must be one of {', '.join(get_args(Mode))}; got {mode!r}.")
         ranges = sample.view(class_ranges, view=mode)
         rows, has, limits = ranges.rows, ranges.has, ranges.range if band else None
-        interval = _interval(sample, mode, level, resamples)
+        interval = _interval(sample, mode, level)
         names = sample.data.class_names
         low, high = interval
         # No width would claim certainty.
@@ -381,10 +382,16 @@ def _and(more: str) -> str:
     return f"; {more}" if more else ""
 
 
+def quick_redrawing(sample: Sample) -> Redrawing:
+    """How a sample is redrawn for the errors of its classes: fewer times where a thousand take many seconds."""
+    few = sample.but(resamples=min(QUICK_RESAMPLES, sample.resamples))
+    return (few if sample.is_large else sample).redrawing
+
+
 _Ends = tuple[FloatArray, FloatArray]
 
 
-def _interval(sample: Sample, mode: Mode, level: float, resamples: int) -> _Ends:
+def _interval(sample: Sample, mode: Mode, level: float) -> _Ends:
     if mode != "true-class" and sample.data.clusters is not None:
         # Closed forms, of independent rows.
         nothing = np.full(sample.data.n_classes, np.nan)
@@ -394,7 +401,7 @@ def _interval(sample: Sample, mode: Mode, level: float, resamples: int) -> _Ends
     if mode == "one-vs-rest":
         return sample.view(class_gaps).interval(level)
     view = of_chosen_bins(sample)
-    drawn = error_bars.resampled(view, "bootstrap", seed=sample.seed, resamples=resamples)
+    drawn = error_bars.resampled(view, "bootstrap", **sample.redrawing)
     return _quantiles(drawn.mcs, drawn.rows, level)
 
 

@@ -14,7 +14,7 @@ from calviz.figures.kernels.isotonic_bands import isotonic_at, isotonic_band
 from calviz.figures.kernels.reliability_curves import isotonic_curve
 from calviz.figures.kernels.thin_curve import BUCKETS
 from calviz.figures.score_figure import ScoreFigure
-from calviz.sample.error_bars import RESAMPLES, resampled
+from calviz.sample.error_bars import resampled
 from calviz.sample.measured import measured
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
@@ -76,9 +76,8 @@ class CorpDiagram(ScoreFigure):
         first, last, _ = isotonic_curve(view)
         spread = np.linspace(0, base.size - 1, min(base.size, BUCKETS)).astype(np.intp)
         at = np.unique(np.concatenate([_thinned(first), _thinned(last), base.score[spread]]))
-        drawing = {"seed": sample.seed, "resamples": RESAMPLES}
         consistency, confidence = (
-            isotonic_band(resampled(view, how, **drawing), at, level)
+            isotonic_band(resampled(view, how, **sample.redrawing), at, level)
             for how in ("under_calibration", "bootstrap")
         )
         curve = isotonic_at(view, at)

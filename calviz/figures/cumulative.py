@@ -21,7 +21,7 @@ from calviz.figures.kernels.thin_curve import extremes
 from calviz.results.evaluation import Interval
 from calviz.results.verdict import Verdict
 from calviz.sample import error_bars
-from calviz.sample.error_bars import RESAMPLES
+from calviz.sample.error_bars import Redrawing
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
@@ -77,8 +77,8 @@ class Cumulative(Figure):
         Level of bands and interval.
     estimate : {"smooth", "isotonic"}
         How the probability of a hit is estimated.
-    seed : int
-        Seed of the redrawing.
+    redrawing : Redrawing
+        Seed and number of the resamples.
     fractile : ndarray, shape (G,)
         Share of the rows with a score up to the step's.
     cumulative_score, cumulative_hits : ndarray, shape (G,)
@@ -104,7 +104,7 @@ class Cumulative(Figure):
     steps: Steps
     level: float
     estimate: Estimate
-    seed: int
+    redrawing: Redrawing
     fractile: FloatArray
     cumulative_score: FloatArray
     cumulative_hits: FloatArray
@@ -124,6 +124,7 @@ class Cumulative(Figure):
         level: float = 0.95,
         band: bool = True,
         seed: int | None = None,
+        resamples: int | None = None,
         split: str | None = None,
     ) -> Self:
         """Sort, sum, and redraw the hits for the bands.
@@ -138,8 +139,8 @@ class Cumulative(Figure):
             Level of the bands and of the interval, between 0 and 1.
         band : bool
             Whether to compute what a calibrated model would show.
-        seed : int
-            Seed of the redrawing.
+        seed, resamples : int
+            Of the redrawing: its seed, and how often.
 
         Raises
         ------
@@ -147,7 +148,7 @@ class Cumulative(Figure):
             As `calviz.evaluate` does.
         """
         check_level(level)
-        sample = Sample.of(data, split=split, reduction=reduction, seed=seed)
+        sample = Sample.of(data, split=split, reduction=reduction, seed=seed, resamples=resamples)
         if estimate not in get_args(Estimate):
             raise OptionError(f"'estimate' must be smooth or isotonic; got {estimate!r}.")
         view = sample.view(steps)
@@ -160,9 +161,7 @@ class Cumulative(Figure):
             fitted = level_of[np.searchsorted(last, view.score)]
         bound, limits = None, None
         if band:
-            drawn = error_bars.resampled(
-                view, "under_calibration", seed=sample.seed, resamples=RESAMPLES
-            )
+            drawn = error_bars.resampled(view, "under_calibration", **sample.redrawing)
             bound = float(np.quantile(_largest(drawn), level))
             if estimate == "smooth":
                 limits = _limits(view, drawn, level, upto[kept], view.score[kept])
@@ -173,7 +172,7 @@ class Cumulative(Figure):
             steps=view,
             level=level,
             estimate=estimate,
-            seed=sample.seed,
+            redrawing=sample.redrawing,
             fractile=upto[kept],
             cumulative_score=cumulative_score[kept],
             cumulative_hits=(cumulative_score - gap)[kept],
@@ -242,9 +241,8 @@ class Cumulative(Figure):
         """Bootstrap interval of the KS error, as an evaluation gives it."""
         if self.n < 2:
             return None
-        drawing = {"seed": self.seed, "resamples": RESAMPLES}
-        drawn = error_bars.resampled(self.steps, "bootstrap", **drawing)
-        calibrated = error_bars.resampled(self.steps, "under_calibration", **drawing)
+        drawn = error_bars.resampled(self.steps, "bootstrap", **self.redrawing)
+        calibrated = error_bars.resampled(self.steps, "under_calibration", **self.redrawing)
         return error_bars.interval(
             _largest(drawn),
             self.level,

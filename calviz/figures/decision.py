@@ -18,6 +18,7 @@ from calviz.figures.kernels.expert_referral import Costs, best_threshold, cost_a
 from calviz.figures.kernels.grouped_rows import resampled_between
 from calviz.results.evaluation import Interval
 from calviz.sample import error_bars
+from calviz.sample.error_bars import Redrawing
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import top_label_steps
 from calviz.sample.steps import Steps
@@ -132,6 +133,7 @@ class Decision(Figure):
         level: float = 0.95,
         band: bool = True,
         seed: int | None = None,
+        resamples: int | None = None,
         split: str | None = None,
         choose_split: str | None = None,
     ) -> Self:
@@ -147,8 +149,8 @@ class Decision(Figure):
             Level of band and intervals, between 0 and 1.
         band : bool
             Whether to compute the bootstrap band.
-        seed : int
-            Seed of the resampling.
+        seed, resamples : int
+            Of the resampling: its seed, and how often.
         split : str, optional
             Measure costs on the rows of this split only.
         choose_split : str, optional
@@ -160,7 +162,7 @@ class Decision(Figure):
         OptionError, InputError
             As `calviz.evaluate` does, and on costs that are not finite or put wrong below right.
         """
-        judged = Sample.of(data, split=split, seed=seed)
+        judged = Sample.of(data, split=split, seed=seed, resamples=resamples)
         choosing = None if choose_split is None else Sample.of(data, split=choose_split)
         costs = Costs(wrong, referred, right)
         return cls.of_rows(judged, choosing, costs=costs, level=level, band=band)
@@ -184,7 +186,7 @@ class Decision(Figure):
             costs=costs,
             level=level,
             band=band,
-            seed=sample.seed,
+            **sample.redrawing,
             best=(chosen or sample).view(_best, costs=costs),
             chosen_on=None if chosen is None else chosen.split,
         )
@@ -199,12 +201,14 @@ class Decision(Figure):
         level: float,
         band: bool,
         seed: int,
+        resamples: int,
         best: float,
         chosen_on: str | None,
     ) -> Self:
         """See `of_rows`; `best` is the threshold that was chosen."""
         if not 0 < level < 1:
             raise OptionError(f"'level' must lie between 0 and 1, got {level!r}.")
+        redrawing = Redrawing(seed=seed, resamples=resamples)
         view = sample.view(top_label_steps)
         n = sample.data.rows
         # A face value of 0.9 is met by a score of 0.9 in single precision.
@@ -213,7 +217,7 @@ class Decision(Figure):
         rules = np.array([face, best, 0.0, math.inf])
         kept, errors = kept_and_wrong(view, rules)
         per_rule = costs.total(kept, errors, n) / n
-        drawn = _drawn(view, rules, costs, seed) if n > 1 else None
+        drawn = _drawn(view, rules, costs, redrawing) if n > 1 else None
 
         def interval(values: FloatArray | None) -> Interval | None:
             return None if values is None else error_bars.interval(values, level)
@@ -232,7 +236,7 @@ class Decision(Figure):
         at = _thresholds(view, rules)
         limits = None
         if band and n > 1:
-            curves = _drawn(view, at, costs, seed)
+            curves = _drawn(view, at, costs, redrawing)
             low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
             limits = low, high
         return cls(
@@ -387,10 +391,10 @@ def _best(sample: Sample, *, costs: Costs) -> float:
     return best_threshold(sample.view(top_label_steps), costs)
 
 
-def _drawn(view: Steps, thresholds: FloatArray, costs: Costs, seed: int) -> FloatArray:
+def _drawn(view: Steps, thresholds: FloatArray, costs: Costs, redrawing: Redrawing) -> FloatArray:
     """Costs at the thresholds on resampled rows, shape (B, T)."""
     within = np.clip(thresholds, None, 2.0)
-    return cost_at(resampled_between(view, within, seed), within, costs)
+    return cost_at(resampled_between(view, within, redrawing), within, costs)
 
 
 def _thresholds(view: Steps, rules: FloatArray) -> FloatArray:

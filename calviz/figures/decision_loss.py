@@ -16,7 +16,7 @@ from calviz.figures.drawing.sheet import Picture, Sheet
 from calviz.figures.drawing.style import axis
 from calviz.figures.score_figure import ScoreFigure
 from calviz.numerics.isotonic_fits import isotonic_fits
-from calviz.sample.error_bars import RESAMPLES, resampled
+from calviz.sample.error_bars import resampled
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.specs.figure import figure
@@ -72,7 +72,7 @@ class DecisionLoss(ScoreFigure):
     @classmethod
     def _of(cls, sample: Sample, *, level: float, **head: Any) -> Self:
         view = sample.view(steps)
-        drawn = resampled(view, "under_calibration", seed=sample.seed, resamples=RESAMPLES)
+        drawn = resampled(view, "under_calibration", **sample.redrawing)
         calm = decision_loss(drawn.score, drawn.count, drawn.hits)
         base = view.merged()
         return cls(

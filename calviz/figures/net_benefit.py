@@ -95,6 +95,7 @@ class NetBenefit(Figure):
         level: float = 0.95,
         band: bool = True,
         seed: int | None = None,
+        resamples: int | None = None,
         split: str | None = None,
     ) -> Self:
         """Count hits and misses above every cutoff.
@@ -109,8 +110,8 @@ class NetBenefit(Figure):
             Level of the bands, between 0 and 1.
         band : bool
             Whether to compute the bootstrap bands.
-        seed : int
-            Seed of the resampling.
+        seed, resamples : int
+            Of the resampling: its seed, and how often.
         split : str, optional
             Only the rows of this split.
 
@@ -120,14 +121,14 @@ class NetBenefit(Figure):
             As `calviz.evaluate` does.
         """
         check_level(level)
-        sample = Sample.of(data, split=split, reduction=reduction, seed=seed)
+        sample = Sample.of(data, split=split, reduction=reduction, seed=seed, resamples=resamples)
         view = sample.view(steps)
         # A cutoff of 0.3 is reached by a score of 0.3 in single precision.
         at = CUTOFFS.astype(sample.scored.score.dtype).astype(np.float64)
         found = _all(view, at)
         bands: dict[Shown, Ends] = {}
         if band and view.n > 1:
-            drawn = _all(resampled_between(view, at, sample.seed), at)
+            drawn = _all(resampled_between(view, at, sample.redrawing), at)
             tails = [(1 - level) / 2, (1 + level) / 2]
             for shown, values in drawn.items():
                 if np.isfinite(found[shown]).all():

@@ -22,7 +22,7 @@ from calviz.numerics.proportions import clopper_pearson
 from calviz.results.evaluation import Interval
 from calviz.sample.bin_gaps import bins_off
 from calviz.sample.binning import BinSums, Scheme
-from calviz.sample.error_bars import interval, resampled
+from calviz.sample.error_bars import Redrawing, interval, resampled
 from calviz.sample.sample import Sample, chosen_bins
 from calviz.specs.figure import Theme, figure
 from calviz.specs.metric import METRICS
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 
 #: How a diagram is drawn: points with their gaps on the band, or the bars of Guo et al.
 Marks = Literal["points", "bars"]
-#: Resamples behind the consistency band and the interval of the ECE.
-RESAMPLES = 1_000
 
 
 @figure(
@@ -89,8 +87,8 @@ class Reliability(Figure):
         Exact (Clopper-Pearson) interval of the share of hits.
     band : (ndarray, ndarray) or None, shape (M,) each
         Where the share of hits falls if the scores are the true probabilities (consistency band).
-    seed : int
-        Seed of the redrawing.
+    redrawing : Redrawing
+        Seed and number of the resamples.
     curves : mapping of str to Curve
         Bin-free estimates of the same frequency, where they were asked for.
 
@@ -114,7 +112,7 @@ class Reliability(Figure):
     observed: FloatArray
     interval: tuple[FloatArray, FloatArray]
     band: tuple[FloatArray, FloatArray] | None
-    seed: int
+    redrawing: Redrawing
     curves: Mapping[CurveKind, Curve]
     _score: FloatArray
     _selected: IntArray | None
@@ -130,6 +128,7 @@ class Reliability(Figure):
         level: float = 0.95,
         band: bool = True,
         seed: int | None = None,
+        resamples: int | None = None,
         split: str | None = None,
         curves: tuple[CurveKind, ...] = (),
     ) -> Self:
@@ -147,8 +146,8 @@ class Reliability(Figure):
             Level of the exact interval of each bin and of the band, between 0 and 1.
         band : bool
             Whether to compute the consistency band.
-        seed : int
-            Seed of the redrawing behind the band and the interval of the ECE.
+        seed, resamples : int
+            Of the redrawing behind the band and the interval of the ECE: its seed, and how often.
         curves : tuple of {"kernel", "isotonic"}
             Bin-free curves to add: the kernel estimate behind KDE-ECE, and isotonic regression (CORP).
 
@@ -159,7 +158,13 @@ class Reliability(Figure):
         """
         check_level(level)
         sample = Sample.of(
-            data, split=split, reduction=reduction, bins=bins, scheme=scheme, seed=seed
+            data,
+            split=split,
+            reduction=reduction,
+            bins=bins,
+            scheme=scheme,
+            seed=seed,
+            resamples=resamples,
         )
         selected = None
         if split is not None:
@@ -184,8 +189,8 @@ class Reliability(Figure):
             mean_score=sums.confidence[filled],
             observed=sums.accuracy[filled],
             interval=clopper_pearson(hits[filled], rows[filled], level=level),
-            band=_band(sums, filled, level, sample.seed) if band else None,
-            seed=sample.seed,
+            band=_band(sums, filled, level, sample.redrawing) if band else None,
+            redrawing=sample.redrawing,
             curves=make_curves(sample, curves),
             _score=sample.scored.score,
             _selected=selected,
@@ -227,9 +232,8 @@ class Reliability(Figure):
         if self.n < 2:
             return None
         # The same streams as an evaluation's, so that both print the same interval.
-        drawing = {"seed": self.seed, "resamples": RESAMPLES}
-        drawn = resampled(self.sums, "bootstrap", **drawing)
-        calibrated = resampled(self.sums, "under_calibration", **drawing)
+        drawn = resampled(self.sums, "bootstrap", **self.redrawing)
+        calibrated = resampled(self.sums, "under_calibration", **self.redrawing)
         return interval(
             drawn.mean_gap,
             self.level,
@@ -414,8 +418,8 @@ class Reliability(Figure):
 
 
 def _band(
-    sums: BinSums, filled: IntArray, level: float, seed: int
+    sums: BinSums, filled: IntArray, level: float, redrawing: Redrawing
 ) -> tuple[FloatArray, FloatArray]:
-    drawn = resampled(sums, "under_calibration", seed=seed, resamples=RESAMPLES)
+    drawn = resampled(sums, "under_calibration", **redrawing)
     low, high = np.quantile(drawn.accuracy[:, filled], [(1 - level) / 2, (1 + level) / 2], axis=0)
     return low, high

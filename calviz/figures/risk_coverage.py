@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
@@ -23,7 +23,7 @@ from calviz.figures.kernels.uncertainty_ranking import (
 from calviz.numerics.proportions import clopper_pearson
 from calviz.results.evaluation import Interval
 from calviz.sample import error_bars
-from calviz.sample.error_bars import RESAMPLES
+from calviz.sample.error_bars import RESAMPLES, Redrawing
 from calviz.sample.ranking import coverage_at, ranked
 from calviz.sample.sample import Sample, event_sums, top_label_sums
 from calviz.sample.steps import Steps
@@ -107,6 +107,8 @@ class RiskCoverage(Figure):
         The risk if every wrong prediction ranked below every right one.
     accuracy_interval : Interval or None
         Of the accuracy of all predictions: that of the metric, so that every page says the same.
+    redrawing : Redrawing
+        Seed and number of the resamples.
 
     References
     ----------
@@ -124,6 +126,7 @@ class RiskCoverage(Figure):
     band: tuple[FloatArray, FloatArray] | None
     perfect: FloatArray
     accuracy_interval: Interval | None = None
+    redrawing: Redrawing = field(default_factory=lambda: Redrawing(seed=0, resamples=RESAMPLES))
 
     @classmethod
     def compute(
@@ -134,6 +137,7 @@ class RiskCoverage(Figure):
         level: float = 0.95,
         band: bool = True,
         seed: int | None = None,
+        resamples: int | None = None,
         split: str | None = None,
     ) -> Self:
         """Rank the predictions and compute the curve.
@@ -149,8 +153,8 @@ class RiskCoverage(Figure):
             Level of band and intervals, between 0 and 1.
         band : bool
             Whether to compute the bootstrap band.
-        seed : int
-            Seed of the resampling.
+        seed, resamples : int
+            Of the resampling: its seed, and how often.
         split : str, optional
             Only the rows of this split.
 
@@ -162,7 +166,7 @@ class RiskCoverage(Figure):
             As `calviz.evaluate` does.
         """
         check_level(level)
-        sample = Sample.of(data, split=split, seed=seed)
+        sample = Sample.of(data, split=split, seed=seed, resamples=resamples)
         if ranking not in get_args(Ranking):
             raise OptionError(f"'ranking' must be confidence, entropy or margin; got {ranking!r}.")
         view = sample.view(ranking_steps, by=ranking)
@@ -172,7 +176,7 @@ class RiskCoverage(Figure):
         errors = errors_along(view, kept)
         limits = None
         if band and n > 1:
-            drawn = error_bars.resampled(view, "bootstrap", seed=sample.seed, resamples=RESAMPLES)
+            drawn = error_bars.resampled(view, "bootstrap", **sample.redrawing)
             risks = errors_along(drawn, kept) / kept
             low, high = np.quantile(risks, [(1 - level) / 2, (1 + level) / 2], axis=0)
             limits = low, high
@@ -191,6 +195,7 @@ class RiskCoverage(Figure):
             band=limits,
             perfect=np.maximum(kept - (n - errors[-1]), 0) / kept,
             accuracy_interval=whole,
+            redrawing=sample.redrawing,
         )
 
     @property
@@ -272,14 +277,14 @@ class RiskCoverage(Figure):
         words = f" Other samples like this one allow {low} to {high} to be kept at {percent(risk)} errors."
         return replace(choice, sentence=choice.sentence + words)
 
-    def coverage_interval(self, risk: float, *, seed: int = 0) -> Interval | None:
+    def coverage_interval(self, risk: float) -> Interval | None:
         """Percentile bootstrap interval of the coverage at a risk; None for a single row.
 
         The threshold is chosen anew on each resample.
         """
         if self.n == 1:
             return None
-        drawn = error_bars.resampled(self.steps, "bootstrap", seed=seed, resamples=RESAMPLES)
+        drawn = error_bars.resampled(self.steps, "bootstrap", **self.redrawing)
         return error_bars.interval(coverage_at(drawn, risk), self.level)
 
     def _choice(self, kept: int, threshold: float | None = None) -> Choice:
@@ -411,7 +416,7 @@ def _accuracy_interval(sample: Sample, level: float) -> Interval | None:
     if sample.data.n == 1:
         return None
     m, sums = METRICS["accuracy"], sample.view(top_label_sums)
-    drawn = error_bars.resampled(sums, "bootstrap", seed=sample.seed, resamples=RESAMPLES)
+    drawn = error_bars.resampled(sums, "bootstrap", **sample.redrawing)
     values, value = (s.hit_sum.sum(axis=-1) / s.n for s in (drawn, sums))
     return error_bars.interval(
         values, level, value=float(value), method=m.interval, bounds=m.bounds

@@ -16,7 +16,7 @@ from calviz.figures.kernels.beside import Another
 from calviz.figures.score_figure import ScoreFigure
 from calviz.results.evaluation import Interval
 from calviz.sample.cutoff import Confusion
-from calviz.sample.error_bars import RESAMPLES, interval, resampled
+from calviz.sample.error_bars import interval, resampled
 from calviz.sample.ranking import average_precision, chance_of_order, ranked
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
@@ -82,7 +82,7 @@ class Roc(ScoreFigure):
         areas: list[tuple[float, Interval | None]] = []
         drawn = None
         if view.n > 1:
-            drawn = resampled(view, "bootstrap", seed=sample.seed, resamples=RESAMPLES)
+            drawn = resampled(view, "bootstrap", **sample.redrawing)
         for area in (chance_of_order, lambda v: average_precision(v, of="hits")):
             value, ends = float(area(view)), None
             if drawn is not None and math.isfinite(value):

@@ -45,6 +45,7 @@ class ScoreFigure(Figure):
         reduction: Reduction | str | None = None,
         level: float = 0.95,
         seed: int | None = None,
+        resamples: int | None = None,
         split: str | None = None,
     ) -> Self:
         """Compute what is drawn.
@@ -55,8 +56,8 @@ class ScoreFigure(Figure):
             As of `calviz.evaluate`.
         level : float
             Level of bands and intervals, between 0 and 1.
-        seed : int
-            Seed of what is redrawn.
+        seed, resamples : int
+            Seed of what is redrawn, and how often.
 
         Raises
         ------
@@ -64,7 +65,7 @@ class ScoreFigure(Figure):
             As `calviz.evaluate` does.
         """
         check_level(level)
-        sample = Sample.of(data, split=split, reduction=reduction, seed=seed)
+        sample = Sample.of(data, split=split, reduction=reduction, seed=seed, resamples=resamples)
         return cls._of(sample, level=level, **_head(sample))
 
     @classmethod

@@ -41,9 +41,7 @@ def measure(sample: Sample, *, noise: bool = True) -> Conventions:
     redraws = _affordable(sample.data) if noise and sample.data.alike else 0
     own_noise = math.nan
     if noise:
-        calibrated = error_bars.resampled(
-            sums, "under_calibration", seed=sample.seed, resamples=sample.resamples
-        )
+        calibrated = error_bars.resampled(sums, "under_calibration", **sample.redrawing)
         own_noise = float(calibrated.mean_gap.mean())
     if redraws:
         rng = error_bars.stream(sample.seed, "under_calibration")

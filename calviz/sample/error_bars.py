@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,15 @@ Draw = Literal["bootstrap", "under_calibration"]
 #: Level of intervals, and resamples behind them and behind noise floors, unless asked otherwise.
 LEVEL = 0.95
 RESAMPLES = 1_000
+
+
+class Redrawing(TypedDict):
+    """How rows and hits are drawn again: where the random numbers start, and how many resamples there are."""
+
+    seed: int
+    resamples: int
+
+
 #: Where a view of rows that are not alike says how it is drawn (`calviz.sample.rows_not_alike.Drawing`).
 DRAWN_BY = "_drawn_by"
 #: Resampled views up to this size are kept.

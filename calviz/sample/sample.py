@@ -22,7 +22,7 @@ from calviz.core.rows_not_alike import with_rows
 from calviz.profiles.profile import Profile
 from calviz.results.slices import Where, rows_where, where_words
 from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn, reweighted
-from calviz.sample.error_bars import DRAWN_BY, RESAMPLES
+from calviz.sample.error_bars import DRAWN_BY, RESAMPLES, Redrawing
 from calviz.sample.kept_results import held_bytes
 from calviz.sample.reduce import reduce
 from calviz.sample.row_draws import RowDraws
@@ -158,6 +158,11 @@ class Sample:
     def with_data(self, data: Dataset) -> Sample:
         """Other predictions, such as recalibrated ones, looked at in the same way."""
         return replace(self, data=data, kept={})
+
+    @property
+    def redrawing(self) -> Redrawing:
+        """How rows and hits are drawn again, for `calviz.sample.error_bars.resampled` and for figures."""
+        return Redrawing(seed=self.seed, resamples=self.resamples)
 
     @property
     def _how(self) -> tuple[Any, ...]:

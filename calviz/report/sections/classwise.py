@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from calviz.core.errors import NotAvailable
 from calviz.figures import ClassBars
-from calviz.figures.class_bars import DRAWN, Mode, headline
+from calviz.figures.class_bars import DRAWN, Mode, headline, quick_redrawing
 from calviz.report.blocks import Block, Chart, Format, Note, Text, chart
 from calviz.report.section import SECTIONS, Section
 from calviz.report.subject import Subject
@@ -53,9 +53,8 @@ def make(subject: Subject) -> Iterator[Block]:
 
 
 def _bars(subject: Subject, mode: Mode) -> ClassBars:
-    resamples = 200 if subject.sample.is_large else 1_000
     seen = subject.sample.top_label
-    return seen.view(ClassBars.compute, mode=mode, seed=seen.seed, resamples=resamples)
+    return seen.view(ClassBars.compute, mode=mode, **quick_redrawing(seen))
 
 
 def _chart(subject: Subject, bars: ClassBars, key: str) -> Chart:

@@ -34,7 +34,7 @@ def make(subject: Subject) -> Iterator[Block]:
         if subject.sample.data.n_classes != 2 and subject.sample.reduction.kind != "class":
             return
         raise
-    roc = sample.view(Roc.compute, seed=sample.seed)
+    roc = sample.view(Roc.compute, **sample.redrawing)
     yield Text(roc.reading())
     cells = None
     if subject.cutoff is not None:
@@ -56,7 +56,7 @@ def make(subject: Subject) -> Iterator[Block]:
             at=cells,
             width=WIDTH,
         )
-    benefit = sample.view(NetBenefit.compute, seed=sample.seed)
+    benefit = sample.view(NetBenefit.compute, **sample.redrawing)
     yield Text(benefit.reading())
     yield chart(
         benefit,

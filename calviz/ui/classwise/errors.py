@@ -13,7 +13,6 @@ from calviz.figures import ClassBars
 from calviz.figures.class_bars import Mode
 from calviz.figures.kernels.beside import Another
 from calviz.sample.class_ranges import class_ranges
-from calviz.sample.error_bars import RESAMPLES
 from calviz.sample.sample import Sample
 from calviz.text.words import counted
 from calviz.ui.pinned import shown
@@ -26,8 +25,6 @@ from calviz.ui.widgets.long_work import Button, LongWork, Said
 PLACE = "classwise"
 #: Rows, and rows times classes, from which on it takes seconds.
 MANY_ROWS, MANY_ENTRIES = 20_000, 10_000_000
-#: Resamples behind the intervals of large data.
-FEW = 200
 #: Seconds to wait before a bar is drawn that may be gone at once.
 PATIENCE = 0.3
 MODES: dict[Mode, str] = {
@@ -57,7 +54,7 @@ def find(settings: Settings) -> ClassErrors | None:
     if quick or data.labels is None:  # without them it is quick, or there is only a reason
         words = f"Resampling {counted(data.rows, 'row')}, class by class …"
         with results.computing(settings, words):
-            return _compute(sample, RESAMPLES)
+            return _compute(sample)
     work = LongWork(
         PLACE,
         settings.rows_key,
@@ -76,25 +73,21 @@ def find(settings: Settings) -> ClassErrors | None:
 
 
 def _work(sample: Sample) -> Callable[[Job], ClassErrors]:
-    resamples = FEW if sample.is_large else RESAMPLES
-
     def work(job: Job) -> ClassErrors:
         for words in MODES.values():
             job.step(words, "waiting")
-        return _compute(sample, resamples, job.step)
+        return _compute(sample, job.step)
 
     return work
 
 
-def _compute(
-    sample: Sample, resamples: int, tell: Callable[..., object] = lambda *_: None
-) -> ClassErrors:
+def _compute(sample: Sample, tell: Callable[..., object] = lambda *_: None) -> ClassErrors:
     found: dict[Mode, ClassBars] = {}
     reasons: dict[Mode, str] = {}
     for mode, words in MODES.items():
         tell(words, "running")
         try:
-            found[mode] = results.class_bars(sample, mode, resamples)
+            found[mode] = results.class_bars(sample, mode)
             tell(words, "done")
         except NotAvailable as error:
             reasons[mode] = str(error)

@@ -137,11 +137,11 @@ def _of_selected(sample: Sample, settings: Settings, at: float) -> None:
 
 
 def _roc(sample: Sample) -> Roc:
-    return sample.view(Roc.compute, seed=sample.seed)
+    return sample.view(Roc.compute, **sample.redrawing)
 
 
 def _curve(sample: Sample) -> NetBenefit:
-    return sample.view(NetBenefit.compute, seed=sample.seed)
+    return sample.view(NetBenefit.compute, **sample.redrawing)
 
 
 def _tables(samples: dict[str, Sample], cells: list[Confusion]) -> None:

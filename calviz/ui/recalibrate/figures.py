@@ -10,6 +10,7 @@ import streamlit as st
 
 from calviz.core.watch import watching
 from calviz.figures import CalibrationMap, ClassBars, Cumulative, Reliability, RiskCoverage
+from calviz.figures.class_bars import QUICK_RESAMPLES
 from calviz.specs.recalibrator import UNCALIBRATED
 from calviz.ui.recalibrate.outcome import Outcome
 from calviz.ui.session.jobs import Job
@@ -68,7 +69,9 @@ KINDS: Mapping[str, Kind] = {
         )
     ),
     "classes": Kind(
-        lambda outcome, method, _: ClassBars.compute(outcome.calibrated(method), resamples=200)
+        lambda outcome, method, _: ClassBars.compute(
+            outcome.calibrated(method), resamples=QUICK_RESAMPLES
+        )
     ),
     "risk": Kind(lambda outcome, method, _: RiskCoverage.compute(outcome.calibrated(method))),
 }

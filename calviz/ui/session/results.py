@@ -19,7 +19,7 @@ from calviz.figures import (
     Reliability,
     RiskCoverage,
 )
-from calviz.figures.class_bars import Mode
+from calviz.figures.class_bars import Mode, quick_redrawing
 from calviz.figures.cumulative import Estimate
 from calviz.figures.kernels.levels import Levels, levels_of
 from calviz.figures.kernels.reliability_curves import CurveKind as Drawn
@@ -113,25 +113,25 @@ def cumulative(settings: Settings, estimate: Estimate) -> Cumulative:
     with computing(
         settings, f"Sorting and summing {counted(settings.sample.data.rows, 'row')} …"
     ) as sample:
-        return sample.view(Cumulative.compute, estimate=estimate, seed=sample.seed)
+        return sample.view(Cumulative.compute, estimate=estimate, **sample.redrawing)
 
 
 def corp(settings: Settings) -> CorpDiagram:
     """The isotonic curve with its bands, computed."""
     with computing(settings, "Fitting isotonic curves again …") as sample:
-        return sample.view(CorpDiagram.compute, seed=sample.seed)
+        return sample.view(CorpDiagram.compute, **sample.redrawing)
 
 
 def decision_loss(settings: Settings) -> DecisionLoss:
     """What miscalibration costs at every cutoff, computed."""
     with computing(settings, "Comparing decisions at every cutoff …") as sample:
-        return sample.view(DecisionLoss.compute, seed=sample.seed)
+        return sample.view(DecisionLoss.compute, **sample.redrawing)
 
 
-def class_bars(sample: Sample, mode: Mode, resamples: int) -> ClassBars:
+def class_bars(sample: Sample, mode: Mode) -> ClassBars:
     """The errors of the classes, computed; says nothing on screen."""
     top = sample.top_label
-    return top.view(ClassBars.compute, mode=mode, seed=top.seed, resamples=resamples)
+    return top.view(ClassBars.compute, mode=mode, **quick_redrawing(top))
 
 
 def levels(settings: Settings, column: str, risk: float) -> Levels:
@@ -145,4 +145,4 @@ def risk_coverage(settings: Settings, ranking: Ranking) -> RiskCoverage:
     words = f"Ranking {counted(settings.sample.data.rows, 'row')} by {ranking}, resampling …"
     with computing(settings, words) as sample:
         top = sample.top_label
-        return top.view(RiskCoverage.compute, ranking=ranking, seed=top.seed)
+        return top.view(RiskCoverage.compute, ranking=ranking, **top.redrawing)
