@@ -4,6 +4,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -33,20 +34,49 @@ def few_candidates() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
-def few_resamples() -> Iterator[None]:
-    """Error bars and verdicts of 200 resamples where nobody says how many, and few redraws of the conventions.
-
-    What pages and commands do with them does not need a thousand. A module whose numbers do, overrides this fixture.
-    """
+@contextmanager
+def _resampling(resamples: int, redraws: int) -> Iterator[None]:
+    """So many resamples of error bars and verdicts where nobody says how many, and so many redraws of the conventions."""
     from calviz import analysis
+    from calviz.cli.commands import audit
+    from calviz.cli.commands import compare_models as compare_models_command
+    from calviz.comparison.compare import compare
+    from calviz.comparison.models import compare_models
+    from calviz.comparison.plan import Plan
     from calviz.peers import _measure
     from calviz.report.sections import provenance
     from calviz.sample.sample import Sample
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(Sample.__init__.__kwdefaults__, "resamples", 200)
+        for takes in (Sample.__init__, Plan.__init__, compare, compare_models):
+            defaults = takes.__kwdefaults__
+            assert defaults is not None
+            patch.setitem(defaults, "resamples", resamples)
+        for command in (audit.command, compare_models_command.command):
+            option = next(p for p in command.params if p.name == "resamples")
+            patch.setattr(option, "default", resamples)
         for module in (analysis, provenance):
-            patch.setattr(module, "RESAMPLES", 200)
-        patch.setattr(_measure, "REDRAWS", _measure.LEAST_REDRAWS)
+            patch.setattr(module, "RESAMPLES", resamples)
+        patch.setattr(_measure, "REDRAWS", redraws)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def few_resamples() -> Iterator[int]:
+    """200 resamples, as what is done with them seldom needs a thousand; gives the usual number of redraws.
+
+    A test whose numbers need more asks for `usual_resamples`.
+    """
+    from calviz.peers._measure import LEAST_REDRAWS, REDRAWS
+
+    with _resampling(200, LEAST_REDRAWS):
+        yield REDRAWS
+
+
+@pytest.fixture
+def usual_resamples(few_resamples: int) -> Iterator[None]:
+    """As many resamples as users have."""
+    from calviz.sample.error_bars import RESAMPLES
+
+    with _resampling(RESAMPLES, few_resamples):
         yield

@@ -67,13 +67,3 @@ def _no_work_left_behind() -> Iterator[None]:
         job.stop()
     for job in started:
         job.wait()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _few_resamples(few_resamples: None) -> Iterator[None]:
-    """For all modules of this folder, and on the page of classes."""
-    from calviz.ui.classwise import errors
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(errors, "RESAMPLES", 200)
-        yield

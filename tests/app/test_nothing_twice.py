@@ -17,12 +17,8 @@ from tests.app.test_app import _app, _quiet
 from tests.app.test_report import _finished
 
 # The quick lane opens every page once (test_app.py); what these tests click takes long.
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def few_resamples():
-    """What is counted here is what users have."""
+# What is counted here is what users have.
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("usual_resamples")]
 
 
 class Measured:

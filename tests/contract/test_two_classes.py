@@ -32,11 +32,6 @@ CONFIDENCE = P.probs.max(axis=1)
 CORRECT = P.probs.argmax(axis=1) == P.labels
 
 
-@pytest.fixture(scope="module")
-def few_resamples():
-    """A verdict is compared with that of a command that asks for a number of resamples."""
-
-
 def test_the_two_views_of_these_data_are_apart():
     assert GAP > 0.08
     assert abs(CONFIDENCE.mean() - CORRECT.mean()) < 0.04

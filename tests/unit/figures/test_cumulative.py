@@ -133,6 +133,7 @@ def test_options_are_checked():
         Cumulative.compute(binary(20), level=0.0)
 
 
+@pytest.mark.usefixtures("usual_resamples")
 @pytest.mark.slow
 def test_the_reading():
     figure = Cumulative.compute(binary(20_000, power=1.5), reduction="positive")

@@ -151,6 +151,7 @@ def test_what_overconfidence_costs_in_closed_form():
     assert "So miscalibration costs 1" in figure.reading()
 
 
+@pytest.mark.usefixtures("usual_resamples")
 def test_intervals_are_those_of_resampled_rows():
     confidence, correct = drawn(300)
     figure = Decision.compute(data(confidence, correct), wrong=5, referred=1)

@@ -116,6 +116,7 @@ def test_band_is_binomial_where_all_scores_of_a_bin_are_equal():
         np.testing.assert_allclose([row.band_low, row.band_high], tail, atol=2.01 / 200)
 
 
+@pytest.mark.usefixtures("usual_resamples")
 def test_band_of_many_rows_against_simulation():
     p = binary(5_000)
     frame = Reliability.compute(p, reduction="positive", bins=8).frame()
@@ -531,6 +532,6 @@ def test_a_million_rows_take_no_longer_than_binning_them():
 def test_it_is_registered():
     spec = FIGURES["reliability"]
     assert {p.name for p in spec.parameters} == {
-        "reduction", "bins", "scheme", "level", "band", "seed", "split", "curves"
+        "reduction", "bins", "scheme", "level", "band", "seed", "resamples", "split", "curves"
     }  # fmt: skip
     assert len(spec.compute(binary(20)).frame()) > 0

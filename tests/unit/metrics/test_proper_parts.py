@@ -44,6 +44,7 @@ def test_perfect_scores():
     assert [r.value for r in evaluated([0, 1, 1, 0], [0, 1, 1, 0])] == [0, 0.25, 0.25]
 
 
+@pytest.mark.usefixtures("usual_resamples")
 @pytest.mark.slow
 def test_intervals_are_those_of_resampled_rows():
     rng = np.random.default_rng(1)

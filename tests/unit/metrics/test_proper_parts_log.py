@@ -69,6 +69,7 @@ def test_resamples_of_many_steps_are_those_of_their_rows():
     assert calm.mean() == pytest.approx(entropy.mean(), abs=6 * calm.std() / np.sqrt(500))
 
 
+@pytest.mark.usefixtures("usual_resamples")
 @pytest.mark.slow
 def test_intervals_are_those_of_resampled_rows():
     rng = np.random.default_rng(1)

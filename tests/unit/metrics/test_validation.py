@@ -54,6 +54,7 @@ def test_what_validations_report(n):
     )
 
 
+@pytest.mark.usefixtures("usual_resamples")
 def test_observed_over_expected_has_the_interval_of_its_logarithm():
     # 30 of 100 with a mean score of 0.25: O/E = 1.2, and 1.96 sqrt((1 - 0.3) / 30) = 0.29939...
     score, hit = np.full(100, 0.25), np.arange(100) < 30

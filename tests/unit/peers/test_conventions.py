@@ -184,6 +184,7 @@ def test_confidence_only():
     assert top.value == full["mapie_top_label"].value
 
 
+@pytest.mark.usefixtures("usual_resamples")
 @pytest.mark.slow
 def test_noise_is_the_mean_for_a_calibrated_model():
     # With all scores 1/2 and one bin the gap is half the distance of a coin's share from a half.
@@ -198,6 +199,7 @@ def test_noise_is_the_mean_for_a_calibrated_model():
     assert again.frame().equals(found.frame())
 
 
+@pytest.mark.usefixtures("usual_resamples")
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["equal-width", "equal-mass"])
 @pytest.mark.parametrize("resamples", [200, 1_000])

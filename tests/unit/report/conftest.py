@@ -42,7 +42,7 @@ def subject() -> Subject:
         where=(("</script>", "a$b"),),
         bins=10,
         seed=3,
-        resamples=200,
+        resamples=150,
     )
     return Subject(sample, title=HTML, origin=origin)
 

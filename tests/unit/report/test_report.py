@@ -169,7 +169,7 @@ def test_what_is_needed_to_get_the_numbers_again_is_there(page, subject):
         f"class:{HTML}",
         "10 equal-width bins",
         "seed 3",
-        "200 resamples",
+        "150 resamples",
         f"calviz {calviz.__version__}",
         f"numpy {np.__version__}",
     ):
@@ -183,7 +183,7 @@ def test_the_numbers_are_those_of_evaluate(report, subject):
         reduction=subject.sample.reduction,
         bins=10,
         seed=3,
-        resamples=200,
+        resamples=150,
         ci=True,
     )
     numbers = tables["metrics"].numbers.set_index("metric")
