@@ -26,8 +26,8 @@ def draw(figure: ConventionDots, sheet: Sheet) -> Picture:
     """Draw the computed dots (see `ConventionDots.plot`)."""
     palette = sheet.palette
     highest = max(v for d in figure.dots for v in (d.value, d.noise) if not math.isnan(v))
-    # Beside the largest value stands its number.
-    room = 135 if sheet.narrow else 116
+    # The number beside the largest value needs a larger share of a narrow panel.
+    room = 135 if sheet.width is None or sheet.narrow else 116
     return sheet.picture(
         _traces(figure, highest, palette),
         inner=_ROW * len(figure.dots),

@@ -36,6 +36,8 @@ SIDE = 420
 #: Pixels beside, above and below the plotting area; of an entry of the legend.
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 20, 20, 58
 _ENTRY = 172
+#: Font sizes of the line above the histogram, and the mean width of a character as a share of them, in a wide font.
+_LARGEST, _SMALLEST, _CHARACTER = 12, 8, 0.53
 #: Shares of the plotting height: the histogram, and the strip with labels above it.
 _HISTOGRAM, _STRIP = 0.18, 0.065
 #: Characters of a class name on an axis.
@@ -53,7 +55,7 @@ def draw(
     """Draw a computed diagram (see `Reliability.plot`)."""
     palette = sheet.palette
     traces = Traces(figure, palette, marks, beside)
-    drawing = _Surroundings(figure, palette, traces)
+    drawing = _Surroundings(figure, palette, traces, sheet.width)
     lines = wrapped(sheet.caption)
     caption_height = LINE * len(lines)
     caption = caption_label(lines, palette, above=6, over=("x domain", "y domain"))
@@ -93,6 +95,7 @@ class _Surroundings:
     figure: Reliability
     palette: Palette
     traces: Traces
+    width: int | None
 
     def height(self, width: int) -> int:
         """Height, without caption, at which the square fills the width, up to its full size."""
@@ -120,10 +123,12 @@ class _Surroundings:
 
     def mean_labels(self) -> dict[str, Any]:
         """Explain the lines in one line above the histogram, where nothing overlaps it."""
+        means = self._means()
         parts = [
             f'<span style="color:{colour}"><b>{"—" if dash == "solid" else "- -"}</b></span> {text}'
-            for _, text, colour, dash in self._means()
+            for _, text, colour, dash in means
         ]
+        characters = sum(len(text) + 4 for _, text, *_ in means)
         return label(
             "&nbsp;&nbsp;&nbsp;".join(parts),
             self.palette,
@@ -134,7 +139,15 @@ class _Surroundings:
             yshift=2,
             xanchor="center",
             yanchor="bottom",
+            font={"size": self._size_for(characters), "color": self.palette.ink},
         )
+
+    def _size_for(self, characters: int) -> int:
+        """Font size at which a centred line stays inside the drawing."""
+        if self.width is None:
+            return _LARGEST
+        room = min(SIDE, self.width - _LEFT - _RIGHT) + 2 * _RIGHT
+        return max(_SMALLEST, min(_LARGEST, int(room / (_CHARACTER * characters))))
 
     def tallest(self) -> dict[str, Any]:
         """The rows of the tallest bar, which give the scale of all."""
