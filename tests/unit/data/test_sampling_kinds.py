@@ -158,10 +158,14 @@ def test_one_logit_of_two_classes(tmp_path: Path):
 @pytest.mark.parametrize(
     ("how", "value", "said"),
     [
-        (COUNTED, 0.5, "1 with a count that is no whole number"),
-        (COUNTED, float("nan"), "1 with a count that is no whole number"),
-        ({"weight_column": "times"}, -1.0, "1 with a weight that is no number from 0 up"),
-        ({"weight_column": "times"}, float("inf"), "1 with a weight that is no number from 0 up"),
+        (COUNTED, 0.5, "1 with a count that is not a whole number"),
+        (COUNTED, float("nan"), "1 with a count that is not a whole number"),
+        ({"weight_column": "times"}, -1.0, "1 with a weight that is not a number from 0 up"),
+        (
+            {"weight_column": "times"},
+            float("inf"),
+            "1 with a weight that is not a number from 0 up",
+        ),
         ({}, None, "1 with a missing score"),
     ],
 )
