@@ -1,7 +1,7 @@
 """Reading files: from bytes to `Predictions`.
 
-`formats` turn a file into a table, `recognition` finds out what its columns are, `building` makes predictions of them;
-`reading` puts the three together. Writing calibrated files (`writing`) and the list of sample data sets (`samples`) belong here too.
+`formats` turn a file into a table, `recognition` finds out what its columns are, `building` makes predictions from them;
+`reading` combines the three. Writing calibrated files (`writing`) and the list of sample data sets (`samples`) belong here too.
 Nothing here computes a metric, and nothing in a file is ever executed or unpickled.
 """
 

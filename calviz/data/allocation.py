@@ -1,4 +1,4 @@
-"""An (n, K) array that grows by blocks of rows while n is not known yet."""
+"""An (n, K) array that grows by blocks of rows while n is not yet known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TILE = 2_048
 
 
 class Growing:
-    """Rows are appended; memory that is reserved but not written to is never resident.
+    """An array to which rows are appended; memory that is reserved but not written to never becomes resident.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class Growing:
         Columns.
     dtype : numpy float type
     expected : int
-        About how many rows will come.
+        Approximate number of rows to come.
     """
 
     def __init__(self, k: int, dtype: npt.DTypeLike, expected: int) -> None:
@@ -31,12 +31,12 @@ class Growing:
         self.rows = 0
 
     def append(self, block: npt.NDArray[Any]) -> None:
-        """Copy a block of rows behind the last one."""
+        """Append a block of rows, shape (m, K)."""
         end = self.rows + block.shape[0]
         capacity, k = self._array.shape
         if end > capacity:
             MAX_ARRAY.check(end * k * self._array.itemsize, "the scores need more memory")
-            # Large arrays are moved by the system's page table, not copied.
+            # The operating system moves large arrays by remapping pages, without a copy.
             self._array.resize((max(end, capacity + capacity // 2), k), refcheck=False)
         for start in range(0, block.shape[0], _TILE):
             part = block[start : start + _TILE]
@@ -44,13 +44,16 @@ class Growing:
         self.rows = end
 
     def finish(self) -> FloatArray:
-        """The array of all rows."""
+        """Return the array of all rows, shape (n, K)."""
         self._array.resize((self.rows, self._array.shape[1]), refcheck=False)
         return self._array
 
 
 def allocate(n: int, k: int, dtype: npt.DTypeLike, *, reserve: bool = False) -> FloatArray:
-    """An (n, k) array within the limits; raises InputError, before allocating, beyond them."""
+    """Return an uninitialised (n, k) array; raise InputError before allocating if it exceeds the limits.
+
+    With `reserve`, a too large n is reduced to the limit instead.
+    """
     MAX_CLASSES.check(k, f"there are {k:,} score columns")
     per_row = k * int(np.dtype(dtype).itemsize)
     size = n * per_row

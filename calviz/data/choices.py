@@ -1,8 +1,8 @@
-"""Questions with choices: the rows that can be made of them.
+"""Turn questions with choices into rows of predictions.
 
-Where every question has as many choices, a row holds the scores of all of them. Otherwise a row is a question with its top choice
-and whether that is right; or a row is a choice, with its probability and whether it is the right one; or only the questions of
-one number of choices are read. Logs of language models and rows of JSON both end here.
+If all questions have the same number of choices, a row holds the scores of all choices. Otherwise a row is either a question, with its
+top choice and whether that is right; or a choice, with its probability and whether it is the right one; or only questions with one
+given number of choices are read. Both logs of language models and JSON rows are converted here.
 """
 
 from __future__ import annotations
@@ -22,33 +22,32 @@ from calviz.data.formats.arrow.memory import ArrowRows, columns_of
 from calviz.data.loaded import ReadingOptions
 from calviz.data.table import Table
 
-#: How many numbers of choices are worth a word of their own.
+#: How many distinct numbers of choices are listed in a message.
 _NAMED = 4
 _RIGHT = ("wrong", "right")
-#: What the rows belong together by where each choice is one.
+#: Name of the cluster column if each choice is a row.
 _QUESTION = "question"
-#: How many choices a row's question has.
+#: Name of the column with the number of choices of the row's question.
 _CHOICES = "choices"
 
 
 @dataclass(frozen=True, eq=False)
 class Questions:
-    """Scores of the choices of all questions, one question after the other.
+    """Scores of the choices of all questions, concatenated.
 
     Attributes
     ----------
     scores : mapping of str to ndarray, shape (m,)
-        By name, such as "logits" and "logits_per_byte"; the first one is read if nothing else is asked for.
+        Scores by name, such as "logits" and "logits_per_byte"; the first one is read by default.
     kind : {"logits", "probabilities"}
-        What they are.
     starts : ndarray of int, shape (n + 1,)
-        Where the choices of each question begin, and the end.
+        Index of the first choice of each question, and the total number of choices m.
     right : ndarray of int, shape (n,)
-        The place of the right choice among those of its question.
+        Index of the right choice within its question.
     others : pyarrow.Table
-        What else is known of each question: task, model, subject, its identifier.
+        Other columns, one row per question: task, model, subject, identifier.
     texts : sequence of tuple of str
-        The choices of each question where they are known; empty otherwise.
+        Texts of the choices of each question; empty if they are not known.
     """
 
     scores: Mapping[str, FloatArray]
@@ -60,17 +59,17 @@ class Questions:
 
     @cached_property
     def counts(self) -> IntArray:
-        """The number of choices of each question, shape (n,)."""
+        """Number of choices of each question, shape (n,)."""
         return np.diff(self.starts)
 
     @cached_property
     def numbers(self) -> tuple[int, ...]:
-        """The different numbers of choices, from the smallest."""
+        """Distinct numbers of choices in ascending order."""
         return tuple(np.unique(self.counts).tolist())
 
     @property
     def told_by_nothing_else(self) -> bool:
-        """Whether the number of choices differs within the levels of every other column, so that it is worth a column of its own."""
+        """Whether no other column determines the number of choices, so that a column of its own is worthwhile."""
         if len(self.numbers) == 1:
             return False
         for name in self.others.column_names:
@@ -83,7 +82,7 @@ class Questions:
         return True
 
     def probabilities(self, name: str) -> FloatArray:
-        """The probability of each choice among those of its question, shape (m,)."""
+        """Probability of each choice within its question, shape (m,)."""
         scores = self.scores[name]
         if self.kind == "probabilities":
             return scores
@@ -93,7 +92,7 @@ class Questions:
         return shares
 
     def take(self, rows: IntArray) -> Questions:
-        """Some of the questions."""
+        """Select questions by index, shape (r,)."""
         counts = self.counts[rows]
         starts = np.concatenate([[0], np.cumsum(counts)])
         places = np.arange(starts[-1]) - np.repeat(starts[:-1] - self.starts[rows], counts)
@@ -108,15 +107,15 @@ class Questions:
 
 
 def table_of(questions: Questions, tool: str, notices: Sequence[Finding] = ()) -> Table:
-    """The questions as rows: all scores where there are as many of each, otherwise the top choice.
+    """Return the questions as rows: all scores if each question has the same number of choices, the top choice otherwise.
 
     Parameters
     ----------
     questions : Questions
     tool : str
-        What wrote them.
+        Name of the program that wrote the log, or of the format.
     notices : sequence of Finding
-        What its reader has to say.
+        Findings of the reader so far.
     """
     if len(questions.numbers) == 1:
         return _whole(questions, tool, notices)
@@ -131,12 +130,12 @@ def table_of(questions: Questions, tool: str, notices: Sequence[Finding] = ()) -
 
 
 def by_choices(table: Table, options: ReadingOptions) -> tuple[Table, ReadingOptions]:
-    """The table as its questions are to be read, and the options to read it with.
+    """Apply `options.choices`: return the table of the requested rows, and the options to read it with.
 
     Raises
     ------
     OptionError
-        Where the file has no questions with choices, or none of that number.
+        If the file has no questions with choices, or none with the requested number.
     """
     questions, how = table.questions, options.choices
     if questions is None:
@@ -150,7 +149,7 @@ def by_choices(table: Table, options: ReadingOptions) -> tuple[Table, ReadingOpt
     name = asked if asked in questions.scores else next(iter(questions.scores))
     if how is None and (asked != name or asked in table):
         return table, options
-    # Scores that were asked for by name are taken here, and are no column of the table.
+    # Scores requested by name are selected here; they are not a column of the resulting table.
     options = replace(options, choices=None, scores=None if asked == name else options.scores)
     plain = [n for n in table.notices if "choices='each'" not in n.message]
     if how == "each":
@@ -165,14 +164,14 @@ def by_choices(table: Table, options: ReadingOptions) -> tuple[Table, ReadingOpt
         raise OptionError(f"no question has {how} choices; the numbers of choices are {known}.")
     left = len(questions.counts) - rows.size
     if left:
-        text = f"{left:,} of {len(questions.counts):,} questions have another number of choices than {how}, and are left out"
+        text = f"{left:,} of {len(questions.counts):,} questions do not have {how} choices and are left out"
         plain.append(Finding("DATA012", "info", text))
     made = _whole(questions.take(rows), table.format, plain)
     return made, options if asked != name or asked not in made else replace(options, scores=(name,))
 
 
 def _whole(questions: Questions, tool: str, notices: Sequence[Finding]) -> Table:
-    """A row per question, with the scores of all choices."""
+    """One row per question, with the scores of all choices."""
     import pyarrow as pa
 
     k = questions.numbers[0]
@@ -187,13 +186,13 @@ def _whole(questions: Questions, tool: str, notices: Sequence[Finding]) -> Table
 
 
 def _tops(questions: Questions, tool: str, notices: Sequence[Finding], name: str) -> Table:
-    """A row per question: the probability of its top choice, and whether that is right."""
+    """One row per question: the probability of its top choice, and whether that is right."""
     import pyarrow as pa
 
     p = questions.probabilities(name)
     first = questions.starts[:-1]
     top = np.maximum.reduceat(p, first)
-    # The first of equals, as argmax has it.
+    # The first one in case of ties, like argmax.
     places = np.flatnonzero(p == np.repeat(top, questions.counts))
     best = places[np.searchsorted(places, first)] - first
     columns: dict[str, Any] = {
@@ -206,7 +205,7 @@ def _tops(questions: Questions, tool: str, notices: Sequence[Finding], name: str
 
 
 def _each(questions: Questions, tool: str, notices: Sequence[Finding], name: str) -> Table:
-    """A row per choice: its probability, whether it is the right one, and its question."""
+    """One row per choice: its probability, whether it is the right one, and its question."""
     import pyarrow as pa
 
     p, counts = questions.probabilities(name), questions.counts
@@ -230,7 +229,7 @@ def _each(questions: Questions, tool: str, notices: Sequence[Finding], name: str
         columns[_CHOICES] = pa.array(counts[rows])
     text = (
         f"each choice is a row: its probability against whether it is the right one; {p.size:,} choices of {len(counts):,} questions, "
-        "which are the clusters; both add up to 1 in each question, so accuracy and mean gap of these rows say nothing: look at the "
+        "which are the clusters; both add up to 1 in each question, so accuracy and mean gap of these rows mean nothing: look at the "
         "diagram and the ECE"
     )
     said = [*notices, Finding("DATA012", "info", text)]
@@ -248,7 +247,7 @@ def _table(
     import pyarrow as pa
 
     own = {name: others.column(name) for name in others.column_names if name not in columns}
-    # What the file says of the questions comes first among the groups.
+    # Columns of the file come before the number of choices among the groups.
     last = {_CHOICES: columns[_CHOICES]} if _CHOICES in columns else {}
     first = {name: values for name, values in columns.items() if name not in last}
     data = pa.table(first | own | last)
@@ -263,12 +262,12 @@ def _table(
 
 
 def _rows_of(table: Any, rows: IntArray) -> Any:
-    # A table without columns has no rows to take.
+    # pyarrow cannot take rows from a table without columns.
     return table.take(rows) if table.num_columns else table
 
 
 def _names(texts: Sequence[tuple[str, ...]], k: int) -> tuple[str, ...]:
-    """The texts of the choices where all questions have the same; letters otherwise."""
+    """The texts of the choices if all questions have the same ones; letters or numbers otherwise."""
     if texts and len(set(texts[0])) == k and all(one == texts[0] for one in texts):
         return texts[0]
     return tuple(chr(ord("A") + j) if k <= 26 else str(j) for j in range(k))

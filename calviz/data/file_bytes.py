@@ -1,4 +1,4 @@
-"""The bytes of a file, wherever they come from."""
+"""The bytes of a file, on disk or in memory."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Source:
     ----------
     source : str, PathLike, bytes or binary file object
     name : str, optional
-        What to call it; the file's own name if left out.
+        Name in messages; the file's own name if left out.
 
     Attributes
     ----------
     while_read : ExitStack
-        What a format keeps open until the file is read; the source is a context that ends then.
+        Resources that a format keeps open while the file is read; closed when the source, a context manager, exits.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Source:
                 remedy="data frames are taken by calviz.Predictions.from_frame(df), arrays by from_arrays(y_true, y_prob)",
             )
         else:
-            # A BytesIO shares its bytes with getvalue; other streams are read once.
+            # getvalue of a BytesIO does not copy; other streams are read once.
             whole = source.getvalue() if isinstance(source, io.BytesIO) else source.read()
             if not isinstance(whole, bytes):
                 raise InputError("the file object gives text", remedy="open it in binary mode")
@@ -95,33 +95,33 @@ class Source:
 
     @cached_property
     def compressed(self) -> bool:
-        """Whether the bytes are gzip."""
+        """Whether the bytes are gzip-compressed."""
         with self.open_raw() as stream:
             return stream.read(2) == b"\x1f\x8b"
 
     def open(self) -> BinaryIO:
-        """A new stream over all bytes, unpacked if they are gzip."""
+        """Return a new stream over all bytes, decompressed if they are gzip."""
         if self.compressed:
             return cast(BinaryIO, Gunzip(self.open_raw()))
         return self.open_raw()
 
     def open_raw(self) -> BinaryIO:
-        """A new, seekable stream over the bytes as they are."""
+        """Return a new, seekable stream over the raw bytes."""
         if self.data is not None:
             return io.BytesIO(self.data)
         assert self.path is not None
         return self.path.open("rb", buffering=0)  # blocks are large: a buffer would copy them
 
     def head(self, size: int = HEAD_BYTES) -> bytes:
-        """The first bytes."""
+        """Return the first `size` bytes, decompressed if they are gzip."""
         with self.open() as stream:
             return stream.read(size)
 
     def hasher(self) -> Callable[[], str]:
-        """A function that gives the BLAKE2b-256 of the bytes.
+        """Return a function that computes the BLAKE2b-256 hash of the bytes.
 
-        Bytes in memory are hashed beside the reading, so that they need not be kept; a file is
-        hashed when the digest is first asked for, and must not have changed by then.
+        Bytes in memory are hashed in a thread during reading, so that they need not be kept; a file is
+        hashed when the digest is first requested, and must not have changed by then.
         """
         if self.data is not None:
             return _hash_beside(self.data)
@@ -143,7 +143,7 @@ class Source:
 
 
 def check_gzip(source: Source) -> None:
-    """Unpack the beginning of a gzip file, and raise InputError if it expands beyond the limits."""
+    """Decompress the beginning of a gzip file; raise InputError if it expands beyond the limits."""
     left = EXPANSION_FLOOR + 1
     with source.open() as stream:
         while left > 0 and (block := stream.read(min(left, _HASH_BLOCK))):
@@ -151,14 +151,14 @@ def check_gzip(source: Source) -> None:
 
 
 class Gunzip:
-    """A gzip stream that stops where it expands beyond the limits."""
+    """A gzip stream that raises InputError once it expands beyond the limits."""
 
     def __init__(self, raw: BinaryIO) -> None:
         self._raw, self._given = raw, 0
         self._file = GzipFile(fileobj=raw, mode="rb")
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes; fewer than asked for only at the end."""
+        """Return the next bytes; fewer than requested only at the end."""
         step = size if size >= 0 else 1 << 24
         try:
             block = self._file.read(step)
@@ -168,7 +168,7 @@ class Gunzip:
                 remedy="save or copy it again",
             ) from None
         self._given += len(block)
-        # Compared with what was taken so far: the end need not be waited for.
+        # Compared with the compressed bytes read so far, so the check works before the end.
         check_expansion("the file", self._given, self._raw.tell())
         return block if size >= 0 or not block else block + self.read()
 

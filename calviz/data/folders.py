@@ -1,4 +1,4 @@
-"""Several logs of language models, of a folder or uploaded together, read as one file: tasks and models become groups."""
+"""Read several logs of language models (a folder, or files uploaded together) as one file; tasks and models become groups."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from calviz.data.loaded import short
 from calviz.data.table import Table
 
 _AROUND = re.compile(r"^samples_|(_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl?(\.gz)?$", re.IGNORECASE)
-#: Several files that were given together: their names and their bytes.
+#: Several files given together, as pairs of name and bytes.
 Together = tuple[tuple[str, bytes], ...]
 
 
 class Logs:
-    """Several logs that are read as one.
+    """Several logs read as one.
 
     Attributes
     ----------
     name : str
     size : int
-        Bytes of the logs.
+        Total size of the logs in bytes.
     others : tuple of str
-        Names of the files that were given and are no logs.
+        Names of the given files that are not logs.
     """
 
     def __init__(self, name: str, sources: Sequence[Source], folders: Sequence[str] = ()) -> None:
@@ -50,7 +50,7 @@ class Logs:
 
     @classmethod
     def of_folder(cls, path: Path, name: str | None = None) -> Self:
-        """All logs below a folder; raises InputError where there is none."""
+        """Return all logs below a folder; raise InputError if there is none."""
         files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
         MAX_ARRAYS.check(len(files), f"the folder has {len(files):,} files")
         sources = [(source, file) for file in files if (source := _opened(file)) is not None]
@@ -62,20 +62,20 @@ class Logs:
 
     @classmethod
     def of_files(cls, files: Together, name: str | None = None) -> Self:
-        """Logs that were uploaded together; raises InputError where none is one."""
+        """Return the logs among files uploaded together; raise InputError if there is none."""
         MAX_ARRAYS.check(len(files), f"there are {len(files):,} files")
-        # Sorted as those of a folder are, so that the digest is that of the folder.
+        # Sorted like the files of a folder, so that the digest equals that of the folder.
         sources = [Source(content, title) for title, content in sorted(files)]
         made = cls(name or "several files", sources)
         if name is None:
             first, *rest = (source.name for source, _ in made._logs)
-            # "samples_boolq_2026-11-20T10-00-00.000001.jsonl" is called after its task.
+            # "samples_boolq_2026-11-20T10-00-00.000001.jsonl" is named after its task.
             task = _AROUND.sub("", first) or first
             made.name = f"{task} and {len(rest)} more" if rest else first
         return made
 
     def table(self) -> Table:
-        """All answers as one table; raises InputError, naming the log, where one cannot be read."""
+        """Return all answers as one table; raise InputError, naming the log, if one cannot be read."""
         found: dict[tuple[str, ...], tuple[list[Answer], list[Finding]]] = {}
         again = 0
         several = len(set(self._folders)) > 1
@@ -87,7 +87,7 @@ class Logs:
                 raise error.in_file(source.name) from None
             if several:
                 answers = [_of_model(a, self._folders[at]) for a in answers]
-            # Logs sort by their dates: of two runs of a task the last one counts.
+            # Logs are sorted by date: if a task was run twice, the last run counts.
             which = (
                 tuple(answers[0].columns.get(key, "") for key in ("model", "task"))
                 if answers
@@ -100,10 +100,10 @@ class Logs:
         if again:
             text = f"{again} log{'s' if again > 1 else ''} of a task that was run again later {'were' if again > 1 else 'was'} left out"
             notices.append(Finding("DATA012", "info", text))
-        # The harness writes its results beside its logs.
+        # lm-evaluation-harness writes its result files into the same folder.
         left = [name for name in self.others if not name.startswith("results")]
         if left:
-            text = f"left out, being no {'logs' if len(left) > 1 else 'log'}: {short(', '.join(left), 80)}"
+            text = f"left out, not {'logs' if len(left) > 1 else 'a log'}: {short(', '.join(left), 80)}"
             notices.append(Finding("DATA012", "info", text))
         tools = " and ".join(dict.fromkeys(entry.label.split(" (")[0] for _, entry in self._logs))
         count = f"{len(found)} log{'s' if len(found) > 1 else ''} of {tools}"
@@ -111,7 +111,7 @@ class Logs:
         return as_table(every, count, list(dict.fromkeys(notices)))
 
     def hasher(self) -> Callable[[], str]:
-        """A function that gives the BLAKE2b-256 of the digests of all logs."""
+        """Return a function that computes the BLAKE2b-256 hash of the digests of all logs."""
         digests = [source.hasher() for source, _ in self._logs]
 
         def digest() -> str:
@@ -124,7 +124,7 @@ class Logs:
 
 
 def _of_model(answer: Answer, folder: str) -> Answer:
-    """The harness writes a folder for each model, and does not name it in the rows."""
+    """Add the model, which lm-evaluation-harness names only by the folder of the log."""
     if "model" in answer.columns:
         return answer
     model = shortened(folder)
@@ -134,7 +134,7 @@ def _of_model(answer: Answer, folder: str) -> Answer:
 
 
 def are_logs(files: Together) -> bool:
-    """Whether one of several files at least is a log of a language model."""
+    """Whether at least one of several files is a log of a language model."""
     return any(_log_format(Source(content, name)) is not None for name, content in files)
 
 

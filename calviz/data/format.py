@@ -1,4 +1,4 @@
-"""What a file format is, and the registry of formats."""
+"""The description of a file format, and the registry of formats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from calviz.specs.registry import Registry
 
 @dataclass(frozen=True)
 class Format:
-    """A file format that can be read; made in one file of `calviz.data.formats`.
+    """A file format that can be read; each is defined in one file or folder of `calviz.data.formats`.
 
     Attributes
     ----------
@@ -25,22 +25,22 @@ class Format:
     label : str
         "CSV, TSV and other separated text"
     suffixes : tuple of str
-        Usual endings of file names, with the dot.
+        Usual file extensions, with the dot.
     matches : callable
-        ``matches(head)``: whether the first bytes are those of this format, whatever the name.
+        ``matches(head)``: whether the first bytes are those of this format, regardless of the file name.
     open : callable
-        ``open(source)`` gives the columns without reading more than it must.
+        ``open(source)`` returns a table, without reading more than necessary.
     text : bool
-        Whether it is text, which may be gzip-compressed.
+        Whether it is a text format, which may be gzip-compressed.
     summary : str
-        What may be in it, in one sentence.
+        What a file may hold, in one sentence.
     special : bool
-        Whether it is a special case of another format, which is asked after it.
+        Whether it is a special case of another format; special formats are tried first.
     answers : callable, optional
-        ``answers(source)`` gives the answers of a log of a language model (`calviz.data.formats.answers`), so that several logs
+        ``answers(source)`` returns the answers in a log of a language model (`calviz.data.formats.answers`), so that several logs
         can be read together.
     package : str
-        The package that it needs and that calviz does without, if there is one (`calviz.core.extra_packages`).
+        The optional package that it needs, if any (`calviz.core.extra_packages`).
     """
 
     key: str
@@ -90,14 +90,14 @@ _REFUSED: tuple[tuple[re.Pattern[bytes], str, str], ...] = tuple(
 
 
 def refuse_unreadable(head: bytes) -> None:
-    """Raise InputError if the first bytes are those of a format that is never read."""
+    """Raise InputError if the first bytes are those of an unsupported format."""
     for pattern, what, remedy in _REFUSED:
         if pattern.match(head[:8192]):
             raise InputError(what, remedy=remedy)
 
 
 def format_of(source: Source) -> Format:
-    """The format of a file, from its content; raises InputError if it cannot be read, MissingPackage where that needs one."""
+    """Return the format of a file, from its content; raise InputError if it cannot be read, MissingPackage if a package is missing."""
     found = _recognised(source)
     if found.package:
         needs(found.package)
@@ -119,7 +119,7 @@ def _recognised(source: Source) -> Format:
             return entry
     suffix = source.name.lower()
     for entry in FORMATS:
-        # What begins like a pickle is one, whatever it is called.
+        # Content that begins like a pickle is treated as one, whatever the file name.
         if not entry.text and suffix.endswith(entry.suffixes) and head[:1] != b"\x80":
             raise InputError(
                 f"the file is damaged or incomplete: it does not begin like {entry.label}",

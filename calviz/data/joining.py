@@ -1,4 +1,4 @@
-"""Predictions and labels in two files, joined by an identifier."""
+"""Join predictions and labels from two files by an identifier."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _FRACTION = re.compile(r"([+-]?\d+)\.0+")
 
 @dataclass(frozen=True)
 class LabelFile:
-    """The file that holds the labels of another one.
+    """The file that holds the labels for another file.
 
     Attributes
     ----------
     source : str, PathLike, bytes or binary file object
     on : str, optional
-        The column that identifies the rows in both files; one with a usual name that both have, if left out.
+        The column that identifies the rows in both files; if left out, a column with a usual name that both have.
     """
 
     source: str | os.PathLike[str] | bytes | BinaryIO
@@ -42,46 +42,46 @@ class LabelFile:
 
 @dataclass(eq=False, kw_only=True)
 class JoinedTable(Table):
-    """A table with further columns, whose values are there already."""
+    """A table with additional columns whose values are already in memory."""
 
     base: Table
     joined: dict[str, npt.NDArray[Any] | Factor]
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
-        """Read what the predictions hold, and add what was joined; see `Table.fetch`."""
+        """Read the columns of the predictions and add the joined ones; see `Table.fetch`."""
         own = self.base.fetch(scores, [c for c in columns if c not in self.joined])
         there = {c: self.joined[c] for c in columns if c in self.joined}
         return Fetched(own.scores, dict(own.columns) | there)
 
     def line(self, row: int) -> int | None:
-        """The line of a row of the predictions."""
+        """Line number of a row in the file of predictions."""
         return self.base.line(row)
 
     def is_empty(self, row: int, name: str) -> bool:
-        """Whether a missing number is an empty cell of the predictions."""
+        """Whether a missing number is an empty cell in the file of predictions."""
         return name not in self.joined and self.base.is_empty(row, name)
 
 
 def join(
     table: Table, file: str, other: LabelFile, options: ReadingOptions
 ) -> tuple[Table, ReadingOptions]:
-    """The table with the labels, and whatever else the other file says of the rows, and the options to read it with.
+    """Add the labels, and all other columns of the label file, to a table; also return the options to read it with.
 
     Parameters
     ----------
     table : Table
         The predictions.
     file : str
-        Their name.
+        Name of the file of predictions.
     other : LabelFile
     options : ReadingOptions
 
     Raises
     ------
     InputError
-        Where identifiers occur twice (how many, and the first), or none occurs in both files.
+        If identifiers occur more than once (says how many, and the first), or none occurs in both files.
     OptionError
-        Where the identifier, or the label that was asked for, is not there.
+        If the identifier column or the requested label column does not exist.
     """
     with Source(other.source) as source:
         try:
@@ -166,7 +166,7 @@ def _label(truth: Table, on: str) -> str:
 
 
 def _keys(values: npt.NDArray[Any] | Factor) -> list[str]:
-    """Identifiers as text; 1.0 is 1, as a column with gaps was read as fractions on its way."""
+    """Identifiers as text; "1.0" becomes "1", because whole numbers with gaps are often stored as floats."""
     factor = values if isinstance(values, Factor) else Factor.of(values)
     levels = [_whole(level.strip()) for level in factor.levels]
     return [levels[code] for code in factor.codes.tolist()]
@@ -178,7 +178,7 @@ def _whole(text: str) -> str:
 
 
 def _places(keys: list[str], file: str, table: Table) -> dict[str, int]:
-    """The row of each identifier; raises InputError where some occur twice."""
+    """Map each identifier to its row; raise InputError if some occur more than once."""
     places: dict[str, int] = {}
     double: dict[str, int] = {}
     for row, key in enumerate(keys):
@@ -197,7 +197,7 @@ def _places(keys: list[str], file: str, table: Table) -> dict[str, int]:
 
 
 def _taken(values: npt.NDArray[Any] | Factor, rows: IntArray) -> npt.NDArray[Any] | Factor:
-    """The values of the rows of the predictions; where there is no row, a missing one."""
+    """Align the values with the rows of the predictions; the value is missing where `rows` is negative."""
     none = rows < 0
     if isinstance(values, Factor):
         levels = (
@@ -213,7 +213,7 @@ def _taken(values: npt.NDArray[Any] | Factor, rows: IntArray) -> npt.NDArray[Any
         return np.asarray(values[rows])
     if values.dtype.kind == "f":
         return np.where(none, np.nan, values[np.where(none, 0, rows)])
-    # Whole numbers stay what they are: as text they can be missing.
+    # Whole numbers become text, which can be missing, rather than floats.
     texts = Factor.of(values)
     return _taken(texts, rows)
 

@@ -1,4 +1,4 @@
-"""What reading takes and gives: options, what was recognised, and the loaded data."""
+"""Input and output of reading: options, what was recognised, and the loaded data."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ from calviz.core.row_columns import Kind
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """What the user says about a file; everything left empty is recognised automatically.
+    """User settings for reading a file; everything left empty is recognised automatically.
 
     Parameters
     ----------
     label : str, optional
         The column or array that holds the true class.
     scores : tuple of str, optional
-        The score columns; an entry that ends in ``*`` is a prefix; in NPZ files the key.
+        The score columns; an entry that ends in ``*`` is a prefix. In NPZ files, the key of the array.
     kind : {"probabilities", "logits"}, optional
         What the scores are.
     split_column : str, optional
-        The column that holds the split; "" says that there is none.
+        The column that holds the split; "" means none.
     groups : tuple of str, optional
-        The columns to slice by; () says that there are none.
+        The columns to slice by; () means none.
     id_column : str, optional
-        The column that identifies the rows; "" says that there is none.
+        The column that identifies the rows; "" means none.
     class_names : tuple of str, optional
         One name per class, in the order of the score columns.
     label_base : {0, 1}, optional
-        Whether labels that are numbers count the classes from 0 or from 1.
+        Whether numeric labels count the classes from 0 or from 1.
     cluster_column : str, optional
-        The column that says which rows belong together, such as the patient; never guessed.
+        The column that groups rows which belong together, such as rows of one patient; never guessed.
     weight_column : str, optional
-        The column that says how much each row counts; never guessed.
+        The column with the weight of each row; never guessed.
     weight_kind : {"importance", "frequency"}
-        Whether weights are importance weights of any scale, or counts of aggregated rows, which are then written out.
+        Whether weights are importance weights on any scale, or counts of aggregated rows, which are then repeated.
     time_column : str, optional
-        The column that says when each row was; "" says that there is none.
+        The column with the time of each row; "" means none.
     repair : tuple of str
-        Keys of the repairs that are asked for ("renormalise", "drop-missing", "percent", ...).
+        Keys of the repairs to apply ("renormalise", "drop-missing", "percent", ...).
     choices : str, optional
-        Which rows are made of questions with choices (logs of language models, rows with different numbers of scores): "top", the
-        top choice of each; "each", every choice by itself; or a number, the questions with so many. If left out, the scores of all
-        choices where there are as many in each row, the top choice otherwise.
+        How questions with choices (logs of language models, rows with different numbers of scores) become rows: "top", the top
+        choice of each question; "each", one row per choice; or a number, only the questions with that many choices. If left out:
+        the scores of all choices if every question has the same number of choices, the top choice otherwise.
     """
 
     label: str | None = None
@@ -106,14 +106,14 @@ REPAIRS: Mapping[str, Repair] = {
     r.key: r for r in (RENORMALISE, DROP_MISSING, PERCENT, SOFTMAX, SIGMOID)
 }
 
-#: Names of splits that people fit on, and that they evaluate on; the first that is there counts.
+#: Common names of splits for fitting and for evaluation, in order of preference.
 FIT_SPLITS = ("calibration", "calib", "cal", "validation", "valid", "val", "dev", "fit", "train")
 EVAL_SPLITS = ("test", "testing", "evaluation", "eval", "holdout", "hold-out", "held-out")
 
 
 @dataclass(frozen=True)
 class Recognition:
-    """What was understood of a file; every item can be overridden by `ReadingOptions`.
+    """What was recognised in a file; every item can be overridden by `ReadingOptions`.
 
     Attributes
     ----------
@@ -121,11 +121,11 @@ class Recognition:
         "CSV separated by ';'", "NPZ", ...
     kind : {"probabilities", "logits", "confidence"}
     label : str or None
-        The column or array with the label; the columns, separated by ", ", where it is one-hot.
+        The column or array with the label; for one-hot labels the columns, separated by ", ".
     label_form : str
         "class index", "class name", "one-hot", "-1 and +1", ...
     scores : tuple of str
-        The score columns or arrays (of the first model where there are several).
+        The score columns or arrays (of the first model if there are several).
     split_column, id_column : str or None
     groups : tuple of str
     class_names : tuple of str
@@ -137,9 +137,9 @@ class Recognition:
         Rows per split.
     cluster_column, weight_column, time_column : str or None
     choices : tuple of int
-        The numbers of choices of the questions that the rows were made of; empty where they were not.
+        The distinct numbers of choices, if the rows were made from questions with choices; empty otherwise.
     fit_split, eval_split : str or None
-        The splits whose names say that they are for fitting, and for evaluation.
+        The splits whose names mark them as meant for fitting and for evaluation.
     """
 
     format: str
@@ -162,16 +162,16 @@ class Recognition:
 
     @property
     def fit_split(self) -> str | None:
-        """The split to fit recalibrators on, if its name says so."""
+        """The split to fit recalibrators on, if one has a usual name."""
         return _first_named(self.split_counts, FIT_SPLITS)
 
     @property
     def eval_split(self) -> str | None:
-        """The split to evaluate on, if its name says so."""
+        """The split to evaluate on, if one has a usual name."""
         return _first_named(self.split_counts, EVAL_SPLITS)
 
     def sentence(self) -> str:
-        """One line that says what was recognised."""
+        """Describe what was recognised in one line."""
         parts = [f"{self.rows:,} row{'s' if self.rows != 1 else ''}"]
         if self.class_names:
             shown = _some(self.class_names, 5)
@@ -213,13 +213,13 @@ def _first_named(names: Mapping[str, int], wanted: tuple[str, ...]) -> str | Non
 
 
 def short(text: str, length: int = 40) -> str:
-    """Text for the middle of a sentence: on one line, shortened if it is very long."""
+    """Put text on one line and shorten it to `length` characters, for use inside a sentence."""
     text = " ".join(text.split())
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def known_columns(columns: Iterable[str]) -> str:
-    """The available columns, for the end of a sentence."""
+    """List the available columns, for the end of a sentence."""
     found = [short(c) for c in columns]
     more = f" and {len(found) - 12:,} more" if len(found) > 12 else ""
     return f"there are {', '.join(found[:12])}{more}"
@@ -237,7 +237,7 @@ def _some(names: tuple[str, ...], most: int) -> str:
 
 
 def span(names: tuple[str, ...]) -> str:
-    """Names for a sentence: the first and the last of many."""
+    """Names for use in a sentence; the first and the last if there are more than two."""
     if len(names) <= 2:
         return " and ".join(short(name) for name in names)
     return f"{short(names[0])} … {short(names[-1])}"
@@ -250,18 +250,18 @@ class Loaded:
     Attributes
     ----------
     file : str
-        Its name, without folders.
+        File name, without folders.
     size : int
         Bytes of the file.
     models : mapping of str to Predictions or ConfidencePredictions
-        At least one, by name.
+        At least one model, by name.
     recognition : Recognition
     notices : tuple of Finding
-        What to know about the reading, with codes ``DATA...``.
+        Findings about the reading, with codes ``DATA...``.
     repairs_offered : tuple of Repair
-        Changes that would make sense and were not made.
+        Repairs that would make sense but were not requested.
     repairs_made : tuple of str
-        What was changed, because it was asked for, in words for a report.
+        Descriptions of the repairs that were requested and applied, for a report.
     """
 
     file: str
@@ -275,7 +275,7 @@ class Loaded:
 
     @cached_property
     def digest(self) -> str:
-        """BLAKE2b of the bytes of the file, in hexadecimal; waits until it is computed."""
+        """BLAKE2b hash of the bytes of the file in hexadecimal; waits until it is computed."""
         return self.hash()
 
     @property

@@ -1,4 +1,4 @@
-"""Confidences that people and language models state as whole numbers from 0 to 100."""
+"""Recognise confidences that people and language models state as whole numbers from 0 to 100."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 
 from calviz.core.arrays import FloatArray
 
-#: The largest number of the usual scales of agreement (1 to 5, 1 to 10), which are no percentages.
+#: Upper end of the usual rating scales (1 to 5, 1 to 10), which are not percentages.
 _LARGEST_SCALE = 10
 PERCENT_WORDS = "the confidences are whole numbers from 0 to 100: they were read as per cent"
 
 
 def are_percentages(confidences: FloatArray) -> bool:
-    """Whether these can only be percentages: whole numbers from 0 to 100, some above 10; missing ones do not count.
+    """Whether the values can only be percentages: whole numbers from 0 to 100, at least one above 10; NaN is ignored.
 
     Parameters
     ----------

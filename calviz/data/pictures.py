@@ -1,4 +1,4 @@
-"""Pictures that rows name: read from one folder that a person named, and from nowhere else; nothing is ever fetched."""
+"""Read pictures named in rows, only from one folder that the user chose; nothing is ever downloaded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from calviz.core.errors import InputError, shortened
 from calviz.core.limits import MAX_PICTURE
 
-#: Formats by their endings, with how their files begin; SVG is none of them, as it can hold scripts.
+#: Media type and first bytes of each file extension; SVG is excluded because it can hold scripts.
 _FORMATS = {
     "png": ("image/png", rb"\x89PNG\r\n\x1a\n"),
     "jpg": ("image/jpeg", rb"\xff\xd8\xff"),
@@ -19,7 +19,7 @@ _FORMATS = {
     "webp": ("image/webp", rb"RIFF....WEBP"),
 }
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://|data:|//", re.IGNORECASE)
-#: How many values of a column are looked at.
+#: How many values of a column are inspected.
 _LOOKED_AT = 50
 
 
@@ -28,7 +28,7 @@ def _ending(name: str) -> str:
 
 
 def are_pictures(values: Iterable[object]) -> bool:
-    """Whether these values name pictures, as far as the first of them tell.
+    """Whether the values name pictures, judging by the first ones.
 
     >>> are_pictures(["a/1.png", "a/2.PNG"]), are_pictures(["a.png", "hello"]), are_pictures([])
     (True, False, False)
@@ -38,7 +38,7 @@ def are_pictures(values: Iterable[object]) -> bool:
 
 
 def checked_folder(text: str) -> Path:
-    """The folder that a person named; raises InputError where there is none."""
+    """Return the folder that the user named; raise InputError if it does not exist."""
     folder = Path(text.strip()).expanduser()
     if not text.strip() or not folder.is_dir():
         raise InputError(
@@ -49,36 +49,36 @@ def checked_folder(text: str) -> Path:
 
 
 def read_picture(folder: Path, name: str) -> tuple[str, bytes]:
-    """Read a picture that a row names, from inside a folder.
+    """Read a picture named by a row, from inside a folder.
 
     Parameters
     ----------
     folder : Path
-        Of `checked_folder`.
+        From `checked_folder`.
     name : str
-        A path, relative to the folder or below it.
+        Path relative to the folder, or an absolute path below it.
 
     Returns
     -------
     tuple of str and bytes
-        Its type and its content.
+        Media type and content.
 
     Raises
     ------
     InputError
-        In one sentence: an address, a path or link that leads out of the folder, a file that is missing, too large, or
-        no PNG, JPEG, GIF or WebP.
+        If the name is a web address, the path or a link leads out of the folder, or the file is missing, too large, or
+        not a PNG, JPEG, GIF or WebP.
     """
     short = shortened(name)
     if _ADDRESS.match(name):
         raise InputError(f"'{short}' is an address: nothing is fetched")
     kind, start = _FORMATS.get(_ending(name), ("", b""))
     if not kind:
-        raise InputError(f"'{short}' is no PNG, JPEG, GIF or WebP file")
+        raise InputError(f"'{short}' is not a PNG, JPEG, GIF or WebP file")
     if "\0" in name:
-        raise InputError(f"'{short}' is no name of a file")
+        raise InputError(f"'{short}' is not a file name")
     try:
-        # The real place, after all links: it has to be inside.
+        # The path after resolving all links must be inside the folder.
         target = Path(os.path.realpath(folder / name))
         if not target.is_relative_to(folder):
             raise InputError(f"'{short}' is not inside the folder")

@@ -1,4 +1,4 @@
-"""Profiles from their files, looked at as closely as any other file."""
+"""Read profiles from files, with the same checks as any other file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from calviz.profiles.profile import Profile, merge
 
 
 def facts_in(table: Table) -> bytes | None:
-    """The facts of a profile that a Parquet file holds; None if it is another one."""
+    """The facts of a profile, from the metadata of a Parquet file; None if the table is not a profile."""
     schema = getattr(table, "schema", None)
     metadata = getattr(schema, "metadata", None) or {}
     found: bytes | None = metadata.get(KEY)
@@ -29,18 +29,18 @@ def facts_in(table: Table) -> bytes | None:
 
 
 def of_table(table: Table, text: bytes) -> Profile:
-    """The profile that a table holds.
+    """Return the profile stored in a table.
 
     Raises
     ------
     InputError
-        Where it is of another version or damaged.
+        If it has another version or is damaged.
     """
     facts, rows = read_facts(text)
     wanted = columns_of(facts)
     if set(wanted) != set(table.names):
         raise InputError(
-            "the profile is damaged: it does not have the columns that it says",
+            "the profile is damaged: it does not have the columns that its facts declare",
             remedy="make it again",
         )
     timed = facts.every is not None
@@ -91,7 +91,7 @@ def read_profile(source: str | os.PathLike[str], *, name: str | None = None) -> 
     Raises
     ------
     InputError
-        Where it is no profile, of another version, or damaged.
+        If the file is not a profile, has another version, or is damaged.
     """
     needs("pyarrow")
     from calviz.data.format import format_of
@@ -102,8 +102,8 @@ def read_profile(source: str | os.PathLike[str], *, name: str | None = None) -> 
             text = facts_in(table)
             if text is None:
                 raise InputError(
-                    "this is no profile",
-                    remedy="make one of it: calviz profile FILE --out NAME.parquet",
+                    "this is not a profile",
+                    remedy="make one from it: calviz profile FILE --out NAME.parquet",
                 )
             return of_table(table, text)
         except InputError as error:
@@ -111,18 +111,18 @@ def read_profile(source: str | os.PathLike[str], *, name: str | None = None) -> 
 
 
 def merge_files(paths: Iterable[str | os.PathLike[str]]) -> Profile:
-    """Add the profiles of several files.
+    """Merge the profiles of several files.
 
     Raises
     ------
     InputError
-        Where one is no profile, or two cannot be added.
+        If one is not a profile, or two cannot be merged.
     """
     return merge([read_profile(path) for path in paths])
 
 
 def loaded(found: Profile, name: str) -> Loaded:
-    """A profile as a file that was read."""
+    """Return a profile in the form of a file that was read."""
     data: Dataset = found.predictions().renamed(found.facts.name or name)
     weights = data.weights
     counts: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""From a file to predictions: find the format, recognise the columns, build, say what was done."""
+"""From a file to predictions: find the format, recognise the columns, build the predictions, report what was done."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ def read(
     options: ReadingOptions = _EMPTY,
     labels: LabelFile | None = None,
 ) -> Loaded:
-    """Read a file of predictions: any format, any layout that can be told.
+    """Read a file of predictions in any supported format; the layout is recognised.
 
     Parameters
     ----------
     source : str, PathLike, bytes, binary file object, or tuple of (str, bytes)
-        The file; or a folder of logs of language models, or the names and bytes of some, which are read as one. Nothing in it is
+        The file; or a folder of logs of language models, or names and bytes of several logs, which are read as one. Nothing in it is
         ever executed or unpickled.
     name : str, optional
-        What to call it; the file's own name if left out.
+        Name in messages and results; the file's own name if left out.
     options : ReadingOptions
-        What is known about it; everything else is recognised.
+        Settings for reading; everything left empty is recognised.
     labels : LabelFile, optional
-        Another file that holds the labels of the same rows, by an identifier.
+        Another file that holds the labels of the same rows, joined by an identifier.
 
     Returns
     -------
@@ -59,12 +59,12 @@ def read(
     Raises
     ------
     InputError
-        In one sentence: file, row, line, column, the rule and the remedy. Its `repairs` are
-        what may be asked for with ``options.repair``.
+        If the file cannot be read; one sentence names file, row, line, column, the rule and the remedy. Its
+        `repairs` can be requested with ``options.repair``.
     OptionError
-        Where an option does not fit the file.
+        If an option does not fit the file.
     """
-    # Values that are not finite are looked for, and named.
+    # NumPy need not warn: non-finite values are found and reported.
     with np.errstate(all="ignore"):
         if isinstance(source, str | os.PathLike) and Path(source).is_dir() and labels is None:
             return _read_logs(Logs.of_folder(Path(source), name), options)
@@ -102,12 +102,12 @@ def _read(opened: Source, options: ReadingOptions, labels: LabelFile | None) -> 
 
 
 def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
-    """Recognise the columns of a table and build its predictions, which are called `name` where there is one model.
+    """Recognise the columns of a table and build its predictions, which get the name `name` if there is only one model.
 
     Raises
     ------
     InputError, OptionError
-        As `read`, without the name of a file.
+        As in `read`, without a file name.
     """
     table, options = by_choices(table, options)
     layout = recognise(table, options)
@@ -139,7 +139,7 @@ def load(
     path : str or PathLike
         A file, or a folder of logs of language models.
     model : str, optional
-        Which model, where the file holds several.
+        Which model, if the file holds several.
     labels : str or PathLike, optional
         Another file that holds the labels of the same rows.
     on : str, optional
@@ -154,7 +154,7 @@ def load(
     Raises
     ------
     InputError, OptionError
-        As `read`; also where the file holds several models and none was chosen.
+        As in `read`; also if the file holds several models and none was chosen.
     """
     if on is not None and labels is None:
         raise OptionError(
@@ -168,7 +168,7 @@ def load(
 
 
 def options_of(options: Mapping[str, Any]) -> ReadingOptions:
-    """Reading options by name; raises OptionError on one that there is not."""
+    """Make reading options from keyword arguments; raise OptionError for an unknown one."""
     known = set(ReadingOptions.__dataclass_fields__)
     if wrong := sorted(set(options) - known):
         raise OptionError(
@@ -178,7 +178,7 @@ def options_of(options: Mapping[str, Any]) -> ReadingOptions:
 
 
 def one_model(loaded: Loaded, model: str | None) -> Dataset:
-    """The chosen model of a file, or its only one; raises OptionError where that is not clear."""
+    """Return the chosen model of a file, or its only one; raise OptionError if that is ambiguous."""
     models = loaded.models
     if model is None and len(models) > 1:
         raise OptionError(f"the file holds several models; choose one of: {', '.join(models)}.")

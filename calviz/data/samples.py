@@ -1,4 +1,4 @@
-"""The sample data that travel with calviz."""
+"""The sample data sets that ship with calviz."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class SampleSet:
     Attributes
     ----------
     key : str
-        Its stable name.
+        Stable name.
     title : str
-        What to call it on screen.
+        Title on screen.
     description : str
-        What it holds and what it shows, in two or three sentences.
+        What the data set holds and shows, in two or three sentences.
     file : str
-        The name of the file.
+        File name.
     """
 
     key: str
@@ -32,7 +32,7 @@ class SampleSet:
     file: str
 
 
-#: The sets on offer; the first one is what the app opens on.
+#: All sample sets; the app opens with the first one.
 SAMPLES: tuple[SampleSet, ...] = (
     SampleSet(
         "digits",
@@ -68,9 +68,9 @@ SAMPLES: tuple[SampleSet, ...] = (
 
 
 def project_root() -> Path:
-    """Where ``app.py``, ``pages`` and ``sample_data`` live.
+    """Return the folder that holds ``app.py``, ``pages`` and ``sample_data``.
 
-    The repository in a checkout; ``calviz/_app`` in an installed wheel, which carries them along.
+    This is the root of the repository in a checkout, and ``calviz/_app`` in an installed wheel.
     """
     package = Path(__file__).resolve().parents[1]
     inside = package / "_app"
@@ -78,7 +78,7 @@ def project_root() -> Path:
 
 
 def load_sample(key: str | None = None) -> Loaded:
-    """Read a sample set, as a user's file would be read.
+    """Read a sample set in the same way as a user's file.
 
     Parameters
     ----------
@@ -88,9 +88,9 @@ def load_sample(key: str | None = None) -> Loaded:
     Raises
     ------
     OptionError
-        Where there is no such set.
+        If there is no such set.
     InputError
-        Where its file is missing.
+        If its file is missing.
     """
     known = {sample.key: sample for sample in SAMPLES}
     chosen = SAMPLES[0] if key is None else known.get(key)

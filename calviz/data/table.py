@@ -1,4 +1,4 @@
-"""The common form of all formats: named columns, which are inspected first and fetched once."""
+"""The common interface of all formats: named columns, which are inspected first and fetched once."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 ElementType = Literal["number", "integer", "boolean", "text", "other"]
 
-#: Rows that recognition looks at.
+#: Number of first rows that recognition inspects.
 SAMPLE_ROWS = 1_000
-#: What stands for a missing value in a column of text.
+#: Missing value in a column of text.
 MISSING = ""
 
 
@@ -34,13 +34,13 @@ class Column:
     ----------
     name : str
     type : {"number", "integer", "boolean", "text", "other"}
-        What the elements are, as far as the sample tells.
+        Type of the elements, judging by the sample.
     sample : ndarray or callable
-        The first rows, or how to get them; see `head`.
+        The first rows, or a function that returns them; see `head`.
     width : int or None
-        The number of elements per row where each row holds a list (a 2-D array, a list column).
+        The number of elements per row if each row holds a list (a 2-D array, a list column).
     fields : tuple of str
-        The names of these elements, where the file names them.
+        The names of these elements, if the file names them.
     note : str
         Why a column of type "other" cannot be used ("it holds lists of string").
     """
@@ -65,7 +65,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Missing:
-    """An empty cell of a text file in place of a number."""
+    """An empty cell of a text file where a number is expected."""
 
     row: int
     column: str
@@ -73,13 +73,13 @@ class Missing:
 
 @dataclass(frozen=True, eq=False)
 class Fetched:
-    """The values that were asked for.
+    """The requested values.
 
     Attributes
     ----------
     scores : tuple of ndarray, each of shape (n, K)
     columns : mapping of str to ndarray or Factor
-        Numbers as arrays (missing as nan), text as factors (missing as the level "").
+        Numbers as arrays (missing values are nan), text as factors (missing values are the level "").
     """
 
     scores: tuple[FloatArray, ...]
@@ -93,17 +93,17 @@ class Table(ABC):
     Attributes
     ----------
     format : str
-        What to call it ("CSV separated by ';'").
+        Description of the format ("CSV separated by ';'").
     columns : tuple of Column
     named : bool
         Whether the column names come from the file.
     arrays : bool
-        Whether the columns are arrays of an array file, for messages.
+        Whether the columns are arrays of an array file.
     class_names : tuple of str
-        Names of the classes, where the file holds them apart.
+        Names of the classes, if the file stores them separately.
     notices : list of Finding
     questions : Questions or None
-        The questions with choices that the rows were made of, where they can be made otherwise.
+        The questions with choices from which the rows were made, if other rows can be made from them.
     """
 
     format: str
@@ -113,7 +113,7 @@ class Table(ABC):
     class_names: tuple[str, ...] = ()
     notices: list[Finding] = field(default_factory=list)
     questions: Questions | None = None
-    #: What holds the columns, for messages.
+    #: What messages call the source of the columns.
     holder: ClassVar[str] = "file"
 
     def __post_init__(self) -> None:
@@ -136,7 +136,7 @@ class Table(ABC):
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """The 0-based place of each column by its name."""
+        """The 0-based index of each column by name."""
         return {name: j for j, name in enumerate(self._names)}
 
     def __getitem__(self, name: str) -> Column:
@@ -147,7 +147,7 @@ class Table(ABC):
 
     @abstractmethod
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
-        """Read score blocks, each into one (n, K) array, and single columns, in one pass."""
+        """Read groups of score columns, each into one (n, K) array, and single columns, in one pass."""
 
     def line(self, row: int) -> int | None:
         """The 1-based line of 0-based data row `row`, for text files."""

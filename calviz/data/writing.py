@@ -1,4 +1,4 @@
-"""Predictions to a file that calviz, and most other tools, read back."""
+"""Write predictions to a file that calviz and most other tools can read."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from calviz.core.extra_packages import needs
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.whole_files import replacing
 
-#: Formats by the end of the file's name.
+#: Supported file extensions.
 SUFFIXES = (".csv", ".parquet", ".npz")
-#: Packages that they are written with and that calviz does without.
+#: Optional packages that each format needs.
 _NEEDED = {".csv": ("pandas",), ".parquet": ("pandas", "pyarrow")}
 
 
 def check_target(path: str | Path) -> Path:
-    """The path, if its format can be written and its directory is there; raises OptionError or MissingPackage otherwise."""
+    """Return the path if its format can be written and its directory exists; raise OptionError or MissingPackage otherwise."""
     target = Path(path)
     if target.suffix.lower() not in SUFFIXES:
         raise OptionError(
@@ -32,10 +32,10 @@ def check_target(path: str | Path) -> Path:
 
 
 def write_predictions(data: Dataset, path: str | Path) -> None:
-    """Write probabilities (or confidences), labels and all other columns; `Predictions.numbers` under their own names.
+    """Write probabilities (or confidences), labels and all other columns; `Predictions.numbers` keep their names.
 
-    Tables name their score columns ``p_<class>`` and labels by class; what a spreadsheet would take for a formula is
-    neutralised in CSV. NPZ holds ``probs``, ``labels``, ``class_names`` and ``split``, ``ids``, ``group_<name>``.
+    In tables, score columns are named ``p_<class>`` and labels are class names; CSV text that a spreadsheet would run as
+    a formula is escaped. NPZ files hold ``probs``, ``labels``, ``class_names`` and ``split``, ``ids``, ``group_<name>``.
     """
     target = check_target(path)
     if data.cells is not None:
@@ -49,8 +49,8 @@ def write_predictions(data: Dataset, path: str | Path) -> None:
 
 def _write(data: Dataset, target: Path) -> None:
     if target.suffix.lower() == ".npz":
-        with target.open("wb") as stream:  # savez gives a path another end where it ends in ".NPZ"
-            np.savez(stream, **_arrays(data))  # no objects: nothing in it can be a pickle
+        with target.open("wb") as stream:  # given a path that ends in ".NPZ", savez appends ".npz"
+            np.savez(stream, **_arrays(data))  # no object arrays, so nothing is pickled
         return
     import pandas as pd
 
@@ -103,7 +103,7 @@ def _arrays(data: Dataset) -> dict[str, Any]:
 
 
 def check_json(path: str | Path) -> None:
-    """Raise OptionError if a text file cannot be written there; ``-`` is standard output."""
+    """Raise OptionError if a text file cannot be written to the path; ``-`` is standard output."""
     if str(path) == "-":
         return
     target = Path(path)

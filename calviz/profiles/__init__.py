@@ -1,5 +1,5 @@
-"""The profile: a summary of any number of rows that adds up, from which they are judged as if they were there.
+"""Profiles: mergeable summaries of any number of rows, which can be evaluated like the rows themselves.
 
-Here are the value, how it is made of a frame of any engine (one narwhals expression), how profiles are added, and what
-their file holds. Finding out which column is what, and going through folders of files, is in `calviz.data.profiling`.
+This folder holds the `Profile` class, its computation from a frame of any engine (one narwhals expression), merging, and
+the file format. Recognising columns and going through folders of files is in `calviz.data.profiling`.
 """

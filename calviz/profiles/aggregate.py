@@ -1,4 +1,4 @@
-"""Rows to cells: one narwhals expression, which the engine of the frame carries out."""
+"""Sum rows into cells with one narwhals expression, which the engine of the frame executes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     import narwhals as nw
     import polars as pl
 
-#: What a 0 counts as in the log loss, as in `calviz.sample.losses`.
+#: Probabilities below `TINY` count as `EPSILON` in the log loss, as in `calviz.sample.losses`.
 EPSILON, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
-#: Names of what is made of the rows; no column of a file is called so.
+#: Prefix of derived columns, so that they do not clash with columns of a file.
 _OWN = "calviz:"
 
-#: Why rows cannot be used, by the number that stands in place of their cell.
+#: Why rows cannot be used, by fault code.
 FAULTS = {
     -1: "no label",
     -2: "a label that is none of the classes",
@@ -30,38 +30,38 @@ FAULTS = {
     -4: "a score outside [0, 1]",
     -5: f"scores that do not sum to 1 (within {ROW_SUM_TOLERANCE})",
     -6: "no time",
-    -7: "a count that is no whole number from 0 up",
-    -8: "a weight that is no number from 0 up",
+    -7: "a count that is not a whole number from 0 up",
+    -8: "a weight that is not a number from 0 up",
 }
 
-#: Above this, whole numbers in double precision have gaps.
+#: Above this, not all integers can be represented in double precision.
 LARGEST_COUNT = float(1 << 53)
 
-#: Columns that are summed, and of which the smallest and the largest count.
+#: Columns of sums per cell.
 SUMS = ("n", "score_sum", "square_sum", "log_loss", "clipped", "squared_error")
-#: How the columns of groups begin.
+#: Prefix of the group columns.
 GROUP = "group:"
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """What is made of each row, as expressions.
+    """Derived values of each row, as expressions.
 
     Attributes
     ----------
     score, hit
     true
-        The probability of the true class; None where it is not known.
+        The probability of the true class; None if it is not known.
     square
-        The squared distance to the one-hot label; None where it follows from score and hit, or is not known.
+        The squared distance to the one-hot label; None if it follows from score and hit, or is not known.
     sound
-        Whether the row can be used; missing where something is missing.
+        Whether the row is usable; missing if one of its values is missing.
     faults
-        What may be wrong with a row, with the number of each (`FAULTS`).
+        Conditions under which a row is unusable, with their codes (`FAULTS`).
     log
-        The logarithm of `true`, where that is known better than from it.
+        The logarithm of `true`, if it is known more precisely than from `true` itself.
     first
-        Columns that are made before, so that what goes over all classes is written once.
+        Columns to compute beforehand, so that expressions over all classes are evaluated once.
     """
 
     score: Any
@@ -75,22 +75,22 @@ class _Rows:
 
 
 def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, apart: bool = False) -> Any:
-    """The sums of a lazy frame, still lazy: a row for each split, group, time, cell and hit that occurs (`finished`).
+    """Return the sums of a lazy frame, still lazy: a row per occurring split, group, time, cell and hit, to be passed to `finished`.
 
-    Rows that cannot be used have the key -1. Rows that count several times add as much to every sum; those that count 0 times are
-    left out once they were found sound.
+    Unusable rows have the key -1. Sums are weighted by frequency weights; rows with a weight of 0 are dropped after they were
+    checked.
 
     Parameters
     ----------
     frame : narwhals.LazyFrame
     layout : Layout
     apart : bool
-        Whether every distinct score has sums of its own.
+        Whether to keep separate sums for every distinct score.
 
     Notes
     -----
-    A cell is one of `FINE_CELLS` intervals of equal width, or one of the edges between them: scores that were rounded to few
-    digits have a cell each, and nothing is lost then.
+    A cell is one of `FINE_CELLS` intervals of equal width, or one of the edges between them. Scores rounded to few digits lie on
+    edges of their own, so that nothing is lost.
     """
     import narwhals as nw
 
@@ -99,7 +99,7 @@ def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, apart: bool = False) -
     keys = keys_of_rows(layout, frame)
     made = {"score": rows.score, "hit": rows.hit, "sound": rows.sound}
     if frame.implementation.is_pandas_like():
-        # It makes no whole number of a missing one, not even one that is not looked at.
+        # pandas cannot cast a missing score to an integer, even in unusable rows.
         made["score"] = nw.when(rows.sound).then(rows.score).otherwise(nw.lit(0.0))
     made |= {"true": rows.true} if rows.true is not None else {}
     made |= {"square": rows.square} if rows.square is not None else {}
@@ -114,25 +114,25 @@ def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, apart: bool = False) -
     if layout.count is not None:
         table = table.filter(times > 0)
     score, hit = nw.col(f"{_OWN}score"), nw.col(f"{_OWN}hit")
-    # One whole number is grouped faster than two columns.
+    # Grouping by one integer is faster than by two columns.
     key = cell_of(score, single, FINE_CELLS) * 2 + hit.cast(nw.Int32)
     sound = nw.col(f"{_OWN}sound")
     added = {"score_sum": score, "square_sum": score * score}
     if rows.true is not None:
         true = nw.col(f"{_OWN}true")
-        # What has no logarithm counts as in memory.
+        # Zeros count as in evaluations in memory.
         zero = true < TINY
         added["log_loss"] = nw.when(zero).then(nw.lit(EPSILON)).otherwise(true).log()
         if rows.square is not None:
             added["clipped"] = zero.cast(nw.Int32)
     if rows.log is not None:
-        # Nothing is clipped then.
+        # Nothing is clipped if the logarithms are known.
         added["log_loss"], added["clipped"] = nw.col(f"{_OWN}log"), hit.cast(nw.Int32) * 0
     if rows.square is not None:
         added["squared_error"] = nw.col(f"{_OWN}square")
     if layout.count is not None:
         added = {name: column * times for name, column in added.items()}
-    # Some engines add up columns only, and no expressions of them.
+    # Some engines can sum only columns, not expressions.
     columns = {f"{_OWN}sum of {name}": column for name, column in added.items()}
     sums = {name: nw.col(f"{_OWN}sum of {name}").sum() for name in added}
     sums["n"] = nw.len() if layout.count is None else times.sum()
@@ -143,7 +143,7 @@ def cells_of(frame: nw.LazyFrame[Any], layout: Layout, *, apart: bool = False) -
 
 
 def few_scores(frame: nw.LazyFrame[Any], layout: Layout) -> bool:
-    """Whether there are so few distinct scores that each is kept apart; looks at some rows first, and at all where these do not say."""
+    """Whether there are few enough distinct scores to keep each separate; checks the first rows, then all if necessary."""
     import narwhals as nw
 
     rows = _rows(layout, is_single(frame, layout))
@@ -157,7 +157,7 @@ def few_scores(frame: nw.LazyFrame[Any], layout: Layout) -> bool:
 
 
 def row_columns(layout: Layout, single: bool) -> dict[str, Any]:
-    """Score, hit, and whether the label is known, of each row of one column of scores, as expressions."""
+    """Expressions for score, hit, and whether the label is one of the classes, for a single score column."""
     import narwhals as nw
 
     label, score = nw.col(layout.label), nw.col(layout.scores[-1])
@@ -170,7 +170,7 @@ def row_columns(layout: Layout, single: bool) -> dict[str, Any]:
 
 
 def finished(table: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, int]:
-    """The cells that sums of any engine come to, with the columns of `Profile.cells`, and how many rows could not be used."""
+    """Convert the sums of any engine to cells with the columns of `Profile.cells`; also return the number of unusable rows."""
     import polars as pl
 
     table = table.drop(f"{_OWN}score", strict=False)
@@ -179,7 +179,7 @@ def finished(table: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, int]:
     kinds |= {"time": pl.Datetime("us")} if layout.time is not None else {}
     table = table.cast(kinds)
     bad = int(table.filter(pl.col("key") < 0)["n"].sum())
-    # floor division by 2 and its rest
+    # The key is 2 * cell + hit.
     table = table.filter(pl.col("key") >= 0).with_columns(
         cell=pl.col("key") // 2, hit=pl.col("key") % 2 == 1
     )
@@ -201,19 +201,19 @@ def finished(table: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, int]:
 
 
 def faults_of(frame: nw.LazyFrame[Any], layout: Layout) -> dict[int, int]:
-    """How many rows have each fault, the first of those that a row has."""
+    """Count the rows by fault; a row with several faults counts for the first one."""
     import narwhals as nw
 
     rows = _rows(layout, is_single(frame, layout))
     made = _with_first(frame, rows).select(fault=_fault(rows))
-    # Sound rows are counted too: Spark would write all that a filter is made of once for each time it is named.
+    # Usable rows are counted too: for a filter, Spark would repeat the whole expression at each use.
     table = made.group_by("fault").agg(n=nw.len()).collect("polars")
     found = zip(table["fault"].to_list(), table["n"].to_list(), strict=True)
     return {int(fault): int(n) for fault, n in sorted(found, reverse=True) if fault < 0}
 
 
 def first_fault(frame: nw.LazyFrame[Any], layout: Layout) -> tuple[int, int]:
-    """The number of the first row of a lazy polars frame that cannot be used, from 0, and its fault."""
+    """Return the 0-based number of the first unusable row of a lazy polars frame, and its fault code."""
     import narwhals as nw
 
     rows = _rows(layout, is_single(frame, layout))
@@ -227,7 +227,7 @@ def _with_first(frame: nw.LazyFrame[Any], rows: _Rows) -> nw.LazyFrame[Any]:
 
 
 def _fault(rows: _Rows) -> Any:
-    """The number of the first fault that a row has; 0 if it has none."""
+    """Expression for the code of the first fault of a row; 0 if it has none."""
     import narwhals as nw
 
     code = nw.lit(0)
@@ -237,7 +237,7 @@ def _fault(rows: _Rows) -> Any:
 
 
 def is_single(frame: nw.LazyFrame[Any], layout: Layout) -> bool:
-    """Whether the scores are in single precision."""
+    """Whether all scores are in single precision."""
     import narwhals as nw
 
     schema = frame.collect_schema()
@@ -245,7 +245,7 @@ def is_single(frame: nw.LazyFrame[Any], layout: Layout) -> bool:
 
 
 def keys_of_rows(layout: Layout, frame: nw.LazyFrame[Any]) -> dict[str, Any]:
-    """Split, groups and time of each row, as expressions."""
+    """Expressions for split, groups, true class and time of each row, as far as the layout has them."""
     import narwhals as nw
 
     keys: dict[str, Any] = {}
@@ -265,10 +265,10 @@ def keys_of_rows(layout: Layout, frame: nw.LazyFrame[Any]) -> dict[str, Any]:
 
 
 def cell_of(score: Any, single: bool, intervals: int) -> Any:
-    """Twice the number of the edge that a score lies on, or the odd number between two edges.
+    """Expression for the cell of a score: 2 i for a score on edge i, 2 i + 1 for a score between edges i and i + 1.
 
-    Edges are apart from what is between them, so that bins that are closed on either side are sums of cells. An edge is the
-    nearest number of the scores' type, as in `calviz.numerics.edges.equal_width_edges`.
+    Edges have cells of their own, so that bins closed on either side are sums of cells. Edges are rounded to the type of the
+    scores, as in `calviz.numerics.edges.equal_width_edges`.
     """
     import narwhals as nw
 
@@ -291,7 +291,7 @@ def _rows(layout: Layout, single: bool) -> _Rows:
         return _with_fault(rows, missing(count) | ~whole, whole, -7)
     if layout.weight is not None:
         weight = counts_of(layout)
-        # Written so that what is infinite is outside.
+        # Written such that infinity fails the comparison.
         number = (weight >= 0) & (weight < float("inf"))
         return _with_fault(rows, missing(weight) | ~number, number, -8)
     return rows
@@ -302,7 +302,7 @@ def _with_fault(rows: _Rows, wrong: Any, sound: Any, number: int) -> _Rows:
 
 
 def counts_of(layout: Layout) -> Any:
-    """How many rows each row stands for, or how much it counts, as an expression."""
+    """Expression for the frequency or importance weight of each row."""
     import narwhals as nw
 
     return nw.col(layout.count or layout.weight or "").cast(nw.Float64)
@@ -319,7 +319,7 @@ def _confidences(layout: Layout) -> _Rows:
 
 
 def _two_classes(layout: Layout, single: bool) -> _Rows:
-    """Of the positive class; what the other one has is 1 less it, unless a column says it."""
+    """Rows by the score of the positive class; the other class has 1 minus the score, unless it has a column of its own."""
     import narwhals as nw
 
     label = nw.col(layout.label)
@@ -330,7 +330,7 @@ def _two_classes(layout: Layout, single: bool) -> _Rows:
     faults = [(label.is_null(), -1), (~known, -2)]
     faults += [(missing(positive), -3), (~inside(positive), -4)]
     if len(layout.scores) == 1:
-        # In single precision 1 - p is rounded as a column of it would be.
+        # In single precision, round 1 - p as a column of it would be.
         other = nw.lit(1.0) - positive
         other = other.cast(nw.Float32).cast(nw.Float64) if single else other
         true = nw.when(hit).then(positive).otherwise(other)
@@ -347,7 +347,7 @@ def _two_classes(layout: Layout, single: bool) -> _Rows:
 
 
 def _top_label(layout: Layout) -> _Rows:
-    """Of the class with the largest probability; ties go to the first."""
+    """Rows by the score of the class with the largest probability; ties go to the first class."""
     import narwhals as nw
 
     label = nw.col(layout.label)
@@ -391,7 +391,7 @@ def _top_label(layout: Layout) -> _Rows:
 
 
 def _index(layout: Layout) -> tuple[Any, Any]:
-    """The number of the true class, and whether it is one of those that are known."""
+    """Expressions for the index of the true class, and for whether the label is one of the classes."""
     import narwhals as nw
 
     label = nw.col(layout.label)

@@ -1,4 +1,4 @@
-"""Rows to cells of every class's own probability, one-vs-rest: what class-wise errors are made of."""
+"""Sum rows into cells of the probability of each class, one-vs-rest, for class-wise errors."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     import narwhals as nw
     import polars as pl
 
-#: What is summed of each cell.
+#: Columns of sums per cell.
 CLASS_SUMS = ("n", "score_sum")
-#: Probabilities up to this are left out of TACE: what is above it and what is not are cells of their own.
+#: TACE leaves out probabilities up to this threshold; the cell that contains it is split there.
 THRESHOLD = 1e-3
-#: Classes that are summed in one pass over the rows.
+#: Number of classes summed in one pass over the rows.
 AT_ONCE = 25
 
 
 def intervals_of(n_classes: int) -> int:
-    """Intervals of equal width that the probability of each class is cut into.
+    """Return the number of equal-width intervals for the probability of each class.
 
-    A divisor of `calviz.core.cells.FINE_CELLS` and a multiple of 960, so that the usual numbers of bins divide it: fewer, the more classes there are, so
-    that all have about as many cells together.
+    A divisor of `calviz.core.cells.FINE_CELLS` and a multiple of 960, so that the usual numbers of bins divide it. The number
+    decreases with the number of classes, so that the total number of cells stays about the same.
 
     >>> [intervals_of(k) for k in (3, 10, 100, 1000)]
     [61440, 15360, 1920, 960]
@@ -35,10 +35,10 @@ def intervals_of(n_classes: int) -> int:
 
 
 def class_cells_of(frame: nw.LazyFrame[Any], layout: Layout) -> pl.DataFrame:
-    """The sums per class, split, group, time, cell and hit of a frame whose rows can all be used (`calviz.profiles.aggregate.cells_of`).
+    """Return the sums per class, split, group, time, cell and hit; all rows must be usable (see `calviz.profiles.aggregate.cells_of`).
 
-    Every class is a grouping of its own, which reads its column alone: 1,000,000 x 100 take a third of the time of a grouping of the
-    100,000,000 probabilities.
+    Each class is grouped separately, reading only its own column: for 1,000,000 x 100 this takes a third of the time of one grouping
+    of the 100,000,000 probabilities.
     """
     import narwhals as nw
     import polars as pl
@@ -62,7 +62,7 @@ def class_cells_of(frame: nw.LazyFrame[Any], layout: Layout) -> pl.DataFrame:
 
 
 def _one(frame: nw.LazyFrame[Any], layout: Layout, k: int) -> nw.LazyFrame[Any]:
-    """The sums of one class."""
+    """Return the sums of one class, still lazy."""
     import narwhals as nw
 
     intervals = intervals_of(len(layout.classes))
@@ -82,11 +82,11 @@ def _one(frame: nw.LazyFrame[Any], layout: Layout, k: int) -> nw.LazyFrame[Any]:
         table = table.filter(times > 0)
     least = float(np.float32(THRESHOLD)) if single else THRESHOLD
     cell = cell_of(score, single, intervals)
-    # The cell that holds the threshold is two.
+    # The cell that contains the threshold is split in two.
     within = 2 * int(THRESHOLD * intervals) + 1
     beyond = (cell == within) & (score > least)
     cell = nw.when(beyond).then(nw.lit(2 * intervals + 1)).otherwise(cell)
-    # Some engines add up columns only, and no expressions of them.
+    # Some engines can sum only columns, not expressions.
     columns = {"added": score if layout.count is None else score * times}
     columns["key"] = (cell * 2 + nw.col("hit").cast(nw.Int32)).cast(nw.Int32)
     sums = {

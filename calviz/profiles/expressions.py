@@ -1,4 +1,4 @@
-"""Small expressions that several rooms of the sums are made of."""
+"""Small expressions shared by the modules of this folder."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from calviz.core.probabilities import SCORE_SLACK
 
 
 def missing(score: Any) -> Any:
-    """Whether there is no number."""
+    """Expression for whether a number is null or NaN."""
     return score.is_null() | score.is_nan()
 
 
 def inside(score: Any) -> Any:
-    """Whether a number is a probability, up to rounding."""
+    """Expression for whether a number is a probability, up to rounding."""
     return (score >= -SCORE_SLACK) & (score <= 1 + SCORE_SLACK)
 
 
 def tree(terms: Sequence[Any]) -> Any:
-    """A sum in which a missing term is not lost, and that is not as deep as it has terms."""
+    """Expression for a sum, missing if any term is, nested only to a depth logarithmic in the number of terms."""
     while len(terms) > 2:
         terms = [reduce(add, terms[i : i + 2]) for i in range(0, len(terms), 2)]
     return reduce(add, terms)

@@ -1,4 +1,4 @@
-"""What a profile's Parquet file holds: cells as columns, and facts as JSON in its metadata."""
+"""The Parquet file of a profile: a row per cell, and the facts as JSON in the metadata."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from calviz.profiles.profile import VERSION, Facts, Profile, class_keys_of, keys
 if TYPE_CHECKING:
     import polars as pl
 
-#: The entry of the file's metadata that says that it is a profile, and holds its facts.
+#: Metadata key that marks the file as a profile and holds its facts.
 KEY = b"calviz.profile"
 _DAMAGED = "make the profile again"
-#: In place of a class, where a row of the file is a cell of the top label.
+#: Value of the class column for cells of the top label.
 TOP_LABEL = -1
 
 
 def write_profile(profile: Profile, path: str | os.PathLike[str]) -> None:
-    """Write a profile as a Parquet file, whole or not at all.
+    """Write a profile as a Parquet file, atomically.
 
     Raises
     ------
     OutputError
-        Where the file cannot be written.
+        If the file cannot be written.
     """
     needs("pyarrow")
     import polars as pl
@@ -51,7 +51,7 @@ def write_profile(profile: Profile, path: str | os.PathLike[str]) -> None:
     if profile.class_cells is not None:
         own = cells.with_columns(pl.lit(TOP_LABEL, dtype=pl.Int32).alias("class"))
         cells = pl.concat([own, profile.class_cells], how="diagonal")
-        # What cells of each class are without.
+        # Columns that cells of each class do not have.
         whole = ["square_sum", "clipped", *["true"] * profile.facts.true_class]
         cells = cells.with_columns(
             pl.col(whole).fill_null(0), pl.col(SUMS[3], SUMS[5]).fill_null(float("nan"))
@@ -63,7 +63,7 @@ def write_profile(profile: Profile, path: str | os.PathLike[str]) -> None:
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:
-    """The path of a profile to write; raises OptionError where it cannot be one, before the work is done."""
+    """Check, before the work is done, that a profile can be written to the path; raise OptionError otherwise."""
     target = Path(path)
     if target.suffix.lower() != ".parquet":
         raise OptionError(f"a profile is a .parquet file, not '{shortened(target.name)}'.")
@@ -73,17 +73,17 @@ def check_target(path: str | os.PathLike[str]) -> Path:
 
 
 def columns_of(facts: Facts) -> tuple[str, ...]:
-    """The columns of a file, by what they are of."""
+    """The columns of the file of a profile with these facts."""
     return (*["class"] * facts.each_class, *keys_of(facts), *SUMS, "low", "high")
 
 
 def read_facts(text: bytes) -> tuple[Facts, int]:
-    """Facts and number of rows, from the metadata of a file.
+    """Parse facts and number of rows from the metadata of a file.
 
     Raises
     ------
     InputError
-        Where they are of another version, or damaged.
+        If they have another version, or are damaged.
     """
     try:
         found = json.loads(text)
@@ -130,12 +130,12 @@ _REDUCTIONS = ("positive", "top-label")
 
 
 def of_columns(facts: Facts, rows: int, columns: dict[str, Any]) -> Profile:
-    """A profile of the columns of a file, which are looked at before they are believed.
+    """Make a profile from the columns of a file, after checking that they are consistent.
 
     Raises
     ------
     InputError
-        Where they contradict themselves.
+        If the columns contradict each other.
     """
     import polars as pl
 
@@ -152,7 +152,7 @@ def of_columns(facts: Facts, rows: int, columns: dict[str, Any]) -> Profile:
     if facts.true_class:
         sound &= _in_range(cells["true"], len(facts.class_names) - 1)
     keys = keys_of(facts)
-    # Several scores of one cell stand apart only where all do.
+    # A cell may have several rows only if every row of the file is a single score.
     doubled = cells.select(*keys, "low").is_duplicated().any()
     if (cells["low"] != cells["high"]).any():
         doubled = doubled or cells.select(keys).is_duplicated().any()
@@ -165,7 +165,7 @@ def of_columns(facts: Facts, rows: int, columns: dict[str, Any]) -> Profile:
 
 
 def _sums_agree(cells: pl.DataFrame) -> BoolArray:
-    """Whether the mean score of each cell lies between its smallest and its largest one."""
+    """Whether the mean score of each cell lies between its smallest and largest score, shape (cells,)."""
     n, total, low, high = (cells[name].to_numpy() for name in ("n", "score_sum", "low", "high"))
     with np.errstate(invalid="ignore"):
         rounding = 1e-6 * np.maximum(n, 1)
@@ -181,7 +181,7 @@ def _in_range(column: pl.Series, last: int) -> BoolArray:
 
 
 def _classes_agree(cells: pl.DataFrame, rows: int, n_classes: int) -> bool:
-    """Whether every class has all rows, and every row is a hit of one class."""
+    """Whether the cells of each class sum to all rows, and each row is a hit of exactly one class."""
     at, n = cells["class"].to_numpy(), cells["n"].to_numpy()
     sound = _sums_agree(cells) & _in_range(cells["class"], n_classes - 1)
     sound &= _in_range(cells["cell"], 2 * intervals_of(n_classes) + 1)
@@ -192,5 +192,5 @@ def _classes_agree(cells: pl.DataFrame, rows: int, n_classes: int) -> bool:
 
 
 def group_names(facts: Facts) -> tuple[str, ...]:
-    """The columns of a file that hold groups."""
+    """The group columns of a file."""
     return tuple(f"{GROUP}{name}" for name in facts.groups)

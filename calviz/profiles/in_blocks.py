@@ -1,4 +1,4 @@
-"""Rows to cells block by block: scores are sorted and cut at the edges, which takes a quarter of the time of a GROUP BY."""
+"""Sum rows into cells block by block: sorting scores and cutting at the edges takes a quarter of the time of a GROUP BY."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
     import narwhals as nw
     import polars as pl
 
-#: Rows that are sorted at a time: enough of them that the edges are found with few steps each.
+#: Rows sorted at a time; large blocks make the search for edges cheap per row.
 BLOCK_ROWS = 1 << 21
-#: Groups that have sums in memory, 12 MB each; beyond, the engine groups.
+#: Largest number of groups with sums in memory, 12 MB each; for more, the engine does the grouping.
 MOST_GROUPS = 8
-#: Cells of hits or of misses.
+#: Number of cells, for hits and for misses each.
 _CELLS = 2 * FINE_CELLS + 1
 
 
-#: Distinct scores in ascending order, and their rows.
+#: Distinct scores in ascending order, and the number of rows of each.
 _Distinct = tuple[FloatArray, IntArray]
 _NONE: _Distinct = np.zeros(0), np.zeros(0, np.intp)
 
 
 class Unsound(Exception):
-    """Some rows cannot be used, or there are too many groups: the engine has to look."""
+    """Raised if there are unusable rows or too many groups, which are left to the engine."""
 
 
 def cells_in_blocks(frame: nw.LazyFrame[Any], layout: Layout) -> pl.DataFrame | None:
-    """What ``cells_of(frame, layout).collect()`` is, of a polars frame; scores that are few are apart from each other.
+    """Return the same sums as ``cells_of(frame, layout).collect()`` for a polars frame, by distinct score if there are few.
 
-    None where the engine has to do it: of several columns of scores, of rows that count several times, of many groups, and where rows
-    cannot be used.
+    Returns None in cases left to the engine: several score columns, frequency weights, many groups, unusable rows, and other
+    engines than polars.
     """
     counted = layout.count is not None
     if not frame.implementation.is_polars() or len(layout.scores) > 1 or counted:
@@ -66,7 +66,7 @@ def cells_in_blocks(frame: nw.LazyFrame[Any], layout: Layout) -> pl.DataFrame | 
 def _found(
     table: pl.LazyFrame, keys: list[str], single: bool, losses: bool
 ) -> Iterator[tuple[tuple[Any, ...], tuple[_Block, _Block]]]:
-    """What there is in each block and group; blocks are gone through on several threads."""
+    """Yield the misses and hits of each block by group; blocks are processed in several threads."""
 
     def work(batch: pl.DataFrame) -> list[tuple[tuple[Any, ...], tuple[_Block, _Block]]]:
         if not keys:
@@ -92,16 +92,16 @@ def _found(
 
 
 class _Block(NamedTuple):
-    """Hits, or misses, of a block.
+    """The hits, or the misses, of a block.
 
     Attributes
     ----------
-    score, rows : ndarray or None
-        Distinct scores in ascending order and their rows; None where there are more than `FEW_SCORES`.
-    cell : ndarray
-        Cells that hold any.
-    columns : tuple of ndarray
-        Of these: rows, sums of scores, of their squares and of the logarithms, the smallest and the largest score.
+    score, rows : ndarray of shape (d,), or None
+        Distinct scores in ascending order and the number of rows of each; None if there are more than `FEW_SCORES`.
+    cell : ndarray of int, shape (c,)
+        Non-empty cells.
+    columns : tuple of 6 ndarray, shape (c,) each
+        Per cell: number of rows; sums of scores, of their squares and of the logarithms; smallest and largest score.
     """
 
     score: FloatArray | None
@@ -122,7 +122,7 @@ def _blocks(batch: pl.DataFrame, single: bool, losses: bool) -> tuple[_Block, _B
 def _block(score: FloatArray, hit: bool, single: bool, losses: bool) -> _Block:
     if not score.size:
         return _Block(score, np.zeros(0, np.intp), np.zeros(0, np.intp), (score,) * 6)
-    # What is no number comes last.
+    # NaN is sorted to the end.
     if not (score[0] >= -SCORE_SLACK and score[-1] <= 1 + SCORE_SLACK):
         raise Unsound
     new = score[1:] != score[:-1]
@@ -140,19 +140,19 @@ def _block(score: FloatArray, hit: bool, single: bool, losses: bool) -> _Block:
 
 @cache
 def _edges(single: bool) -> FloatArray:
-    """Edges of the cells, in the type of the scores."""
+    """Edges of the cells in the type of the scores, shape (FINE_CELLS + 1,)."""
     return (np.arange(FINE_CELLS + 1) / FINE_CELLS).astype(np.float32 if single else np.float64)
 
 
 def _cut(score: FloatArray, single: bool) -> tuple[IntArray, IntArray]:
-    """Cells that ascending scores lie in, and where each begins: as `calviz.profiles.aggregate` numbers them."""
+    """Return the non-empty cells of ascending scores, numbered as in `calviz.profiles.aggregate`, and the index where each begins."""
     edges = _edges(single)
     first = np.searchsorted(score, edges)
     on = np.flatnonzero(score[np.minimum(first, score.size - 1)] == edges)
     bounds: IntArray = np.empty(_CELLS + 1, dtype=np.intp)
     bounds[:-1:2], bounds[1::2] = first, first
     bounds[2 * on + 1] = np.searchsorted(score, edges[on], side="right")
-    # Rounding may carry a score out of [0, 1].
+    # Rounding may move a score outside [0, 1].
     bounds[0], bounds[-1] = 0, score.size
     cell = np.flatnonzero(np.diff(bounds))
     return cell, bounds[cell]
@@ -166,7 +166,7 @@ def _sums(
     losses: bool,
     starts: IntArray,
 ) -> tuple[FloatArray, ...]:
-    """The columns of a `_Block`, of ascending scores that are there `count` times each."""
+    """Compute the columns of a `_Block` from ascending scores that occur `count` times each; overwrites `score`."""
 
     def total(values: FloatArray) -> FloatArray:
         return np.add.reduceat(values if count is None else values * count, starts)
@@ -180,7 +180,7 @@ def _sums(
     if losses:
         true = score.copy() if hit else 1 - score
         if single and not hit:
-            # As a column of it would be.
+            # Round as a column of 1 - p would be.
             true = true.astype(np.float32).astype(np.float64)
         zero = true < TINY
         if zero.any():
@@ -193,7 +193,7 @@ def _sums(
 
 @dataclass
 class _Sums:
-    """The sums of one group so far: by distinct scores as long as these are few, by cells from then on."""
+    """Running sums of one group: by distinct score as long as there are few, by cell from then on."""
 
     single: bool
     losses: bool
@@ -201,7 +201,7 @@ class _Sums:
     cells: FloatArray | None = None
 
     def add(self, blocks: tuple[_Block, _Block]) -> None:
-        """Add a block's misses and hits."""
+        """Add the misses and hits of a block."""
         if self.distinct is None:
             self._add(blocks)
             return
@@ -235,7 +235,7 @@ class _Sums:
             own[5][at] = np.maximum(own[5][at], block.columns[5])
 
     def columns(self) -> dict[str, Any]:
-        """As the engines name them."""
+        """Return the sums as columns with the names of `cells_of`."""
         keys, found = [], []
         for hit in (False, True):
             if self.distinct is not None:
@@ -261,7 +261,7 @@ class _Sums:
 
 
 def _united(one: _Distinct, other: _Distinct) -> _Distinct:
-    """Distinct scores of two blocks, and their rows."""
+    """Merge the distinct scores of two blocks, adding their numbers of rows."""
     if not one[0].size:
         return other
     if not other[0].size:

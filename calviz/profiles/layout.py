@@ -1,4 +1,4 @@
-"""What is profiled: the columns of a frame, and what each of them means."""
+"""The columns of a frame to profile, and their roles."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, Literal, get_args
 from calviz.core.errors import OptionError
 from calviz.core.options import check_choice
 
-#: How long a bucket of time is.
+#: Length of a bucket of time.
 Every = Literal["hour", "day", "week", "month", "quarter", "year"]
-#: How narwhals writes it.
+#: The same in the notation of narwhals.
 UNITS: dict[Every, str] = {
     "hour": "1h",
     "day": "1d",
@@ -23,35 +23,35 @@ UNITS: dict[Every, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """The columns that a profile is made of.
+    """The columns from which a profile is made.
 
     Attributes
     ----------
     label : str
-        The column with the true class; of confidences the column that says whether the prediction was right.
+        The column with the true class; for confidences, the column that says whether the prediction was right.
     scores : tuple of str
-        One column that is P(class 1), one column per class in their order, or one confidence.
+        One column with P(class 1), one column per class in order, or one column with the confidence.
     classes : tuple
-        What the label column holds for each class, in their order.
+        The value in the label column for each class, in order.
     class_names : tuple of str
-        Empty for confidences whose classes are not known.
+        Names of the classes; empty for confidences whose classes are not known.
     confidence : bool
-        Whether the score is the confidence of the predicted class, and the label whether it was right.
+        Whether the score is the confidence of the predicted class, and the label says whether the prediction was right.
     split, time : str or None
     groups : tuple of str
         Columns to slice by.
     logits : tuple of str
-        The columns that `scores` are made of (`calviz.profiles.logits`); empty where they are columns themselves.
+        The columns from which `scores` are computed (`calviz.profiles.logits`); empty if `scores` are columns of the source.
     count : str or None
-        The column that says how many rows each row stands for (frequency weights).
+        The column with frequency weights: how many rows each row stands for.
     weight : str or None
-        The column that says how much each row counts (importance weights).
+        The column with importance weights.
     true_class : bool
-        Whether cells of more than two classes are apart for each true class; those of two always are.
+        Whether to keep separate cells for each true class; with two classes this is always so.
     each_class : bool
-        Whether every class of more than two has cells of its own probability, against the rest; two classes always have.
+        Whether to also keep cells of the probability of each class, one-vs-rest; with two classes this is always so.
     every : {"hour", "day", "week", "month", "quarter", "year"}
-        The bucket that times are counted in.
+        Length of the buckets of time.
     """
 
     label: str
@@ -76,20 +76,20 @@ class Layout:
 
     @property
     def reduction(self) -> str:
-        """The written form of the reduction whose score the cells hold."""
+        """Name of the reduction whose score the cells hold."""
         return "positive" if self.two_classes else "top-label"
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of scores that the source has: logits, or `scores`."""
+        """The score columns of the source: logits, or `scores`."""
         return self.logits or self.scores
 
     @property
     def logs(self) -> tuple[str, ...]:
-        """Columns with the logarithms of `scores`, where these are made of logits."""
+        """Columns with the logarithms of `scores`, if these are computed from logits."""
         return tuple(f"{name} log" for name in self.scores) if self.logits else ()
 
     @property
     def two_classes(self) -> bool:
-        """Whether the score is that of the positive class of two."""
+        """Whether there are two classes, so that the score is that of the positive class."""
         return not self.confidence and len(self.classes) == 2

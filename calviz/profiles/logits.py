@@ -1,4 +1,4 @@
-"""Logits of a frame as columns of probabilities, by the frame's engine."""
+"""Turn logits of a frame into columns of probabilities, with the engine of the frame."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 _OWN = "calviz:logits "
-#: As in memory, so that sums of squares are finite whatever the logits.
+#: Upper limit of -log of a probability, as for data in memory, so that sums of squares stay finite for any logits.
 LARGEST_LOSS = 1e100
 
 
 def probability_columns(classes: int) -> tuple[str, ...]:
-    """What the columns of probabilities are called that are made of logits; no column of a file is called so."""
+    """Names of the columns of probabilities computed from logits; they do not clash with columns of a file."""
     return tuple(f"{_OWN}p {k}" for k in range(classes))
 
 
 def with_probabilities(frame: nw.LazyFrame[Any], layout: Layout) -> nw.LazyFrame[Any]:
-    """The frame with the softmax of its logits in ``layout.scores`` and its logarithm in ``layout.logs``, still lazy.
+    """Add the softmax of the logits in ``layout.scores`` and its logarithm in ``layout.logs`` to a frame, still lazy.
 
-    The same frame where there are no logits.
+    Returns the same frame if there are no logits.
 
-    One column z is that of class 1, and stands for (0, z), as in files that are read whole. What is not finite becomes a missing score.
+    A single column z is the logit of class 1 and means (0, z), as in files that are read whole. Non-finite logits give NaN scores.
     """
     if not layout.logits:
         return frame
@@ -40,7 +40,7 @@ def with_probabilities(frame: nw.LazyFrame[Any], layout: Layout) -> nw.LazyFrame
     frame = frame.with_columns(**dict(zip(made, columns, strict=True)))
     z = [nw.col(name) for name in made]
     frame = frame.with_columns(**{f"{_OWN}top": nw.max_horizontal(*z)})
-    # The last term is 0, and nan for what is infinite.
+    # The term v - v is 0, or nan if v is infinite.
     away = [(v - nw.col(f"{_OWN}top")) + (v - v) for v in z]
     frame = frame.with_columns(**dict(zip(layout.logs, away, strict=True)))
     away = [nw.col(name) for name in layout.logs]

@@ -1,4 +1,4 @@
-"""`Profile`: cells of rows, what they are of, and how two of them are added."""
+"""`Profile`: cells of rows, facts about them, and merging."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from calviz.profiles.layout import Every
 if TYPE_CHECKING:
     import polars as pl
 
-#: The version of what a profile holds; another one is refused.
+#: Version of the contents of a profile; files of other versions are refused.
 VERSION = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What a profile is of; profiles that are added agree on all but `name` and `skipped`.
+    """Facts about a profile; profiles can be merged if they agree on all but `name` and `skipped`.
 
     Attributes
     ----------
     name : str
     reduction : {"positive", "top-label"}
-        Whose score and hit the cells hold.
+        The reduction whose score and hit the cells hold.
     class_names : tuple of str
     kind : {"probabilities", "confidence"}
     single : bool
-        Whether the scores came in single precision.
+        Whether the scores were in single precision.
     groups : tuple of str
-        The columns that it can be sliced by.
+        The columns to slice by.
     split : bool
-        Whether it knows the splits.
+        Whether the cells are separate for each split.
     every : str or None
-        The buckets that times are counted in; None without times.
+        Length of the buckets of time; None without times.
     true_class : bool
-        Whether cells of more than two classes are apart for each true class.
+        Whether cells are separate for each true class, for more than two classes.
     each_class : bool
-        Whether there are cells of every class's own probability (`Profile.class_cells`).
+        Whether there are also cells of the probability of each class (`Profile.class_cells`).
     skipped : tuple of str
         Files that were left out because they could not be read.
     """
@@ -70,18 +70,19 @@ class Facts:
 class Profile:
     """A mergeable summary of rows: how many there are in each cell of the score, with and without a hit.
 
-    Wherever calviz takes predictions it takes a profile.
+    calviz accepts a profile wherever it accepts predictions.
 
     Attributes
     ----------
     facts : Facts
     cells : polars.DataFrame
-        A row per split, group, time, cell and hit that occurs, and per score where these are few (`FEW_SCORES`). Keys: ``split``, ``group:NAME``, ``time``, ``true`` (a class) where there are any,
-        ``cell``, ``hit``. Numbers: ``n`` rows, sums of scores, of their squares, of -log of the true class's probability, of
-        those that were 0 (``clipped``) and of squared errors; the smallest and the largest score (``low``, ``high``).
+        A row per occurring split, group, time, cell and hit, and per score if there are few (`FEW_SCORES`). Keys: ``split``,
+        ``group:NAME``, ``time``, ``true`` (a class), if present, ``cell``, ``hit``. Values: the number of rows ``n``; sums of scores,
+        of their squares, of -log of the probability of the true class and of squared errors; the number of those probabilities that
+        were 0 (``clipped``); the smallest and the largest score (``low``, ``high``).
     class_cells : polars.DataFrame or None
-        The same of every class's own probability, where there are more than two and it was asked for: ``class`` is among the keys, a hit
-        is a row whose label is the class, and cells are fewer (`calviz.profiles.class_cells.intervals_of`).
+        The same for the probability of each class, one-vs-rest, if requested for more than two classes: ``class`` is among the keys,
+        a hit is a row whose label is the class, and there are fewer cells (`calviz.profiles.class_cells.intervals_of`).
     """
 
     facts: Facts
@@ -90,31 +91,31 @@ class Profile:
 
     @property
     def n(self) -> int:
-        """Rows that were counted."""
+        """Number of rows."""
         return int(self.cells["n"].sum())
 
     @property
     def is_exact(self) -> bool:
-        """Whether every cell holds one score, so that every metric of score and hit is exact."""
+        """Whether every cell holds a single score, so that every metric of score and hit is exact."""
         return bool((self.cells["low"] == self.cells["high"]).all())
 
     def __add__(self, other: Profile) -> Profile:
         return merge([self, other])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it as a Parquet file, which `calviz.profile`, the command line and the app open.
+        """Write the profile as a Parquet file, which calviz, its command line and the app can open.
 
         Raises
         ------
         OutputError
-            Where the file cannot be written.
+            If the file cannot be written.
         """
         from calviz.profiles.file import write_profile
 
         write_profile(self, path)
 
     def sentence(self) -> str:
-        """What it is, in one line."""
+        """Describe the profile in one line."""
         f = self.facts
         parts = [f"profile of {self.n:,} rows in {self.cells.height:,} cells"]
         parts.append("exact" if self.is_exact else "exact for bins, bounded for the rest")
@@ -127,18 +128,18 @@ class Profile:
         return ", ".join(parts)
 
     def predictions(self) -> Dataset:
-        """The cells as predictions of which each counts many rows (`calviz.core.cells`).
+        """Return the cells as predictions with weights, each standing for many rows (`calviz.core.cells`).
 
         Returns
         -------
         Predictions or ConfidencePredictions
-            The first of two classes, the second of a top label.
+            Predictions for two classes, ConfidencePredictions for a top label.
         """
         f, table = self.facts, self.cells
         column = {name: table[name].to_numpy() for name in (*SUMS, "low", "high")}
         n = column["n"].astype(np.float64)
         low, high = column["low"], column["high"]
-        # A mean may be rounded out of its cell.
+        # Rounding may move a mean outside its cell.
         score = np.clip(column["score_sum"] / n, low, high)
         cells = Cells(
             low,
@@ -161,7 +162,7 @@ class Profile:
         if f.reduction == "positive":
             other = 1 - score
             if f.single:
-                # As the rows would have it, so that what is tied there is tied here.
+                # Rounded as in the rows, so that ties are the same.
                 alone = low == high
                 other[alone] = other[alone].astype(np.float32)
             probs = np.stack([other, score], axis=1)
@@ -209,7 +210,7 @@ def _factor(column: pl.Series) -> Factor:
 
 
 def _blocks(tables: Sequence[pl.DataFrame], keys: list[str]) -> list[IntArray]:
-    """The number of the block that each row of some tables is of, shape (rows,) each."""
+    """Number the blocks (combinations of keys) across tables: the block of each row, shape (rows,) per table."""
     import polars as pl
 
     if not keys:
@@ -221,30 +222,30 @@ def _blocks(tables: Sequence[pl.DataFrame], keys: list[str]) -> list[IntArray]:
 
 
 def block_keys(facts: Facts) -> list[str]:
-    """The columns that divide the rows: split, groups and time."""
+    """The columns that divide the rows into blocks: split, groups and time."""
     names = ["split"] * facts.split + [f"{GROUP}{name}" for name in facts.groups]
     return names + ["time"] * (facts.every is not None)
 
 
 def keys_of(facts: Facts) -> list[str]:
-    """The columns of `Profile.cells` that say which cell it is."""
+    """The key columns of `Profile.cells`."""
     return [*block_keys(facts), *["true"] * facts.true_class, "cell", "hit"]
 
 
 def class_keys_of(facts: Facts) -> list[str]:
-    """The same of `Profile.class_cells`."""
+    """The key columns of `Profile.class_cells`."""
     return [*block_keys(facts), "class", "cell", "hit"]
 
 
 def merge(profiles: Iterable[Profile]) -> Profile:
-    """Add profiles of different rows: a day to a month, one site to another.
+    """Merge profiles of different rows, such as the days of a month or several sites.
 
-    The order does not matter, nor which are added first.
+    The result does not depend on order or grouping.
 
     Raises
     ------
     InputError
-        Where there is none, or they are not of the same classes, groups and buckets of time.
+        If there are no profiles, or their classes, groups or buckets of time differ.
     """
     found = list(profiles)
     if not found:
@@ -263,7 +264,7 @@ def merge(profiles: Iterable[Profile]) -> Profile:
 
 
 def summed_classes(tables: Sequence[pl.DataFrame], facts: Facts) -> pl.DataFrame:
-    """The cells of each class of several tables, each once, in the order of their keys."""
+    """Sum tables of cells of each class; each key occurs once, in sorted order."""
     import polars as pl
 
     keys = class_keys_of(facts)
@@ -273,14 +274,14 @@ def summed_classes(tables: Sequence[pl.DataFrame], facts: Facts) -> pl.DataFrame
 
 
 def summed(tables: Sequence[pl.DataFrame], facts: Facts) -> pl.DataFrame:
-    """The cells of several tables, each once, in the order of their keys."""
+    """Sum tables of cells; each key occurs once, in sorted order, or once per score if there are few scores."""
     import polars as pl
 
     keys = keys_of(facts)
     columns = (*keys, *SUMS, "low", "high")
     table = pl.concat(tables)
     totals = [pl.col(name).sum() for name in SUMS]
-    # What holds one score each stays apart, as long as all tables have it so and it is not much.
+    # Single scores stay separate as long as all tables have them so and there are few.
     if (table["low"] == table["high"]).all() and table["low"].n_unique() <= FEW_SCORES:
         apart = table.group_by([*keys, "low"]).agg(*totals, pl.col("high").first())
         return apart.sort([*keys, "low"]).select(columns)
@@ -289,7 +290,7 @@ def summed(tables: Sequence[pl.DataFrame], facts: Facts) -> pl.DataFrame:
 
 
 _WORDS = {
-    "reduction": "views",
+    "reduction": "reductions",
     "class_names": "classes",
     "kind": "kinds of scores",
     "single": "precisions of the scores",

@@ -130,7 +130,7 @@ def test_logs_that_are_opened_together_are_one_data_set_and_other_files_are_thei
     assert "2 logs of lm-evaluation-harness: 50 rows" in said
     assert "four_choices and 1 more" in said
     assert "groups task" in said
-    assert "notes.txt" in said  # left out, being no log
+    assert "notes.txt" in said  # left out, not a log
     assert "results_1" not in said
     # On which task can it be believed, and from which confidence on?
     app.switch_page("pages/risk_coverage.py").run()

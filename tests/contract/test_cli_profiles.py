@@ -71,7 +71,7 @@ def test_two_days_merged_are_the_two_files_at_once(days: Path):
 def test_what_does_not_fit_together_is_a_sentence(days: Path):
     one = profiled(days, 0)
     code, _, said = run("merge", one, days / "day1.parquet", "--out", days / "x.parquet")
-    assert (code, "day1.parquet: this is no profile" in said) == (2, True)
+    assert (code, "day1.parquet: this is not a profile" in said) == (2, True)
     code, _, said = run("profile", days / "day1.parquet", "--out", days / "x.csv")
     assert (code, "a profile is a .parquet file" in said) == (2, True)
     code, _, said = run("profile", days / "none*.parquet", "--out", days / "x.parquet")

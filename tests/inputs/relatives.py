@@ -210,7 +210,7 @@ REFUSED: dict[str, tuple[bytes, list[str]]] = {
     "dates.npz": (npz(probs=PROBS, labels=LABELS.astype("M8[s]")), ["label"]),
     "two_ones.csv": (text(["y_cat,y_dog,y_fox", *HEADER[1:]], ["1,1,0"] * N).encode(), ["2 of the one-hot", "exactly one"]),
     "nested.json": (b"[" * 9_000, ["not valid JSON"]),
-    "numbers.json": (b"[1, 2, 3]", ["other things than objects"]),
+    "numbers.json": (b"[1, 2, 3]", ["values other than objects"]),
     "long_number.jsonl": (b'{"label": ' + b"9" * 5_000 + b"}\n", ["line 1", "number is too long"]),
     "page.csv": (b"<!doctype html><p>0.5,0.5</p>", ["web page"]),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""From a table and its layout to `Predictions`: labels to class indices, repairs, and what is wrong, in sentences.
+"""From a table and its layout to `Predictions`: labels to class indices, repairs, and messages about what is wrong.
 
-Which column is what has been decided before, in `calviz.data.recognition`; the format of the file does not matter any more.
+The roles of the columns have already been decided in `calviz.data.recognition`; the format of the file no longer matters.
 """

@@ -1,4 +1,4 @@
-"""From a table and its layout to predictions, with the repairs that were asked for."""
+"""Build predictions from a table and its layout, with the requested repairs."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from calviz.data.table import Fetched, Table
 
 #: Columns with more distinct values than this are not offered to slice by.
 GROUP_LEVELS = 1_000
-#: Row sums further from 1 than this are worth a word, though they are accepted.
+#: Row sums further from 1 than this are accepted with a warning.
 SUM_NOTICE = 1e-4
 
 
 @dataclass(eq=False)
 class Built:
-    """What building gave, for the reader to say."""
+    """The result of building: predictions by model, and what to report about them."""
 
     models: dict[str, Dataset]
     kind: Kind
@@ -48,7 +48,7 @@ class Built:
 
 
 def build(table: Table, layout: Layout, options: ReadingOptions, name: str) -> Built:
-    """Fetch the columns of a layout and make predictions of them."""
+    """Fetch the columns of a layout and make predictions from them."""
     return _Builder(table, layout, options, name).build()
 
 
@@ -58,9 +58,9 @@ class _Builder:
         self.notices: list[Finding] = []
         self.offered: list[Repair] = []
         self.made: list[str] = []
-        #: How many rows each row of aggregated data stands for.
+        #: Frequency weights of aggregated rows, shape (n,).
         self.counts: FloatArray | None = None
-        #: The rows that are kept, where some are left out.
+        #: Mask of the rows to keep, shape (n,); None if all are kept.
         self.kept: BoolArray | None = None
 
     def build(self) -> Built:
@@ -126,7 +126,7 @@ class _Builder:
         else:
             given = {"probs": array[:, 0] if scores.width == 1 else array}
         if logits is not None:
-            # Rows left out of the probabilities are left out here, unless the lengths disagree.
+            # Drop the same rows from the logits, unless the lengths disagree.
             fits = keep is not None and len(logits) == len(keep)
             given |= self._logits_beside(scores, array, logits[keep] if fits else logits)
         try:
@@ -141,7 +141,7 @@ class _Builder:
     def _logits_beside(
         self, scores: Scores, array: FloatArray, logits: FloatArray
     ) -> dict[str, FloatArray]:
-        """The logits of the same rows and classes, where the file holds them too and they fit."""
+        """Return the logits that the file holds beside the probabilities, if the two agree."""
         probs, others = span(scores.columns), span(scores.logits)
         if scores.kind == "logits":
             text = f"'{probs}' holds the scores, read as logits; not used: {others}"
@@ -171,7 +171,7 @@ class _Builder:
     def _normalised(self, scores: Scores, array: FloatArray) -> FloatArray:
         sums = array.sum(axis=1, dtype=np.float64, keepdims=True)
         if not (np.isfinite(sums).all() and sums.min() > 0 and array.min() >= 0):
-            # Negative or missing values are no weights: the check that follows says so.
+            # Negative or missing values cannot be normalised; a later check reports them.
             return array
         off = np.abs(sums - 1)
         moved = int(np.count_nonzero(off > 1e-6))
@@ -250,7 +250,7 @@ class _Builder:
 
     @staticmethod
     def _names_of_one(name: str, values: npt.NDArray[Any] | Factor) -> tuple[str, ...]:
-        """Names of the two classes if the only score column names the event (``p_malignant``)."""
+        """Names of the two classes if the name of the only score column is that of the event (``p_malignant``)."""
         levels = Factor.of(values).levels
         found = [v for v in levels if v and (v == name or not labels.is_missing(v))]
         others = [level for level in found if level != name]
@@ -280,7 +280,7 @@ class _Builder:
     # Rows and columns
 
     def _rows_to_keep(self, arrays: list[FloatArray], no_label: BoolArray) -> BoolArray | None:
-        """The rows without missing values, where dropping was asked for; raises otherwise."""
+        """Return a mask of the rows without missing values if dropping was requested; raise InputError if a label is missing otherwise."""
         if "drop-missing" not in self.options.repair:
             if no_label.any():
                 row = int(no_label.argmax())
@@ -333,7 +333,7 @@ class _Builder:
                 Finding(
                     "DATA008",
                     "info",
-                    f"not used as groups, having one value or too many: {', '.join(unused[:8])}"
+                    f"not used as groups because they have one value or too many: {', '.join(unused[:8])}"
                     + (f" and {len(unused) - 8} more" if len(unused) > 8 else ""),
                 )
             )
@@ -355,7 +355,7 @@ class _Builder:
         return columns, tuple(shown)
 
     def _rows_not_alike(self, fetched: Fetched) -> dict[str, Any]:
-        """Clusters, weights and times of the rows."""
+        """Return clusters, weights and times of the rows; frequency weights are stored in `counts`."""
         layout, found = self.layout, dict[str, Any]()
         if layout.cluster is not None:
             clusters = Factor.of(one_dimensional(fetched.columns[layout.cluster]))
@@ -467,7 +467,7 @@ def _in_column(name: str, check: Callable[[Any], Any], values: Any) -> Any:
 
 
 def two_logits(array: FloatArray) -> FloatArray:
-    """The logit z of class 1 as the logits (0, z)."""
+    """Turn the logit z of class 1, shape (n, 1), into the logits (0, z), shape (n, 2)."""
     return np.concatenate([np.zeros_like(array), array], axis=1)
 
 

@@ -1,4 +1,4 @@
-"""The values of single columns: as one dimension, as numbers, and two columns of classes as indices into the same names."""
+"""Convert the values of single columns: to one dimension, to numbers, and two columns of classes to indices into shared names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from calviz.data.loaded import short
 
 
 def one_dimensional(values: npt.NDArray[Any] | Factor) -> npt.NDArray[Any] | Factor:
-    """The values of a column of shape (n,) or (n, 1) as shape (n,)."""
+    """Return the values of a column of shape (n,) or (n, 1) as shape (n,)."""
     if isinstance(values, Factor) or values.ndim == 1:
         return values
     if values.ndim == 2 and values.shape[1] == 1:
@@ -25,7 +25,7 @@ def one_dimensional(values: npt.NDArray[Any] | Factor) -> npt.NDArray[Any] | Fac
 
 
 def as_numbers(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[Any]:
-    """Texts as numbers, with a gap as NaN and truth values as 1 and 0; raises InputError, naming the row, where one is no number."""
+    """Convert text to numbers (empty to NaN, true and false to 1 and 0); raise InputError, naming the row, if a value is not a number."""
     if not isinstance(values, Factor):
         return values
     words = {"true": "1", "false": "0", "": "nan"}
@@ -43,7 +43,7 @@ def as_numbers(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[Any]
 
 
 def _first_text(values: Factor, words: Mapping[str, str]) -> tuple[int, str]:
-    """The first row, from 1 up, whose value is not a number, and that value."""
+    """Return the 1-based row of the first value that is not a number, and that value."""
 
     def is_text(value: str) -> bool:
         try:
@@ -60,14 +60,14 @@ def _first_text(values: Factor, words: Mapping[str, str]) -> tuple[int, str]:
 def joint_classes(
     truth: npt.NDArray[Any] | Factor, predicted: npt.NDArray[Any] | Factor, names: tuple[str, ...]
 ) -> tuple[IntArray, IntArray, tuple[str, ...]]:
-    """True and predicted labels as indices into the classes that occur in either."""
+    """True and predicted labels as indices, shape (n,) each, into `names` or else the classes that occur in either."""
     one, two = Factor.of(one_dimensional(truth)), Factor.of(one_dimensional(predicted))
     index: dict[str, int] = {}
     if not names:
         found = {level for level in (*one.levels, *two.levels) if level}
         numbers = {level: labels.whole(level) for level in found}
         if None not in numbers.values():
-            # "1.0" and "1" are one class: a column with gaps was read as fractions on its way.
+            # "1.0" and "1" are one class: whole numbers with gaps are often stored as floats.
             order = sorted({number for number in numbers.values() if number is not None})
             names = tuple(str(number) for number in order)
             place_of = {number: j for j, number in enumerate(order)}

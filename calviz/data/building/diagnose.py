@@ -1,4 +1,4 @@
-"""Why scores were refused, in one sentence with rows, columns and what may be done."""
+"""Explain why scores were refused, in one sentence with rows, columns and possible repairs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BLOCK_ROWS = 4_096
 
 
 def rows_with_nan(array: FloatArray) -> BoolArray:
-    """The rows that hold a nan; no temporary as large as the array."""
+    """Mask of the rows that hold a NaN, shape (n,); needs no temporary of the size of the array."""
     out = np.empty(array.shape[0], dtype=np.bool_)
     for start in range(0, array.shape[0], _BLOCK_ROWS):
         rows = slice(start, start + _BLOCK_ROWS)
@@ -28,7 +28,7 @@ def rows_with_nan(array: FloatArray) -> BoolArray:
 
 
 class Problem:
-    """Scores that may be refused, and their place in the file.
+    """Checks and error messages for scores, with their location in the file.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Problem:
     scores : Scores
     array : ndarray, shape (n, K)
     original : callable
-        The data row in the file of a row of `array`.
+        Maps a row of `array` to its data row in the file.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Problem:
         MAX_CLASSES.check(k, f"there are {k:,} score columns")
 
     def check_logits(self) -> None:
-        """Raise InputError if scores that are called logits are probabilities."""
+        """Raise InputError if scores declared as logits are probabilities."""
         if self.scores.width == 1 or not self.array.size:
             return
         low, high = float(self.array.min()), float(self.array.max())
@@ -65,7 +65,7 @@ class Problem:
             )
 
     def explain(self, error: InputError) -> InputError:
-        """The fullest sentence about why `array` was refused; `error` itself if nothing fits."""
+        """Return the most detailed message about why `array` was refused; `error` itself if nothing fits."""
         return self._not_finite() or self._not_probabilities() or error
 
     def _name(self, column: int) -> str:

@@ -1,4 +1,4 @@
-"""From what a file says about the true class to class indices."""
+"""Convert the labels of a file to class indices."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from calviz.core.errors import InputError
 from calviz.core.factor import Factor
 from calviz.data.loaded import short
 
-#: Pairs of words of which the second is the event.
+#: Pairs of words for two classes; the second is the event.
 PAIRS = (
     ("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("neg", "pos"), ("-", "+"),
     ("negative", "positive"), ("absent", "present"), ("control", "case"), ("off", "on"),
     ("fail", "pass"), ("healthy", "sick"), ("benign", "malignant"), ("ham", "spam"),
     ("loss", "win"), ("wrong", "right"), ("incorrect", "correct"), ("dead", "alive"),
 )  # fmt: skip
-#: What stands for a missing label, where no class is called so; in lower case.
+#: Words for a missing label, in lower case, unless a class has that name.
 MISSING_LABELS = ("", "nan", "na", "n/a", "none", "null", "<na>")
-#: Longer ones are no class index, and Python refuses to read very long ones.
+#: At most 18 digits: longer numbers are not class indices, and Python refuses very long ones.
 _WHOLE = re.compile(r"([+-]?\d{1,18})(?:\.0*)?", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Class indices and how they were told.
+    """Class indices and how they were derived.
 
     Attributes
     ----------
@@ -39,9 +39,9 @@ class Labels:
     form : str
         "class index", "class name", "one-hot", "-1 and +1", ...
     class_names : tuple of str
-        The names, filled in where the labels tell them.
+        The class names, filled in from the labels where possible.
     notice : str
-        What to know about the reading; empty if there is nothing.
+        Remark about how the labels were read; empty if there is none.
     """
 
     indices: IntArray
@@ -51,7 +51,7 @@ class Labels:
 
     @property
     def missing(self) -> BoolArray:
-        """Rows without a label."""
+        """Mask of the rows without a label, shape (n,)."""
         return self.indices < 0
 
 
@@ -65,7 +65,7 @@ def decode(
     name: str,
     line: Callable[[int], int | None],
 ) -> Labels:
-    """Class indices of a label column: by class name first, by index second.
+    """Return the class indices of a label column, matched by class name first, by index second.
 
     Parameters
     ----------
@@ -74,25 +74,25 @@ def decode(
     k : int
         The number of classes.
     class_names : tuple of str
-        Names of the classes; empty if nothing names them.
+        Names of the classes; empty if unknown.
     columns : tuple of str
-        The names of the score columns, which labels may repeat in full.
+        Names of the score columns, which the labels may use as class names.
     base : {0, 1}, optional
-        Whether numbers count from 0 or from 1; 0 if left out.
+        Whether numeric labels count from 0 or from 1; 0 if left out.
     name : str
-        The label column, for messages.
+        Name of the label column, for messages.
     line : callable
-        The line of a data row in a text file, or None.
+        Returns the line number of a data row in a text file, or None.
 
     Raises
     ------
     InputError
-        Naming the row, where a label is none of the classes.
+        If a label is none of the classes; names the row.
     """
     if (plain := _plain_indices(values, k, class_names, base)) is not None:
         return Labels(plain, "class index", class_names or tuple(str(j) for j in range(k)))
     factor = Factor.of(values)
-    # In a column of numbers nan is a missing one, whatever the classes are called.
+    # In a numeric column NaN is a missing label, whatever the class names are.
     is_text = isinstance(values, Factor) or values.dtype.kind not in "fc"
     named = (*class_names, *columns) if is_text else ()
     decoder = _Decoder(factor, k, class_names, columns, base, name, line, named)
@@ -103,7 +103,7 @@ def decode(
 def _plain_indices(
     values: npt.NDArray[Any] | Factor, k: int, class_names: tuple[str, ...], base: int | None
 ) -> IntArray | None:
-    """Whole numbers 0..K-1 that cannot be names: by far the commonest, and no sorting is needed."""
+    """Return integers 0..K-1 unchanged unless they may be class names; by far the most common case, and needs no sorting."""
     if isinstance(values, Factor) or values.dtype.kind not in "iu" or not values.size or base:
         return None
     counted = class_names == tuple(str(j) for j in range(k))
@@ -149,7 +149,7 @@ class _Decoder:
         if all(w is not None for w in self.wholes):
             return self._by_index([w for w in self.wholes if w is not None], names)
         if self.base is not None and (by_name := self._by_name()) is not None:
-            return by_name  # where labels are names there is nothing to count
+            return by_name  # the base does not apply to names
         if self.k == 2:
             pair = self._by_pair(names)
             if pair is not None:
@@ -167,7 +167,7 @@ class _Decoder:
         index = {c: j for j, c in enumerate(self.columns)} if len(self.columns) == self.k else {}
         index |= {c: j for j, c in enumerate(self.class_names)}
         texts = [self.levels[j] for j in self.known]
-        # "1.0" names the class "1": the column was read as numbers somewhere on its way.
+        # "1.0" means the class "1": whole numbers are often stored as floats.
         texts = [
             t if t in index or w is None else str(w)
             for t, w in zip(texts, self.wholes, strict=True)
@@ -263,7 +263,7 @@ class _Decoder:
 
 
 def whole(level: str) -> int | None:
-    """The whole number in a text ("3", "3.0", "3.0e+00"); None if it is not one."""
+    """Parse a whole number ("3", "3.0", "3.0e+00"); None if the text is not one."""
     if match := _WHOLE.fullmatch(level):
         return int(match[1])
     try:
@@ -281,7 +281,7 @@ def is_missing(level: str) -> bool:
 def from_one_hot(
     columns: Sequence[npt.NDArray[Any]], names: tuple[str, ...], line: Callable[[int], int | None]
 ) -> IntArray:
-    """Class indices from one-hot columns; a single column is class 1."""
+    """Class indices, shape (n,), from one-hot columns; a single column is class 1."""
     block = np.stack([np.asarray(c, dtype=np.float64) for c in columns], axis=1)
     return from_one_hot_block(block, names, line)
 
@@ -289,14 +289,14 @@ def from_one_hot(
 def from_one_hot_block(
     block: npt.NDArray[Any], names: tuple[str, ...], line: Callable[[int], int | None]
 ) -> IntArray:
-    """Class indices of the rows of a 0/1 array of shape (n, K); K = 1 holds the event."""
+    """Class indices, shape (n,), from a 0/1 array of shape (n, K); with K = 1, the column is class 1."""
     shown = short(", ".join(names), 60)
     missing = np.isnan(block).any(axis=1) if block.dtype.kind == "f" else np.zeros(len(block), bool)
     bad = ~(((block == 0) | (block == 1)).all(axis=1) | missing)
     if bad.any():
         row = int(bad.argmax())
         raise InputError(
-            "the one-hot label holds other values than 0 and 1",
+            "the one-hot label holds values other than 0 and 1",
             row=row + 1,
             line=line(row),
             column=shown,

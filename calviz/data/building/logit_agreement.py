@@ -1,4 +1,4 @@
-"""Whether logits in a file that also has probabilities belong to them."""
+"""Check whether the logits and the probabilities in a file belong together."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import numpy as np
 from calviz.core.arrays import FloatArray
 from calviz.core.probabilities import BLOCK_BYTES
 
-#: Probabilities and the softmax of the logits may differ by this much: four digits written.
+#: Probabilities and the softmax of the logits may differ by this much, as numbers written with four digits do.
 TOLERANCE = 1e-4
 
 
 def disagreement(probs: FloatArray, logits: FloatArray) -> str:
-    """The reason why logits do not belong to the probabilities; empty if they do.
+    """Return the reason why logits do not belong to the probabilities; empty if they do.
 
     Parameters
     ----------

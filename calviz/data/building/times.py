@@ -1,4 +1,4 @@
-"""Dates and times as people write them, to datetime64."""
+"""Convert dates and times in common notations to datetime64."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from calviz.core.errors import InputError
 from calviz.core.factor import Factor
 from calviz.data.loaded import short
 
-#: What is tried, besides ISO 8601. Day first and month first cannot always be told apart.
+#: Formats tried besides ISO 8601. Day-first and month-first dates cannot always be told apart.
 _FORMATS = (
     "%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y%m%d", "%Y-%m", "%Y",
     "%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S",
@@ -25,12 +25,12 @@ _REMEDY = "write all as YYYY-MM-DD or YYYY-MM-DD HH:MM:SS"
 
 
 def as_times(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[np.datetime64]:
-    """A column of dates or times, shape (n,), in microseconds; times with an offset are in UTC.
+    """Convert a column of dates or times to datetime64 in microseconds, shape (n,); times with an offset are converted to UTC.
 
     Raises
     ------
     InputError
-        Where one is missing or cannot be read, two are of different formats, or day and month cannot be told apart.
+        If a value is missing or cannot be read, two have different formats, or day and month cannot be told apart.
     """
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
         return _given(values.astype("datetime64[us]"), name)
@@ -45,7 +45,7 @@ def as_times(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[np.dat
     found = [np.array([read(level) for level in levels], "datetime64[us]") for read in fitting]
     if any(not np.array_equal(one, found[0]) for one in found[1:]):
         raise InputError(
-            f"'{short(levels[0])}' may have the day or the month first, and no other date tells",
+            f"'{short(levels[0])}' may have the day or the month first, and no other date settles it",
             column=name,
             remedy=_REMEDY,
         )
@@ -54,7 +54,7 @@ def as_times(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[np.dat
 
 
 def may_be_times(head: npt.NDArray[Any]) -> bool:
-    """Whether some text values look like dates: all can be read in one way."""
+    """Whether text values look like dates: one format reads all of them."""
     levels = [_text(str(v)) for v in dict.fromkeys(head.tolist())]
     return bool(levels) and any(_all(read, levels) for read in _readers())
 

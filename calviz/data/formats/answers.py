@@ -1,7 +1,7 @@
-"""Answers of language models to questions with choices, as the columns that recognition knows.
+"""Convert answers of language models to multiple-choice questions to columns that recognition knows.
 
-The formats of single tools say what each row holds (`Answer`); here the rows become questions with choices (`data/choices.py`), or
-confidences where no choice has a score.
+The readers of log formats turn each row into an `Answer`; here the answers become questions with choices (`data/choices.py`), or
+confidences if the choices have no scores.
 """
 
 from __future__ import annotations
@@ -25,25 +25,26 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model said to one question.
+    """The answer of a model to one question.
 
     Attributes
     ----------
     id : str
-        Of the question.
+        Identifier of the question.
     scores : tuple of float
-        The log-likelihood of each choice; empty where only `confidence` is known.
+        Log-likelihood of each choice; empty if only `confidence` is known.
     lengths : tuple of int
-        Bytes of each choice; empty where the log does not hold the choices.
+        Length of each choice in bytes; empty if the log does not hold the choices.
     label : int
-        The right choice.
+        Index of the right choice.
     confidence : float
-        Of the answer, where there are no scores.
+        Confidence of the answer, if there are no scores.
     correct : bool
+        Whether the answer is right, if there are no scores.
     choices : tuple of str
-        The texts, where the log holds them.
+        Texts of the choices, if the log holds them.
     columns : mapping of str to str
-        Task, model, subject.
+        Other columns: task, model, subject.
     """
 
     id: str
@@ -57,7 +58,7 @@ class Answer:
 
 
 def lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """The lines of a stream that are not blank, with their numbers, a block at a time."""
+    """Yield the non-blank lines of a stream with their 1-based line numbers; reads block by block."""
     rest, number, read = b"", 0, 0
     while block := stream.read(_BLOCK):
         read += len(block)
@@ -73,20 +74,20 @@ def lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def as_table(answers: Sequence[Answer], tool: str, notices: Sequence[Finding] = ()) -> Table:
-    """The answers as columns.
+    """Return the answers as a table.
 
     Parameters
     ----------
     answers : sequence of Answer
     tool : str
-        What wrote them.
+        Name of the log format.
     notices : sequence of Finding
-        What its reader has to say.
+        Findings of the reader so far.
 
     Raises
     ------
     InputError
-        Where there are none.
+        If there are no answers.
     """
     import pyarrow as pa
 
@@ -131,7 +132,7 @@ def _questions(answers: Sequence[Answer], counts: IntArray, others: Any) -> Ques
 
 
 def _top(answer: Answer) -> tuple[float, bool]:
-    """The probability of the top choice, and whether it is the right one."""
+    """Return the probability of the top choice, and whether it is the right one."""
     if not answer.scores:
         return answer.confidence, answer.correct
     scores = np.array(answer.scores)

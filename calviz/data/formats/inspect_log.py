@@ -1,8 +1,8 @@
 """Logs of Inspect (inspect_ai) as JSON: ``eval(..., log_format="json")``, or ``inspect log convert --to json``.
 
-A log is one object: ``version``, ``status``, ``eval`` (task, model) and ``samples``. A sample has ``choices``, ``target``, ``scores`` by scorer
-(``value`` "C" or "I", ``answer``, ``metadata``) and ``output``, with the log-probabilities of its tokens if these were asked for. Seen in logs of
-inspect_ai 0.3.285 and in its documentation (``inspect_ai.log.EvalLog``).
+A log is one object: ``version``, ``status``, ``eval`` (task, model) and ``samples``. A sample has ``choices``, ``target``, ``scores`` by
+scorer (``value`` "C" or "I", ``answer``, ``metadata``) and ``output``, with the log-probabilities of its tokens if they were requested.
+Sources: logs of inspect_ai 0.3.285 and its documentation (``inspect_ai.log.EvalLog``).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HEAD = re.compile(
 )
 _TOOL = "Inspect log"
 _VERSION = 2
-#: Where a stated confidence is looked for.
+#: Keys that may hold a stated confidence.
 _CONFIDENCES = ("confidence", "stated_confidence", "probability", "prob")
 _RIGHT = {"C": True, "I": False, "N": False, True: True, False: False}
 _LETTER = re.compile(r"[^A-Za-z]*([A-Za-z])[^A-Za-z]*")
@@ -43,7 +43,7 @@ def open_log(source: Source) -> Table:
 
 
 def answers_of(source: Source) -> tuple[list[Answer], list[Finding]]:
-    """The answers of a log, and what to know about them; raises InputError, naming the sample, where one has no confidence."""
+    """Return the answers of a log, and findings about them; raise InputError, naming the sample, if one has no confidence."""
     with source.open() as stream:
         data = stream.read(MAX_JSON.value + 1)
     check_room(data)
@@ -52,7 +52,7 @@ def answers_of(source: Source) -> tuple[list[Answer], list[Finding]]:
     version = log.get("version") if isinstance(log, Mapping) else None
     if version != _VERSION:
         raise InputError(
-            f"the Inspect log has version {version!r:.20}, and version {_VERSION} is read",
+            f"the Inspect log has version {version!r:.20}, but only version {_VERSION} is read",
             remedy="convert it with the 'inspect log convert' of a current inspect_ai",
         )
     samples = log.get("samples")
@@ -74,7 +74,7 @@ def answers_of(source: Source) -> tuple[list[Answer], list[Finding]]:
         answers = [a if a.scores else replace(a, confidence=a.confidence / 100) for a in answers]
         said.append(Finding("DATA011", "info", PERCENT_WORDS))
     if any(a.scores for a in answers) and not all(a.scores for a in answers):
-        # Some choices are not among the tokens that were logged: all are judged by the answer alone.
+        # Some samples lack logged scores for all choices: evaluate only the given answer in every sample.
         answers = [_top_only(a) for a in answers]
     return answers, said
 
@@ -92,7 +92,7 @@ def _said(log: Mapping[str, Any], left: int, count: int) -> Iterator[Finding]:
 
 def _told(sample: Any, at: int, named: Mapping[str, str]) -> Answer | None:
     if not isinstance(sample, Mapping):
-        raise InputError("the sample is no object", row=at)
+        raise InputError("the sample is not a JSON object", row=at)
     scores = sample.get("scores")
     scores = (
         {k: v for k, v in scores.items() if isinstance(v, Mapping)}
@@ -137,7 +137,7 @@ def _mark(value: Any, at: int, scorer: str) -> bool:
 
 
 def _stated(sample: Mapping[str, Any], scores: Mapping[str, Mapping[str, Any]]) -> float | None:
-    """A confidence that the model was asked for: beside a score, a score of that name, or in the sample's own metadata."""
+    """Return the confidence stated by the model: from metadata of a score, a score of that name, or metadata or store of the sample."""
     places = [s.get("metadata") for s in scores.values()]
     places += [{name: s.get("value") for name, s in scores.items()}]
     places += [sample.get("metadata"), sample.get("store")]
@@ -158,7 +158,7 @@ def _stated(sample: Mapping[str, Any], scores: Mapping[str, Mapping[str, Any]]) 
 def _by_tokens(
     sample: Mapping[str, Any], score: Mapping[str, Any], at: int, common: Mapping[str, Any]
 ) -> Answer:
-    """The log-probabilities of the letters, at the last token that is the letter of a choice."""
+    """Return an answer from the log-probabilities at the last token that is the letter of a choice."""
     choices = sample.get("choices")
     many = len(choices) if isinstance(choices, list) else 0
     letters = [chr(ord("A") + j) for j in range(min(many, 26))]

@@ -20,9 +20,9 @@ from calviz.data.table import Table
 
 _KEY = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
 _KEY_BLOCK = 1 << 20
-#: NUL and halves of characters, of which polars makes NUL, and panics where that is in a name.
+#: NUL, and surrogates, which polars turns into NUL; polars panics if a name contains NUL.
 _ODD_ESCAPE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
-#: How much more dearly text is counted that Python's own parser has to read.
+#: Text that Python's own parser has to read counts this many times against the limit.
 _ROOM = 8
 
 
@@ -45,7 +45,7 @@ def open_json(source: Source) -> Table:
         lines = np.array(kept, dtype=np.int64) + 1
         del text_lines
         MAX_ROWS.check(len(kept), f"the file has {len(kept):,} lines")
-        # One object over many lines, or one line alone, may be a table by columns.
+        # One object over many lines, or a single line, may be a table stored by columns.
         first = data.lstrip().split(b"\n", 1)[0].rstrip()
         by_column = _columnar(data) if len(kept) == 1 or not first.endswith(b"}") else None
         listed = by_column is not None
@@ -64,7 +64,7 @@ def open_json(source: Source) -> Table:
 
 
 def _check_keys(data: bytes) -> None:
-    """Raise InputError if every object has keys of its own: the table would be all holes."""
+    """Raise InputError if the objects share too few keys: the table would be mostly empty."""
     names: set[bytes] = set()
     rows = data.count(b"{")
     for start in range(0, len(data), _KEY_BLOCK):
@@ -73,15 +73,15 @@ def _check_keys(data: bytes) -> None:
 
 
 def check_room(data: bytes) -> None:
-    """Raise InputError if Python's parser, which takes twenty times the text, would need too much."""
+    """Raise InputError if Python's parser, which needs twenty times the size of the text, would need too much memory."""
     MAX_JSON.check(_ROOM * len(data), f"JSON that is not one object per line counts {_ROOM} times")
 
 
 def _loads(text: bytes) -> Any:
-    # Given bytes, Python's parser would guess their encoding, and let halves of characters pass.
+    # Given bytes, Python's parser would guess the encoding, and accept lone surrogates.
     value = json.loads(text.decode())
     if b"\\u" in text:
-        # Half a character ("\ud800") is no text that could be shown or saved.
+        # A lone surrogate ("\ud800") cannot be shown or saved.
         sound = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
         value = json.loads(sound)
     return value
@@ -98,7 +98,7 @@ def _parsed_lines(data: bytes) -> Any:
             return frame.to_arrow()
     except (pl.exceptions.PolarsError, ValueError, OverflowError):
         pass
-    # Python's parser knows NaN, names the line of a mistake, and takes mixed types.
+    # Python's parser accepts NaN and mixed types, and names the line of an error.
     check_room(data)
     rows: list[Any] = []
     for number, line in enumerate(data.split(b"\n"), start=1):
@@ -112,12 +112,12 @@ def _reason(error: Exception) -> str:
         return error.msg
     if isinstance(error, RecursionError):
         return "nested too deeply"
-    # Python refuses to read whole numbers of more than 4,300 digits.
+    # Python refuses to parse integers of more than 4,300 digits.
     return "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "a number is too long"
 
 
 def _columnar(data: bytes) -> Any:
-    """One object whose values are lists of one length: a table by columns; None otherwise."""
+    """Parse one object whose values are lists of equal length, a table by columns; None for anything else."""
     check_room(data)
     try:
         value = _loads(data)
@@ -135,7 +135,7 @@ def _columnar(data: bytes) -> Any:
 
 
 def parsed_object(line: bytes, number: int) -> dict[str, Any]:
-    """One line as a JSON object; raises InputError, naming the line, where it is none."""
+    """Parse one line as a JSON object; raise InputError, naming the line, if it is not one."""
     try:
         value = _loads(line)
     except (ValueError, RecursionError) as error:
@@ -151,7 +151,7 @@ def parsed_object(line: bytes, number: int) -> dict[str, Any]:
 
 
 def parsed_json(data: bytes) -> Any:
-    """Text as one JSON value; raises InputError, naming the line, where it is none."""
+    """Parse text as one JSON value; raise InputError, naming the line, if it is not valid."""
     try:
         return _loads(data.removeprefix(b"\xef\xbb\xbf"))
     except (ValueError, RecursionError) as error:
@@ -163,7 +163,7 @@ def parsed_json(data: bytes) -> Any:
 def _parsed_list(data: bytes) -> Any:
     rows = parsed_json(data)
     if not all(isinstance(row, dict) for row in rows):
-        raise InputError("the JSON array holds other things than objects")
+        raise InputError("the JSON array holds values other than objects")
     return _from_objects(rows)
 
 

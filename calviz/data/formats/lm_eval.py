@@ -1,8 +1,8 @@
-"""Logs of lm-evaluation-harness: ``samples_<task>_<date>.jsonl``, which ``--log_samples`` writes.
+"""Logs of lm-evaluation-harness: ``samples_<task>_<date>.jsonl``, written by ``--log_samples``.
 
-A row holds the document, the requests (``arguments``: context and choice) and what the model gave to each of them
+A row holds the document, the requests (``arguments``: context and choice), the response of the model to each of them
 (``filtered_resps``: log-likelihood and whether greedy decoding gives the choice, as numbers or as text), and ``target``, the index or the
-text of the right choice. Seen in logs of lm_eval 0.4.13 and in its documentation (docs/interface.md, ``evaluator.py``).
+text of the right choice. Sources: logs of lm_eval 0.4.13 and its documentation (docs/interface.md, ``evaluator.py``).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from calviz.data.formats.answers import Answer, as_table, lines
 from calviz.data.formats.jsonl import parsed_object
 from calviz.data.table import Table
 
-#: The first keys of a row, in the order in which the harness writes them.
+#: The first keys of a row, in the order written by the harness.
 _HEAD = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"doc_id"\s*:[^,{}\[\]]{1,60},\s*"doc"\s*:')
 _FILE = re.compile(r"samples_(?P<task>.+?)(?:_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl", re.IGNORECASE)
-#: What documents call the part of a task that they belong to.
+#: Keys under which a document names the part of the task it belongs to.
 _PARTS = ("subject", "category", "subcategory", "topic", "task", "subset", "language", "difficulty", "level")  # fmt: skip
 _TOOL = "lm-evaluation-harness samples"
 
@@ -35,7 +35,7 @@ def open_log(source: Source) -> Table:
 
 
 def answers_of(source: Source) -> tuple[list[Answer], list[Finding]]:
-    """The answers of a log, and what to know about them; raises InputError, naming the line, where a row holds none."""
+    """Return the answers of a log, and findings about them; raise InputError, naming the line, if a row holds none."""
     task = _FILE.fullmatch(source.name.removesuffix(".gz"))
     named = {"task": task["task"]} if task else {}
     with source.open() as stream:
@@ -43,10 +43,10 @@ def answers_of(source: Source) -> tuple[list[Answer], list[Finding]]:
     filters = dict.fromkeys(row.get("filter") for _, row in rows)
     said = []
     if len(filters) > 1:
-        # One row per filter: the same answer, cut out in several ways.
+        # One row per filter: the same answer, extracted in several ways.
         first = next(iter(filters))
         rows = [(number, row) for number, row in rows if row.get("filter") == first]
-        text = f"the log holds the answers of {len(filters)} filters; read are those of '{shortened(str(first))}'"
+        text = f"the log holds the answers of {len(filters)} filters; only those of '{shortened(str(first))}' are read"
         said.append(Finding("DATA012", "info", text))
     told = _Targets(rows)
     answers = [told.answer(number, row, named) for number, row in rows]
@@ -95,13 +95,13 @@ def _scores(row: Mapping[str, Any], number: int) -> list[float]:
         raise InputError("a log-likelihood is not a finite number", line=number)
     metrics = row.get("metrics")
     if isinstance(metrics, list) and "acc_mutual_info" in metrics and len(scores) % 2 == 0:
-        # The second half are the choices without the question.
+        # The second half holds the log-likelihoods of the choices without the question.
         return scores[: len(scores) // 2]
     return scores
 
 
 def _first(value: Any) -> Any:
-    """The log-likelihood: the first of a pair, in as many lists as the version writes."""
+    """Return the log-likelihood: the first of a pair, nested in lists to a depth that varies by version."""
     while isinstance(value, list):
         if not value:
             return None
@@ -119,7 +119,7 @@ def _number(value: Any) -> float | None:
 
 
 def _choices(arguments: Any) -> tuple[str, ...]:
-    """The texts of the choices, in either form of the requests."""
+    """Return the texts of the choices; the requests are either an object or a list."""
     requests: Sequence[Any] = ()
     if isinstance(arguments, Mapping):
         requests = [r.get("arg_1") if isinstance(r, Mapping) else None for r in arguments.values()]
@@ -130,7 +130,7 @@ def _choices(arguments: Any) -> tuple[str, ...]:
 
 
 class _Targets:
-    """Whether the targets of a log are indices or texts: choices may be numbers themselves, and the log's own accuracy tells."""
+    """Decides whether the targets of a log are indices or texts; if both are possible, by agreement with the log's own accuracy."""
 
     def __init__(self, rows: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
         readings = (_by_index, _by_text)
@@ -191,18 +191,18 @@ def _by_text(row: Mapping[str, Any]) -> int | None:
 
 
 def _misses(row: Mapping[str, Any], label: int | None) -> bool:
-    """Whether the log's own accuracy contradicts a reading of the target."""
+    """Whether the log's own accuracy contradicts this label."""
     own = _number(row.get("acc"))
     if own not in (0.0, 1.0) or label is None:
         return False
     scores = row["scores"]
     best = max(scores)
-    # Of a tie either may have been taken.
+    # In case of a tie, the log may have counted either choice.
     return bool(scores.count(best) == 1 and (scores.index(best) == label) != (own == 1.0))
 
 
 def looks_like_it(head: bytes) -> bool:
-    """Whether the first bytes are those of such a log."""
+    """Whether the first bytes are those of a log of lm-evaluation-harness."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     return _HEAD.match(head) is not None or (start == b"{" and b'"filtered_resps"' in head)
 

@@ -1,4 +1,4 @@
-"""NPZ: the arrays of a zip file, read from their headers, never unpickled."""
+"""NPZ: the arrays of a zip file, inspected by their headers, never unpickled."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from calviz.data.table import Column, Table
 
 _LOCAL_HEADER = 30
 _END = 22
-#: What a damaged zip file makes Python's reader raise.
+#: Exceptions that Python's reader may raise for a damaged zip file.
 _DAMAGE = (
     zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, LookupError,
     RuntimeError, OverflowError,
 )  # fmt: skip
-#: No deflated stream expands more than this.
+#: Largest possible expansion of a deflate stream.
 _DEFLATE = 1_032
 _NAMES = ("class_names", "classes", "target_names", "label_names", "categories")
 
 
 def _matches(head: bytes) -> bool:
-    """A zip file whose first member is an NPY file."""
+    """Whether the bytes begin a zip file whose first member is an NPY file."""
     if head[:4] != b"PK\x03\x04" or len(head) < _LOCAL_HEADER:
         return False
     length = int.from_bytes(head[26:28], "little")
@@ -48,14 +48,14 @@ def open_npz(source: Source) -> Table:
     """Look at the headers of all arrays; see `Format.open`."""
     try:
         _check_directory(source)
-        # Its directory is parsed once.
+        # Kept open, so that its directory is parsed only once.
         archive = source.while_read.enter_context(
             zipfile.ZipFile(source.path or io.BytesIO(source.data or b""))
         )
         entries = [e for e in archive.infolist() if e.filename.endswith(".npy")]
         MAX_ARRAYS.check(len(entries), f"the file holds {len(entries):,} arrays")
         members = {e.filename[:-4]: _member(source, archive, e) for e in entries}
-        # Members may lie on top of each other, so that each of them alone looks harmless.
+        # Members may overlap in the file, so that each of them alone looks harmless.
         check_expansion("the file", sum(e.file_size for e in entries), source.size)
     except InputError:
         raise
@@ -93,7 +93,7 @@ def _damaged() -> InputError:
 
 
 def _check_directory(source: Source) -> None:
-    """Raise InputError if the list of members is too long to be read."""
+    """Raise InputError if the zip directory is too long."""
     with source.open() as stream:
         stream.seek(max(0, source.size - (1 << 16) - _END))
         tail = stream.read()
@@ -119,7 +119,7 @@ def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) ->
             column=name,
             remedy="save it by numpy.savez or numpy.savez_compressed",
         )
-    # The directory is not to be believed: what it lists must have room in the file.
+    # Do not trust the directory: the members it lists must fit into the file.
     stored = entry.compress_type == zipfile.ZIP_STORED
     room = source.size - entry.header_offset - _LOCAL_HEADER
     most = entry.compress_size if stored else _DEFLATE * entry.compress_size
@@ -133,7 +133,7 @@ def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) ->
     @contextmanager
     def opened() -> Iterator[Readable]:
         try:
-            # Read to its end, an array is compared with its checksum.
+            # zipfile verifies the checksum once an array is read to its end.
             with archive.open(entry) as stream:
                 stream.read(header.size)
                 yield cast(Readable, stream)
@@ -156,7 +156,7 @@ def _class_names(members: dict[str, Member]) -> tuple[str, ...]:
 
 
 def _role(key: str) -> tuple[str, str] | None:
-    """("val", "probs") of "val_probs" or "probs_val"."""
+    """Split "val_probs" or "probs_val" into ("val", "probs"); None if the key names no split."""
     words = plain(key).split("_")
     if words[0] in SPLIT_WORDS:
         return key[: len(words[0])], "_".join(words[1:])
@@ -166,7 +166,7 @@ def _role(key: str) -> tuple[str, str] | None:
 
 
 def _paired(members: dict[str, Member]) -> tuple[dict[str, list[Member]], Factor] | None:
-    """Arrays such as val_probs, val_labels, test_probs, test_labels as columns with splits."""
+    """Concatenate arrays such as val_probs, val_labels, test_probs, test_labels to columns with splits; None if there are no such pairs."""
     splits: dict[str, dict[str, Member]] = {}
     for key, member in members.items():
         if pair := _role(key):
@@ -195,7 +195,7 @@ def _paired(members: dict[str, Member]) -> tuple[dict[str, list[Member]], Factor
 
 
 def _rows(roles: dict[str, Member], scores: set[str]) -> int:
-    """Rows of one split; its scores and labels must agree."""
+    """Number of rows of one split; raise InputError if scores and labels differ in length."""
     score = next(m for r, m in roles.items() if r in scores)
     label = next(m for r, m in roles.items() if r in LABELS)
     if score.rows != label.rows:

@@ -1,7 +1,7 @@
-"""Rows of JSON with different numbers of choices.
+"""JSON rows with different numbers of choices.
 
-A list of scores per row, or an object of them, has a column per class only where all rows have the same classes. Questions with two
-choices beside some with five have not; `data/choices.py` says what can be judged of them.
+Lists or objects of scores form one column per class only if all rows have the same classes. A mix of questions with two and with five
+choices does not; `data/choices.py` turns these into rows that can be evaluated.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from calviz.core.probabilities import ROW_SUM_TOLERANCE
 from calviz.data.choices import Questions
 from calviz.data.recognition import column_names
 
-#: Names that the elements of a list give the class and its score, as the pipelines of Hugging Face write them.
+#: Pairs of keys for class and score in list elements, as written by Hugging Face pipelines.
 _PAIRS = (("label", "score"), ("label", "probability"), ("class", "probability"))
 
 
 def paired(table: Any) -> Any:
-    """The table with the objects of ``[{"label": "a", "score": 0.9}, ...]`` in place of such lists."""
+    """Replace all columns of lists ``[{"label": "a", "score": 0.9}, ...]`` by objects ``{"a": 0.9, ...}``."""
     for name in table.column_names:
         table = _pairs_as_objects(table, name)
     return table
 
 
 def questions_of(table: Any) -> Questions | None:
-    """Rows with different classes as questions with choices; None where all have the same, or no distribution is in each row.
+    """Return rows with different classes as questions; None if all rows have the same classes, or some row has no distribution.
 
     Parameters
     ----------
     table : pyarrow.Table
-        As `paired` gives it.
+        The result of `paired`.
     """
     import pyarrow as pa
 
@@ -67,7 +67,7 @@ _SCORES = (*column_names.PROBABILITIES, *column_names.LOGITS)
 
 
 def _pairs_as_objects(table: Any, name: str) -> Any:
-    """``[{"label": "a", "score": 0.9}, ...]`` in each row as ``{"a": 0.9, ...}``."""
+    """Replace one column of ``[{"label": "a", "score": 0.9}, ...]`` by objects ``{"a": 0.9, ...}``."""
     import pyarrow as pa
 
     kind = table.schema.field(name).type
@@ -93,7 +93,7 @@ def _pairs_as_objects(table: Any, name: str) -> Any:
 
 
 def _even(column: Any) -> bool:
-    """Whether all rows have the same classes, or a row is missing altogether."""
+    """Whether all rows have the same classes, or some row is missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -109,7 +109,7 @@ def _even(column: Any) -> bool:
 def _choices(
     rows: Sequence[Any], labels: Sequence[Any], logits: bool
 ) -> list[tuple[list[float], int, tuple[str, ...]]] | None:
-    """Scores, place of the right one, and names (if any) of each row; None where a row is no distribution."""
+    """Return scores, index of the right one, and names (if any) of each row; None if a row is not a distribution."""
     found: list[tuple[list[float], int, tuple[str, ...]]] = []
     for row, label in zip(rows, labels, strict=True):
         named = isinstance(row, Mapping)
@@ -119,7 +119,7 @@ def _choices(
         values = list(given.values())
         if len(values) < 2 or not all(_is_number(v) for v in values):
             return None
-        # Of a class that no row's scores name nothing is known.
+        # The true class must be among the classes of the row.
         if (str(label) if named else label) not in given:
             return None
         if not logits and (min(values) < 0 or abs(sum(values) - 1) > ROW_SUM_TOLERANCE):

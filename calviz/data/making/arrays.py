@@ -1,4 +1,4 @@
-"""Predictions of an array of probabilities and labels of any kind."""
+"""Make predictions from an array of probabilities and labels of any kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from calviz.core.predictions import Predictions
 from calviz.data.building.labels import PAIRS
 from calviz.data.recognition.column_names import by_prefix
 
-_NO_LABEL = "the labels hold lists or other things that are no label"
+_NO_LABEL = "the labels hold lists or other values that cannot be labels"
 _UNKNOWN = "give class_names, the classes in the order of the columns"
 
 
@@ -33,7 +33,7 @@ def from_arrays(
     clusters: Any = None,
     name: str = "predictions",
 ) -> Predictions:
-    """Make predictions of labels and an array; see `Predictions.from_arrays`."""
+    """Make predictions from labels and an array; see `Predictions.from_arrays`."""
     check_choice("kind", kind, ("probabilities", "logits"))
     scores = _scores(y_prob)
     if class_names is not None:
@@ -54,7 +54,7 @@ def from_arrays(
         scores = scores.reshape(-1)
     indices, shown = _classes(labels, k, names, pos_label, one=one)
     if pos_label is not None and not one and shown[0] == str(pos_label):
-        # Class 1 is the positive one everywhere.
+        # By convention, class 1 is the positive class.
         scores, indices, shown = scores[:, ::-1], 1 - indices, shown[::-1]
     if kind == "probabilities":
         _check_range(scores)
@@ -93,7 +93,7 @@ def _scores(y_prob: Any) -> FloatArray:
         except (ValueError, TypeError):
             found = type(y_prob).__name__
             raise InputError(
-                f"the probabilities ({found}) hold other things than numbers",
+                f"the probabilities ({found}) hold values other than numbers",
                 remedy="give what predict_proba returns, of shape (rows, classes)",
             ) from None
     if scores.dtype.kind not in "fiub" or scores.ndim not in (1, 2):
@@ -106,10 +106,10 @@ def _scores(y_prob: Any) -> FloatArray:
 
 
 def _check_range(scores: FloatArray) -> None:
-    """Raise InputError, with what the numbers look like, where they lie outside [0, 1]."""
+    """Raise InputError, with a guess about their scale, if the numbers lie outside [0, 1]."""
     low, high = float(scores.min()), float(scores.max())
     if (low >= -1e-6 and high <= 1 + 1e-6) or not (np.isfinite(low) and np.isfinite(high)):
-        return  # what is missing or infinite is named below
+        return  # missing and infinite values are reported later
     row = int(
         np.argmax(((scores < -1e-6) | (scores > 1 + 1e-6)).reshape(len(scores), -1).any(axis=1))
     )
@@ -122,7 +122,7 @@ def _check_range(scores: FloatArray) -> None:
 
 
 def _column_names(y_prob: Any, scores: FloatArray) -> tuple[Any, ...] | None:
-    """What the columns of a frame call the classes; None for arrays, and where they are only counted."""
+    """Class names from the columns of a frame; None for arrays, and if the columns are only numbered."""
     columns = getattr(y_prob, "columns", None)
     if columns is None or scores.ndim != 2 or scores.shape[1] < 2:
         return None
@@ -139,11 +139,11 @@ def _column_names(y_prob: Any, scores: FloatArray) -> tuple[Any, ...] | None:
 
 @dataclass(frozen=True, eq=False)
 class _Labels:
-    """A column of labels: `values` are the distinct ones, as Python objects, and `codes` point at them."""
+    """A column of labels: `values` are the distinct labels as Python objects, `codes` their indices, shape (n,)."""
 
     codes: IntArray
     values: tuple[Any, ...]
-    #: All classes that the column knows, where it says so (pandas categories).
+    #: All classes declared by the column (pandas categories), if any.
     known: tuple[Any, ...] = ()
 
     def __len__(self) -> int:
@@ -162,7 +162,7 @@ class _Labels:
         if column.ndim != 1:
             raise InputError(
                 f"the labels have shape {column.shape}, expected one per row",
-                remedy="of one-hot labels take argmax(axis=1)" if column.ndim == 2 else None,
+                remedy="for one-hot labels, take argmax(axis=1)" if column.ndim == 2 else None,
             )
         if column.dtype.kind in "fc":
             missing: BoolArray = np.isnan(column)
@@ -196,7 +196,7 @@ class _Labels:
 
 
 def _plain(value: Any) -> Any:
-    """A label as a Python object; 2.0 is 2, as columns with gaps turn whole numbers into fractions."""
+    """Return a label as a Python object; 2.0 becomes 2, because whole numbers with gaps are often stored as floats."""
     value = value.item() if isinstance(value, np.generic) else value
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -204,7 +204,7 @@ def _plain(value: Any) -> Any:
 def _classes(
     labels: _Labels, k: int, names: tuple[Any, ...] | None, pos_label: Any, *, one: bool
 ) -> tuple[IntArray, tuple[str, ...]]:
-    """Class indices, and the names of the classes."""
+    """Return class indices, shape (n,), and the names of the classes."""
     if names is not None:
         names = tuple(_plain(n) for n in names)
         if len(names) != k:
@@ -242,11 +242,11 @@ def _with_positive(
 
 
 def _two(labels: _Labels) -> tuple[Any, ...]:
-    """The two classes of one column of scores: the positive one is 1, True, or the second of a known pair."""
+    """Return the two classes of a single score column: the positive class is 1, True, or the second of a known pair."""
     found = set(labels.values)
     for pair in ((False, True), (0, 1), (-1, 1)):
         if found <= set(pair):
-            # False == 0: how they are called is what was given.
+            # False == 0, so keep the labels as they were given.
             return tuple(next((v for v in labels.values if v == p), p) for p in pair)
     if len(found) > 2:
         raise InputError(
@@ -258,13 +258,13 @@ def _two(labels: _Labels) -> tuple[Any, ...]:
         if set(text) <= {negative, positive}:
             return text.get(negative, negative), text.get(positive, positive)
     raise InputError(
-        f"the labels are {_some(labels.values)}, but nothing says which of them the probability is of",
+        f"the labels are {_some(labels.values)}, but nothing says which of them the probability refers to",
         remedy=f"say so by pos_label, such as pos_label={labels.values[-1]!r}",
     )
 
 
 def _sorted(labels: _Labels, k: int) -> tuple[Any, ...]:
-    """The classes of K columns: column numbers where the labels are such, else all labels in sorted order."""
+    """Return the classes of K columns: column numbers if the labels are column numbers, else all labels in sorted order."""
     whole = all(isinstance(v, int) for v in labels.values)
     if whole and min(labels.values) >= 0 and max(labels.values) < k:
         if all(isinstance(v, bool) for v in labels.values):
@@ -288,7 +288,7 @@ def _in_order(values: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def labels_to_indices(labels: _Labels, names: tuple[Any, ...]) -> IntArray:
-    """The place of each label among the classes; raises InputError on one that the scores do not know."""
+    """Return the class index of each label, shape (n,); raise InputError for a label that is none of the classes."""
     place: dict[Any, int] = {name: j for j, name in enumerate(names)}
     written = {str(name): j for j, name in enumerate(names)}
     codes = np.empty(len(labels.values), dtype=np.int32)

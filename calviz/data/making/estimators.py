@@ -1,4 +1,4 @@
-"""Predictions of a fitted scikit-learn classifier."""
+"""Make predictions with a fitted scikit-learn classifier."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def from_estimator(
     name: str | None = None,
     **columns: Any,
 ) -> Predictions:
-    """Ask an estimator for its scores; see `Predictions.from_estimator`."""
+    """Make predictions from the scores of an estimator; see `Predictions.from_estimator`."""
     check_choice("response_method", response_method, ("predict_proba", "decision_function"))
     scores = responses(estimator, X, response_method)
     classes = getattr(estimator, "classes_", None)
     known = None if classes is None or isinstance(classes, list) else np.asarray(classes).tolist()
     if scores.ndim == 1 and response_method == "decision_function":
-        # Of the second class, as scikit-learn defines it.
+        # The score of the second class, as scikit-learn defines it.
         scores = np.stack([np.zeros_like(scores), scores], axis=1)
     return from_arrays(
         y,
@@ -43,7 +43,7 @@ def from_estimator(
 
 
 def name_of(estimator: Any) -> str:
-    """What an estimator is called: its class, of a pipeline that of its last step."""
+    """Name of an estimator: its class, or for a pipeline that of the last step."""
     steps = getattr(estimator, "steps", None)
     last = steps[-1][1] if isinstance(steps, list) and steps else estimator
     if type(last).__name__ == "FrozenEstimator":
@@ -52,7 +52,7 @@ def name_of(estimator: Any) -> str:
 
 
 def responses(estimator: Any, X: Any, method: str = "predict_proba") -> FloatArray:
-    """What an estimator says of X, shape (n, K) or (n,); raises InputError where it has no such method or fails."""
+    """Scores of an estimator for X, shape (n, K) or (n,); raise InputError if it does not have the method or fails."""
     what = shortened(type(estimator).__name__)
     if isinstance(estimator, type):
         raise InputError(f"got the class {estimator.__name__}, expected a fitted estimator")
@@ -72,7 +72,7 @@ def responses(estimator: Any, X: Any, method: str = "predict_proba") -> FloatArr
     except CalvizError:
         raise
     except Exception as error:
-        # Whatever an estimator of somebody else raises: not fitted, other columns, text where numbers belong.
+        # Third-party estimators may raise anything: not fitted, wrong columns, text instead of numbers.
         raise InputError(f"{what}.{method} failed: {_in_one_line(error)}") from error
     if isinstance(found, list) and found and np.ndim(found[0]) == 2:
         raise InputError(
@@ -84,6 +84,6 @@ def responses(estimator: Any, X: Any, method: str = "predict_proba") -> FloatArr
 
 def _in_one_line(error: Exception) -> str:
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    # Between the first and the last line of scikit-learn's messages there may be an array.
+    # Between the first and the last line, messages of scikit-learn may print an array.
     ends = lines[:1] + lines[-1:] if len(lines) > 1 else lines
     return " ".join(line.strip()[:300] for line in ends)

@@ -1,4 +1,4 @@
-"""Predictions of a data frame of any library: narwhals makes it an Arrow table, which is read as a file is."""
+"""Make predictions from a data frame of any library: narwhals converts it to an Arrow table, which is read like a file."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def from_frame(frame: Any, *, model: str | None = None, name: str, **options: An
 
 
 def _arrow(frame: Any) -> Any:
-    """The frame as a pyarrow table, collected if it is lazy."""
+    """Convert the frame to a pyarrow table; lazy frames are collected."""
     import narwhals as nw
 
     if type(frame).__module__.startswith("pandas") and hasattr(frame, "set_axis"):
-        # pandas lets columns be numbers; here they have names, as in a file.
+        # Column names of pandas may be numbers; here they are text, as in a file.
         names = [str(c) for c in frame.columns]
         if len(set(names)) < len(names):
             double = next(name for name in names if names.count(name) > 1)
@@ -58,6 +58,6 @@ def _arrow(frame: Any) -> Any:
     try:
         return (known.collect("pyarrow") if isinstance(known, nw.LazyFrame) else known).to_arrow()
     except Exception as error:
-        # Whatever the frame's own library raises, such as on mixed types in one column.
+        # The library of the frame may raise anything, for example for mixed types in one column.
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise InputError(f"the frame cannot be read ({shortened(lines[0])})") from error

@@ -1,6 +1,6 @@
-"""From files and frames of any size to a `calviz.profiles.Profile`: which files, which columns, part by part.
+"""From files and frames of any size to a `calviz.profiles.Profile`: find the files, recognise the columns, go part by part.
 
-The sums themselves are made in `calviz.profiles`, by the engine that the rows are in.
+The sums themselves are computed in `calviz.profiles`, by the engine of the frame.
 """
 
 from calviz.data.profile_files import merge_files, read_profile

@@ -1,4 +1,4 @@
-"""Which column is what, from the schema and the first rows, as for files that are read whole."""
+"""Recognise columns from the schema and the first rows, in the same way as for files that are read whole."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def recognised(
     model: str | None = None,
     summed: bool = False,
 ) -> Layout:
-    """The columns that a profile is made of.
+    """Return the columns from which a profile or a row sample is made.
 
-    Where rows are only `summed`, they have no importance weights.
+    With `summed`, importance weights are refused.
 
     Raises
     ------
     InputError, OptionError
-        Where they cannot be told, or are of a form that has no profile.
+        If the columns cannot be recognised, or their form is not supported.
     """
     head = frame.head(SAMPLE_ROWS).collect("pyarrow").to_native()
     names = frame.collect_schema().names()
@@ -60,7 +60,7 @@ def recognised(
     }
     if found.cluster is not None:
         raise InputError(
-            "rows that are summed or drawn have no clusters, as they are taken one by one",
+            "profiles and row samples do not support clusters, because they take rows one by one",
             remedy="leave the column of clusters out, or judge a file that fits into memory",
         )
     if found.weight is not None:
@@ -72,12 +72,12 @@ def recognised(
             )
         if each_class:
             raise InputError(
-                "confidences are without the probabilities of all classes",
+                "confidences do not hold the probabilities of all classes",
                 remedy="leave out --each-class",
             )
         return _of_confidence(table, found.confidence, common)
     layout = _of_scores(table, found, options, model, common)
-    # The class of two is told by score and hit.
+    # With two classes, the hit is the true class.
     more = not layout.two_classes
     return replace(layout, true_class=true_class and more, each_class=each_class and more)
 
@@ -86,7 +86,7 @@ def _weight(table: ArrowRows, name: str, options: ReadingOptions, summed: bool) 
     counts = options.weight_kind == "frequency"
     if summed and not counts:
         raise InputError(
-            "a profile has no importance weights, as their intervals are drawn from single rows",
+            "a profile has no importance weights, because their intervals need single rows",
             column=name,
             remedy="say so if they are counts (--weight-kind frequency, weight_kind='frequency'), or judge a sample of the rows, which keeps them (calviz.sample_rows)",
         )
@@ -148,11 +148,11 @@ def _model(scores: Sequence[files.Scores], model: str | None) -> files.Scores:
 def _classes(
     table: ArrowRows, label: str, scores: files.Scores, k: int, options: ReadingOptions
 ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    """What the label column holds for each class, and what the classes are called."""
+    """Return the value in the label column for each class, and the class names."""
     column = table[label]
     names = options.class_names or scores.class_names
     if len(names) != k:
-        # A single column names itself, not the classes.
+        # A single score column does not name both classes.
         names = ()
     plain = names or tuple(str(j) for j in range(k))
     if column.type == "boolean" and k == 2:
@@ -172,7 +172,7 @@ def _classes(
     if column.numeric and told.form.startswith("class index"):
         base = options.label_base or 0
         return tuple(range(base, base + k)), told.class_names
-    # As each class is written here; those that the first rows do not have, by their names.
+    # Each class as written in the label column, or its name if it does not occur in the first rows.
     levels = Factor.of(values).levels
     codes = told.indices[np.unique(Factor.of(values).codes, return_index=True)[1]]
     written = {int(c): level for c, level in zip(codes, levels, strict=True) if c >= 0}

@@ -1,4 +1,4 @@
-"""How many rows of a source cannot be used, in a sentence."""
+"""The error message about unusable rows of a source."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from calviz.profiles.aggregate import FAULTS
 
 
 def unusable(faults: Mapping[int, int], total: int | None, place: str = "") -> InputError:
-    """The error that says so.
+    """Return the error that says how many rows cannot be used, and why.
 
     Parameters
     ----------
     faults : mapping of int to int
-        How many rows have each of `FAULTS`.
+        Number of rows by fault (a key of `FAULTS`).
     total : int or None
-        How many rows there are, where that is known.
+        Total number of rows, if known.
     place : str
-        Where the first is, as the end of the sentence.
+        Location of the first one, as the end of the sentence.
     """
     of = "" if total is None else f" of {total:,}"
     said = ", ".join(f"{rows:,} with {FAULTS[code]}" for code, rows in faults.items())

@@ -1,4 +1,4 @@
-"""`profile`: the summary of files or frames of any size, part by part, which can be stopped and taken up again."""
+"""`profile`: summarise files or frames of any size, part by part; the work can be stopped and resumed."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from calviz.profiles.layout import Every, Layout
 from calviz.profiles.logits import with_probabilities
 from calviz.profiles.profile import VERSION, Facts, Profile, merge, summed, summed_classes
 
-#: From so many columns on, polars is given rows of about so many entries at a time: 1,000 columns take 0.65 instead of 1.07 GB, 100 of
-#: logits 0.45 instead of 0.89 GB.
+#: From `WIDE` columns on, polars streams chunks of about `ENTRIES` entries: 1,000 columns take 0.65 instead of 1.07 GB, 100 columns
+#: of logits 0.45 instead of 0.89 GB.
 WIDE, ENTRIES = 100, 2_000_000
-#: Cells by true class, or of each class, up to which a profile is kept in memory: about 400 MB.
+#: Largest number of cells by true class, or of each class, in a profile: about 400 MB of memory.
 MOST_CELLS = 4_000_000
 _NOTHING_COUNTS = "all counts are zero, so no row counts"
 
@@ -60,39 +60,39 @@ def profile(
     parts: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Profile:
-    """Summarise rows of any number, out of core: what comes of it adds up, and is judged as predictions are.
+    """Summarise any number of rows, out of core, as a profile: profiles can be added, and evaluated like predictions.
 
     Parameters
     ----------
     source : str, PathLike, list of these, or a frame
         A file (Parquet, CSV, Arrow, JSON Lines), a pattern (``"data/2026/**/*.parquet"``), a folder, a hive-partitioned table; or
-        a frame: pandas, polars (lazy), a DuckDB relation, PySpark, Ibis. A frame is summed where it is; only cells come back.
+        a frame: pandas, polars (lazy), a DuckDB relation, PySpark, Ibis. A frame is summed by its own engine, which returns only cells.
     by : sequence of str
         Columns to slice by.
     time : str, optional
-        The column with the time of each row, counted in buckets.
+        The column with the time of each row; rows are counted in buckets of time.
     every : {"hour", "day", "week", "month", "quarter", "year"}
-        How long a bucket is.
+        Length of a bucket.
     engine : {"auto", "polars", "duckdb"}
-        What sums files.
+        Engine that sums files.
     memory : str, optional
-        The most memory that DuckDB takes, such as "1GB"; it spills to disk beyond.
+        Memory limit of DuckDB, such as "1GB"; beyond it, DuckDB spills to disk.
     model : str, optional
-        Which model, where there are several.
+        Which model, if there are several.
     name : str, optional
-        What to call it.
+        Name of the profile.
     skip_broken : bool
-        Whether files that cannot be read are left out (`Facts.skipped` names them) rather than refused.
+        Whether to leave out files that cannot be read (`Facts.skipped` names them) rather than raise an error.
     true_class : bool
-        Whether cells of more than two classes are apart for each true class (wsECE, wsMCS, the table of classes); two classes
-        always are. At most as many cells as `MOST_CELLS`.
+        Whether to keep separate cells for each true class (for wsECE, wsMCS and the table of classes); with two classes this is
+        always so. At most `MOST_CELLS` cells.
     each_class : bool
-        Whether every class of more than two has cells of its own probability as well (class-wise ECE, TACE and KS, the errors of each class
-        against the rest); two classes always have. It takes a grouping for each class.
+        Whether to also keep cells of the probability of each class, one-vs-rest (for class-wise ECE, TACE and KS, and errors per
+        class); with two classes this is always so. Costs one more grouping per class.
     parts : str or PathLike, optional
-        A folder that keeps what is done, so that stopped work is taken up again.
+        A folder in which finished parts are kept, so that interrupted work can be resumed.
     **options
-        Fields of `ReadingOptions` (``label="y"``, ``scores=["p"]``); everything else is recognised. Of weights those that count rows
+        Fields of `ReadingOptions` (``label="y"``, ``scores=["p"]``); everything else is recognised. Weights must be counts of rows
         (``weight_kind="frequency"``).
 
     Returns
@@ -102,7 +102,7 @@ def profile(
     Raises
     ------
     InputError, OptionError
-        In one sentence: which file, how many rows, the first of them, the rule.
+        If a source cannot be used; one sentence names the file, the number of rows, the first of them, and the rule.
     """
     reading = options_of(options)
     wanted: dict[str, Any] = {"by": tuple(by), "time": time, "every": every, "model": model}
@@ -115,19 +115,19 @@ def profile(
 
 
 def options_and_time(reading: ReadingOptions) -> tuple[dict[str, Any], str | None, Every]:
-    """Reading options as the arguments of `profile`; the time column is written ``date`` or ``date:month``.
+    """Turn reading options into arguments of `profile`; the time column is written ``date`` or ``date:month``.
 
     Raises
     ------
     OptionError
-        On options that have no meaning out of core.
+        For options that are not supported out of core.
     """
     column, _, bucket = (reading.time_column or "").partition(":")
     every: Any = bucket or "day"
     check_choice("every", every, get_args(Every))
     if reading.repair or reading.cluster_column:
         raise OptionError(
-            "a profile, and rows that are drawn from a file, are taken without repairs and clusters: "
+            "profiles and row samples do not support repairs and clusters: "
             "leave both out, or read the whole file."
         )
     known = {f.name: getattr(reading, f.name) for f in fields(reading)}
@@ -165,14 +165,14 @@ def _of_frame(source: Any, reading: ReadingOptions, wanted: dict[str, Any], name
 
 @dataclass(frozen=True)
 class _Summed:
-    """The profile of some rows, and how many of them could not be used."""
+    """The profile of some rows, and the number of unusable rows."""
 
     profile: Profile
     bad: int
 
     @property
     def untimed(self) -> int:
-        """Rows without a time, where times are counted."""
+        """Number of rows without a time, if rows are counted by time."""
         if self.profile.facts.every is None:
             return 0
         cells = self.profile.cells
@@ -180,7 +180,7 @@ class _Summed:
 
     @property
     def sound(self) -> bool:
-        """Whether all rows could be used."""
+        """Whether all rows are usable."""
         return not self.bad and not self.untimed
 
 
@@ -211,7 +211,7 @@ def _check_size(found: Profile, layout: Layout) -> None:
 
 
 def _grouped(frame: Any, layout: Layout) -> Any:
-    """The sums that the engine makes, first of cells, then of the scores where these are few."""
+    """Return the sums per cell from the engine, or per distinct score if there are few."""
     if frame.implementation.is_polars():
         return _streamed(frame, layout)
     table = cells_of(frame, layout).collect("polars").to_native()
@@ -224,7 +224,7 @@ def _grouped(frame: Any, layout: Layout) -> Any:
 
 
 def _streamed(frame: Any, layout: Layout) -> Any:
-    """The same by polars, which counts rows in no time, and takes fewer of many columns at a time."""
+    """Do the same with polars, which counts rows quickly; wide frames are streamed in smaller chunks."""
     import narwhals as nw
     import polars as pl
 
@@ -233,7 +233,7 @@ def _streamed(frame: Any, layout: Layout) -> Any:
         made: pl.DataFrame = found.to_native()
         return made
 
-    # Logits are held beside what is made of them.
+    # Logits are held in memory together with the probabilities made from them.
     columns = len(layout.scores) + len(layout.logits)
     wide = columns > WIDE
     with pl.Config(streaming_chunk_size=ENTRIES // columns if wide else None):
@@ -257,17 +257,17 @@ def _facts(layout: Layout, name: str, single: bool) -> Facts:
 
 
 def _refuse(frame: Any, layout: Layout, found: _Summed, place: str = "") -> None:
-    """Say how many rows cannot be used, and why."""
+    """Raise the error that says how many rows cannot be used, and why."""
     faults = {-6: found.untimed} if found.untimed else {}
     faults = {**(faults_of(frame, layout) if found.bad else {}), **faults}
-    # Of rows that stand for several it is not known how many there are.
+    # With frequency weights, the number of rows of the source is not known.
     total = None if layout.count is not None else found.profile.n + found.bad
     raise unusable(faults, total, place)
 
 
 @dataclass
 class _Run:
-    """One way through files."""
+    """One pass through files."""
 
     engine: Engine
     memory: str | None
@@ -291,7 +291,7 @@ class _Run:
                 continue
             rows += made.n
             found.append(made)
-            # Sums of many parts need no more room than those of few.
+            # Merging from time to time bounds the memory.
             if len(found) > 16:
                 found = [merge(found)]
         if not rows:
@@ -326,7 +326,7 @@ class _Run:
         return with_probabilities(nw.from_native(scan(part, engine, self.memory)).lazy(), layout)
 
     def _kept(self, part: Files, layout: Layout, folder: Path | None) -> Profile | None:
-        """The profile of some files, which may have been made before."""
+        """Return the profile of a part, read from the folder of finished parts or else computed and stored there."""
         if folder is None:
             return self._made(part, layout)
         at = folder / f"{self._key(part, layout)}.parquet"
@@ -357,7 +357,7 @@ class _Run:
             if len(part.paths) > 1:
                 return self._one_by_one(part, layout)
             found_broken = _broken(part.paths[0], error)
-            if not self.skip_broken or found_broken.what.startswith("the memory"):
+            if not self.skip_broken or found_broken.what.startswith("there is not enough memory"):
                 raise found_broken from None
             return None
         if not found.sound:
@@ -365,7 +365,7 @@ class _Run:
         return found.profile
 
     def _one_by_one(self, part: Files, layout: Layout) -> Profile | None:
-        """One file of a part is broken: says which, or leaves it out."""
+        """Profile the files of a part one by one, to find the broken ones and name them or leave them out."""
         made = {p: self._made(Files((p,), part.kind, part.hive), layout) for p in part.paths}
         found = [one for one in made.values() if one is not None]
         if not found:
@@ -374,7 +374,7 @@ class _Run:
         return _without(whole, [path.name for path, one in made.items() if one is None])
 
     def _refuse(self, part: Files, layout: Layout, found: _Summed) -> None:
-        """Say how many rows of a part cannot be used, and where the first of them is."""
+        """Raise the error that says how many rows of a part cannot be used, and where the first of them is."""
         whole = self._frame(part, layout, self.engine)
         place = ""
         for path in part.paths:
@@ -393,7 +393,7 @@ class _Run:
 
 
 def _without(found: Profile, skipped: Sequence[str]) -> Profile:
-    """A profile that says which files it is without."""
+    """Return the profile with the names of skipped files added."""
     facts = replace(found.facts, skipped=(*found.facts.skipped, *skipped))
     return replace(found, facts=facts)
 
@@ -406,7 +406,7 @@ def _broken(path: Path, error: Exception) -> InputError:
     lines = str(error).strip().splitlines() or [type(error).__name__]
     if isinstance(error, MemoryError) or "out of memory" in lines[0].lower():
         return InputError(
-            "the memory does not suffice to sum it",
+            "there is not enough memory to sum the file",
             file=path.name,
             remedy="allow more (--memory, memory=), or use the engine polars",
         )

@@ -1,4 +1,4 @@
-"""Which files are meant: a path, a pattern, a folder, a hive-partitioned table; and how an engine scans them."""
+"""Find the files of a path, a pattern, a folder or a hive-partitioned table, and scan them with an engine."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from calviz.core.errors import InputError, shortened
 from calviz.core.extra_packages import needs
 from calviz.core.options import check_choice
 
-#: What carries out the sums of files.
+#: The engines that can sum files.
 Engine = Literal["auto", "polars", "duckdb"]
-#: The engine that is used where nothing else is asked for (ARCHITECTURE.md has the measurement).
+#: The engine behind "auto" (ARCHITECTURE.md has the measurement).
 DEFAULT = "polars"
 
-#: Files are gone through in parts of about this many bytes: what is done when the work is stopped is not done again.
+#: Files are processed in parts of about this many bytes; parts that are finished when the work is stopped are not repeated.
 PART_BYTES = 256 << 20
-#: How many times its size a file takes in memory, roughly, judged.
+#: Approximate memory needed to evaluate a file, as a multiple of its size.
 _EXPANDS = 12
 _KINDS = {
     ".parquet": "parquet",
@@ -39,14 +39,14 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Files:
-    """Files of one kind, which are one table.
+    """Files of one kind that form one table.
 
     Attributes
     ----------
     paths : tuple of Path
     kind : {"parquet", "csv", "ipc", "ndjson"}
     hive : bool
-        Whether folders on the way are called ``column=value``.
+        Whether folders in the paths are named ``column=value``.
     """
 
     paths: tuple[Path, ...]
@@ -55,12 +55,12 @@ class Files:
 
     @property
     def name(self) -> str:
-        """What to call them."""
+        """Name of the table: that of the only file, or of the folder."""
         first = self.paths[0]
         return first.stem if len(self.paths) == 1 else first.parent.name or first.stem
 
     def parts(self) -> Iterator[Files]:
-        """Some files at a time (`PART_BYTES`)."""
+        """Yield groups of files of about `PART_BYTES` each."""
         part: list[Path] = []
         size = 0
         for path in self.paths:
@@ -74,12 +74,12 @@ class Files:
 
 
 def find(sources: Sequence[str | os.PathLike[str]]) -> Files:
-    """The files that are meant, in the order of their names.
+    """Return the files of all sources, sorted by name within each source.
 
     Raises
     ------
     InputError
-        Where there are none, or of several kinds.
+        If there are none, or they are of several kinds.
     """
     paths: list[Path] = []
     for source in sources:
@@ -118,7 +118,7 @@ def _found(source: str) -> list[Path]:
 
 
 def why_out_of_core(source: str) -> str:
-    """Why a path is not read into memory, in words; empty if it is."""
+    """Return the reason why a path should not be read into memory; empty if it can be."""
     at = Path(source)
     if at.is_dir():
         table = any(
@@ -134,7 +134,7 @@ def why_out_of_core(source: str) -> str:
 
 
 def _memory() -> float:
-    """Bytes of the machine's memory; infinite where it does not say."""
+    """Bytes of the machine's memory; infinite if unknown."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (ValueError, OSError, AttributeError):
@@ -143,7 +143,7 @@ def _memory() -> float:
 
 @contextmanager
 def no_panic() -> Iterator[None]:
-    """What polars cannot go on from is no `Exception`; make it one, so that a sentence names the file."""
+    """Turn a panic of polars, which is not an `Exception`, into a RuntimeError, so that the error can name the file."""
     try:
         yield
     except BaseException as error:
@@ -155,12 +155,12 @@ def no_panic() -> Iterator[None]:
 
 
 def scan(files: Files, engine: str, memory: str | None = None) -> Any:
-    """A lazy frame of the files: of polars, or a relation of DuckDB.
+    """Return a lazy polars frame or a DuckDB relation of the files.
 
     Raises
     ------
     MissingPackage
-        Where the engine is not installed.
+        If the engine is not installed.
     """
     check_choice("engine", engine, get_args(Engine))
     paths = [str(path) for path in files.paths]
@@ -184,7 +184,7 @@ def _duckdb(paths: Any, files: Files, memory: str | None) -> Any:
     import duckdb
 
     connection = duckdb.connect()
-    # Extensions would be fetched from elsewhere.
+    # Extensions would be downloaded.
     connection.execute("SET autoinstall_known_extensions = false")
     connection.execute("SET enable_progress_bar = false")
     if memory is not None:

@@ -1,4 +1,4 @@
-"""Which column of a file is what: names, types and first values in, a `Layout` out.
+"""Recognise the roles of the columns of a file: names, types and first values in, a `Layout` out.
 
-Nothing here reads a whole column or knows a file format; what is made of the columns is in `calviz.data.building`.
+Nothing here reads a whole column or knows a file format; predictions are made from the columns in `calviz.data.building`.
 """

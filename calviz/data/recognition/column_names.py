@@ -1,4 +1,4 @@
-"""What people call the columns of a file of predictions."""
+"""Usual names of the columns in files of predictions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LABELS = (
     "actual", "outcome", "y_test", "y_label", "label_true", "labels_true", "true_y", "gold",
     "category", "class_label", "event", "observed",
 )  # fmt: skip
-#: What columns of 0 and 1 are called by the event that they record, in credit and in medicine.
+#: Names of 0/1 columns after the event that they record, in credit and in medicine.
 EVENTS = (
     "default", "defaulted", "default_flag", "is_default", "bad", "is_bad", "bad_flag", "fraud", "is_fraud",
     "churn", "churned", "died", "death", "dead", "mortality", "deceased", "disease", "diseased", "diagnosis",
@@ -26,7 +26,7 @@ IDS = (
     "filename", "file_name", "file", "path", "uid", "uuid", "guid", "key", "", "unnamed:_0",
     "record_id", "case_id", "patient_id", "subject_id", "user_id", "doc_id",
 )  # fmt: skip
-#: Names of columns whose values, where they repeat, may say which rows belong together.
+#: Names of columns that may define clusters of rows if their values repeat.
 CLUSTERS = (*(name for name in IDS if name.endswith("id")), "cluster", "patient", "subject", "site",
             "user", "customer", "hospital", "household", "participant", "customer_id", "client_id",
             "site_id", "hospital_id", "participant_id", "account_id", "loan_id")  # fmt: skip
@@ -38,7 +38,7 @@ TIMES = (
     "date", "time", "datetime", "timestamp", "date_time", "day", "month", "created_at", "event_time",
     "event_date", "game_date", "match_date", "forecast_date", "created", "period",
 )  # fmt: skip
-#: Words of other names that say so, such as origination_date, unless others of these words say that it is of somebody's life.
+#: Words that mark other time columns, such as origination_date, and words that rule them out, such as date_of_birth.
 TIME_WORDS, NO_TIME_WORDS = (
     frozenset({"date", "datetime", "timestamp"}),
     frozenset({"birth", "dob", "death"}),
@@ -69,12 +69,12 @@ LOGITS = (
     "logits", "logit", "y_logits", "pred_logits", "raw_scores", "log_odds", "logodds", "logprobs",
     "log_probs", "log_probabilities", "log_likelihoods", "loglikelihoods",
 )  # fmt: skip
-#: Logarithms of the probability of the answer.
+#: Names of columns with the log-probability of the answer.
 LOG_CONFIDENCES = (
     "logprob", "log_prob", "log_probability", "answer_logprob", "sequence_logprob", "loglik", "log_likelihood",
 )  # fmt: skip
 
-#: Beginnings of the names of score columns, in order of preference, and what they say.
+#: Prefixes of the names of score columns, in order of preference, and the kind of score they mean.
 PREFIXES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE | re.DOTALL), kind)
     for pattern, kind in (
@@ -93,7 +93,7 @@ _OUTCOME = ("{0}_outcome", "{0}_label", "{0}_true", "{0}_actual", "{0}_result", 
 _ONE_HOT = ("y_{0}", "label_{0}", "labels_{0}", "true_{0}", "target_{0}", "is_{0}", "onehot_{0}",
             "one_hot_{0}", "y_true_{0}", "gt_{0}", "outcome_{0}", "class_{0}", "actual_{0}")  # fmt: skip
 
-#: Words that name a split at the beginning or the end of the key of an array.
+#: Words for a split at the beginning or the end of the key of an array.
 SPLIT_WORDS = (
     "train", "training", "val", "valid", "validation", "cal", "calib", "calibration", "dev", "test",
     "eval", "evaluation", "holdout",
@@ -102,12 +102,12 @@ SPLIT_WORDS = (
 
 @lru_cache(maxsize=1 << 12)
 def plain(name: str) -> str:
-    """A name as it is compared: lower case, words joined by underscores."""
+    """Normalise a name for comparison: lower case, words joined by underscores."""
     return re.sub(r"[\s\-.]+", "_", name.strip().lower())
 
 
 def by_prefix(name: str) -> tuple[str, str]:
-    """The class and the kind that the name of a score column tells; empty if it does not."""
+    """Return the class and the kind of score given by the name of a score column; empty if it has no known prefix."""
     for pattern, kind in PREFIXES:
         if match := pattern.fullmatch(name):
             return match["name"].strip(), kind
@@ -115,7 +115,7 @@ def by_prefix(name: str) -> tuple[str, str]:
 
 
 def one_hot_names(column: str, class_name: str) -> tuple[str, ...]:
-    """What the 0/1 column that belongs to a score column may be called."""
+    """Possible names of the 0/1 column that belongs to a score column."""
     return tuple(form.format(column) for form in _OUTCOME) + tuple(
         form.format(class_name) for form in _ONE_HOT
     )
@@ -125,5 +125,5 @@ _SCORE = re.compile(r"(?:p|prob|proba|probs|probability|logit|logits|score)_", r
 
 
 def count_scores(columns: Iterable[str]) -> int:
-    """How many names begin like those of score columns: a quick look at very wide tables."""
+    """Count the names that begin like score columns; a quick check for very wide tables."""
     return sum(_SCORE.match(name) is not None for name in columns)

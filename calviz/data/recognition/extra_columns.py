@@ -1,4 +1,4 @@
-"""Which columns hold splits, identifiers and groups."""
+"""Find the columns with splits, identifiers, times and groups."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _role(
 
 
 def time(view: View, used: set[str]) -> str | None:
-    """The column that says when each row was: one that is called so, or the only one of a name with such a word; it holds dates."""
+    """The column with the time of each row: one with a usual name, or the only one whose name has a word for it; it must hold dates."""
     if view.options.time_column is not None:
         return view.options.time_column or None
     if not view.table.named:
@@ -72,7 +72,7 @@ def time(view: View, used: set[str]) -> str | None:
 
 
 def to_ask(view: View, used: set[str]) -> Iterator[Finding]:
-    """What columns may say of the rows, for the user to decide: clusters and weights are never guessed."""
+    """Yield hints about columns that may hold clusters or weights, which are never used unless the user says so."""
     options = view.options
     if not view.table.named:
         return
@@ -80,7 +80,7 @@ def to_ask(view: View, used: set[str]) -> Iterator[Finding]:
         if name in used or view.table[name].width is not None:
             continue
         column = view.table[name]
-        # What a benchmark calls a subject is no patient.
+        # In benchmarks of language models, "subject" is a topic, not a person.
         asked = view.table.questions is None or plain != "subject"
         repeats = asked and column.type in ("text", "integer") and _repeats(column)
         if options.cluster_column is None and plain in column_names.CLUSTERS and repeats:
@@ -99,7 +99,7 @@ def to_ask(view: View, used: set[str]) -> Iterator[Finding]:
 
 
 def _repeats(column: Column) -> bool:
-    """Whether there are several values, fewer than half as many as rows."""
+    """Whether there are several distinct values, at most half as many as rows."""
     values = column.head.tolist()
     return 1 < len(set(values)) <= len(values) / 2
 
@@ -109,7 +109,7 @@ def _may_be_id(column: Column) -> bool:
 
 
 def numbers(view: View, used: set[str]) -> tuple[str, ...]:
-    """The columns that hold intervals of calibrated probabilities, as calviz writes them."""
+    """The columns with intervals of calibrated probabilities, as written by calviz."""
     if not view.table.named:
         return ()
     return tuple(
@@ -120,7 +120,7 @@ def numbers(view: View, used: set[str]) -> tuple[str, ...]:
 
 
 def groups(view: View, used: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The columns to slice by, and those left out because they hold too many different fractions."""
+    """The columns to slice by, and those left out because they hold too many distinct fractions."""
     if not view.table.named:
         return (), ()
     ignored = {*column_names.PREDICTED, *column_names.CONFIDENCES, *column_names.CORRECTS}

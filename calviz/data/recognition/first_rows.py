@@ -1,4 +1,4 @@
-"""What the first rows of a column look like."""
+"""Properties of a column, judged by its first rows."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy.typing as npt
 
 from calviz.data.table import Column
 
-#: Rounded rows may sum this far from 1 and still be found as a block of probabilities.
+#: Rounded rows whose sum is this far from 1 are still recognised as probabilities.
 _SUM_SLACK = 0.02
 
 
 def levels(column: Column) -> set[str]:
-    """The texts that occur."""
+    """The distinct non-empty values, as text."""
     return {str(v) for v in column.head.tolist()} - {""}
 
 
 def in_unit(head: npt.NDArray[Any]) -> bool:
-    """Whether all known numbers lie in [0, 1]."""
+    """Whether all numbers lie in [0, 1], ignoring NaN."""
     if not head.size:
         return False
     low = head.min()
@@ -29,12 +29,12 @@ def in_unit(head: npt.NDArray[Any]) -> bool:
 
 
 def is_one(sums: npt.NDArray[np.float64]) -> bool:
-    """Whether nearly all sums are 1, up to rounding."""
+    """Whether nearly all sums, shape (n,), are 1 up to rounding."""
     return bool(are_one(sums[:, None])[0])
 
 
 def are_one(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    """Whether nearly all sums of each column are 1; unknown ones do not count."""
+    """Whether nearly all sums in each column of an array of shape (n, m) are 1, shape (m,); NaN is ignored."""
     fits = np.count_nonzero(np.abs(sums - 1) <= _SUM_SLACK, axis=0)
     known = np.count_nonzero(~np.isnan(sums), axis=0)
     found: npt.NDArray[np.bool_] = (known > 0) & (fits > 0.9 * known)
@@ -42,19 +42,19 @@ def are_one(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
 
 
 def is_outcome(column: Column) -> bool:
-    """Whether the name of a column says that it holds the outcome."""
+    """Whether a column is named like an outcome."""
     return any(column.name.endswith(end) for end in ("_outcome", "_label", "_true", "_actual"))
 
 
 def is_zero_one(column: Column) -> bool:
-    """Whether it holds nothing but 0 and 1."""
+    """Whether a column holds only 0 and 1."""
     if column.type == "boolean":
         return True
     return column.numeric and bool(np.isin(column.head, (0, 1)).all())
 
 
 def is_label_like(column: Column) -> bool:
-    """Whole numbers or text, one per row."""
+    """Whether a column holds whole numbers or text, one value per row."""
     if column.width is not None:
         return False
     if column.type in ("integer", "boolean", "text"):

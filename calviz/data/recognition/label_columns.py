@@ -1,4 +1,4 @@
-"""Which column holds the label, or which ones hold it as 0 and 1."""
+"""Find the label column, or the one-hot label columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from calviz.data.recognition.table_view import View
 def one_hot(
     view: View, scores: tuple[Scores, ...], used: set[str]
 ) -> tuple[tuple[Scores, ...], tuple[str, ...]]:
-    """0/1 columns that belong to the score columns, one each."""
+    """Find the 0/1 columns that belong to the score columns, one each; also return the scores, reduced if two are complementary."""
     first = scores[0]
     if view.options.label is not None or len(first.columns) != first.width:
         return scores, ()
@@ -29,7 +29,7 @@ def one_hot(
     if len(columns) == 1:
         return scores, (columns[0],)
     if len(columns) == 2 and all(c.endswith("_outcome") for c in columns):
-        # Two complementary forecasts of one event: the first is the event that is meant.
+        # Two complementary forecasts of one event: the first one counts.
         view.note(
             "DATA004",
             "info",
@@ -42,7 +42,7 @@ def one_hot(
 
 
 def label(view: View, scores: tuple[Scores, ...], used: set[str]) -> str:
-    """The column with the true class: by its name, or the only one that it can be."""
+    """Find the column with the true class: by its name, or as the only candidate."""
     named = view.named(column_names.LABELS, used) if view.table.named else None
     if named is not None and view.table[named].type == "other":
         raise InputError(f"cannot be the label: {view.table[named].note}", column=named)

@@ -1,4 +1,4 @@
-"""What every column of a file is: the result of recognition."""
+"""The role of every column of a file: the result of recognition."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class Scores:
     Attributes
     ----------
     columns : tuple of str
-        One column per class, one 2-D array, or one column that is P(class 1).
+        One column per class, one 2-D array, or one column with P(class 1).
     class_names : tuple of str
-        What the columns call the classes; empty if they do not.
+        Class names given by the columns; empty if there are none.
     kind : {"probabilities", "logits"}
     model : str
         The model's name; empty if there is only one.
     width : int
         The number of scores per row.
     logits : tuple of str
-        Beside probabilities, what should be their logits: columns in the same order of classes,
+        Columns that should hold the logits of these probabilities, in the same order of classes,
         or one 2-D array.
     """
 
@@ -40,7 +40,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Confidence:
-    """Confidence-only data: the score (its logarithm, if `log`), and `correct` or the predicted label."""
+    """Columns of confidence-only data: the score (its logarithm, if `log`), and `correct` or the predicted label."""
 
     score: str
     correct: str | None = None
@@ -50,7 +50,7 @@ class Confidence:
 
 @dataclass(frozen=True)
 class Layout:
-    """What every column is; `numbers` stand beside the scores, `unused` columns hold too many different fractions to slice by."""
+    """The role of every column; `numbers` are carried along with the scores, `unused` ones hold too many distinct fractions to slice by."""
 
     scores: tuple[Scores, ...] = ()
     confidence: Confidence | None = None

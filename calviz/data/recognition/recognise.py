@@ -1,7 +1,7 @@
-"""Which columns are what: pure logic on names, types and the first rows.
+"""Recognise the roles of columns: pure logic on names, types and the first rows.
 
-The order in which the rooms are asked: scores by name (`score_columns`), by value
-(`score_values`), then the label (`label_columns`); what remains are groups (`extra_columns`).
+The order of the steps: scores by name (`score_columns`), by value (`score_values`), then the
+label (`label_columns`); the remaining columns are groups (`extra_columns`).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from calviz.data.table import Table
 
 
 def recognise(table: Table, options: ReadingOptions) -> Layout:
-    """Tell what the columns of a table are; what the options say is not guessed.
+    """Recognise the columns of a table; options take precedence over guesses.
 
     Raises
     ------
     InputError
-        Where there are no scores or no label, or where several columns could be the label.
+        If there are no scores or no label, or if several columns could be the label.
     OptionError
-        Where an option names a column that is not there.
+        If an option names a column that does not exist.
     """
     _check_options(table, options)
     view = View(table, options)
@@ -44,7 +44,7 @@ def recognise(table: Table, options: ReadingOptions) -> Layout:
     )
     taken = {c for c in said if c is not None and c}
     if cluster == identifier:
-        # Rows that repeat are no identifiers of their own.
+        # A column that defines clusters does not identify single rows.
         identifier = None
     confidence = None
     label = options.label
@@ -72,7 +72,7 @@ def recognise(table: Table, options: ReadingOptions) -> Layout:
     time = extra_columns.time(view, used)
     if time is not None:
         used.add(time)
-    # Rows may be sliced by what they are clustered by, if that has few values.
+    # The cluster column may also be sliced by, if it has few values.
     own = {cluster} if cluster is not None else set[str]()
     groups, unused = extra_columns.groups(view, (used | set(numbers)) - own)
     view.notices.extend(extra_columns.to_ask(view, used | own))
@@ -110,14 +110,14 @@ def _check_options(table: Table, options: ReadingOptions) -> None:
             raise OptionError(
                 f"the {what} '{short(name)}' is not in the {table.holder}; {known_columns(table.names)}."
             )
-        # Of scores it is said where they are looked for.
+        # Unusable score columns are reported by `score_columns`.
         if name and what != "score column" and table[name].type == "other":
             raise InputError(f"cannot be the {what}: {table[name].note}", column=name)
     _check_meanings(options)
 
 
 def _check_meanings(options: ReadingOptions) -> None:
-    """Refuse a column that is named for two things, or that is the label or the score by its name."""
+    """Refuse a column that is given two roles, or whose name says that it is the label or the score."""
     of_rows = [
         ("cluster column", options.cluster_column),
         ("weight column", options.weight_column),

@@ -1,4 +1,4 @@
-"""Which columns hold the scores, judging by their names."""
+"""Find the score columns by their names."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from calviz.data.recognition.layout import Confidence, ScoreKind, Scores
 from calviz.data.recognition.table_view import View
 from calviz.data.table import Column
 
-#: Names that say that a column of whole numbers is a score all the same (0 and 1, per cent).
+#: Beginnings of names that mark a score even if the column holds whole numbers (0 and 1, percentages).
 _STRONG = ("p", "y_prob", "y_score", "score", "risk", "logit", "log")
 
 
 def by_name(view: View, taken: set[str]) -> tuple[Scores, ...]:
-    """The columns that were chosen, those of several models, or those with a known name."""
+    """Return the chosen score columns, else those of several models, else those with known names."""
     return _chosen(view) or _models(view, taken) or _named_block(view, taken)
 
 
@@ -60,7 +60,7 @@ def _chosen(view: View) -> tuple[Scores, ...]:
 
 
 def _models(view: View, taken: set[str]) -> tuple[Scores, ...]:
-    """``<model>:<class>`` columns, where at least two models name the same classes."""
+    """``<model>:<class>`` columns, if all models have the same classes."""
     found: dict[str, dict[str, str]] = {}
     for column in view.table.columns:
         model, colon, name = column.name.partition(":")
@@ -85,7 +85,7 @@ def _models(view: View, taken: set[str]) -> tuple[Scores, ...]:
 
 
 def _named_block(view: View, taken: set[str]) -> tuple[Scores, ...]:
-    """Arrays and list columns by their key, or columns that share a known prefix."""
+    """Arrays and list columns with a known name, or columns that share a known prefix."""
     arrays = _named_arrays(view, taken)
     for column in view.table.columns if not arrays else ():
         scores = column_names.plain(column.name) in (
@@ -124,7 +124,7 @@ def _prefixed(view: View, taken: set[str]) -> tuple[Scores, ...]:
         columns, found = [], []
         for column in numeric:
             match = pattern.fullmatch(column.name)
-            # prob1_outcome is what happened, not what was said.
+            # prob1_outcome is an outcome, not a score.
             if match and not first_rows.is_outcome(column):
                 columns.append(column.name)
                 found.append(match["name"].strip())
@@ -146,7 +146,7 @@ def _prefixed(view: View, taken: set[str]) -> tuple[Scores, ...]:
 
 
 def _kinds(view: View) -> tuple[ScoreKind, ...]:
-    """What is looked for first: what the options say, or else probabilities."""
+    """The kinds of scores in order of preference: that of the options first, or else probabilities."""
     if view.options.kind == "logits":
         return ("logits", "probabilities")
     return ("probabilities", "logits")
@@ -159,7 +159,7 @@ def _mention_unused(view: View, used: Scores, others: Sequence[str]) -> None:
 
 
 def one_column(view: View, taken: set[str]) -> tuple[Scores, ...]:
-    """One score column: P(class 1)."""
+    """Find a single score column, P(class 1)."""
     candidates = view.numeric(taken)
     label = view.named(column_names.LABELS, taken)
     for known, kind in (
@@ -193,7 +193,7 @@ def one_column(view: View, taken: set[str]) -> tuple[Scores, ...]:
 
 
 def confidence(view: View, taken: set[str]) -> Confidence | None:
-    """A score of the predicted class, with what says whether the prediction was right."""
+    """Find the confidence of the predicted class, and the column that says whether the prediction was right."""
     score = view.named(column_names.CONFIDENCES, taken)
     correct = view.named(column_names.CORRECTS, taken)
     predicted = view.named(column_names.PREDICTED, taken)
@@ -221,7 +221,7 @@ def confidence(view: View, taken: set[str]) -> Confidence | None:
 
 
 def _top_of_pipeline(view: View, taken: set[str]) -> Confidence | None:
-    """``label`` and ``score`` of a pipeline of Hugging Face, which are the predicted class and its probability, beside the true class."""
+    """Find ``label`` and ``score`` of a Hugging Face pipeline, the predicted class and its probability, beside the true class."""
     label, score = (view.plain.get(name) for name in ("label", "score"))
     if label is None or score is None or {label, score} & taken or view.options.label == label:
         return None
@@ -242,19 +242,19 @@ def columns_as_scores(
     kind: ScoreKind,
     model: str = "",
 ) -> Scores:
-    """Columns as the scores of one model; the kind that the options say comes first."""
+    """Make the scores of one model from columns; the kind given in the options takes precedence."""
     if len(set(class_names)) != len(class_names):
         class_names = columns
     return Scores(columns, class_names, view.options.kind or kind, len(columns), model)
 
 
 def block(view: View, column: Column) -> Scores:
-    """A 2-D array, or a column of lists, as scores."""
+    """Make scores from a 2-D array or a column of lists."""
     logits = (
         column_names.plain(column.name) in column_names.LOGITS or "logit" in column.name.lower()
     )
     if column_names.plain(column.name) == "predictions" and "label_ids" in view.plain:
-        # What Trainer.predict of Hugging Face gives: the outputs of the model.
+        # Result of Trainer.predict of Hugging Face: the raw outputs of the model.
         logits = not first_rows.in_unit(column.head)
     kind: ScoreKind = "logits" if logits else "probabilities"
     width = column.width or 1
@@ -262,6 +262,6 @@ def block(view: View, column: Column) -> Scores:
 
 
 def class_names(columns: tuple[str, ...]) -> tuple[str, ...]:
-    """The names without the prefixes that say what the columns are."""
+    """Class names from column names, without known prefixes; the column names themselves if that fails."""
     stripped = tuple(column_names.by_prefix(c)[0] for c in columns)
     return stripped if all(stripped) and len(set(stripped)) == len(stripped) else columns

@@ -1,4 +1,4 @@
-"""Which columns hold the scores, judging by their values, if no name tells."""
+"""Find the score columns by their values, if no name tells."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from calviz.data.recognition.score_columns import block, class_names, columns_as
 from calviz.data.recognition.table_view import View
 from calviz.data.table import Column
 
-#: Columns that are looked at together.
+#: Number of columns examined together.
 _BLOCK = 1_024
 
 
 def fitting_block(view: View, taken: set[str]) -> tuple[Scores, ...]:
-    """Columns that are called like the classes, or numbers whose rows sum to 1."""
+    """Find the only array of scores, columns named like the classes, columns whose rows sum to 1, or the only column in [0, 1]."""
     label = view.named(column_names.LABELS, taken)
     not_scores = taken | {label or ""}
     numeric, arrays = view.numeric(not_scores), view.arrays(not_scores)
@@ -26,7 +26,7 @@ def fitting_block(view: View, taken: set[str]) -> tuple[Scores, ...]:
         values = {str(v) for v in view.table[label].head.tolist()} - {""}
         called = [c.name for c in numeric if c.name in values]
         if len(called) >= 2:
-            # Classes without a row in the sample are the columns that make the sums 1.
+            # Classes may be absent from the first rows: their columns are needed for sums of 1.
             whole = _summing(numeric)
             if whole is not None and set(called) <= set(whole):
                 return (columns_as_scores(view, whole, whole, "probabilities"),)
@@ -39,7 +39,7 @@ def fitting_block(view: View, taken: set[str]) -> tuple[Scores, ...]:
                 view, whole, class_names(whole) if named else _indices(whole), "probabilities"
             ),
         )
-    # The confidence of an unknown prediction is not P(class 1).
+    # A confidence without a predicted class is not P(class 1).
     numeric = [c for c in numeric if column_names.plain(c.name) not in column_names.CONFIDENCES]
     if view.text_scores():
         return ()
@@ -48,7 +48,7 @@ def fitting_block(view: View, taken: set[str]) -> tuple[Scores, ...]:
     if len(scores) == 1 and (label is not None or any(first_rows.is_label_like(c) for c in rest)):
         return (columns_as_scores(view, (scores[0].name,), (), "probabilities"),)
     if len(scores) == 0:
-        # Scores that are all 0 or 1 in the sample look like labels: only a name tells them.
+        # Scores that are all 0 or 1 in the sample look like labels; they are told apart by the name of the label.
         two = [c for c in numeric if first_rows.in_unit(c.head)]
         if label is not None and len(two) == 1:
             return (columns_as_scores(view, (two[0].name,), (), "probabilities"),)
@@ -56,7 +56,7 @@ def fitting_block(view: View, taken: set[str]) -> tuple[Scores, ...]:
 
 
 def _summing(numeric: list[Column]) -> tuple[str, ...] | None:
-    """The numeric columns whose rows sum to 1: all of them, all but one, or a run."""
+    """Find the columns whose rows sum to 1: all columns in [0, 1], all but one, or consecutive ones."""
     unit = [c for c in numeric if first_rows.in_unit(c.head) and c.head.size]
     if len(unit) < 2:
         return None
@@ -79,7 +79,7 @@ def _summing(numeric: list[Column]) -> tuple[str, ...] | None:
 
 
 def _superfluous(heads: npt.NDArray[np.float64]) -> int | None:
-    """The first column without which the rows sum to 1."""
+    """Index of the first column without which the rows of an (n, m) array sum to 1; None if there is none."""
     total = heads.sum(axis=1, keepdims=True)
     for start in range(0, heads.shape[1], _BLOCK):
         fits = first_rows.are_one(total - heads[:, start : start + _BLOCK])

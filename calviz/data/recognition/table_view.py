@@ -27,23 +27,23 @@ class View:
             self.plain.setdefault(column_names.plain(column.name), column.name)
 
     def named(self, known: tuple[str, ...], taken: set[str]) -> str | None:
-        """The free column that bears the first of some known names."""
+        """The first column with one of the known names (in order of preference) that is not taken."""
         found = (self.plain.get(name) for name in known)
         return next((c for c in found if c is not None and c not in taken), None)
 
     def numeric(self, taken: set[str]) -> list[Column]:
-        """The free columns of single numbers."""
+        """Numeric columns with one value per row that are not taken."""
         return [c for c in self._free(taken) if c.width is None]
 
     def arrays(self, taken: set[str]) -> list[Column]:
-        """The free columns with a list of numbers in each row."""
+        """Numeric columns with a list in each row that are not taken."""
         return [c for c in self._free(taken) if c.width is not None]
 
     def _free(self, taken: set[str]) -> list[Column]:
         return [c for c in self.table.columns if c.numeric and c.name not in taken]
 
     def text_scores(self) -> list[str]:
-        """Columns that are called like scores and hold text."""
+        """Columns that are named like scores but hold text."""
         return [
             c.name
             for c in self.table.columns
@@ -51,5 +51,5 @@ class View:
         ]
 
     def note(self, code: str, severity: Literal["info", "warning"], message: str) -> None:
-        """Remember a notice."""
+        """Add a notice."""
         self.notices.append(Finding(code, severity, message))

@@ -1,6 +1,6 @@
-"""Some rows of sources of any size, chosen by a hash of each row: the same ones however the rows are divided into files.
+"""Draw rows from sources of any size by a hash of each row: the same rows however the source is divided into files.
 
-What is summed rather than drawn is in `calviz.data.profiling`.
+Summing the rows of a source, rather than drawing some, is in `calviz.data.profiling`.
 """
 
 from calviz.data.sampling.sample import RowSample, sample_rows

@@ -1,4 +1,4 @@
-"""A source of any size as blocks of rows, whatever engine holds it."""
+"""Read a source of any size in blocks of rows, with any engine."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ if TYPE_CHECKING:
     import narwhals as nw
     import polars as pl
 
-#: Numbers that are looked at at a time: rows times columns of scores.
+#: Size of a block in entries (rows x score columns).
 BLOCK = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows.
+    """A block of rows.
 
     Attributes
     ----------
     labels : ndarray of int, shape (n,)
-        The number of the class; -1 where it is none of them.
+        Class indices; -1 for a label that is none of the classes.
     scores : tuple of ndarray, shape (n,) each
-        The columns of the source: probabilities, confidences or logits.
+        The score columns of the source: probabilities, confidences or logits.
     splits : ndarray of str, shape (n,), or None
     counts : ndarray, shape (n,), or None
-        How many rows each stands for.
+        Frequency weight of each row.
     weights : ndarray of float64, shape (n,), or None
-        How much each counts.
+        Importance weight of each row.
     logits : bool
         Whether the scores are logits.
     """
@@ -63,7 +63,7 @@ class Block:
 
     @classmethod
     def of(cls, table: pl.DataFrame, layout: Layout) -> Block:
-        """The rows of a polars frame that has the columns."""
+        """Make a block from a polars frame with the columns of the layout."""
         import polars as pl
 
         splits = None
@@ -80,20 +80,20 @@ class Block:
 
     @property
     def copies(self) -> IntArray:
-        """How many rows each stands for, shape (n,)."""
+        """Frequency weights as integers, shape (n,); ones if there are none."""
         if self.counts is None:
             return np.ones(self.labels.size, dtype=np.intp)
         return self.counts.astype(np.intp)
 
     @property
     def hashes(self) -> Hashes:
-        """A number for all that counts of each row, shape (n,): its class, its scores, and its weight."""
+        """Hash of the content of each row (class, scores and importance weight), shape (n,)."""
         weights = () if self.weights is None else (self.weights,)
         return content_hashes(self.labels, (*self.scores, *weights))
 
     @property
     def sound(self) -> bool:
-        """Whether all rows can be used."""
+        """Whether all rows are usable."""
         if (self.labels < 0).any():
             return False
         if self.counts is not None:
@@ -106,7 +106,7 @@ class Block:
             return False
         if self.logits:
             return all(np.isfinite(column).all() for column in self.scores)
-        # Written so that NaN is outside.
+        # Written such that NaN fails the comparison.
         if not all(
             c.min() >= -SCORE_SLACK and c.max() <= 1 + SCORE_SLACK for c in self.scores if c.size
         ):
@@ -149,15 +149,15 @@ def _class_numbers(column: pl.Series, classes: Sequence[Any]) -> IntArray:
 
 @dataclass(frozen=True)
 class Source:
-    """Rows that can be gone through again and again.
+    """Rows that can be iterated over repeatedly.
 
     Attributes
     ----------
     name : str
     layout : Layout
-        Which column is what.
+        The roles of the columns.
     frames : tuple of (str, callable)
-        The name of each file ("" of a frame), and how it is opened.
+        Name of each file ("" for a frame), and a function that opens it.
     """
 
     name: str
@@ -175,12 +175,12 @@ class Source:
         model: str | None = None,
         name: str | None = None,
     ) -> Source:
-        """A path, a pattern, a folder, a list of these, or a frame.
+        """Open a path, a pattern, a folder, a list of these, or a frame.
 
         Raises
         ------
         InputError, OptionError
-            Where there is none, or its columns cannot be told.
+            If the source does not exist, or its columns cannot be recognised.
         """
         import narwhals as nw
 
@@ -208,8 +208,8 @@ class Source:
             ) from None
         if frame.implementation.is_pyspark() or frame.implementation.is_pyspark_connect():
             raise InputError(
-                "rows of Spark are not drawn here: they would all reach the driver",
-                remedy="write them as Parquet and name the folder",
+                "rows cannot be drawn from a Spark frame: all of them would pass through the driver",
+                remedy="write it as Parquet and name the folder",
             )
         return cls(
             name or "sample",
@@ -218,19 +218,19 @@ class Source:
         )
 
     def blocks(self, doing: str, *, check: bool = False) -> Iterator[Block]:
-        """All rows, some at a time.
+        """Yield all rows, block by block.
 
         Parameters
         ----------
         doing : str
-            What is said of it.
+            Description of the work for progress messages.
         check : bool
-            Whether rows that cannot be used are refused.
+            Whether to raise an error for unusable rows.
 
         Raises
         ------
         InputError
-            Naming the file, the number of such rows and the first of them.
+            If there are unusable rows (names the file, their number and the first of them), or a file cannot be read.
         """
         done = 0
         for name, opened in self.frames:
@@ -269,17 +269,17 @@ class Source:
 
 
 def predictions_of(scores: FloatArray, labels: IntArray, layout: Layout, **more: Any) -> Dataset:
-    """Rows of a source as predictions.
+    """Make predictions from rows of a source.
 
     Parameters
     ----------
     scores : ndarray, shape (n, columns)
-        As in `Layout.columns`.
+        Scores in the order of `Layout.columns`.
     labels : ndarray of int, shape (n,)
-        The number of the class; of confidences 1 where the prediction was right.
+        Class indices; for confidences, 1 if the prediction was right.
     layout : Layout
     **more
-        Splits, weights and a name.
+        Splits, weights and name.
     """
     if layout.confidence:
         return ConfidencePredictions(confidence=scores[:, 0], correct=labels == 1, **more)
@@ -291,7 +291,7 @@ def predictions_of(scores: FloatArray, labels: IntArray, layout: Layout, **more:
 
 
 def _said(error: Exception, name: str) -> Exception:
-    """What went wrong with a file (or a frame, without a name), in a sentence."""
+    """Turn an exception about a file (or a frame, without a name) into an error that names the file."""
     if isinstance(error, CalvizError):
         return error.in_file(name) if name and isinstance(error, InputError) else error
     lines = str(error).strip().splitlines() or [type(error).__name__]
@@ -303,7 +303,7 @@ def _said(error: Exception, name: str) -> Exception:
 
 
 def _tables(native: Any, columns: list[str], rows: int) -> Iterator[pl.DataFrame]:
-    """Blocks of the columns, as frames of polars."""
+    """Yield blocks of the columns as polars frames."""
     import narwhals as nw
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""Which rows are drawn: a stratified sample that is a function of the rows alone, not of their order."""
+"""Draw a stratified sample that depends only on the rows, not on their order."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from calviz.core.arrays import BoolArray, FloatArray, IntArray
 from calviz.data.sampling.hashes import Hashes, apart, uniform
 
-#: Counters of rows; how many rows share one is at least how many copies a row has.
+#: Number of counters; rows are counted by hash, so each counter is an upper bound on the copies of a row.
 COUNTERS = 1 << 24
-#: Candidates that are kept before copies are put together.
+#: Number of candidates collected before copies are merged.
 _PENDING = 1 << 21
 
 
 def proportional(counts: IntArray, rows: int) -> IntArray:
-    """`rows` divided among classes of `counts` rows, to a row (largest remainders; of equal ones the first), shape as `counts`."""
+    """Divide `rows` among classes in proportion to `counts`, same shape, by largest remainders; the first class wins ties."""
     exact = counts * (rows / counts.sum())
     found: IntArray = np.minimum(np.floor(exact).astype(np.intp), counts)
     order = np.argsort(-(exact - found), axis=None, kind="stable")
@@ -28,17 +28,18 @@ def proportional(counts: IntArray, rows: int) -> IntArray:
 
 
 def counted_rows(counters: np.ndarray[tuple[int], np.dtype[Any]], hashes: Hashes) -> IntArray:
-    """How many rows have the counter of each row."""
+    """Count in the counter of each row, shape (n,)."""
     return counters[(hashes & np.uint64(counters.size - 1)).astype(np.intp)].astype(np.intp)
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """The contents that were drawn, in ascending order, and how many rows of each fit and judge.
+    """The drawn contents (distinct rows), and how many rows of each are for fitting and for judging.
 
     Attributes
     ----------
     hashes : ndarray of uint64, shape (m,)
+        In ascending order.
     fit, judged : ndarray of int, shape (m,)
     """
 
@@ -47,9 +48,10 @@ class Drawn:
     judged: IntArray
 
     def taken(self) -> Callable[[Hashes, IntArray], tuple[IntArray, IntArray]]:
-        """A function that is told the rows block by block, and how many each stands for, and says of each how many of them fit, and judge.
+        """Return a function, to be called block by block, from hashes and frequency weights of rows, shape (n,) each, to draws.
 
-        Of copies the first ones that come are taken: they differ in nothing that counts.
+        Its result is how often each row was drawn for fitting and for judging, shape (n,) each. Of equal rows, the first ones
+        are taken, since they differ in nothing that matters.
         """
         seen = np.zeros(self.hashes.size, dtype=np.intp)
 
@@ -85,26 +87,26 @@ def draw(
     judged: IntArray,
     seed: int,
 ) -> Drawn:
-    """Draw from each stratum as many rows as are asked for.
+    """Draw the requested number of rows from each stratum.
 
     Parameters
     ----------
     blocks : callable
-        Gives all rows, block by block: their hashes, strata, at least how many copies of each there are at most, and how many of these it
-        stands for itself.
+        Yields all rows block by block: hashes, strata, an upper bound on the number of copies of each row, and its own frequency
+        weight, shape (n,) each.
     counts, fit, judged : ndarray of int, shape (S,)
-        Of each stratum: its rows, how many of them fit and how many judge.
+        Per stratum: number of rows, and how many to draw for fitting and for judging.
     seed : int
 
     Notes
     -----
-    Copy j = 0, ..., m - 1 of a content has the place (j + u) / m, with u in (0, 1] from the hash of the content and the seed. The
-    rows of a stratum with the smallest places are drawn: each with the same chance, and of m copies m times that, to a row,
-    so that rows which occur often (saturated or rounded scores) are neither all drawn nor all left out.
-    A smaller sample with the same seed is part of a larger one.
+    Copy j = 0, ..., m - 1 of a content gets the position (j + u) / m, with u in (0, 1] from the hash of the content and the seed.
+    The rows of a stratum with the smallest positions are drawn: every row has the same probability of being drawn, and the m copies
+    of a content are drawn in proportion, to within one row, so that frequent rows (saturated or rounded scores) are neither all
+    drawn nor all left out. A smaller sample with the same seed is part of a larger one.
     """
     wanted = fit + judged
-    # A place is uniform: more than eight standard deviations above what is needed.
+    # Positions are uniform, so this is more than eight standard deviations above the expected need.
     limit = np.minimum((wanted + 8 * np.sqrt(wanted) + 16) / np.maximum(counts, 1), 1.0)
     while True:
         hashes, strata, copies = _candidates(blocks, limit, seed)
@@ -129,7 +131,7 @@ def _candidates(
     limit: FloatArray,
     seed: int,
 ) -> tuple[Hashes, IntArray, IntArray]:
-    """Contents whose first copy may be within the limit: their hashes, ascending, strata and exact numbers of copies."""
+    """Contents whose first copy may be within the limit: ascending hashes, strata and exact numbers of copies, shape (m,) each."""
     pending: list[tuple[Hashes, IntArray, IntArray]] = []
     rows = 0
     for hashes, strata, most, own in blocks():
@@ -152,7 +154,7 @@ def _together(parts: list[tuple[Hashes, IntArray, IntArray]]) -> tuple[Hashes, I
 def _places(
     hashes: Hashes, copies: IntArray, limit: FloatArray, seed: int
 ) -> tuple[FloatArray, IntArray]:
-    """The places of all copies that may be within the limit, and which content each is of."""
+    """Positions of all copies that may be within the limit, and the index of the content of each, shape (c,) each."""
     u = uniform(apart(hashes, seed))
     within = np.clip(np.floor(copies * limit - u).astype(np.intp) + 1, 0, copies)
     content = np.repeat(np.arange(hashes.size), within)

@@ -1,4 +1,4 @@
-"""`sample_rows`: some rows of a source that does not fit into memory, to fit on and to judge on."""
+"""`sample_rows`: draw rows for fitting and judging from a source that does not fit into memory."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from calviz.data.sampling.blocks import Block, Source, predictions_of
 from calviz.data.sampling.draw import COUNTERS, Drawn, counted_rows, draw, proportional
 from calviz.data.sampling.hashes import Hashes, apart
 
-#: Rows that are drawn to fit on, where nothing is said.
+#: Default number of rows drawn for fitting.
 ROWS = 100_000
-#: What drawn rows are called.
+#: Names of the splits of drawn rows.
 FIT, JUDGED = "calibration", "evaluation"
 
 
 @dataclass(frozen=True, eq=False)
 class RowSample:
-    """Rows that were drawn from a source, and from how many.
+    """Rows drawn from a source, with the numbers of rows they were drawn from.
 
     Attributes
     ----------
     data : Predictions or ConfidencePredictions
-        The rows; where some judge, with the splits "calibration" and "evaluation".
+        The rows; with the splits "calibration" and "evaluation" if some rows are for judging.
     classes : tuple of str
-        What the strata are called.
+        Names of the strata.
     counts : ndarray of int, shape (2, S)
-        Rows of the source by class that the fitting rows and the judging rows were drawn from.
+        Rows of the source by class, from which the fitting rows and the judging rows were drawn.
     fit, judged : ndarray of int, shape (S,)
         Rows drawn, by class.
     splits : tuple of (str or None, str or None)
-        The splits that they were drawn from; None for all rows.
+        The splits from which fitting and judging rows were drawn; None for all rows.
     seed : int
     drawn : Drawn
-        Which contents these are.
+        The drawn contents.
     count, weight : str or None
-        The column that says how many rows each row of the source stands for, or how much each counts.
+        The column with frequency weights, or with importance weights.
     """
 
     data: Dataset
@@ -61,7 +61,7 @@ class RowSample:
     weight: str | None = None
 
     def how(self, role: Literal[0, 1]) -> str:
-        """How the rows that fit (0) or judge (1) were drawn, in words."""
+        """Describe how the rows for fitting (0) or judging (1) were drawn."""
         total = int(self.counts[role].sum())
         split = self.splits[role]
         other = "other " if role == 1 and self.splits == (None, None) else ""
@@ -69,7 +69,7 @@ class RowSample:
         return f"a stratified sample of {of}, by a hash of each row, seed {self.seed}"
 
     def sentence(self) -> str:
-        """How many rows were drawn, of how many, and how many of each class."""
+        """Say how many rows were drawn out of how many, in total and by class."""
         said = f"{self.fit.sum():,} rows to fit on: {self.how(0)}"
         shares = [
             f"{shortened(name)} {drawn:,} of {there:,}"
@@ -82,13 +82,15 @@ class RowSample:
         if self.judged.sum():
             said += f"; {self.judged.sum():,} to judge on: {self.how(1)}"
         if self.count is not None:
-            said += f"; a row of the source is as many rows as '{shortened(self.count)}' says"
+            said += (
+                f"; each row of the source counts as many rows as '{shortened(self.count)}' says"
+            )
         if self.weight is not None:
-            said += f"; each row is drawn with the same chance, and counts as '{shortened(self.weight)}' says"
+            said += f"; each row has the same chance of being drawn, and keeps its weight in '{shortened(self.weight)}'"
         return f"{said}."
 
     def record(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
+        """Return the same information as plain values, for JSON."""
         by_class = zip(
             self.classes, *(x.tolist() for x in (*self.counts, self.fit, self.judged)), strict=True
         )
@@ -122,26 +124,26 @@ def sample_rows(
     name: str | None = None,
     **options: Any,
 ) -> RowSample:
-    """Draw rows of a source of any size, stratified by class: the same ones however it is divided into files, in any order.
+    """Draw rows from a source of any size, stratified by class; the result does not depend on order or division into files.
 
-    The source is gone through three times, block by block; memory is that of the sample and 64 MB (128 MB of rows with counts).
-    Logits are drawn as they are. Rows that stand for several (``weight_kind="frequency"``) are drawn as if they were written out. Of
-    importance weights each row has the same chance, whatever its weight, and keeps it: who fits or judges on the sample counts rows by it.
+    The source is read three times, block by block; memory is that of the sample plus 64 MB (128 MB with frequency weights).
+    Logits are drawn unchanged. Rows with frequency weights (``weight_kind="frequency"``) are drawn as if each were repeated. With
+    importance weights, every row has the same chance of being drawn and keeps its weight, which fitting and judging on the sample use.
 
     Parameters
     ----------
     source : str, PathLike, list of these, or a frame
-        As of `profile`, except frames of Spark.
+        As in `profile`, except Spark frames.
     rows : int
-        How many are drawn to fit on. Shares of classes are kept to a row; a class with less than half a row's share has none.
+        How many rows to draw for fitting. The shares of the classes are kept to within one row, so a rare class may get none.
     judged : int
-        How many others are drawn to judge on.
+        How many other rows to draw for judging.
     fit_split, eval_split : str, optional
-        The splits to draw from. Where the source has splits and none is named, those whose names say so; all rows otherwise.
+        The splits to draw from. If none is given, splits with usual names, if the source has them; all rows otherwise.
     seed : int
-        Of the hash. The same seed draws the same rows, and a smaller sample is part of a larger one.
+        Seed of the hash. The same seed draws the same rows, and a smaller sample is part of a larger one.
     engine, memory, model, name
-        As of `profile`.
+        As in `profile`.
     **options
         Fields of `ReadingOptions` (``label="y"``, ``scores=["p0", "p1", "p2"]``).
 
@@ -152,7 +154,7 @@ def sample_rows(
     Raises
     ------
     InputError, OptionError
-        Where rows cannot be used, or there are not so many.
+        If rows are unusable, or there are too few.
 
     Examples
     --------
@@ -224,7 +226,7 @@ class _Drawing:
         return layout.class_names or tuple(str(c) for c in layout.classes)
 
     def _counted(self) -> tuple[dict[str, IntArray], Any]:
-        """Rows of each split by class, and counters of contents."""
+        """Return the number of rows of each split by class, shape (K,), and counters of contents."""
         k = len(self.source.layout.classes)
         found: dict[str, IntArray] = {}
         counted = self.source.layout.count is not None
@@ -246,7 +248,7 @@ class _Drawing:
     def _splits(
         self, levels: tuple[str, ...], fit: str | None, judged: str | None, judging: bool
     ) -> tuple[str | None, str | None]:
-        """The splits to draw from: those that are named, or whose names say so."""
+        """Return the splits to draw from: the given ones, or those with usual names."""
         for name in (fit, judged):
             if name is not None and (self.source.layout.split is None or name not in levels):
                 known = ", ".join(shortened(level) for level in levels[:10] if level)
@@ -264,14 +266,14 @@ class _Drawing:
         return usual, other
 
     def _collected(self, drawn: Drawn, pools: Callable[[str], int], judging: bool) -> Dataset:
-        """The rows that were drawn, in an order that is a function of them alone."""
+        """Collect the drawn rows, in an order that depends only on the rows."""
         taken = drawn.taken()
         parts: list[tuple[Any, ...]] = []
         for block in self.source.blocks("taking rows"):
             kept, pool = _pooled(block, pools)
             hashes = apart(block.hashes[kept], pool)
             copies = taken(hashes, block.copies[kept])
-            # Rows that stand for several are written out.
+            # Rows with frequency weights are repeated.
             rows = np.concatenate([np.repeat(np.arange(kept.size), times) for times in copies])
             role = np.repeat([0, 1], [times.sum() for times in copies])
             at = kept[rows]
@@ -291,7 +293,10 @@ class _Drawing:
 
 
 def pools_of(splits: tuple[str | None, str | None]) -> Callable[[str], int]:
-    """A function from the split of a row to what the row may do: 0 fit, 1 judge, -1 neither; both fit and judge are drawn of 0 without splits."""
+    """Return a function from the split of a row to its pool: 0 for fitting, 1 for judging, -1 for neither.
+
+    Without splits, both kinds of rows are drawn from pool 0.
+    """
     fit, judged = splits
 
     def pool(level: str) -> int:
@@ -305,7 +310,7 @@ def pools_of(splits: tuple[str | None, str | None]) -> Callable[[str], int]:
 
 
 def _pooled(block: Block, pools: Callable[[str], int]) -> tuple[IntArray, IntArray]:
-    """The rows of a block that may do something, and what, shape (m,) each."""
+    """Return the rows of a block that are in a pool, and the pool of each, shape (m,) each."""
     n = block.labels.size
     if block.splits is None:
         return np.arange(n), np.zeros(n, dtype=np.intp)
@@ -316,7 +321,7 @@ def _pooled(block: Block, pools: Callable[[str], int]) -> tuple[IntArray, IntArr
 
 
 def _shares(counts: IntArray, rows: int, judged: int, *, apart: bool) -> tuple[IntArray, IntArray]:
-    """How many rows of each class fit, and judge."""
+    """How many rows of each class to draw for fitting and for judging, shape (S,) each; `apart` if from different splits."""
     there = int(counts[0].sum())
     if not apart:
         if rows >= there:
@@ -332,6 +337,6 @@ def _shares(counts: IntArray, rows: int, judged: int, *, apart: bool) -> tuple[I
 
 
 def _some(counts: IntArray, rows: int) -> IntArray:
-    """Shares of at most as many rows as there are."""
+    """Divide `rows`, or all rows if there are fewer, among classes in proportion to `counts`, shape (S,)."""
     most = min(rows, int(counts.sum()))
     return proportional(counts, most) if most else np.zeros_like(counts)

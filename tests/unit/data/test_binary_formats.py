@@ -325,7 +325,7 @@ JSON_REFUSED = {
     '{"label":0,"probs":[1,0]}\n{"label":1,': "line 2: this is not a JSON object",
     '{"label":0,"probs":[1,0]}\n{"label":1,"probs":[1]}': "row 2 holds 1",
     '{"label":0,"probs":[0.5,"x"]}\n': "lists of",
-    "[1, 2]": "other things than objects",
+    "[1, 2]": "values other than objects",
     '{"labels":[0,1],"probs":[[0.5,0.5]]}': "differ in length",
     "[" * 50_000: "not valid JSON",
 }

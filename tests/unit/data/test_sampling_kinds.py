@@ -124,7 +124,7 @@ def test_drawn_rows_keep_their_importance_weights(tmp_path: Path):
     there = np.array([(table["y"] == c).sum() for c in "abc"])
     assert (sample.counts[0] == there).all()
     assert abs(data.weights.mean() - table["w"].mean()) < 5 * table["w"].std() / np.sqrt(300)
-    assert "counts as 'w' says" in sample.sentence()
+    assert "keeps its weight in 'w'" in sample.sentence()
     done = calviz.recalibrate_files(
         tmp_path / "rows.parquet", "temperature", tmp_path / "out", rows=200, **how
     )
@@ -158,10 +158,14 @@ def test_one_logit_of_two_classes(tmp_path: Path):
 @pytest.mark.parametrize(
     ("how", "value", "said"),
     [
-        (COUNTED, 0.5, "1 with a count that is no whole number"),
-        (COUNTED, float("nan"), "1 with a count that is no whole number"),
-        ({"weight_column": "times"}, -1.0, "1 with a weight that is no number from 0 up"),
-        ({"weight_column": "times"}, float("inf"), "1 with a weight that is no number from 0 up"),
+        (COUNTED, 0.5, "1 with a count that is not a whole number"),
+        (COUNTED, float("nan"), "1 with a count that is not a whole number"),
+        ({"weight_column": "times"}, -1.0, "1 with a weight that is not a number from 0 up"),
+        (
+            {"weight_column": "times"},
+            float("inf"),
+            "1 with a weight that is not a number from 0 up",
+        ),
         ({}, None, "1 with a missing score"),
     ],
 )
@@ -190,7 +194,9 @@ def test_probabilities_do_not_take_the_place_of_a_column(tmp_path: Path):
 
 
 def test_clusters_are_refused_in_a_sentence():
-    with pytest.raises(InputError, match=r"no clusters, as they are taken one by one"):
+    with pytest.raises(
+        InputError, match=r"do not support clusters, because they take rows one by one"
+    ):
         calviz.sample_rows(logits(), 50, **HOW, cluster_column="times")
 
 
@@ -199,7 +205,10 @@ def test_the_commands_take_them(tmp_path: Path):
     logits().write_parquet(tmp_path / "rows.parquet")
     how = ("--label", "y", "--scores", ",".join(LOGITS), "--kind", "logits")
     counts = ("--weight", "times", "--weight-kind", "frequency")
-    for weight, said in ((counts, "as many rows as 'times'"), (("--weight", "w"), "counts as 'w'")):
+    for weight, said in (
+        (counts, "as many rows as 'times'"),
+        (("--weight", "w"), "keeps its weight in 'w'"),
+    ):
         given = ["compare", str(tmp_path / "rows.parquet"), *how, *weight, "--sample", "100"]
         found = CliRunner().invoke(main, [*given, "--methods", "temperature"])
         assert found.exit_code == 0, found.output

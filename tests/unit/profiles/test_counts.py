@@ -116,7 +116,9 @@ def test_a_count_that_is_none_is_refused(value, engine):
     if native is None:
         duckdb = pytest.importorskip("duckdb")
         native = lambda: duckdb.from_arrow(rows.to_arrow())  # noqa: E731
-    with pytest.raises(InputError, match="1 rows cannot be used: 1 with a count that is no whole"):
+    with pytest.raises(
+        InputError, match="1 rows cannot be used: 1 with a count that is not a whole"
+    ):
         calviz.profile(native(), label="y", scores=["p"], **COUNTED)
 
 

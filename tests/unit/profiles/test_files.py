@@ -114,7 +114,7 @@ def damaged(path: Path, **changes) -> None:
     [
         ({"version": 2}, "profile of version 2 .* expected version 1"),
         ({"rows": 5}, "its sums contradict each other"),
-        ({"groups": ["planet"]}, "does not have the columns that it says"),
+        ({"groups": ["planet"]}, "does not have the columns that its facts declare"),
         ({"reduction": "none"}, "its facts are incomplete"),
     ],
 )

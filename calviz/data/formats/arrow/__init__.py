@@ -1,4 +1,4 @@
-"""Arrow files and streams, and Feather 2: announced here, read in `table`."""
+"""Arrow files and streams, and Feather 2: registered here, read in `table`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from calviz.data.table import Table
 
 
 def _open(source: Source) -> Table:
-    # Imported on first use: a reader of NPZ files never pays for pyarrow.
+    # Imported on first use, so that reading NPZ files does not load pyarrow.
     from calviz.data.formats.arrow.table import open_arrow
 
     return open_arrow(source)
@@ -19,7 +19,7 @@ FORMATS.register(
         key="arrow",
         label="Arrow and Feather",
         suffixes=(".arrow", ".feather", ".ipc", ".arrows"),
-        # A file begins with its name, a stream with the marker of a message.
+        # A file begins with the magic bytes, a stream with the marker of a message.
         matches=lambda head: head.startswith((b"ARROW1", b"\xff\xff\xff\xff")),
         open=_open,
         summary="Columns as in CSV, or one column 'probs' of lists.",

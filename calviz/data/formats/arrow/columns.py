@@ -1,4 +1,4 @@
-"""Arrow columns as columns of a table, and their values in one row-wise array: Arrow, Parquet and JSON."""
+"""Describe Arrow columns, and copy their values into one row-wise array; shared by Arrow, Parquet and JSON."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from calviz.data.allocation import allocate
 from calviz.data.file_bytes import Source
 from calviz.data.table import MISSING, Column, ElementType, Fetched, Table
 
-#: Columns are transposed into the row-wise array in tiles that stay in the cache; not a power
-#: of two, so that the columns of a tile do not fall into the same lines of it.
+#: Columns are transposed into the row-wise array in tiles that fit the cache; not a power
+#: of two, so that the columns of a tile do not map to the same cache lines.
 _TILE_ROWS = 4_112
 
 
 @contextmanager
 def readable(what: str) -> Iterator[None]:
-    """Turn what goes wrong inside Arrow's readers of `what` ("Parquet") into one sentence."""
+    """Turn exceptions of Arrow's readers into an InputError; `what` is the format ("Parquet")."""
     try:
         yield
     except InputError:
@@ -46,7 +46,7 @@ def readable(what: str) -> Iterator[None]:
 
 @dataclass(eq=False, kw_only=True)
 class TypedTable(Table):
-    """The columns of a file that declares their Arrow types.
+    """A table from a file that declares the Arrow types of its columns.
 
     Attributes
     ----------
@@ -60,8 +60,8 @@ class TypedTable(Table):
     rows: int
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
-        """Read the columns that are asked for; see `Table.fetch`."""
-        # Ten bytes may stand for a million equal values.
+        """Read the requested columns; see `Table.fetch`."""
+        # In compressed files, ten bytes may encode a million equal values.
         cells = sum(self[group[0]].width or len(group) for group in scores) + len(columns)
         check_expansion("the table", 8 * cells * self.rows, self.source.size)
         with readable(self.format):
@@ -73,22 +73,22 @@ class TypedTable(Table):
         return Fetched(arrays, found)
 
     def _out(self, group: tuple[str, ...]) -> tuple[FloatArray, bool]:
-        """The array for a group of score columns, and whether it is one column of lists."""
+        """Allocate the array for a group of score columns; also return whether the group is one column of lists."""
         dtype = float_type([self.schema.field(name).type for name in group])
         width = self[group[0]].width if len(group) == 1 else None
         return allocate(self.rows, width or len(group), dtype), width is not None
 
     @abstractmethod
     def _scores(self, group: tuple[str, ...]) -> FloatArray:
-        """The score columns of a group as one (n, K) array."""
+        """Read the score columns of a group into one (n, K) array."""
 
     @abstractmethod
     def _table(self, columns: list[str]) -> Any:
-        """The columns as a pyarrow table."""
+        """Read columns as a pyarrow table."""
 
 
 def half_precision(schema: Any) -> list[Finding]:
-    """A notice about columns that are stored with three digits."""
+    """Return a finding about columns stored in half precision, if any."""
     half = [field.name for field in schema if pa.types.is_float16(field.type)]
     if not half:
         return []
@@ -100,14 +100,14 @@ def half_precision(schema: Any) -> list[Finding]:
 
 
 def opened(source: Source) -> Any:
-    """The file for Arrow's own readers, which do not go through Python to read it."""
+    """Open the file for Arrow's readers, so that they do not read through Python."""
     if source.path is not None:
         return pa.OSFile(str(source.path))
     return pa.BufferReader(source.data)
 
 
 def describe(name: str, kind: Any, head: Callable[[], Any]) -> Column:
-    """A column of a table from its Arrow type; `head` gives its first rows (a ChunkedArray)."""
+    """Describe a column from its Arrow type; `head` returns its first rows (a ChunkedArray)."""
     if pa.types.is_dictionary(kind):
         if _element(kind.value_type) == "text":
             return Column(name, "text", lambda: _factor(head()).values())
@@ -144,7 +144,7 @@ def describe(name: str, kind: Any, head: Callable[[], Any]) -> Column:
             name, "other", none, note=f"its time zone '{shortened(kind.tz)}' is not known"
         )
     if pa.types.is_temporal(kind) or element == "text":
-        # Dates are of use as groups, as the text that they are written as.
+        # Dates are useful as groups, in their written form.
         return Column(name, "text", lambda: _factor(head()).values())
     if element == "other":
         return Column(
@@ -160,7 +160,7 @@ def _of_width(column: Column) -> Column:
 
 
 def _is_written(kind: Any) -> bool:
-    """Whether times of a type can be written as text, which takes a time zone that is known."""
+    """Whether timestamps of a type can be converted to text, which needs a known time zone."""
     try:
         pa.array([0], pa.int64()).cast(kind).cast(pa.large_string())
     except pa.ArrowInvalid:
@@ -169,7 +169,7 @@ def _is_written(kind: Any) -> bool:
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a column holds text, not in lists."""
+    """Whether a column holds plain text (not lists or dictionaries)."""
     return not pa.types.is_dictionary(kind) and _element(kind) == "text"
 
 
@@ -194,7 +194,7 @@ def _element(kind: Any) -> ElementType:
 
 
 def float_type(kinds: list[Any]) -> np.dtype[Any]:
-    """float32 where every column has few digits, float64 otherwise."""
+    """float32 if all columns are in single or half precision, float64 otherwise."""
     inner = [_innermost(kind) for kind in kinds]
     small = all(pa.types.is_float32(k) or pa.types.is_float16(k) for k in inner)
     return np.dtype(np.float32 if small else np.float64)
@@ -210,22 +210,22 @@ def _innermost(kind: Any) -> Any:
 
 
 def numbers(values: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """A column of numbers as floats, missing values as nan."""
+    """Convert a numeric column to floats, shape (n,); missing values become nan."""
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     if pa.types.is_decimal(values.type) or pa.types.is_null(values.type):
         values = values.cast(pa.float64())
     if values.null_count:
-        import pyarrow.compute as pc  # needs as long as decoding a small file
+        import pyarrow.compute as pc  # the import takes as long as decoding a small file
 
         values = pc.fill_null(values.cast(pa.float64()), float("nan"))
     return in_memory(values).astype(dtype, copy=False)
 
 
 def in_memory(values: Any) -> npt.NDArray[Any]:
-    """An array without nulls (or a ChunkedArray) as it lies in memory.
+    """Return an Arrow array without nulls (or a ChunkedArray) as a NumPy array, shape (n,), without a copy where possible.
 
-    Arrow's to_numpy (as its scalars do) imports pandas: 0.3 seconds and 50 MB for nothing.
+    Arrow's own to_numpy, like its scalars, would import pandas: 0.3 seconds and 50 MB for nothing.
     """
     if pa.types.is_boolean(values.type):
         return in_memory(values.cast(pa.uint8())).astype(np.bool_)
@@ -235,7 +235,7 @@ def in_memory(values: Any) -> npt.NDArray[Any]:
 
 
 def fill(out: FloatArray, columns: list[Any]) -> None:
-    """Write columns (ChunkedArrays of numbers) side by side into a row-wise array."""
+    """Write columns (ChunkedArrays of numbers) side by side into a row-wise array of shape (n, K)."""
     parts = [numbers(c, out.dtype) for c in columns]
     for start in range(0, out.shape[0], _TILE_ROWS):
         rows = slice(start, start + _TILE_ROWS)
@@ -243,7 +243,7 @@ def fill(out: FloatArray, columns: list[Any]) -> None:
 
 
 def fill_block(out: FloatArray, column: Any, name: str, first_row: int) -> None:
-    """Write a column of lists or of structs into a row-wise array."""
+    """Write a column of lists or of structs into a row-wise array of shape (n, K)."""
     import pyarrow.compute as pc
 
     k = out.shape[1]
@@ -281,7 +281,7 @@ def _fill_lists(out: FloatArray, chunk: Any, name: str, first_row: int) -> None:
 
 
 def single(column: Any) -> npt.NDArray[Any] | Factor:
-    """A column for labels, groups, splits or identifiers: numbers as they are, text as a factor."""
+    """Convert a column for labels, groups, splits or identifiers: numbers unchanged, text and dates to a factor."""
     kind = column.type
     if pa.types.is_dictionary(kind) or _element(kind) == "text":
         return _factor(column)
@@ -304,7 +304,7 @@ def _is_bytes(kind: Any) -> bool:
 
 
 def _check(chunk: Any) -> None:
-    """Raise InputError if codes point beyond their dictionary, or text is no text."""
+    """Raise InputError if dictionary codes are out of range or text is not valid."""
     try:
         chunk.validate(full=True)
     except pa.ArrowException:
@@ -321,7 +321,7 @@ def _texts(values: Any) -> list[str | None]:
 
 
 def _factor(column: Any) -> Factor:
-    """Text, dates or numbers as a factor; a dictionary is never written out row by row."""
+    """Convert text, dates or numbers to a factor; dictionaries are not expanded."""
     levels: dict[str, int] = {}
     parts = []
     for chunk in column.chunks:
@@ -335,7 +335,7 @@ def _factor(column: Any) -> Factor:
             indices = indices.cast(pa.int64()).fill_null(len(texts))
         codes = in_memory(indices)
         texts.append(None)
-        # Only what occurs, in the order of its first row.
+        # Only levels that occur, in order of first appearance.
         used, first = np.unique(codes, return_index=True)
         place = np.zeros(len(texts), dtype=np.int32)
         for j in used[np.argsort(first)].tolist():

@@ -1,4 +1,4 @@
-"""An Arrow table in memory as a table: of parsed JSON, of logs, and of data frames."""
+"""A table backed by an Arrow table in memory: for parsed JSON, logs and data frames."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from calviz.data.table import SAMPLE_ROWS, Column, Fetched, Table
 
 @dataclass(eq=False, kw_only=True)
 class ArrowRows(Table):
-    """Rows as an Arrow table; lists of numbers and objects of numbers are score blocks.
+    """Rows of an Arrow table; columns of lists or of objects of numbers hold several scores per row.
 
     Attributes
     ----------
     data : pyarrow.Table
     lines : ndarray of int, optional
-        The line of each row in a text file.
+        Line number of each row in a text file, shape (n,).
     """
 
     data: Any
     lines: npt.NDArray[np.int64] | None = None
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
-        """Copy the columns that are asked for; see `Table.fetch`."""
+        """Copy the requested columns; see `Table.fetch`."""
         from calviz.data.formats.arrow import columns as arrow_columns
 
         arrays = tuple(self._scores(group) for group in scores)
@@ -57,7 +57,7 @@ class ArrowRows(Table):
         return out
 
     def line(self, row: int) -> int | None:
-        """The line of a row; blank lines are counted."""
+        """Line number of a row, counting blank lines."""
         if self.lines is None:
             return None
         return int(self.lines[row])
@@ -74,13 +74,13 @@ class ArrowRows(Table):
 
 
 def columns_of(data: Any, what: str) -> tuple[Column, ...]:
-    """The columns of an Arrow table; raises InputError where it has too many columns or no row.
+    """Describe the columns of an Arrow table; raise InputError if it has too many columns or no rows.
 
     Parameters
     ----------
     data : pyarrow.Table
     what : str
-        What holds the columns, for the message ("the objects have").
+        Beginning of the message about too many columns ("the objects have").
     """
     from calviz.data.formats.arrow import columns as arrow_columns
 

@@ -1,6 +1,6 @@
-"""How large the buffers of an Arrow file are once unpacked, from its messages alone.
+"""Compute the uncompressed size of the buffers of an Arrow file from its metadata alone.
 
-Arrow allocates what a compressed buffer declares; this adds it up before.
+Arrow allocates the size that a compressed buffer declares; here the sizes are added up before.
 Source: the flatbuffers of Arrow's columnar format (File.fbs, Message.fbs).
 """
 
@@ -20,7 +20,7 @@ _RECORD_BATCH, _DICTIONARY_BATCH = 3, 2
 
 
 def unpacked_size(source: Source) -> int:
-    """Bytes that the compressed buffers declare; raises ValueError or struct.error on damage."""
+    """Return the total uncompressed size that compressed buffers declare; raise ValueError or struct.error if the file is damaged."""
     with source.open() as stream:
         places = _blocks(stream, source.size) if stream.read(6) == _END else None
         if places is None:
@@ -29,7 +29,7 @@ def unpacked_size(source: Source) -> int:
 
 
 def _blocks(stream: Any, size: int) -> list[int]:
-    """The places at which the batches begin, from the footer of a file."""
+    """Return the offsets of the batches, from the footer of a file."""
     stream.seek(size - 10)
     (length,) = struct.unpack("<i", stream.read(4))
     if not 0 < length <= size - 10:
@@ -45,7 +45,7 @@ def _blocks(stream: Any, size: int) -> list[int]:
 
 
 def _messages(stream: Any, size: int) -> Iterator[int]:
-    """The sizes of the messages of a stream, one after the other."""
+    """Yield the uncompressed size of each message of a stream."""
     at = 0
     while at < size:
         unpacked, following = _message(stream, at, size)
@@ -56,7 +56,7 @@ def _messages(stream: Any, size: int) -> Iterator[int]:
 
 
 def _message(stream: Any, at: int, size: int) -> tuple[int, int]:
-    """The unpacked bytes of a message, and where the next one begins (0 at the end)."""
+    """Return the uncompressed size of a message, and the offset of the next one (0 at the end)."""
     stream.seek(at)
     head = stream.read(8)
     skip = 8 if head[:4] == _CONTINUATION else 4
@@ -82,13 +82,13 @@ def _message(stream: Any, at: int, size: int) -> tuple[int, int]:
     for offset, stored in pairs[pairs[:, 1] >= 8].tolist():
         stream.seek(body + offset)
         (unpacked,) = struct.unpack("<q", stream.read(8))
-        # -1 says that this buffer is not compressed.
+        # -1 means that this buffer is not compressed.
         total += stored - 8 if unpacked == -1 else max(0, unpacked)
     return total, following
 
 
 class _Buffer:
-    """Reads tables of a flatbuffer; places are counted from its beginning, and 0 means none."""
+    """Reader of flatbuffer tables; places are offsets from the beginning, 0 means absent."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -102,7 +102,7 @@ class _Buffer:
         return self.number("<I", 0)
 
     def place(self, table: int, field: int) -> int:
-        """Where a field of a table lies."""
+        """Return the offset of a field of a table."""
         virtual = table - self.number("<i", table)
         entry = 4 + 2 * field
         if entry >= self.number("<H", virtual):
@@ -115,12 +115,12 @@ class _Buffer:
         return self.number(form, place) if place else 0
 
     def table(self, table: int, field: int) -> int:
-        """Where the table in a field begins."""
+        """Return the offset of the table in a field."""
         place = self.place(table, field)
         return place + self.number("<I", place) if place else 0
 
     def vector(self, table: int, field: int, width: int) -> tuple[int, int]:
-        """Where the vector in a field begins, and its number of elements, given their size in bytes."""
+        """Return the offset of the vector in a field and its number of elements; `width` is the element size in bytes."""
         place = self.place(table, field)
         if not place:
             return 0, 0

@@ -19,13 +19,13 @@ from calviz.data.formats.arrow.sizes import unpacked_size
 from calviz.data.table import SAMPLE_ROWS, Table
 
 FILE_MAGIC = b"ARROW1"
-#: Columns that are copied together.
+#: Number of columns copied together.
 _BATCH = 64
 
 
 @contextmanager
 def _opened(source: Source) -> Iterator[Any]:
-    """The file as mapped memory, whose pages are given back as soon as they were used."""
+    """Open the file as mapped memory, whose pages are released after use."""
     if source.data is not None:
         yield pa.BufferReader(source.data)
         return
@@ -40,16 +40,16 @@ def _opened(source: Source) -> Iterator[Any]:
 
 
 def _batches(source: Source, fields: list[int], *, packed: bool = True) -> Iterator[Any]:
-    """The record batches of a file or stream, with the chosen columns only, checked.
+    """Yield the record batches of a file or stream, validated, with the chosen columns only.
 
-    Arrow believes the offsets and lengths that a file gives; only `validate` keeps a damaged one
-    from being read beyond its end, which ends the process.
+    Arrow trusts the offsets and lengths in a file; without `validate`, a damaged file could be read
+    beyond its end, which crashes the process.
 
-    Picking columns keeps those of a compressed file from being unpacked, and costs a buffer of
-    the size of the batch: where nothing is `packed`, all columns are seen in place instead.
+    Selecting columns in the reader avoids decompressing the others, but costs a buffer of the size
+    of the batch; if nothing is compressed (`packed` is False), all columns are mapped in place instead.
     """
     options = pa.ipc.IpcReadOptions(included_fields=fields if packed else [])
-    # The system's allocator gives large buffers back at once.
+    # The system's allocator releases large buffers at once.
     pool = pa.system_memory_pool()
     with _opened(source) as stream:
         if source_is_file(source):
@@ -69,7 +69,7 @@ def _checked(batch: Any, fields: list[int], packed: bool) -> Any:
 
 
 class ArrowTable(arrow_columns.TypedTable):
-    """The columns of an Arrow file."""
+    """A table from an Arrow file or stream."""
 
     def _table(self, columns: list[str]) -> Any:
         wanted = sorted({self.places[name] for name in columns})
@@ -95,7 +95,7 @@ class ArrowTable(arrow_columns.TypedTable):
 
 
 def source_is_file(source: Source) -> bool:
-    """Whether columns can be picked cheaply; a stream is decoded in one go."""
+    """Whether the source is an Arrow file, whose columns can be selected cheaply, rather than a stream."""
     return source.head(6) == FILE_MAGIC
 
 
@@ -106,7 +106,7 @@ def open_arrow(source: Source) -> Table:
         check_expansion("the file", unpacked, source.size)
         schema = _schema(source)
         MAX_COLUMNS.check(len(schema), f"the file has {len(schema):,} columns")
-        # One column is enough to count the rows.
+        # One column suffices to count the rows.
         rows = sum(batch.num_rows for batch in _batches(source, [0])) if len(schema) else 0
         MAX_ROWS.check(rows, f"the file has {rows:,} rows")
         if not rows:
@@ -139,10 +139,10 @@ def _schema(source: Source) -> Any:
 
 
 class _Heads:
-    """The first rows of the columns that recognition looks at.
+    """Reads the first rows of columns for recognition.
 
-    Opening takes time with the number of columns, so they are read many at a time: all of them
-    where they are only seen in place, few where they have to be unpacked.
+    Opening a file takes time in proportion to its columns, so many columns are read at a time: all of
+    them if they are mapped in place, fewer if they have to be decompressed.
     """
 
     def __init__(self, source: Source, schema: Any, packed: bool) -> None:
@@ -150,7 +150,7 @@ class _Heads:
         self._found: dict[int, Any] = {}
 
     def of(self, index: int) -> Any:
-        """The first rows of a column."""
+        """Return the first rows of a column."""
         if index not in self._found:
             with arrow_columns.readable("Arrow"):
                 self._read(index)

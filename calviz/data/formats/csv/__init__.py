@@ -1,6 +1,6 @@
-"""CSV, TSV and every other separated text: announced here, read in `table`.
+"""CSV, TSV and other separated text: registered here, read in `table`.
 
-`dialect` tells how the text is written, `text_blocks` cuts it into whole records, `parser` makes numbers of them.
+`dialect` finds out how the text is written, `text_blocks` cuts it into whole records, `parser` parses them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ FORMATS.register(
         key="csv",
         label="CSV, TSV and other separated text",
         suffixes=(".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"),
-        matches=lambda head: False,  # whatever is nothing else is tried as text
+        matches=lambda head: False,  # the fallback if no other format matches
         open=open_csv,
         text=True,
         summary="One row per line; the separator, the header and the encoding are recognised.",

@@ -1,4 +1,4 @@
-"""Cells that are not what their column should hold, and the sentences about them."""
+"""Cells that do not hold what their column should, and the messages about them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BadCell:
 
 @dataclass(eq=False)
 class Cells:
-    """What a parser noticed on its way."""
+    """Rows counted and problematic cells found by a parser."""
 
     rows: int = 0
     bad: list[BadCell] = field(default_factory=list)
@@ -29,12 +29,12 @@ class Cells:
     empty: set[tuple[int, str]] = field(default_factory=set)
 
     def add_bad(self, cells: list[BadCell], count: int) -> None:
-        """Remember the first bad cells of a column in a block, and their number."""
+        """Record the first bad cells of a column in a block, and their total number."""
         self.bad.extend(cells)
         self.bad_count += count
 
     def raise_bad(self, line: Callable[[int], int | None]) -> None:
-        """Raise InputError if there are cells that are not numbers."""
+        """Raise InputError if any cells are not numbers."""
         if not self.bad:
             return
         cells = sorted(self.bad, key=lambda cell: cell.row)
@@ -55,7 +55,7 @@ class Cells:
 
 
 def ragged_error(lines: list[tuple[int, int]], expected: int) -> InputError:
-    """The error about lines with another number of cells than the header."""
+    """Return the error about lines whose number of cells differs from that of the header."""
     shown = [
         f"line {line:,} has {count} cell{'s' if count != 1 else ''}"
         for line, count in lines[:NAMED]

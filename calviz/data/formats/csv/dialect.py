@@ -1,4 +1,4 @@
-"""How a text table is written: encoding, separator, header, decimal sign; from its beginning."""
+"""Detect encoding, separator, header and decimal sign of a text table from its beginning."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from calviz.core.errors import InputError
 from calviz.core.limits import MAX_CLASSES, MAX_COLUMNS
 from calviz.data.recognition.column_names import count_scores
 
-#: In the order of preference where several fit: the rarer a sign is within a cell, the earlier.
+#: Separators in order of preference: the rarer a character is within cells, the earlier.
 SEPARATORS = ("\t", ";", "|", ",", "\x01", "^", "~", " ", ":")
 NAMES = {"\t": "tabs", " ": "spaces", "\x01": "control-A"}
-#: What stands for a missing number.
+#: Cells that mean a missing number.
 MISSING_WORDS = (
     "",
     "NA",
@@ -53,11 +53,11 @@ class Dialect:
     header : bool
         Whether the first record names the columns.
     names : tuple of str
-        The names of the columns, stripped; "column 1" ... where there is no header.
+        The names of the columns, stripped; "column 1", ... if there is no header.
     skip : int
         Lines before the first record of data (comments, blank lines, the header).
     comments : int
-        How many of these are comments.
+        How many of the skipped lines are comments.
     decimal_comma : bool
     """
 
@@ -71,7 +71,7 @@ class Dialect:
 
     @property
     def described(self) -> str:
-        """For the line that says what was recognised."""
+        """Description of the format, for messages."""
         if len(self.names) == 1:
             return "CSV with one column"
         sign = NAMES.get(self.separator, f"'{self.separator}'")
@@ -93,7 +93,7 @@ def is_integer(text: str) -> bool:
 
 
 def encoding_of(head: bytes, whole: bool) -> str:
-    """The encoding of the beginning of a file; bytes that are not UTF-8 are taken as cp1252."""
+    """Detect the encoding of the beginning of a file; bytes that are not UTF-8 are taken as cp1252."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     decoder = codecs.getincrementaldecoder("utf-8")()
@@ -105,9 +105,9 @@ def encoding_of(head: bytes, whole: bool) -> str:
 
 
 def decode(data: bytes, encoding: str) -> str:
-    """Text of bytes in one of the encodings that are read; never fails."""
+    """Decode bytes in one of the supported encodings; never fails."""
     if encoding == "cp1252":
-        # cp1252 leaves five bytes undefined; latin-1 names them all.
+        # cp1252 leaves five bytes undefined; latin-1 defines all.
         try:
             return data.decode("cp1252")
         except UnicodeDecodeError:
@@ -116,7 +116,7 @@ def decode(data: bytes, encoding: str) -> str:
 
 
 def records(text: str, separator: str) -> Iterator[list[str]]:
-    """The records of a text, blank lines left out."""
+    """Yield the records of a text, without blank lines."""
     lines = io.StringIO(text, newline="")
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=separator == " ")
     csv.field_size_limit(1 << 30)
@@ -131,7 +131,7 @@ def records(text: str, separator: str) -> Iterator[list[str]]:
 
 
 def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str]]]:
-    """The dialect of the beginning of a text, and its first records of data.
+    """Detect the dialect of a text from its beginning; also return the first records of data.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
         The beginning of the file.
     encoding : str
     whole : bool
-        Whether it is the whole file, so that its last line is complete.
+        Whether `text` is the whole file, so that its last line is complete.
     """
     lines = text.split("\n")
     if not whole:
@@ -189,7 +189,7 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
 def _check_width(body: str, separator: str) -> None:
     """Raise InputError if there are too many columns, before they are parsed.
 
-    A cell takes fifty times the memory of the two characters that make one.
+    A parsed cell takes fifty times the memory of the two characters of the shortest cell.
     """
     end = body.find("\n") + 1 or None
     count = body.count(separator, 0, end) + 1
@@ -200,7 +200,7 @@ def _check_width(body: str, separator: str) -> None:
 
 
 def _is_commented_header(lines: list[str], at: int) -> bool:
-    """Whether a ``#`` line names the columns of the numbers below it (as numpy.savetxt writes)."""
+    """Whether a ``#`` line is the header of the numbers below it (as written by numpy.savetxt)."""
     following = next((line for line in lines[at + 1 :] if line.strip()), "")
     if not following or _COMMENT.match(following):
         return False
@@ -214,7 +214,7 @@ def _is_commented_header(lines: list[str], at: int) -> bool:
 def _separator(body: str) -> str:
     best, best_score = ",", (0.0, 0)
     sample = body[: 1 << 16]
-    # The last line of a cut sample is not complete.
+    # The last line of a truncated sample is incomplete.
     if len(body) > len(sample) and "\n" in sample:
         sample = sample[: sample.rfind("\n")]
     elif len(body) > len(sample):
@@ -234,7 +234,7 @@ def _separator(body: str) -> str:
         if not counts or counts[0] < 2:
             continue
         share = sum(c == counts[0] for c in counts) / len(counts)
-        # A separator that agrees with the first line in most rows beats one with more cells.
+        # Prefer the separator for which the most rows have as many cells as the first.
         score = (round(share, 1), 1)
         if score > best_score:
             best, best_score = separator, score
@@ -242,7 +242,7 @@ def _separator(body: str) -> str:
 
 
 def _without_trailing_empty(row: list[str], first: list[str]) -> list[str]:
-    """Drop the empty cell after a separator at the end of every line."""
+    """Drop the empty last cell if every line ends with a separator."""
     if len(first) > 1 and not first[-1].strip() and row and not row[-1].strip():
         return row[:-1] if row is not first else first[:-1]
     return row
@@ -256,7 +256,7 @@ def _is_header(rows: list[list[str]], decimal_comma: bool) -> bool:
         return False
     if len(numbers) < len(cells):
         return True
-    # Whole numbers only: names of classes ("0,1,2") stand above numbers with a fraction.
+    # Integers only: class names ("0,1,2") are a header above numbers with a fraction.
     below = rows[1] if len(rows) > 1 else []
     distinct = len(set(cells)) == len(cells) > 1
     consecutive = distinct and cells in (

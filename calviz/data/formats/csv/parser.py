@@ -1,4 +1,4 @@
-"""Blocks of separated text to numbers and text: a fast way, and a careful one for blocks with errors."""
+"""Parse blocks of separated text to numbers and text: a fast way, and a careful one for blocks with errors."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from calviz.data.formats.csv.bad_cells import BadCell, Cells, ragged_error
 from calviz.data.formats.csv.dialect import MISSING_WORDS, Dialect
 from calviz.data.places_in_file import NAMED
 
-if TYPE_CHECKING:  # imported on first use: a reader of NPZ files never pays for it
+if TYPE_CHECKING:  # imported on first use, so that reading NPZ files does not load it
     import polars as pl
 
-#: Text that begins like this is taken by polars for compressed data, and unpacked without limit.
+#: Text with these first bytes would be taken for compressed data by polars, and decompressed without limit.
 _PACKED = (b"x\x01", b"x^", b"x\x9c", b"x\xda", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 
 
 @dataclass(frozen=True, eq=False)
 class ParsedBlock:
-    """A block: its numbers by row, and its text columns by column number."""
+    """A parsed block: an array of numbers, shape (rows, columns), and text columns by column number."""
 
     numbers: npt.NDArray[np.floating[Any]]
     texts: dict[int, pl.Series]
@@ -39,11 +39,11 @@ class BlockParser:
     ----------
     dialect : Dialect
     numbers, texts : list of int
-        Columns to read as numbers, and as text.
+        Column numbers to read as numbers, and as text.
     dtype : type
         float32 or float64.
     lines_before : callable
-        How many lines stand before the block that is being parsed, for messages.
+        Returns the number of lines before the current block, for messages.
     """
 
     def __init__(
@@ -60,19 +60,19 @@ class BlockParser:
         self.float = pl.Float32 if dtype is np.float32 else pl.Float64
         self.lines_before = lines_before
         self.cells = Cells()
-        # The last column is read along, because a line that is too short shows there.
+        # The last column is always read, because lines that are too short show there.
         self.last = len(dialect.names) - 1
         self.plain = not set(numbers) & set(texts)
         self.columns = sorted({*numbers, *texts, self.last})
         self.slow_blocks = 0
 
     def parse(self, block: bytes) -> ParsedBlock:
-        """Parse a block; ragged lines raise, cells that are not numbers are collected."""
+        """Parse a block; raise InputError on ragged lines, and collect cells that are not numbers."""
         import polars as pl
 
         frame = self._fast(block) if self.plain else None
         if frame is None:
-            # Three blocks that need it, and all others probably do.
+            # If three blocks need the careful way, the others probably do too.
             self.slow_blocks += 1
             self.plain = self.plain and self.slow_blocks < 3
             frame = self._careful(block)
@@ -102,7 +102,7 @@ class BlockParser:
         return {self._name(j): self.float if j in self._floats else pl.String for j in columns}
 
     def _fast(self, block: bytes) -> pl.DataFrame | None:
-        """The block, if nothing in it needs a second look."""
+        """Parse a block the fast way; None if it needs the careful way."""
         import polars as pl
 
         if block.startswith(_PACKED):
@@ -121,7 +121,7 @@ class BlockParser:
         return frame if frame.height and self._is_rectangular(frame, block) else None
 
     def _is_rectangular(self, frame: pl.DataFrame, block: bytes) -> bool:
-        """Whether no line is blank or short: the parser fills both with nulls."""
+        """Whether no line is blank or too short; polars fills both with nulls."""
         short = frame[self._name(self.last)].is_null()
         if not short.any():
             return True
@@ -134,7 +134,7 @@ class BlockParser:
         )
 
     def _careful(self, block: bytes) -> pl.DataFrame:
-        """Read the block as text first, so that every bad cell can be named."""
+        """Read the block as text first, so that bad cells can be named."""
         import polars as pl
 
         rows = self._records(block)
@@ -161,7 +161,7 @@ class BlockParser:
                     self.cells.empty.add((self.cells.rows + row, self.dialect.names[j]))
 
     def _records(self, block: bytes) -> list[list[str]]:
-        """All records of a block, blank lines left out; raises InputError on ragged ones."""
+        """Return all records of a block, without blank lines; raise InputError on ragged ones."""
         dialect, k = self.dialect, len(self.dialect.names)
         rows, ragged = [], []
         lines = io.StringIO(block.decode(errors="replace"), newline="")

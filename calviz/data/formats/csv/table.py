@@ -1,4 +1,4 @@
-"""CSV, TSV and every other separated text: parsed block by block into one array."""
+"""CSV, TSV and other separated text, parsed block by block into one array."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from calviz.data.formats.csv.text_blocks import OtherEncoding, ahead, line_in, r
 from calviz.data.recognition.column_names import LABELS, count_scores, plain
 from calviz.data.table import Column, ElementType, Fetched, Table
 
-if TYPE_CHECKING:  # imported on first use: a reader of NPZ files never pays for it
+if TYPE_CHECKING:  # imported on first use, so that reading NPZ files does not load it
     import polars as pl
 
-#: Text is parsed in blocks of about this many bytes: large enough for the parser's threads,
-#: small enough that the copies of a block do not count beside the array.
+#: Size of a block of text in bytes: large enough for the parser's threads, small enough that
+#: the copies of a block are negligible beside the array.
 BLOCK_BYTES = 16 << 20
-#: Cells that are looked at to tell the type of the columns.
+#: Number of cells inspected to determine the types of the columns.
 _SAMPLE_CELLS = 50_000
-#: The name of a column whose class is called like a missing value: "p_NA", "model:none", "null".
+#: Names of columns whose class has the name of a missing value: "p_NA", "model:none", "null".
 _NAMES_MISSING = re.compile(
     rf"(?:.*[_.: (])?(?P<word>{'|'.join(map(re.escape, sorted({*MISSING_WORDS, *MISSING_LABELS} - {''})))})\)?",
     re.IGNORECASE | re.DOTALL,
@@ -50,7 +50,7 @@ _NAMES_MISSING = re.compile(
 
 @dataclass(eq=False, kw_only=True)
 class CsvTable(Table):
-    """A text table; `columns` come from its first rows."""
+    """A text table; `columns` are derived from its first rows."""
 
     source: Source
     dialect: Dialect
@@ -63,7 +63,7 @@ class CsvTable(Table):
         try:
             return self._fetch(scores, columns)
         except OtherEncoding:
-            # Only the whole file shows that it is not UTF-8: start again, as cp1252.
+            # Not UTF-8 after all, which the beginning did not show: start again as cp1252.
             self.notices.append(_encoding_notice())
             self.dialect = replace(self.dialect, encoding="cp1252")
             return self._fetch(scores, columns)
@@ -100,7 +100,7 @@ class CsvTable(Table):
         )
 
     def _parsed(self, parser: BlockParser) -> Iterator[ParsedBlock]:
-        """The blocks of the file, up to the first one with cells that are not numbers."""
+        """Parse the blocks of the file, up to the first one with cells that are not numbers."""
         for block in ahead(self._blocks()):
             parsed = parser.parse(block)
             self._rows_of_block.append(parsed.rows)
@@ -110,7 +110,7 @@ class CsvTable(Table):
                 return
 
     def line(self, row: int) -> int | None:
-        """The line of a data row, counted through blank lines, comments and quoted newlines."""
+        """Line number of a data row, counting blank lines, comments and quoted newlines."""
         line, first_row = self.dialect.skip, 0
         for block, rows in zip(self._blocks(), self._rows_of_block, strict=False):
             if row < first_row + rows:
@@ -120,12 +120,12 @@ class CsvTable(Table):
         return None
 
     def _lines_read(self) -> int:
-        """Lines before the block that is being read."""
+        """Number of lines before the current block."""
         blocks = zip(self._blocks(), self._rows_of_block, strict=False)
         return self.dialect.skip + sum(block.count(b"\n") for block, _ in blocks)
 
     def is_empty(self, row: int, name: str) -> bool:
-        """Whether the cell holds no text."""
+        """Whether the cell is empty."""
         return (row, name) in self._cells.empty
 
     def _float_type(self, k: int) -> type[np.floating[Any]]:
@@ -152,7 +152,7 @@ class CsvTable(Table):
 
 
 def _columns_at(array: npt.NDArray[Any], columns: list[int]) -> npt.NDArray[Any]:
-    """The columns of an array, without a copy if they are adjacent."""
+    """Select columns of an array, as a view if they are adjacent."""
     first = columns[0]
     if columns == list(range(first, first + len(columns))):
         return array[:, first : first + len(columns)]
@@ -160,7 +160,7 @@ def _columns_at(array: npt.NDArray[Any], columns: list[int]) -> npt.NDArray[Any]
 
 
 def series_factor(series: pl.Series) -> Factor:
-    """A factor of a text column; missing cells become the level ""."""
+    """Convert a text column to a factor; missing cells become the level ""."""
     import polars as pl
 
     series = series.fill_null("")
@@ -179,7 +179,7 @@ def _encoding_notice() -> Finding:
 
 
 def _head(source: Source) -> tuple[bytes, bool]:
-    """The beginning of the file, with at least two whole lines if there are two."""
+    """Read the beginning of the file, with at least two complete lines if there are two; also return whether that is all."""
     size = HEAD_BYTES
     while True:
         head = source.head(size)
@@ -195,17 +195,17 @@ def _head(source: Source) -> tuple[bytes, bool]:
 
 
 def _column(name: str, cells: list[str], decimal_comma: bool, classes: frozenset[str]) -> Column:
-    """What the first cells of a column hold; `classes` are words for missing values that name classes."""
+    """Describe a column from its first cells; `classes` are words for missing values that are also class names."""
     known = [c for c in cells if c not in MISSING_WORDS]
     if classes and not count_scores([name]):
         called = any(c.casefold() in classes for c in cells)
         counted = all(is_integer(c) for c in known if c.casefold() not in classes)
-        # Cells that name a class may come after the first ones: a label is then text from the start.
+        # Such class names may occur only later in the file, so a label column is read as text from the start.
         if counted and (called or plain(name) in LABELS):
             return Column(name, "text", np.array(cells, dtype=object))
     values = {c: _float(c, decimal_comma) for c in known}
     numbers = sum(values[c] is not None for c in known)
-    # A score column is one by its name: cells that are not numbers are mistakes to be named.
+    # A column named like a score holds numbers; other cells are errors to be reported.
     if known and (2 * numbers > len(known) or (numbers and count_scores([name]))):
         kind: ElementType = "integer" if all(is_integer(c) for c in known) else "number"
         return Column(name, kind, np.array([values.get(c) for c in cells], dtype=np.float64))

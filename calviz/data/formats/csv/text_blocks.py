@@ -1,4 +1,4 @@
-"""Separated text as bytes: decoding it, and finding where records and lines end."""
+"""Decode separated text block by block, and find the ends of records and lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def ahead(blocks: Iterator[T]) -> Iterator[T]:
-    """The same blocks; the next one is prepared while the last one is processed."""
+    """Yield the same blocks; the next one is prepared in a thread while the current one is processed."""
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, blocks, None)
         while (block := coming.result()) is not None:
@@ -27,18 +27,18 @@ def ahead(blocks: Iterator[T]) -> Iterator[T]:
 
 
 class OtherEncoding(Exception):
-    """The bytes are not in the encoding that the beginning of the file suggested."""
+    """Raised if the bytes are not in the encoding that the beginning of the file suggested."""
 
 
 def record_blocks(source: Source, encoding: str, skip: int, size: int) -> Iterator[bytes]:
-    """The records of a file as UTF-8, in blocks of about `size` bytes, without its first `skip` lines.
+    """Yield the records of a file as UTF-8, in blocks of about `size` bytes, without the first `skip` lines.
 
     Raises
     ------
     InputError
-        Where there are NUL bytes, or no end of a line for too long.
+        If there are NUL bytes, or a line is too long.
     OtherEncoding
-        Where the bytes are not UTF-8 after all.
+        If the bytes are not UTF-8 after all.
     """
     rest = b""
     with source.open() as stream:
@@ -52,7 +52,7 @@ def record_blocks(source: Source, encoding: str, skip: int, size: int) -> Iterat
                     start, skip = end + 1, skip - 1
                 new = new[start:]
             if not skip and (cut := end_of_records(new, rest.count(b'"'))):
-                # Not kept here while it is worked on: its memory is that of the next block.
+                # No reference is kept, so the memory of the block can be reused for the next one.
                 yield b"".join((rest, memoryview(new)[:cut]))
                 rest = new[cut:]
                 continue
@@ -79,12 +79,12 @@ def _line_of_nul(source: Source, encoding: str, size: int) -> int:
 
 
 def _utf8(stream: Any, encoding: str, size: int) -> Iterator[bytes]:
-    """Blocks of a stream as UTF-8, with line feeds at the end of lines, without byte-order mark."""
+    """Yield the blocks of a stream as UTF-8, with line feeds as line ends, without byte-order mark."""
     plain = encoding == "utf-8"
     decoder = codecs.getincrementaldecoder("utf-8-sig" if plain else encoding)()
     while True:
         block: bytes = stream.read(size)
-        # A character may be cut in two at the end of a block: the decoder remembers it.
+        # A character may be split at the end of a block; the decoder keeps the first part.
         if encoding == "cp1252":
             text = decode(block, encoding).encode()
         elif plain and block.isascii() and not decoder.getstate()[0]:
@@ -108,7 +108,7 @@ def _utf8(stream: Any, encoding: str, size: int) -> Iterator[bytes]:
 
 
 def line_in(block: bytes, row: int, separator: str) -> int:
-    """The line of a block in which a row begins, both counted from the block's start."""
+    """Return the 1-based line at which 0-based row `row` of a block begins."""
     lines = io.StringIO(block.decode(errors="replace"), newline="")
     reader = csv.reader(lines, delimiter=separator)
     seen = -1
@@ -117,17 +117,17 @@ def line_in(block: bytes, row: int, separator: str) -> int:
             seen += 1
         if seen == row:
             break
-    # A record that spans lines is named by its first one.
+    # For a record that spans several lines, the first one.
     return reader.line_num - sum(cell.count("\n") for cell in record)
 
 
 def end_of_records(block: bytes, quotes: int = 0) -> int:
-    """Where the last whole record ends: a newline with an even number of quotes before it.
+    """Return the end of the last complete record: after a newline preceded by an even number of quotes.
 
-    `quotes` of them stand before the block. 0 where no record ends.
+    `quotes` is the number of quotes before the block. The result is 0 if no record ends.
     """
     end = block.rfind(b"\n") + 1
-    if b'"' in block:  # counting takes far longer than looking
+    if b'"' in block:  # counting is far slower than searching
         quotes += block.count(b'"', 0, end)
     while end and quotes % 2:
         earlier = block.rfind(b"\n", 0, end - 1) + 1

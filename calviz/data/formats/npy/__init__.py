@@ -1,6 +1,6 @@
-"""NPY, one NumPy array: announced here, read in `table`.
+"""NPY, one NumPy array: registered here, read in `table`.
 
-`stream` reads headers and numbers, `stored_array` describes an array that is not read yet; NPZ files use both.
+`stream` reads headers and numbers, `stored_array` describes an array that is not yet read; NPZ files use both.
 """
 
 from __future__ import annotations

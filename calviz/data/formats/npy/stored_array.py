@@ -1,4 +1,4 @@
-"""Array files as a table: every array is a column, a 2-D one a column of lists."""
+"""Array files as a table: every array is a column; a 2-D array is a column of lists."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Member:
     name : str
     header : Header
     open : callable
-        A context manager that gives the stream just behind the header.
+        Returns a context manager that gives the stream, positioned after the header.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Member:
 
 @dataclass(eq=False, kw_only=True)
 class ArrayTable(Table):
-    """Columns that are stored one after the other, in one or several parts (splits)."""
+    """A table of stored arrays; each column is the concatenation of one or several parts (splits)."""
 
     parts: dict[str, list[Member]]
     splits: Factor | None = None
@@ -61,7 +61,7 @@ class ArrayTable(Table):
     whole: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
-        """Read the arrays that are asked for; see `Table.fetch`."""
+        """Read the requested arrays; see `Table.fetch`."""
         found: dict[str, npt.NDArray[Any] | Factor] = {}
         for name in columns:
             if self.splits is not None and name == self.split_column:
@@ -104,7 +104,7 @@ class ArrayTable(Table):
 
 
 def column_of(members: list[Member], name: str | None = None) -> Column:
-    """Describe an array; its first rows are read for one-dimensional ones only."""
+    """Describe an array; the first rows are read only if it is a single column."""
     member = members[0]
     name = name or member.name
     header = member.header
@@ -136,7 +136,7 @@ def column_of(members: list[Member], name: str | None = None) -> Column:
 
 
 def precision_of(members: list[Member]) -> str:
-    """A notice about numbers that are stored with few digits, or an empty text."""
+    """Return a notice if numbers are stored in half precision, otherwise an empty text."""
     if any(m.header.dtype == np.float16 for m in members):
         return (
             f"'{short(members[0].name)}' is stored in half precision (3 digits): calibration errors "

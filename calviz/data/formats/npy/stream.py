@@ -1,4 +1,4 @@
-"""NPY streams, read by their header: nothing is allocated before it is checked, nothing unpickled."""
+"""Read NPY streams: sizes are checked before anything is allocated, and nothing is unpickled."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from calviz.core.errors import InputError
 from calviz.core.limits import MAX_ARRAY, size_text
 
 MAGIC = b"\x93NUMPY"
-#: Blocks that stay in the cache between the copy and the checksum.
+#: Size of a block that stays in the cache between copy and checksum.
 _BLOCK_BYTES = 1 << 19
 _LONGEST_HEADER = 1 << 20
 
 
 class Readable(Protocol):
-    """A stream that fills a buffer."""
+    """A stream that can fill a buffer."""
 
     def read(self, size: int, /) -> bytes:
-        """The next bytes."""
+        """Return the next bytes."""
         ...
 
     def readinto(self, buffer: Any, /) -> int | None:
-        """Fill a buffer and say how many bytes came."""
+        """Fill a buffer and return the number of bytes read."""
         ...
 
 
 @dataclass(frozen=True)
 class Header:
-    """What an NPY stream declares.
+    """The header of an NPY stream.
 
     Attributes
     ----------
     shape : tuple of int
     dtype : numpy dtype
     fortran : bool
-        Whether the first index runs fastest.
+        Whether the array is in Fortran order (the first index varies fastest).
     size : int
-        Bytes of the header itself.
+        Size of the header itself in bytes.
     """
 
     shape: tuple[int, ...]
@@ -57,7 +57,7 @@ class Header:
 
     @property
     def nbytes(self) -> int:
-        """Declared bytes of the values."""
+        """Declared size of the values in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 
@@ -78,7 +78,9 @@ def read_header(stream: Readable, name: str) -> Header:
         shape, fortran, dtype = _parse(raw.decode("utf-8" if magic[6] >= 3 else "latin-1"))
     except InputError:
         raise
-    except Exception:  # Python's and NumPy's parsers raise a dozen kinds, MemoryError among them
+    except (
+        Exception
+    ):  # the parsers of Python and NumPy raise many kinds of exceptions, even MemoryError
         raise InputError(
             "is damaged or incomplete: its NPY header cannot be read", column=name
         ) from None
@@ -88,18 +90,18 @@ def read_header(stream: Readable, name: str) -> Header:
 
 
 def _parse(text: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    # NumPy's own reader also takes the header through Python's tokenizer, and warns.
+    # NumPy's own reader would also tokenize the header of Python 2 files, with a warning.
     try:
         told = ast.literal_eval(text.strip())
     except SyntaxError:
-        # Python 2 wrote 24L.
+        # Python 2 wrote integers such as 24L.
         told = ast.literal_eval(re.sub(r"(?<=\d)L\b", "", text.strip()))
     shape = told["shape"]
     if not all(type(side) is int and 0 <= side < 1 << 62 for side in shape):
         raise ValueError
     dtype = npy_format.descr_to_dtype(told["descr"])
     if not dtype.itemsize and not dtype.hasobject:
-        raise ValueError  # elements of size 0: any number of them fits into no bytes
+        raise ValueError  # elements of size 0 would allow any length in no bytes
     return tuple(shape), bool(told["fortran_order"]), dtype
 
 
@@ -112,7 +114,7 @@ def _objects(name: str) -> InputError:
 
 
 def check_size(header: Header, present: int, name: str) -> None:
-    """Raise InputError if more is declared than is there, or than the limit."""
+    """Raise InputError if the declared size exceeds the bytes present or the limit."""
     shape = " x ".join(f"{side:,}" for side in header.shape) or "one value"
     declared = f"declares {shape} {header.dtype.name} ({size_text(header.nbytes)})"
     if header.nbytes > present:
@@ -129,7 +131,7 @@ def check_size(header: Header, present: int, name: str) -> None:
 
 
 def float_type(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
-    """The float type in which numbers of a type are held."""
+    """Return the float type in which numbers of a dtype are kept: float32 for up to single precision, else float64."""
     small = dtype.kind == "f" and dtype.itemsize <= 4
     return np.float32 if small else np.float64
 
@@ -160,11 +162,11 @@ def read_rows(
     Parameters
     ----------
     stream : binary stream
-        Just behind the header.
+        Positioned after the header.
     header : Header
-        Of an array of shape (n, m).
+        Header of an array of shape (n, m).
     targets : sequence of (ndarray of shape (n, K), slice)
-        Into each array, the columns of the slice are written.
+        The columns in the slice are written to the array.
     name : str
         For messages.
     """
@@ -178,7 +180,7 @@ def read_rows(
     count, length = (m, n) if header.fortran else (n, m)
     step = max(1, _BLOCK_BYTES // max(1, length * header.dtype.itemsize))
     if header.fortran:
-        # Sixteen float32 columns fill a cache line of the row-wise target.
+        # Sixteen float32 columns fill a cache line of the row-wise target array.
         step = max(step, 16)
     buffer = np.empty((min(step, count), length), dtype=header.dtype)
     for start in range(0, count, step):
@@ -195,7 +197,7 @@ def read_rows(
 
 
 def check_text(array: npt.NDArray[Any], name: str) -> None:
-    """Raise InputError if text holds what is no character: Python would not survive it."""
+    """Raise InputError if text holds invalid code points, which would crash Python."""
     if array.dtype.names:
         for field in array.dtype.names:
             check_text(array[field], name)
@@ -204,12 +206,14 @@ def check_text(array: npt.NDArray[Any], name: str) -> None:
     codes = np.ascontiguousarray(array).reshape(-1).view(array.dtype.byteorder + "u4")
     if codes.max() > 0x10FFFF or ((codes >= 0xD800) & (codes < 0xE000)).any():
         raise InputError(
-            "is damaged: it holds what is no text", column=name, remedy="save or copy it again"
+            "is damaged: its text holds invalid characters",
+            column=name,
+            remedy="save or copy it again",
         )
 
 
 def read_array(stream: Readable, header: Header, name: str) -> npt.NDArray[Any]:
-    """The whole array as it is, in native byte order; for columns, not for scores."""
+    """Read the whole array without changing its type, in native byte order; for columns, not for scores."""
     flat = np.empty(math.prod(header.shape), dtype=header.dtype)
     if flat.nbytes:
         fill_exactly(stream, _bytes(flat), name)

@@ -31,14 +31,14 @@ from calviz.data.table import SAMPLE_ROWS, Column, Fetched, Table
 
 @dataclass(eq=False, kw_only=True)
 class MatrixTable(Table):
-    """The columns of one 2-D array."""
+    """A table from the columns of one 2-D array."""
 
     member: Member
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
-        """Read the columns that are asked for; see `Table.fetch`."""
+        """Read the requested columns; see `Table.fetch`."""
         groups = [[self.places[c] for c in group] for group in (*scores, *zip(columns))]
-        # Columns between those that are wanted are read along, and left out afterwards.
+        # Columns in between are read too, and dropped afterwards.
         ranges = [slice(min(group), max(group) + 1) for group in groups]
         header = self.member.header
         dtype = float_type(header.dtype)
@@ -59,12 +59,12 @@ class MatrixTable(Table):
 
 @dataclass(eq=False, kw_only=True)
 class RecordTable(Table):
-    """The fields of a structured array."""
+    """A table from the fields of a structured array."""
 
     member: Member
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
-        """Read the fields that are asked for; see `Table.fetch`."""
+        """Read the requested fields; see `Table.fetch`."""
         with self.member.open() as stream:
             records = read_array(stream, self.member.header, self.member.name)
         blocks = []

@@ -1,4 +1,4 @@
-"""Parquet: announced here, read in `table`."""
+"""Parquet: registered here, read in `table`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from calviz.data.table import Table
 
 
 def _open(source: Source) -> Table:
-    # Imported on first use: a reader of NPZ files never pays for pyarrow.
+    # Imported on first use, so that reading NPZ files does not load pyarrow.
     from calviz.data.formats.parquet.table import open_parquet
 
     return open_parquet(source)

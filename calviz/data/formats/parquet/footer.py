@@ -1,6 +1,6 @@
-"""How many values a Parquet file declares, from its footer alone.
+"""Count the values that a Parquet file declares, from its footer alone.
 
-Arrow knows it too, but its Python side ends the whole process on some damaged footers.
+Arrow knows the count too, but pyarrow crashes the process on some damaged footers.
 Source: the compact protocol of Apache Thrift, and parquet.thrift (FileMetaData 4, RowGroup 1,
 ColumnChunk 3, ColumnMetaData 5).
 """
@@ -16,7 +16,7 @@ _ROW_GROUPS, _COLUMNS, _META, _NUM_VALUES = 4, 1, 3, 5
 
 
 def declared_values(source: Source) -> int:
-    """The sum of the values of all columns and row groups; raises ValueError on damage."""
+    """Return the total number of values of all columns and row groups; raise ValueError if the footer is damaged."""
     with source.open() as stream:
         stream.seek(source.size - 8)
         length = int.from_bytes(stream.read(4), "little")
@@ -33,7 +33,7 @@ def declared_values(source: Source) -> int:
 
 
 class _Thrift:
-    """Reads structures of the compact protocol as dictionaries by field number."""
+    """Reader of structures in the compact protocol, as dictionaries by field number."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
@@ -58,7 +58,7 @@ class _Thrift:
         return (value >> 1) ^ -(value & 1)
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """The structure that begins here."""
+        """Read the structure at the current position."""
         if depth > _DEEPEST:
             raise ValueError("nested too deeply")
         found: dict[int, Any] = {}
@@ -94,7 +94,7 @@ class _Thrift:
         if count > len(self._data) - self._at:
             raise ValueError("a list is longer than the footer")
         kind = header & 15
-        # In lists a truth value takes a byte.
+        # In lists, a Boolean takes one byte.
         return [self._byte() if kind in (1, 2) else self._value(kind, depth) for _ in range(count)]
 
     def _skip(self, size: int) -> None:

@@ -1,4 +1,4 @@
-"""Parquet: read by groups of columns into one row-wise array."""
+"""Read Parquet files by groups of columns into one row-wise array."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from calviz.data.formats.arrow import columns as arrow
 from calviz.data.formats.parquet.footer import declared_values
 from calviz.data.table import SAMPLE_ROWS, Table
 
-#: Columns that are decoded together: enough to fill cache lines, few beside the array.
+#: Columns decoded together: enough to fill cache lines, few compared with the whole array.
 _BATCH = 32
 _WORKERS = 2
 
@@ -34,7 +34,7 @@ class ParquetTable(arrow.TypedTable):
 
     @property
     def groups(self) -> tuple[int, ...]:
-        """The rows of each row group."""
+        """Number of rows of each row group."""
         return _groups(self.metadata)
 
     def _table(self, columns: list[str]) -> Any:
@@ -63,7 +63,7 @@ class ParquetTable(arrow.TypedTable):
         return out
 
     def _read_batches(self, out: Any, batches: list[tuple[int, tuple[str, ...]]]) -> None:
-        # Each worker has a file of its own: a reader is not shared between threads.
+        # Each worker opens the file itself, because a reader cannot be shared between threads.
         with self._opened() as file:
             for j, names in batches:
                 start = 0
@@ -71,7 +71,7 @@ class ParquetTable(arrow.TypedTable):
                     table = file.read_row_group(g, columns=list(names), use_threads=False)
                     rows = out[start : start + count, j : j + len(names)]
                     arrow.fill(rows, [table.column(name) for name in names])
-                    del table  # not to be held while the next one is decoded
+                    del table  # free it before the next one is decoded
                     start += count
 
     def _opened(self, texts: Sequence[str] = ()) -> AbstractContextManager[Any]:
@@ -80,9 +80,9 @@ class ParquetTable(arrow.TypedTable):
 
 @contextmanager
 def _opened(source: Source, metadata: Any = None, texts: Sequence[str] = ()) -> Iterator[Any]:
-    """The file; the metadata of thousands of columns need not be parsed twice.
+    """Open the file; with `metadata` given, it is not parsed again.
 
-    The columns of `texts` are read as dictionaries: a long text in every row is kept once.
+    The columns in `texts` are read as dictionaries, so that a repeated text is stored once.
     """
     with (
         arrow.opened(source) as stream,
@@ -98,10 +98,10 @@ def _groups(metadata: Any) -> tuple[int, ...]:
 
 
 def _declared(source: Source, metadata: Any, schema: Any) -> int:
-    """Bytes of the values, as far as the file tells: unpacked, and with equal ones written out."""
+    """Size of the values in bytes as declared by the file, uncompressed; lists also count 8 bytes per value."""
     groups = range(metadata.num_row_groups)
     unpacked = sum(int(metadata.row_group(g).total_byte_size) for g in groups)
-    # Of lists, the rows do not tell how many values there are.
+    # For lists, the number of values does not follow from the number of rows.
     lists = any(pa.types.is_nested(field.type) for field in schema)
     return max(unpacked, 8 * declared_values(source) if lists else 0)
 
@@ -142,7 +142,7 @@ def open_parquet(source: Source) -> Table:
 
 
 class _Heads:
-    """The first rows of the columns that recognition looks at, and of no others."""
+    """Reads the first rows of columns on demand, only of those that recognition inspects."""
 
     def __init__(self, source: Source, metadata: Any, schema: Any) -> None:
         self.source, self.metadata = source, metadata
@@ -150,12 +150,12 @@ class _Heads:
 
     @cached_property
     def _file(self) -> Any:
-        # Opened once: that takes time with the number of columns. Closed with its table.
+        # Opened once, because opening takes time in proportion to the number of columns.
         stream = arrow.opened(self.source)
         return pq.ParquetFile(stream, metadata=self.metadata, read_dictionary=self.texts)
 
     def of(self, name: str) -> Any:
-        """The first rows of a column."""
+        """Return the first rows of a column."""
         with arrow.readable("Parquet"):
             for batch in self._file.iter_batches(batch_size=SAMPLE_ROWS, columns=[name]):
                 return pa.chunked_array([batch.column(name)])
