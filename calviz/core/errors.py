@@ -144,6 +144,11 @@ def visible(text: str) -> str:
     )
 
 
+def lines_of(error: BaseException) -> list[str]:
+    """Lines of an exception's message; the name of its type where it has none."""
+    return str(error).strip().splitlines() or [type(error).__name__]
+
+
 def shortened(name: str) -> str:
     """A name for the middle of a sentence: on one line, shortened if it is very long."""
     name = " ".join(name.split())

@@ -64,14 +64,6 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)
-class Missing:
-    """An empty cell of a text file where a number is expected."""
-
-    row: int
-    column: str
-
-
-@dataclass(frozen=True, eq=False)
 class Fetched:
     """The requested values.
 

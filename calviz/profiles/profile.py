@@ -307,17 +307,17 @@ def _check_alike(one: Facts, other: Facts) -> None:
         a, b = getattr(one, name), getattr(other, name)
         if a != b:
             raise InputError(
-                f"profiles of different {words} cannot be merged: '{shortened(one.name)}' has {_shown(a)}, "
-                f"'{shortened(other.name)}' has {_shown(b)}",
+                f"profiles of different {words} cannot be merged: '{shortened(one.name)}' has {_shown(name, a)}, "
+                f"'{shortened(other.name)}' has {_shown(name, b)}",
                 remedy="profile both with the same options",
             )
 
 
-def _shown(value: Any) -> str:
+def _shown(name: str, value: Any) -> str:
     if isinstance(value, tuple):
         return shortened(", ".join(value)) or "none"
-    return (
-        {True: "single", False: "double"}.get(value, str(value))
-        if isinstance(value, bool)
-        else str(value)
-    )
+    if name == "single":
+        return "single" if value else "double"
+    if isinstance(value, bool):
+        return "some" if value else "none"
+    return str(value)

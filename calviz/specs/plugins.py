@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 
+from calviz.core.errors import lines_of
+
 #: The kinds of entries that other packages may bring along.
 OPEN = ("metric", "recalibrator", "figure", "format")
 
@@ -37,6 +39,6 @@ def load_plugins(kind: str, *, undo: Callable[[], None], done: Callable[[], None
         except Exception as error:
             undo()
             package = entry.dist.name if entry.dist is not None else "a package"
-            lines = str(error).strip().splitlines() or [type(error).__name__]
-            text = f"the plugin '{entry.name}' of {package} ({entry.value}) is left out: {lines[0][:200]}"
+            reason = lines_of(error)[0][:200]
+            text = f"the plugin '{entry.name}' of {package} ({entry.value}) is left out: {reason}"
             warnings.warn(text, PluginWarning, stacklevel=2)

@@ -66,10 +66,6 @@ class Registry(Generic[T]):
         self._entries[entry.key] = entry
         return entry
 
-    def unregister(self, key: str) -> None:
-        """Take an entry out again (for tests and interactive work)."""
-        self._entries.pop(key, None)
-
     def _discover(self) -> None:
         if self._discovered:
             return

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray
-from calviz.core.errors import CalvizError, InputError, shortened
+from calviz.core.errors import CalvizError, InputError, lines_of, shortened
 from calviz.core.options import check_choice
 from calviz.core.predictions import Predictions
 from calviz.data.making.arrays import from_arrays
@@ -83,7 +83,7 @@ def responses(estimator: Any, X: Any, method: str = "predict_proba") -> FloatArr
 
 
 def _in_one_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
+    lines = lines_of(error)
     # Between the first and the last line, messages of scikit-learn may print an array.
     ends = lines[:1] + lines[-1:] if len(lines) > 1 else lines
     return " ".join(line.strip()[:300] for line in ends)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calviz.core.errors import InputError, shortened
+from calviz.core.errors import InputError, lines_of, shortened
 from calviz.core.predictions import Dataset
 from calviz.data.formats.arrow.memory import ArrowRows, columns_of
 from calviz.data.reading import of_table, one_model, options_of
@@ -59,5 +59,4 @@ def _arrow(frame: Any) -> Any:
         return (known.collect("pyarrow") if isinstance(known, nw.LazyFrame) else known).to_arrow()
     except Exception as error:
         # The library of the frame may raise anything, for example for mixed types in one column.
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise InputError(f"the frame cannot be read ({shortened(lines[0])})") from error
+        raise InputError(f"the frame cannot be read ({shortened(lines_of(error)[0])})") from error

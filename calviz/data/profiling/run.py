@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from calviz.core.cells import FEW_SCORES
-from calviz.core.errors import CalvizError, InputError, OptionError, shortened
+from calviz.core.errors import CalvizError, InputError, OptionError, lines_of, shortened
 from calviz.core.extra_packages import needs
 from calviz.core.options import check_choice
 from calviz.core.watch import checkpoint
@@ -356,9 +356,8 @@ class _Run:
         except Exception as error:
             if len(part.paths) > 1:
                 return self._one_by_one(part, layout)
-            found_broken = _broken(part.paths[0], error)
-            if not self.skip_broken or found_broken.what.startswith("there is not enough memory"):
-                raise found_broken from None
+            if not self.skip_broken or _out_of_memory(error):
+                raise _broken(part.paths[0], error) from None
             return None
         if not found.sound:
             self._refuse(part, layout, found)
@@ -402,16 +401,19 @@ def _named(error: CalvizError, path: Path) -> CalvizError:
     return error.in_file(path.name) if isinstance(error, InputError) else error
 
 
+def _out_of_memory(error: Exception) -> bool:
+    return isinstance(error, MemoryError) or "out of memory" in lines_of(error)[0].lower()
+
+
 def _broken(path: Path, error: Exception) -> InputError:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    if isinstance(error, MemoryError) or "out of memory" in lines[0].lower():
+    if _out_of_memory(error):
         return InputError(
             "there is not enough memory to sum the file",
             file=path.name,
             remedy="allow more (--memory, memory=), or use the engine polars",
         )
     return InputError(
-        f"the file cannot be read ({shortened(lines[0])})",
+        f"the file cannot be read ({shortened(lines_of(error)[0])})",
         file=path.name,
         remedy="make it again, or leave out what is broken (--skip-broken, skip_broken=True)",
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.arrays import FloatArray, IntArray
-from calviz.core.errors import CalvizError, InputError, shortened
+from calviz.core.errors import CalvizError, InputError, lines_of, shortened
 from calviz.core.extra_packages import needs
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.probabilities import ROW_SUM_TOLERANCE, SCORE_SLACK
@@ -294,9 +294,8 @@ def _said(error: Exception, name: str) -> Exception:
     """Turn an exception about a file (or a frame, without a name) into an error that names the file."""
     if isinstance(error, CalvizError):
         return error.in_file(name) if name and isinstance(error, InputError) else error
-    lines = str(error).strip().splitlines() or [type(error).__name__]
     return InputError(
-        f"it cannot be read ({shortened(lines[0])})",
+        f"it cannot be read ({shortened(lines_of(error)[0])})",
         file=name or None,
         remedy="make it again, or leave it out",
     )

@@ -131,6 +131,8 @@ def test_profiles_of_different_groups_or_times_are_not_added():
         one + calviz.profile(table())
     with pytest.raises(InputError, match="different buckets of time"):
         merge([calviz.profile(table()), calviz.profile(table(), time="date")])
+    with pytest.raises(InputError, match="one has not.*has none, '.*' has some"):
+        merge([calviz.profile(table()), calviz.profile(table(), true_class=True)])
 
 
 def test_bad_rows_are_counted_and_the_first_is_named(folder: Path):

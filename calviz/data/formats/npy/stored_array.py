@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,6 @@ class ArrayTable(Table):
     parts: dict[str, list[Member]]
     splits: Factor | None = None
     split_column: str = "split"
-    whole: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Read the requested arrays; see `Table.fetch`."""

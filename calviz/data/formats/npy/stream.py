@@ -126,7 +126,6 @@ def check_size(header: Header, present: int, name: str) -> None:
     try:
         MAX_ARRAY.check(header.nbytes, declared)
     except InputError as error:
-        error.column = name
         raise InputError(error.what, column=name, remedy=error.remedy) from None
 
 
